@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 REPOSITORY = os.environ.get("ES_NEARDUPE_REPOSITORY", "").rstrip("/")
@@ -25,6 +26,16 @@ class BuildWithMappings(build_py):
                 self.copy_file(str(file), str(folder / file.name))
 
 
+class ReproducibleWheel(bdist_wheel):
+    """Give the files of a wheel the same permissions, whatever those of the sources and the umask. Their times are
+    those of SOURCE_DATE_EPOCH, if it is set."""
+
+    def write_wheelfile(self, *args: object, **options: object) -> None:
+        super().write_wheelfile(*args, **options)  # writes the last file
+        for file in Path(self.bdist_dir).rglob("*"):
+            file.chmod(0o755 if file.is_dir() or file.suffix == ".so" else 0o644)
+
+
 def readme() -> str:
     """README.md for a package index: links to files lead to the repository, or are plain text without one."""
     target = rf"[\1]({REPOSITORY}/blob/main/\2)" if REPOSITORY else r"\1"
@@ -41,14 +52,14 @@ def urls() -> dict[str, str]:
 KERNEL = Extension(
     "es_neardupe.keys._kernel",
     ["es_neardupe/keys/_kernel.c"],
-    extra_compile_args=["-O3"],
+    extra_compile_args=["-O3", "-g0"],  # debug information contains the path of the build folder
     optional=True,  # without a compiler the package is installed all the same, and numpy does its work
 )
 """The inner loops of signing."""
 
 setup(
     ext_modules=[KERNEL],
-    cmdclass={"build_py": BuildWithMappings},
+    cmdclass={"bdist_wheel": ReproducibleWheel, "build_py": BuildWithMappings},
     long_description=readme(),
     long_description_content_type="text/markdown",
     project_urls=urls(),

@@ -1,4 +1,4 @@
-"""Untrusted text made safe to display in HTML and terminals."""
+"""Text made safe to display: without the control characters of documents, and without passwords in URLs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from markupsafe import escape
 
-__all__ = ["STEERING", "beginning", "escaped", "shown"]
+__all__ = ["STEERING", "beginning", "escaped", "shown", "without_passwords"]
 
 STEERING = r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\ud800-\udfff"
 """Characters for a regular expression class: those that change the direction of text or break lines invisibly, and lone
@@ -26,6 +26,23 @@ def shown(text: str) -> str:
 def escaped(text: str) -> str:
     """The same with ``&``, ``<``, ``>`` and both quotes escaped, as text between HTML tags."""
     return str(escape(shown(text)))
+
+
+_PASSWORD = re.compile(
+    r"""
+    ((?: : | %3A ) (?: /+ | (?: %2F )+ ))    # behind the scheme; a path has only one slash
+    ((?: (?! %3A | %2F | %40 ) [^\s/:@\[] )*)    # the user; [ begins an IPv6 address
+    (: | %3A) (?! \d* (?: [/?\#] | %2F ))    # no port
+    \S* (@ | %40)    # up to the last @, because a password may contain one
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def without_passwords(text: str) -> str:
+    """Text with ``***`` instead of each password in a URL (``https://user:password@host``), also in a percent-encoded
+    one."""
+    return _PASSWORD.sub(r"\1\2\3***\4", text)
 
 
 _BEGINNING = 200

@@ -35,6 +35,8 @@ Each message is one or two sentences with the cause and how to fix it; none cont
 
 from __future__ import annotations
 
+from es_neardupe.display_text import without_passwords
+
 __all__ = [
     "BeingMigrated",
     "Blocked",
@@ -74,6 +76,9 @@ class NeardupeError(Exception):
     """
 
     request: str = ""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(without_passwords(message))
 
     def __str__(self) -> str:
         message = super().__str__()
@@ -123,7 +128,7 @@ class RequestError(NeardupeError):
         super().__init__(message)
         self.status = status
         self.type = type
-        self.reason = reason
+        self.reason = without_passwords(reason)
 
 
 class NotFound(RequestError):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import platformdirs
 
-__all__ = ["cache", "chosen", "default_data", "home", "replaced", "run"]
+__all__ = ["cache", "chosen", "default_data", "home", "make_private", "replaced", "run"]
 
 _HOME = "ES_NEARDUPE_HOME"
 _CACHE = "ES_NEARDUPE_CACHE"
@@ -41,6 +42,19 @@ def default_data(slug: str) -> Path:
 def chosen(path: Path | str) -> Path:
     """A folder given by the user as an absolute path without links, so that equal folders have equal paths."""
     return Path(path).expanduser().resolve()
+
+
+def make_private(folder: Path) -> None:
+    """Create a folder and its missing parents, which only this user can enter, whatever the umask. Existing folders
+    keep their permissions. Raises `OSError`."""
+    if folder.is_dir():
+        return
+    make_private(folder.parent)
+    with suppress(FileExistsError):  # made by another process meanwhile, or a file
+        folder.mkdir(0o700)
+        folder.chmod(0o700)
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
 
 
 @contextmanager

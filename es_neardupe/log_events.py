@@ -17,6 +17,8 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from es_neardupe.display_text import without_passwords
+
 __all__ = [
     "LOGGER",
     "fields_of",
@@ -44,8 +46,13 @@ def is_logged(level: int) -> bool:
 def log_event(level: int, event: str, **fields: Any) -> None:
     """Log an event. Its message is ``event name=value ...``; ``record.event`` and ``record.fields`` hold the parts."""
     if is_logged(level):
+        fields = {name: _masked(value) for name, value in fields.items()}
         words = " ".join([event, *(f"{name}={value!r}" for name, value in fields.items())])
         LOGGER.log(level, "%s", words, extra={"event": event, "fields": fields}, stacklevel=2)
+
+
+def _masked(value: Any) -> Any:
+    return without_passwords(value) if isinstance(value, str) else value
 
 
 def fields_of(record: logging.LogRecord) -> tuple[str, dict[str, Any]]:
@@ -82,14 +89,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, PurePath):
-        return str(value)
+        return _masked(str(value))
     if is_dataclass(value) and not isinstance(value, type):
         return {one.name: _plain(getattr(value, one.name)) for one in fields(value) if not one.name.startswith("_")}
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {_masked(str(key)): _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
-    return value if isinstance(value, str | bool | int | float) else None
+    return _masked(value) if isinstance(value, str | bool | int | float) else None
 
 
 _PROGRESS_INTERVAL = 10.0

@@ -414,6 +414,7 @@ CheckGroups = Annotated[
     bool, typer.Option("--check", help="Also check all groups against the registry, to notice deleted documents.")
 ]
 Rebuild = Annotated[bool, typer.Option("--rebuild", help="Process all documents, not only what changed.")]
+BreakLease = Annotated[bool, typer.Option("--break-lease", help="Delete the lease of another run.")]
 
 # -- settings of an index ---------------------------------------------------------------------------------------------
 

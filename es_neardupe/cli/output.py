@@ -21,7 +21,7 @@ from rich.text import Text
 
 from es_neardupe import progress
 from es_neardupe.cli.phrasing import phrase
-from es_neardupe.display_text import STEERING, beginning
+from es_neardupe.display_text import STEERING, beginning, without_passwords
 from es_neardupe.errors import NeardupeError
 from es_neardupe.log_events import log_event, logged_progress
 
@@ -70,11 +70,12 @@ results = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty(
 
 
 def printable(value: object) -> str:
-    """A value as one line that cannot control a terminal: control characters become U+FFFD.
+    """A value as one line that cannot control a terminal: control characters become U+FFFD. It shows no password in a
+    URL.
 
     Leading blanks are kept, as the indentation of a line.
     """
-    text = str(value)
+    text = without_passwords(str(value))
     body = text.lstrip(" ")
     return " " * (len(text) - len(body)) + without_controls(re.sub(r"\s+", " ", body))
 

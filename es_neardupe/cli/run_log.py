@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from es_neardupe.cli.output import plain, show_messages, without_controls
+from es_neardupe.cli.output import plain, printable, show_messages, without_controls
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.errors import InputError, NeardupeError, SettingsError
 from es_neardupe.log_events import LOGGER, fields_of, log_event, loggable_arguments, new_run
@@ -212,7 +212,7 @@ def begin(
 ) -> CommandRun:
     """Begin a run. Raises `InputError` if its log or its summary cannot be written."""
     run = CommandRun(command, _arguments(arguments), None if summary is None else Path(summary))
-    context = {"run": run.name, "command": command, "index": arguments.get("index")}
+    context = {"run": run.name, "command": command, "index": run.arguments.get("index")}
     configure(LogFormat(log_format), LogLevel(log_level), None if log_file is None else Path(log_file), context)
     if run.summary is not None:
         check_file(run.summary)
@@ -274,7 +274,7 @@ def _server(client: Client | None) -> dict[str, Any] | None:
 def _error(error: BaseException | None) -> dict[str, Any] | None:
     if error is None:
         return None
-    message = without_controls(phrase(str(error))) if isinstance(error, NeardupeError) else ""
+    message = printable(phrase(str(error))) if isinstance(error, NeardupeError) else ""
     return {"kind": type(error).__name__, "message": message, "request": getattr(error, "request", "") or None}
 
 

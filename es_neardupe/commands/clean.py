@@ -17,7 +17,7 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import is_switching, phase_of, replaced_prefix
 from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
 from es_neardupe.index.same_indices import SameIndicesClient
-from es_neardupe.index.storage import settings_mappings, sidecar_mappings
+from es_neardupe.index.storage import may_see_sidecars, settings_mappings, sidecar_mappings
 from es_neardupe.index.target import mappings_of, stored_settings
 from es_neardupe.index.tuning import restore_abandoned, tuned_mappings
 from es_neardupe.progress import Progress, silent, tracked
@@ -40,6 +40,8 @@ class CleanReport:
     """
 
     index: str
+    prepared: bool
+    """False: there was nothing to clean, because the index had no settings and no sidecar index."""
     documents: int
     """Documents that had the fields when the run read them."""
     writes: WriteCounts
@@ -55,6 +57,7 @@ class CleanReport:
         return one_line(
             self,
             index=self.index,
+            prepared=self.prepared,
             documents=self.documents,
             cleaned=self.writes.written,
             left=self.writes.left,
@@ -75,13 +78,15 @@ def clean(
 
     A server with scripts removes the field itself. Without scripts, each document is written back as a whole without
     the field, unless it changed in the meantime; ingest pipelines are bypassed. A sidecar index is deleted; its
-    documents lose only their group ids, if these were written. Afterwards ``init`` accepts other settings. A dry run
-    returns its first ``show_requests`` write requests.
+    documents lose only their group ids, if these were written. Afterwards ``init`` accepts other settings. An index
+    without settings and without a sidecar index is left unchanged. A dry run returns its first ``show_requests`` write
+    requests.
     """
     started = time.monotonic()
     dry_client = DryRunClient(index.client, show_requests, dry_run=dry_run)
     if _is_clean(index):
-        return CleanReport(index.name, 0, WriteCounts(written=0), (), dry_run, time.monotonic() - started)
+        seconds = time.monotonic() - started
+        return CleanReport(index.name, False, 0, WriteCounts(written=0), (), dry_run, seconds)
     _check_migration(index)
     index = opened(index, adopting=True)
     plain = index.plain
@@ -96,7 +101,7 @@ def clean(
         check_may_delete(plain, [*hidden, *sidecars])
         index.storage.check_writable()
         check_updates(index, "cleaning", whole=cleaning.rewrites_documents)
-        restore_abandoned(plain, tuned_mappings(plain, index.name, index.prefix))
+        restore_abandoned(plain, tuned_mappings(plain, index.name, index.prefix), progress)
         cleaning.run()
         if not cleaning.writes.left:
             remove(index)
@@ -104,6 +109,7 @@ def clean(
             index.storage.remove_settings()
     return CleanReport(
         index=index.name,
+        prepared=True,
         documents=cleaning.total,
         writes=cleaning.writes,
         deleted_indices=() if cleaning.writes.left else (*hidden, *sidecars),
@@ -245,13 +251,18 @@ def _check_migration(index: Index) -> None:
 
 
 def _is_clean(index: Index) -> bool:
-    """Whether an earlier run has cleaned the index: it has the mapped fields, but no settings and no sidecar index."""
-    mappings = mappings_of(index.client, index.name)
-    if any(stored_settings(one, index.prefix) is not None for one in mappings.values()):
+    """Whether the index was never prepared, or an earlier run has cleaned it: it has no settings and no sidecar index,
+    and its mapping has all `neardupe` fields (no server can remove them) or none."""
+    client, prefix = index.client, index.prefix
+    mappings = mappings_of(client, index.name)
+    if any(stored_settings(one, prefix) is not None for one in mappings.values()):
         return False
-    mapped = (not schema.missing(one.get("properties", {}), index.prefix) for one in mappings.values())
-    # Indices that a rollover created since then do not have the fields.
-    return any(mapped) and not sidecar_mappings(index.client, mappings, index.prefix)
+    if sidecar_mappings(client, mappings, prefix):
+        return False
+    mapped = [one["properties"] for one in mappings.values() if prefix in one.get("properties", {})]
+    if mapped:
+        return not any(schema.missing(properties, prefix) for properties in mapped)
+    return may_see_sidecars(client, index.name, prefix)
 
 
 def _has_scripts(client: Client) -> bool:

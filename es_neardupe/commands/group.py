@@ -28,7 +28,7 @@ from es_neardupe.groups.registry import LastRun, Registry, remembered
 from es_neardupe.groups.rules import RunRules, check_linkage, remembered_rules, rules_of
 from es_neardupe.groups.write import write_groups
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.lease import Lease, held
+from es_neardupe.index.lease import Lease, delete_lease, held
 from es_neardupe.index.permissions import check_sees_all, check_updates
 from es_neardupe.index.storage import GroupIdsWritten
 from es_neardupe.index.tuning import tunable
@@ -122,6 +122,7 @@ def group(
     workers: options.Workers = 2,
     batch: options.Batch = 500,
     tune: options.Tune = False,
+    break_lease: options.BreakLease = False,
     dry_run: options.DryRun = False,
     show_requests: options.ShowRequests = 0,
     progress: Progress = silent,
@@ -139,13 +140,15 @@ def group(
 
     ``evidence`` stores every verified pair in a hidden index, and does not compare stored pairs again.
     ``ignore_common``: shingles in more than this share of a sample of the documents are ignored; the list is stored and
-    used again until ``renew``. ``tune``: see `tunable`. ``show_requests``: number of write requests that a dry run
-    returns.
+    used again until ``renew``. ``tune``: see `tunable`. ``break_lease`` deletes the lease of another run, which stops
+    before its next write if it is alive. ``show_requests``: number of write requests that a dry run returns.
 
     Raises `SettingsError` for options that are unknown, contradict each other or have no effect on the measure, and for
     rules of the last run that are no longer valid; `LeaseHeld` while another run groups the same index.
     """
     started = time.monotonic()
+    if break_lease and dry_run:
+        raise SettingsError("`break_lease` and `dry_run` are given: a dry run takes no lease. Omit one of them.")
     client = DryRunClient(index.client, show_requests, dry_run=dry_run)
     index = opened(index.through(client) if dry_run else index, writes=not dry_run)
     registry = Registry(index)
@@ -183,7 +186,9 @@ def group(
         workers=workers,
         progress=progress,
     )
-    with nullcontext() if dry_run else held(index) as lease:
+    if break_lease:
+        delete_lease(index)
+    with nullcontext() if dry_run else held(index, progress=progress) as lease:
         last = _last_run(registry) if default_rules else _unchanged_last_run(index, registry, before)
         refresh(index.client, index.path)
         scope = choose_scope(

@@ -5,10 +5,11 @@ with its own registry. So after taking a lease, a run reads the leases in all ot
 any of the same concrete indices, the run ends. Each of two runs writes its lease before it reads the other's: they
 never both continue, but both can end.
 
-Expiry depends on the clocks of the machines. A lease is renewed after a third of its time, so if clocks differ by more
-than two thirds of it, a run can take the lease of another that is still running; that one notices at its next
-`Lease.check`. The lease of a process of this machine that no longer exists can be taken at once, and so can that of a
-run of this process that ended without releasing it. Any other lease can be taken when it has expired.
+No clocks are compared. The holder renews its lease twelve times in its period by increasing a counter. Another run
+watches the lease: if the counter increases, the holder is alive; if it does not for the whole period, by the clock of
+the watching run, the lease is taken, unless it is renewed in this very moment. A holder that was suspended for so long
+notices at its next `Lease.check`. The lease of a process of this machine that no longer exists is taken at once, and so
+is that of a run of this process that ended without releasing it.
 """
 
 from __future__ import annotations
@@ -16,25 +17,37 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
+from enum import Enum
+from itertools import count
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from es_neardupe.errors import Conflict, Forbidden, LeaseHeld, LeaseLost, NeardupeError
-from es_neardupe.index.hidden_indices import HiddenIndex, StoredDocument, ensure, hidden_indices_of_all, read, store
+from es_neardupe.errors import Conflict, Forbidden, LeaseHeld, LeaseLost, NeardupeError, NotFound
+from es_neardupe.index.hidden_indices import (
+    HiddenIndex,
+    StoredDocument,
+    ensure,
+    hidden_index_name,
+    hidden_indices_of_all,
+    read,
+    store,
+)
 from es_neardupe.index.target import IndexTarget
-from es_neardupe.server.client import Client
+from es_neardupe.progress import Progress, silent
+from es_neardupe.server.client import Client, path
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
-__all__ = ["LEASE_ID", "Lease", "held", "is_held", "written_now"]
+__all__ = ["LEASE_ID", "Lease", "delete_lease", "held", "holder", "is_held", "written_now"]
 
 LEASE_ID = "lease"
 """Id of the lease for writing groups, a document in the registry."""
@@ -42,19 +55,27 @@ LEASE_ID = "lease"
 _RUNNING: set[str] = set()
 """Tokens of the runs of this process that have not ended."""
 
+_RENEWALS = 12
+"""Number of renewals in the period of a lease."""
+
+_MAX_PERIOD = 600.0
+"""Maximum period of a stored lease in seconds: no run watches a forged one for longer."""
+
 _RELEASE_TIMEOUT = 5
 """Maximum number of seconds to wait for the server to release the lease at the end of a run."""
 
 
 @contextmanager
-def held(index: Index, command: str = "group", *, seconds: float = 60, id: str = LEASE_ID) -> Iterator[Lease]:
+def held(
+    index: Index, command: str = "group", *, seconds: float = 60, id: str = LEASE_ID, progress: Progress = silent
+) -> Iterator[Lease]:
     """Hold the lease of an index during a block. It is released at the end, also after an error.
 
-    Leases with another ``id`` are for other operations than writing groups. Call `Lease.check` before each step that
-    writes. Raises `LeaseHeld` if another run has the lease, and what `hidden_indices.ensure` raises if the registry
-    cannot be created.
+    Leases with another ``id`` are for other operations than writing groups. ``seconds``: the period of the lease. Call
+    `Lease.check` before each step that writes. Raises `LeaseHeld` if another run has the lease, after watching it until
+    it is renewed, and what `hidden_indices.ensure` raises if the registry cannot be created.
     """
-    lease = Lease(index.client, ensure(index, HiddenIndex.GROUPS), index.target, command, seconds, id)
+    lease = Lease(index.client, ensure(index, HiddenIndex.GROUPS), index.target, command, seconds, id, progress)
     done = Event()
     renewing = Thread(target=lease.keep, args=(done,), name="lease", daemon=True)
     try:
@@ -82,9 +103,11 @@ class Lease:
     command: str
     seconds: float
     id: str = LEASE_ID
+    progress: Progress = silent
     token: str = field(default_factory=lambda: secrets.token_hex(8))
     """Identifies the run."""
     taken: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
+    renewals: Iterator[int] = field(default_factory=count, repr=False)
 
     def take(self) -> None:
         """Write the lease if there is none, or if the stored one can be taken. Raises `LeaseHeld`.
@@ -94,20 +117,41 @@ class Lease:
         _RUNNING.add(self.token)
         while not self._is_own(document := self._read()):
             other = _decode_document(document)
-            if other is not None and not other.is_free:
-                raise LeaseHeld(other.description(self.target.name))
-            with suppress(Conflict):
-                self._store(document)
+            if other is None or other.is_free or self._outlasts(other, self.registry, self.target.name):
+                with suppress(Conflict):
+                    self._store(document)
 
     def give_way(self) -> None:
         """Raises `LeaseHeld` if a run that opened the index by another name has any of the same concrete indices. Call
         it after `take`."""
-        for other in self._others():
-            if not other.is_free and (shared := sorted(other.indices.intersection(self.target.indices))):
-                raise LeaseHeld(other.description(shared[0]))
+        for registry, other in self._others():
+            shared = sorted(other.indices.intersection(self.target.indices))
+            if shared and not other.is_free and self._outlasts(other, registry, shared[0]):
+                self._end(other, registry, shared[0])
 
-    def _others(self) -> list[_StoredLease]:
-        """The current leases in the other registries that this user may read."""
+    def _end(self, other: _StoredLease, registry: str, index: str) -> None:
+        """Mark the lease of a dead run as returned, so that this run loses it if it was only suspended."""
+        document = read(self.client, registry, self.id)
+        if document is None or _decode(document.source) != other:
+            raise LeaseHeld(other.description(index))
+        value = {**document.source["value"], "returned": written_now()}
+        try:
+            store(self.client, registry, self.id, {**document.source, "value": value}, document)
+        except Conflict as error:
+            raise LeaseHeld(other.description(index)) from error
+        except Forbidden:  # a user of other indices; the mark is not necessary for this run
+            pass
+
+    def _outlasts(self, other: _StoredLease, registry: str, index: str) -> bool:
+        """Watch the lease of another run. Returns whether it was not renewed for its period; False: it was released.
+        Raises `LeaseHeld` when it is renewed."""
+        found = _watched(self.client, registry, self.id, other, self.progress)
+        if found is _Watched.RENEWED:
+            raise LeaseHeld(other.description(index))
+        return found is _Watched.UNCHANGED
+
+    def _others(self) -> list[tuple[str, _StoredLease]]:
+        """The current leases in the other registries that this user may read, with their registries."""
         registries = hidden_indices_of_all(self.client, self.target.settings.prefix, HiddenIndex.GROUPS)
         names = set(registries) - {self.registry}
         if not names:
@@ -117,30 +161,28 @@ class Lease:
             answer = self.client.request("POST", "/_mget", body={"docs": docs})
         except Forbidden:
             return []
-        sources = (one["_source"] for one in answer["docs"] if one.get("found"))
-        return [lease for lease in map(_decode, sources) if lease is not None]
+        sources = ((one["_index"], one["_source"]) for one in answer["docs"] if one.get("found"))
+        return [(index, lease) for index, source in sources if (lease := _decode(source)) is not None]
 
     def check(self) -> None:
-        """Raises `LeaseLost` if another run has taken the lease, for instance while this process was suspended."""
-        document = self._read()
-        if self._is_own(document) and (stored := _decode_document(document)) is not None and stored.is_expired:
-            with suppress(Conflict):
+        """Renew the lease, so that no other run can take it during its period. Raises `LeaseLost` if another run has
+        taken it, for instance while this process was suspended."""
+        while self._is_own(document := self._read()):
+            with suppress(Conflict):  # the thread that renews it was faster, or another run
                 self._store(document)
-            document = self._read()
-        if not self._is_own(document):
-            raise LeaseLost(
-                f"This run was suspended for so long that its lease on index {self.target.name} expired, and another "
-                f"run took or removed it. Nothing more is written: run the same command again when the other is done."
-            )
+                return
+        raise LeaseLost(
+            f"This run has lost its lease on index {self.target.name}: it was suspended or without a connection for "
+            f"too long, or the lease was deleted. Nothing more is written: run the same command again."
+        )
 
     def keep(self, done: Event) -> None:
-        """Renew the lease every third of its time until ``done``, then release it, so that the next run can take it at
-        once.
+        """Renew the lease until ``done``, then release it, so that the next run can take it at once.
 
         Errors are ignored: the next renewal can succeed, `check` notices a lost lease, and a lease that is not released
-        expires.
+        is taken after its period.
         """
-        while not done.wait(self.seconds / 3):
+        while not done.wait(self.seconds / _RENEWALS):
             self._write_if_own()
         self._write_if_own(returned=_written(_now()))
 
@@ -154,7 +196,7 @@ class Lease:
 
     def _is_own(self, document: StoredDocument | None) -> bool:
         stored = _decode_document(document)
-        return stored is not None and stored.token == self.token
+        return stored is not None and stored.token == self.token and not stored.returned
 
     def _store(self, before: StoredDocument | None, **more: str) -> None:
         value = {
@@ -162,7 +204,8 @@ class Lease:
             "command": self.command,
             "indices": list(self.target.indices),
             "taken": _written(self.taken),
-            "expires": _written(_now() + timedelta(seconds=self.seconds)),
+            "seconds": self.seconds,
+            "renewals": next(self.renewals),
             **more,
         }
         store(self.client, self.registry, self.id, {"kind": "lease", "value": value}, before)
@@ -178,18 +221,23 @@ class _StoredLease:
     token: str
     command: str
     taken: datetime
-    expires: datetime
+    """By the clock of the holder."""
+    seconds: float
+    """Its period."""
+    renewals: int
     returned: bool
     indices: frozenset[str]
     """The concrete indices of the run."""
 
     @property
-    def is_expired(self) -> bool:
-        return self.expires <= _now()
+    def is_free(self) -> bool:
+        """Whether it can be taken without watching it."""
+        return self.returned or self._is_dead()
 
     @property
-    def is_free(self) -> bool:
-        return self.returned or self.is_expired or self._is_dead()
+    def is_here(self) -> bool:
+        """Whether the holder is a run of this process that has not ended."""
+        return self.machine == _machine() and self.pid == os.getpid() and self.token in _RUNNING
 
     def _is_dead(self) -> bool:
         """Whether the holder was a process of this machine that no longer exists, or a run of this process that has
@@ -202,17 +250,60 @@ class _StoredLease:
 
     def description(self, index: str) -> str:
         """The run that holds the lease, for a message."""
-        since, end = (f"{moment:%Y-%m-%d %H:%M:%S} UTC" for moment in (self.taken, self.expires))
-        return (
-            f"Another run ({self.command}, pid {self.pid} on host {self.host}, since {since}; its lease expires at "
-            f"{end}) is processing index {index}. Wait until it ends; if it was killed, until its lease expires."
-        )
+        return f"Another run ({self.holder}) is processing index {index}. Wait until it ends."
+
+    @property
+    def holder(self) -> str:
+        """Command, process and start of the holder."""
+        since = f"{self.taken:%Y-%m-%d %H:%M:%S} UTC by its clock"
+        return f"{self.command}, pid {self.pid} on host {self.host}, since {since}"
 
 
-def is_held(document: StoredDocument | None, token: str) -> bool:
-    """Whether a stored lease belongs to the run with this token, and is valid."""
-    stored = _decode_document(document)
-    return stored is not None and stored.token == token and not stored.is_free
+class _Watched(Enum):
+    """Result of watching a lease."""
+
+    RELEASED = "released"
+    RENEWED = "renewed"
+    """By its holder, or taken by another run."""
+    UNCHANGED = "unchanged"
+    """For its whole period."""
+
+
+def _watched(client: Client, registry: str, id: str, first: _StoredLease, progress: Progress = silent) -> _Watched:
+    """Watch a lease, seen ``first`` just now, until it changes, at most for its period by the clock of this process."""
+    if first.is_here:
+        return _Watched.RENEWED
+    started = time.monotonic()
+    while (seconds := time.monotonic() - started) < first.seconds:
+        progress("watching the lease of another run", int(seconds), int(first.seconds))
+        time.sleep(min(1, first.seconds / _RENEWALS))
+        lease = _decode_document(read(client, registry, id))
+        if lease is None or lease.is_free:
+            return _Watched.RELEASED
+        if lease != first:
+            return _Watched.RENEWED
+    return _Watched.UNCHANGED
+
+
+def is_held(client: Client, registry: str, id: str, token: str, progress: Progress = silent) -> bool:
+    """Whether the run with this token holds a lease. If that is not known at once, the lease is watched."""
+    stored = _decode_document(read(client, registry, id))
+    if stored is None or stored.token != token or stored.is_free:
+        return False
+    return _watched(client, registry, id, stored, progress) is _Watched.RENEWED
+
+
+def holder(index: Index) -> str | None:
+    """The run that holds the lease for writing groups, for a message; None if no run does. A run that was killed on
+    another machine still holds it."""
+    stored = _decode_document(read(index.client, hidden_index_name(index.target, HiddenIndex.GROUPS), LEASE_ID))
+    return None if stored is None or stored.is_free else stored.holder
+
+
+def delete_lease(index: Index) -> None:
+    """Delete the lease for writing groups, whoever holds it. A holder that is alive stops before its next write."""
+    with suppress(NotFound):
+        index.client.request("DELETE", path(hidden_index_name(index.target, HiddenIndex.GROUPS), "_doc", LEASE_ID))
 
 
 def _decode_document(document: StoredDocument | None) -> _StoredLease | None:
@@ -227,10 +318,14 @@ def _decode(source: Mapping[str, Any]) -> _StoredLease | None:
         machine, pid, token = holder["machine"], holder["pid"], holder["token"]
         if not isinstance(pid, int) or not 0 < pid < 2**31 or not isinstance(token, str):
             return None
-        taken, expires = (datetime.fromisoformat(value[name]).astimezone(timezone.utc) for name in ("taken", "expires"))
+        taken = datetime.fromisoformat(value["taken"]).astimezone(timezone.utc)
+        seconds, renewals = value["seconds"], value["renewals"]
+        if not isinstance(seconds, int | float) or not 0 < seconds <= _MAX_PERIOD or not isinstance(renewals, int):
+            return None
         indices = frozenset(value["indices"]) if "indices" in value else frozenset[str]()
         command, returned = str(value["command"]), "returned" in value
-        return _StoredLease(str(holder["host"]), machine, pid, token, command, taken, expires, returned, indices)
+        host = str(holder["host"])
+        return _StoredLease(host, machine, pid, token, command, taken, seconds, renewals, returned, indices)
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
 

@@ -14,7 +14,7 @@ from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch
 from es_neardupe.index.migration_state import Phase, next_prefix, replaced_prefix
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.sidecar.indices import sidecar_name, sidecars_of
+from es_neardupe.index.sidecar.indices import invisible_sidecar, sidecar_name, sidecars_of
 from es_neardupe.index.target import mappings_of
 from es_neardupe.keys.arrays import Ints
 from es_neardupe.progress import Progress
@@ -31,6 +31,7 @@ __all__ = [
     "GroupIdsWritten",
     "Send",
     "Storage",
+    "may_see_sidecars",
     "settings_mappings",
     "sidecar_mappings",
 ]
@@ -153,6 +154,11 @@ def sidecar_mappings(client: Client, mappings: Mapping[str, JSON], prefix: str) 
     if any(prefix in mapping.get("_meta", {}) for mapping in mappings.values()):
         return {}
     return {sidecar_name(index, prefix): one for index, one in sidecars_of(client, mappings, prefix).items()}
+
+
+def may_see_sidecars(client: Client, name: str, prefix: str) -> bool:
+    """Whether this user has the privilege to see if an index has a sidecar index."""
+    return not invisible_sidecar(client, name, prefix)
 
 
 def settings_mappings(client: Client, name: str, prefix: str) -> dict[str, JSON]:

@@ -16,11 +16,11 @@ from inspect import signature
 from typing import Any, ParamSpec, TypeVar, cast
 
 from es_neardupe.errors import Forbidden, NeardupeError, NotFound
-from es_neardupe.index.hidden_indices import read
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held, is_held, written_now
 from es_neardupe.index.storage import sidecar_mappings
 from es_neardupe.index.target import mappings_of
+from es_neardupe.progress import Progress, silent
 from es_neardupe.server.client import Client, path
 
 __all__ = [
@@ -67,7 +67,7 @@ class TuningRecord:
 
 
 @contextmanager
-def tuned(index: Index, command: str) -> Iterator[dict[str, Values]]:
+def tuned(index: Index, command: str, progress: Progress = silent) -> Iterator[dict[str, Values]]:
     """Lower the settings of each index during a block; yields index -> former values.
 
     With sidecar storage, the settings of the sidecar indices are lowered, since these are written. Indices that already
@@ -78,7 +78,7 @@ def tuned(index: Index, command: str) -> Iterator[dict[str, Values]]:
     present = {name: _settings(index.client, name) for name in written}
     for name, settings in present.items():
         _check_may_change(index.client, name, settings)
-    with held(index, f"{command} --tune", id=_LEASE) as lease:
+    with held(index, f"{command} --tune", id=_LEASE, progress=progress) as lease:
         lowered: dict[str, Values] = {}
         try:
             for name in written:
@@ -107,14 +107,17 @@ def _restore_all(client: Client, indices: Iterable[str], token: str) -> None:
             _warn(f"The lowered settings of {index} could not be restored; the next run will restore them: {error}")
 
 
-def restore_abandoned(client: Client, mappings: Mapping[str, Mapping[str, Any]]) -> None:
+def restore_abandoned(client: Client, mappings: Mapping[str, Mapping[str, Any]], progress: Progress = silent) -> None:
     """Restore the settings lowered by runs that were killed. Warns with `TuningWarning`, also if this fails.
 
-    ``mappings``: index -> its current mapping.
+    ``mappings``: index -> its current mapping. The lease of a run on another machine is watched.
     """
+    alive: dict[str, bool] = {}
     for index, record in records(mappings).items():
         try:
-            if _is_dead(client, record):
+            if record.token not in alive:
+                alive[record.token] = is_held(client, record.registry, _LEASE, record.token, progress)
+            if not alive[record.token]:
                 kept = _restore(client, index, record)
                 _warn(f"{_lowered(index, record)} They are now restored{kept}. Replicas may have to be built.")
         except NeardupeError as error:
@@ -149,11 +152,6 @@ def _lowered(index: str, record: TuningRecord) -> str:
 
 def _warn(message: str) -> None:
     warnings.warn(message, TuningWarning, stacklevel=4)
-
-
-def _is_dead(client: Client, record: TuningRecord) -> bool:
-    """Whether the run that wrote the record has ended."""
-    return not is_held(read(client, record.registry, _LEASE), record.token)
 
 
 def _restore(client: Client, index: str, record: TuningRecord) -> str:
@@ -238,11 +236,12 @@ def tunable(command: Callable[P, R]) -> Callable[P, R]:
         index: Index = arguments["index"]
         if arguments.get("dry_run"):
             return command(*given, **options)
-        restore_abandoned(index.plain, tuned_mappings(index.plain, index.name, index.prefix))
+        progress = arguments.get("progress", silent)
+        restore_abandoned(index.plain, tuned_mappings(index.plain, index.name, index.prefix), progress)
         if not arguments.get("tune"):
             return command(*given, **options)
         opened_index = opened(index, adopting=True, writes=command.__name__ != "migrate")
-        with tuned(opened_index, command.__name__) as lowered:
+        with tuned(opened_index, command.__name__, progress) as lowered:
             report: Any = command(*given, **options)
         return cast("R", replace(report, tuned=lowered))
 

@@ -1,23 +1,20 @@
-"""Jars of the local servers: downloaded once into the user's cache, checked at every start.
+"""Jars of the local servers: downloaded once into the user's cache.
 
-Each release has its own folder in the cache. The manifest is written last and atomically, so a folder without one is
-an interrupted download; it is removed and downloaded again.
+After the download and at every start, they are compared with the checksums of the release, which are part of this
+package: the repository, or a mirror, cannot replace them. Each release has its own folder in the cache.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
-import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 from xml.etree.ElementTree import ParseError
 
-from pydantic import TypeAdapter
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from es_neardupe import folders
@@ -25,7 +22,7 @@ from es_neardupe.errors import NodeError
 from es_neardupe.local_server import state
 from es_neardupe.local_server.versions import Release
 
-__all__ = ["MANIFEST", "download", "ensure", "folder", "problem", "sha256", "write_manifest"]
+__all__ = ["download", "ensure", "folder", "problem", "sha256"]
 
 _THREADS = 8
 _HTTP_TIMEOUT = 30
@@ -89,27 +86,7 @@ def _fetch(artifact: Any) -> Path:
         raise
 
 
-MANIFEST = "manifest.json"
 _DOWNLOAD_TIMEOUT = 900.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Jar:
-    name: str
-    size: int
-    sha256: str
-
-    @classmethod
-    def of(cls, path: Path) -> _Jar:
-        return cls(path.name, path.stat().st_size, sha256(path))
-
-
-@dataclass(frozen=True, slots=True)
-class _Manifest:
-    files: list[_Jar]
-
-
-_MANIFEST = TypeAdapter(_Manifest)
 
 
 def folder(release: Release) -> Path:
@@ -125,7 +102,7 @@ def ensure(release: Release, *, offline: bool = False, say: Callable[[str], None
     place = folder(release)
     lock = place.with_name(place.name + ".lock")
     with state.hold(lock, timeout=_DOWNLOAD_TIMEOUT, doing=f"downloading {release.slug}"):
-        wrong = problem(place)
+        wrong = problem(release)
         if wrong and offline:
             raise NodeError(
                 f"{release.server} {release.version} cannot be started offline: {wrong}. "
@@ -137,56 +114,53 @@ def ensure(release: Release, *, offline: bool = False, say: Callable[[str], None
         return tuple(sorted(place.glob("*.jar")))
 
 
-def problem(place: Path) -> str:
-    """The difference between the jars in a folder and its manifest, in a few words; "" if there is none."""
-    try:
-        listed = {jar.name: jar for jar in _MANIFEST.validate_json((place / MANIFEST).read_bytes()).files}
-    except FileNotFoundError:
+def problem(release: Release) -> str:
+    """The difference between the jars of a release in the cache and its checksums, in a few words; "" if there is
+    none."""
+    place, checksums = folder(release), release.checksums()
+    present = {jar.name for jar in place.glob("*.jar")}
+    if not present:
         return f"its jars are not in the cache {place}"
-    except ValueError:
-        return f"the manifest in {place} is damaged"
-    present = {path.name for path in place.glob("*.jar")}
-    if present != set(listed):
-        return f"the jars in {place} are not those of the manifest: {min(present ^ set(listed))}"
-    for name, jar in sorted(listed.items()):
-        if _Jar.of(place / name) != jar:
+    if present != set(checksums):
+        return f"the jars in {place} are not those of the release: {min(present ^ set(checksums))}"
+    for name, checksum in checksums.items():
+        if sha256(place / name) != checksum:
             return f"{place / name} is damaged (its checksum has changed)"
     return ""
 
 
-def write_manifest(place: Path) -> None:
-    """Record name, size and SHA-256 of each jar in a folder."""
-    manifest = _Manifest([_Jar.of(path) for path in sorted(place.glob("*.jar"))])
-    with folders.replaced(place / MANIFEST) as draft:
-        draft.write_text(json.dumps(asdict(manifest), indent=1), "utf-8")
-
-
 def _download(release: Release, place: Path) -> None:
-    """Download into a temporary folder, then rename it."""
+    """Download into a temporary folder, then rename it. Raises `NodeError` for other files than those of the release,
+    and removes them."""
     staging = place.with_name(place.name + ".part")
     for old in (staging, place):
         shutil.rmtree(old, ignore_errors=True)
     jars = download(release.coordinates, staging / "repository")
-    _check_jars(jars)
-    finished = staging / "jars"
-    finished.mkdir(parents=True)
-    for jar in jars:
-        jar.replace(finished / jar.name)
-    write_manifest(finished)
-    finished.replace(place)
-    shutil.rmtree(staging, ignore_errors=True)
+    try:
+        _check_downloaded(release, jars)
+        finished = staging / "jars"
+        finished.mkdir(parents=True)
+        for jar in jars:
+            jar.replace(finished / jar.name)
+        finished.replace(place)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
 
 
-def _check_jars(jars: list[Path]) -> None:
-    """Raise `NodeError` for a truncated or damaged jar: each of its members has a CRC."""
+def _check_downloaded(release: Release, jars: list[Path]) -> None:
+    """Raise `NodeError` if jars are not those of the release."""
+    checksums = release.checksums()
+    if different := sorted({jar.name for jar in jars} ^ set(checksums)):
+        raise NodeError(
+            f"The Maven repository has other jars for {release.slug} than es-neardupe expects: {', '.join(different)}. "
+            "They were removed: try again, and check the mirror if one is configured."
+        )
     for jar in jars:
-        try:
-            with zipfile.ZipFile(jar) as archive:
-                bad = archive.testzip()
-        except zipfile.BadZipFile as error:
-            raise NodeError(f"{jar.name} was not downloaded completely ({error}). Try again.") from error
-        if bad:
-            raise NodeError(f"{jar.name} was not downloaded completely ({bad} is damaged). Try again.")
+        if (found := sha256(jar)) != checksums[jar.name]:
+            raise NodeError(
+                f"The downloaded {jar.name} is not the file that es-neardupe expects: its SHA-256 is {found}, not "
+                f"{checksums[jar.name]}. It was removed: try again, and check the mirror if one is configured."
+            )
 
 
 def sha256(path: Path) -> str:

@@ -134,10 +134,11 @@ def hold(path: Path, *, timeout: float, doing: str) -> Iterator[None]:
 
 
 def _acquired(path: Path, timeout: float) -> BaseFileLock | None:
-    """The lock, or None if another process still holds it after ``timeout`` seconds."""
-    lock = FileLock(path)
+    """The lock, or None if another process still holds it after ``timeout`` seconds. Other users could keep a lock if
+    they could open its file."""
+    lock = FileLock(path, mode=0o600)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        folders.make_private(path.parent)
         lock.acquire(timeout)
     except Timeout:
         return None
@@ -233,9 +234,9 @@ def claim(launch: Launch) -> Iterator[None]:
 
 
 def require_folder(path: Path) -> None:
-    """Create a folder and check that it can be written to. Raises `NodeError`."""
+    """Create a private folder and check that it can be written to. Raises `NodeError`."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        folders.make_private(path)
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:

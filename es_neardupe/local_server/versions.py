@@ -1,14 +1,18 @@
-"""Releases of Elasticsearch and OpenSearch that can be started locally, and the Maven coordinates of their jars."""
+"""Releases of Elasticsearch and OpenSearch that can be started locally: Maven coordinates and checksums of the jars."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 
 from es_neardupe.errors import NodeError
 
 __all__ = ["DEFAULT_SERVER", "SUPPORTED", "Release", "matches", "pick"]
 
 DEFAULT_SERVER = "opensearch"
+
+_TABLE = Path(__file__).with_name("checksums.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +22,8 @@ class Release:
     server: str
     version: str
     coordinates: str
+    table: Path = _TABLE
+    """The file with the checksums of its jars, written by ``scripts/pin_jars.py``."""
 
     @property
     def minor(self) -> str:
@@ -32,6 +38,11 @@ class Release:
     def slug(self) -> str:
         """Server and version, as part of a file name."""
         return f"{self.server}-{self.version}"
+
+    def checksums(self) -> dict[str, str]:
+        """File name -> SHA-256, for each jar, including those of dependencies."""
+        pinned: dict[str, dict[str, str]] = json.loads(self.table.read_text("utf-8"))
+        return pinned[self.slug]
 
 
 def _opensearch(version: str) -> Release:

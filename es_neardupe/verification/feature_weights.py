@@ -116,7 +116,7 @@ def sampled(index: Index) -> list[Reference]:
 def _write(file: Path, computed: Frequencies) -> None:
     weights = computed.weights
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        folders.make_private(file.parent)
         with folders.replaced(file) as draft, draft.open("wb") as opened:
             np.savez(
                 opened,

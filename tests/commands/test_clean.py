@@ -10,7 +10,7 @@ from conftest import Cli
 from server_tools import versions
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.server.client import Client
+from es_neardupe.server.client import Client, path
 
 SETTINGS = Settings(("text",))
 
@@ -44,3 +44,42 @@ def test_clean_twice(client: Client, filled: str, server_cli: Cli) -> None:
     NearDupe(filled, client).enrich()
     assert server_cli("clean", filled, "--yes", "--json").json["writes"]["written"] == 4
     assert server_cli("clean", filled, "--yes", "--json").json["writes"]["written"] == 0
+    assert_nothing_to_clean(client, filled, server_cli)
+
+
+def test_clean_of_a_sidecar_twice(client: Client, filled: str, server_cli: Cli) -> None:
+    NearDupe(filled, client).init(SETTINGS, sidecar=True)
+    NearDupe(filled, client).enrich()
+    first = server_cli("clean", filled, "--yes", "--json").json
+    assert (first["prepared"], first["deleted_indices"]) == (True, [f"{filled}-neardupe-sidecar"])
+    assert_nothing_to_clean(client, filled, server_cli)
+
+
+def test_clean_of_an_index_that_was_never_prepared(client: Client, filled: str, server_cli: Cli) -> None:
+    assert_nothing_to_clean(client, filled, server_cli)
+
+
+def test_clean_of_an_index_that_does_not_exist(client: Client, index_name: str, server_cli: Cli) -> None:
+    done = server_cli("clean", index_name, "--yes")
+    assert (done.code, done.out) == (1, "")
+    assert "There is no index" in done.err
+
+
+def test_fields_without_settings_are_not_called_clean(client: Client, filled: str, server_cli: Cli) -> None:
+    """A copy of an index whose mapping was made from its documents."""
+    client.request("PUT", path(filled, "_doc", "copy"), body={"neardupe": {"scheme": "v1-00000000"}})
+    done = server_cli("clean", filled, "--yes")
+    assert (done.code, done.out) == (1, "")
+    assert "has no near-duplicate keys" in done.err
+
+
+def assert_nothing_to_clean(client: Client, index: str, server_cli: Cli) -> None:
+    """`clean` asks nothing, changes nothing and succeeds."""
+    before = versions(client, index)
+    sentence = f"Nothing to clean: {index} has no settings under 'neardupe' and no sidecar index."
+    for options in ([], ["--yes"], ["--dry-run"]):
+        done = server_cli("clean", index, *options)
+        assert (done.code, done.out.splitlines(), done.err) == (0, [sentence], "")
+    report = server_cli("clean", index, "--yes", "--json").json
+    assert (report["prepared"], report["documents"], report["deleted_indices"]) == (False, 0, [])
+    assert versions(client, index) == before

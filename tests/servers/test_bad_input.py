@@ -108,7 +108,7 @@ def test_wrong_usage(arguments: tuple[str, ...], server_cli: Cli, server_url: st
 @pytest.mark.parametrize(
     ("command", "more"),
     [("enrich", ()), ("group", ()), ("groups", ()), ("pairs", ()), ("similar", ("--id", "d0")), ("stats", ()),
-     ("contained", ("--id", "d0")), ("clean", ("--yes",)), ("load", ("-",))],
+     ("contained", ("--id", "d0")), ("load", ("-",))],
 )  # fmt: skip
 def test_before_init(command: str, more: tuple[str, ...], client: Client, filled: str, server_cli: Cli) -> None:
     before = versions(client, filled)

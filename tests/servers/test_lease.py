@@ -1,39 +1,86 @@
-"""Lease of an index on real servers: one run at a time; it ends without waiting for clocks."""
+"""Lease of an index on real servers: one run at a time, whatever the clocks of their machines."""
 
 from __future__ import annotations
 
+import io
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
-from datetime import datetime, timedelta
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from bad_input import fill
+from conftest import Cli
 from server_tools import wait_until
 from unit_tools import index_of
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import LeaseHeld, LeaseLost, Unreachable
 from es_neardupe.index import lease
 from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name, read
-from es_neardupe.index.lease import LEASE_ID, held
+from es_neardupe.index.index import opened
+from es_neardupe.index.lease import LEASE_ID, held, is_held
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.server.client import Client, path
 
 HOLDER = """
-import sys, threading
+import sys
+from datetime import timedelta
 from es_neardupe import NearDupe, Settings
+from es_neardupe.errors import LeaseLost
+from es_neardupe.index import lease
 from es_neardupe.index.target import IndexTarget
-from es_neardupe.index.lease import held
 
-target = IndexTarget(sys.argv[2], (sys.argv[2],), Settings(("text",)), 10_000)
-with held(NearDupe(target.name, url=sys.argv[1]).with_target(target)):
+url, name, seconds, ahead = sys.argv[1:]
+now = lease._now
+lease._now = lambda: now() + timedelta(seconds=float(ahead))
+target = IndexTarget(name, (name,), Settings(("text",)), 10_000)
+with lease.held(NearDupe(name, url=url).with_target(target), seconds=float(seconds)) as mine:
     print("held", flush=True)
-    threading.Event().wait()
+    for line in sys.stdin:
+        try:
+            mine.check()
+            print("kept", flush=True)
+        except LeaseLost as error:
+            print(error, flush=True)
 """
+"""Prints the result of `Lease.check` for each line of its stdin."""
+
+DAY = 24 * 60 * 60
+
+
+@contextmanager
+def another(client: Client, target: IndexTarget, seconds: float, ahead: float = 0) -> Iterator[subprocess.Popen[str]]:
+    """A process that holds the lease, with a clock that is so many seconds ahead."""
+    command = [sys.executable, "-c", HOLDER, client.url, target.name, str(seconds), str(ahead)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "held\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def checked(process: subprocess.Popen[str]) -> str:
+    """What the holder finds out about its lease."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+    return process.stdout.readline().strip()
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This process is on another machine than the others."""
+    monkeypatch.setattr(lease, "_machine", lambda: "another")
 
 
 @pytest.fixture
@@ -49,19 +96,13 @@ def stored(client: Client, target: IndexTarget) -> Mapping[str, Any]:
     return value
 
 
-def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Set the clock of this process forward."""
-    now = lease._now
-    monkeypatch.setattr(lease, "_now", lambda: now() + timedelta(seconds=seconds))
-
-
 def test_the_second_run_is_told_who_works(client: Client, target: IndexTarget) -> None:
     with held(index_of(client, target), "watch") as first:
         value = stored(client, target)
         assert value["holder"]["pid"] == os.getpid()
-        assert datetime.fromisoformat(value["expires"]) - first.taken >= timedelta(seconds=60)
+        assert (value["seconds"], value["renewals"]) == (60, 0)
         with pytest.raises(
-            LeaseHeld, match=rf"\(watch, pid {os.getpid()} on host .*, since 20.* UTC; its lease expires at 20.* UTC"
+            LeaseHeld, match=rf"\(watch, pid {os.getpid()} on host .*, since 20.* UTC by its clock\) is processing"
         ):
             held(index_of(client, target)).__enter__()
         assert stored(client, target) == value
@@ -101,34 +142,115 @@ def test_one_of_many_wins(client: Client, target: IndexTarget) -> None:
 
 def test_a_lease_is_renewed_as_long_as_it_is_held(client: Client, target: IndexTarget) -> None:
     with held(index_of(client, target), seconds=0.6) as short:
-        first = stored(client, target)["expires"]
-        end = datetime.fromisoformat(first) + timedelta(seconds=0.6)
-        wait_until(lambda: datetime.fromisoformat(stored(client, target)["expires"]) > end, 10)
+        wait_until(lambda: stored(client, target)["renewals"] > 12, 10)
         with pytest.raises(LeaseHeld):
             held(index_of(client, target)).__enter__()
         short.check()
 
 
-def test_a_lease_that_nobody_renews_ends(client: Client, target: IndexTarget, monkeypatch: pytest.MonkeyPatch) -> None:
-    with held(index_of(client, target)) as still:
-        with monkeypatch.context() as forward:
-            later(forward, 59)
-            with pytest.raises(LeaseHeld):
-                held(index_of(client, target)).__enter__()
-            later(forward, 2)
-            still.check()  # nobody took it in the meantime: the run continues with a renewed lease
-            with pytest.raises(LeaseHeld):
-                held(index_of(client, target)).__enter__()
-            later(forward, 61)
-            other = held(index_of(client, target))
-            taken = other.__enter__()
-        with pytest.raises(LeaseLost, match=f"lease on index {target.name} expired.*run the same command again"):
-            still.check()
-        taken.check()
-    assert stored(client, target)["holder"]["token"] == taken.token  # not released by the run that lost it
-    assert "returned" not in stored(client, target)
-    other.__exit__(None, None, None)
-    assert "returned" in stored(client, target)
+@pytest.mark.usefixtures("elsewhere")
+@pytest.mark.parametrize("ahead", [-DAY, 0, DAY])
+def test_a_holder_elsewhere_that_is_alive(client: Client, target: IndexTarget, ahead: float) -> None:
+    """It is noticed at its next renewal, whatever its clock."""
+    with another(client, target, 12, ahead) as process:
+        started = time.monotonic()
+        with pytest.raises(LeaseHeld, match=f"group, pid {process.pid} "):
+            held(index_of(client, target)).__enter__()
+        assert time.monotonic() - started < 6
+        assert checked(process) == "kept"
+
+
+@pytest.mark.usefixtures("elsewhere")
+@pytest.mark.parametrize("ahead", [-DAY, 0, DAY])
+def test_a_killed_holder_elsewhere(client: Client, target: IndexTarget, ahead: float) -> None:
+    """Its lease is taken after its period by the clock of this run, whatever its clock."""
+    with another(client, target, 2, ahead) as process:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    started, seen = time.monotonic(), []
+    with held(index_of(client, target), progress=lambda *one: seen.append(one)) as mine:
+        assert 2 <= time.monotonic() - started < 20
+        mine.check()
+        assert stored(client, target)["holder"]["pid"] == os.getpid()
+    assert seen[0] == ("watching the lease of another run", 0, 2)
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_suspended_holder_notices_that_it_lost_its_lease(client: Client, target: IndexTarget) -> None:
+    with another(client, target, 2) as process:
+        assert checked(process) == "kept"
+        process.send_signal(signal.SIGSTOP)
+        try:
+            with held(index_of(client, target)) as mine:
+                process.send_signal(signal.SIGCONT)
+                assert f"lost its lease on index {target.name}" in checked(process)
+                mine.check()
+        finally:
+            process.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_suspended_holder_keeps_a_lease_that_nobody_took(client: Client, target: IndexTarget) -> None:
+    with another(client, target, 0.5) as process:
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(1)
+        process.send_signal(signal.SIGCONT)
+        assert checked(process) == "kept"
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_suspended_holder_under_another_name(client: Client, target: IndexTarget) -> None:
+    """Its lease is in another registry; it loses it too."""
+    both = IndexTarget(f"{target.name}*", (target.name, f"{target.name}-2"), target.settings, 10_000)
+    with another(client, target, 2) as process:
+        with pytest.raises(LeaseHeld, match=f"is processing index {target.name}"):
+            held(index_of(client, both)).__enter__()
+        process.send_signal(signal.SIGSTOP)
+        try:
+            with held(index_of(client, both)) as mine:
+                process.send_signal(signal.SIGCONT)
+                assert "lost its lease" in checked(process)
+                mine.check()
+        finally:
+            process.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_whether_another_run_holds_a_lease(client: Client, target: IndexTarget) -> None:
+    """Without comparing clocks: it is watched."""
+    registry = hidden_index_name(target, HiddenIndex.GROUPS)
+    with another(client, target, 1, -DAY) as process:
+        token = stored(client, target)["holder"]["token"]
+        assert is_held(client, registry, LEASE_ID, token)
+        assert not is_held(client, registry, LEASE_ID, "another")
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert not is_held(client, registry, LEASE_ID, token)
+
+
+def test_break_lease(client: Client, index_name: str, server_cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(client, index_name)
+    NearDupe(index_name, client).init(Settings(("text",)))
+    NearDupe(index_name, client).enrich()
+    index = opened(NearDupe(index_name, client))
+    assert [one for one in NearDupe(index_name, client).doctor() if one.name == "lease"] == []
+    assert server_cli("group", index_name, "--break-lease").code == 0  # there is none, and no question
+    with held(index, "watch") as other:
+        (check,) = (one for one in NearDupe(index_name, client).doctor() if one.name == "lease")
+        who = f"watch, pid {os.getpid()} on host {socket.gethostname()}, since "
+        assert check.level == "warning"
+        assert check.message.startswith(f"held by {who}")
+        assert f"es-neardupe group {index_name} --break-lease" in check.message
+        assert server_cli("group", index_name, "--break-lease", "--dry-run").code == 2
+        monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+        refused = server_cli("group", index_name, "--break-lease")
+        assert refused.code == 1
+        assert f"Delete the lease of {who}" in refused.err
+        other.check()
+        done = server_cli("group", index_name, "--break-lease", "--yes")
+        assert (done.code, stored(client, index.target)["command"]) == (0, "group")
+        with pytest.raises(LeaseLost):
+            other.check()
 
 
 def test_a_registry_that_is_removed(client: Client, target: IndexTarget) -> None:
@@ -159,24 +281,14 @@ def test_a_run_that_ends_without_giving_it_back(
         mine.check()
 
 
-def test_a_holder_that_is_killed(client: Client, target: IndexTarget, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This machine detects that its process is gone; another one waits for the end of the lease."""
-    command = [sys.executable, "-c", HOLDER, client.url, target.name]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "held\n"
-            with pytest.raises(LeaseHeld, match=f"group, pid {process.pid} "):
-                held(index_of(client, target)).__enter__()
-        finally:
-            process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
-    with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(lease, "_machine", lambda: "another")
-        with pytest.raises(LeaseHeld, match=f"group, pid {process.pid} "):
-            held(index_of(client, target)).__enter__()
-    if lease._machine() is None:  # not possible on this system: it waits like any other
-        later(monkeypatch, 61)
+@pytest.mark.skipif(lease._machine() is None, reason="this system does not tell")
+def test_a_killed_holder_of_this_machine(client: Client, target: IndexTarget) -> None:
+    """Its process is gone, so its lease is taken at once."""
+    with another(client, target, 60) as process:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    started = time.monotonic()
     with held(index_of(client, target)) as mine:
+        assert time.monotonic() - started < 10
         mine.check()
     assert stored(client, target)["holder"]["pid"] == os.getpid()

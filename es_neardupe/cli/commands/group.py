@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
@@ -19,13 +21,14 @@ from es_neardupe.cli.messages import (
     warn_of_buckets,
     warn_of_detection,
 )
-from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.cli.output import print_json, print_table, printable, progress_bars, say, show, warn
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
     from es_neardupe.commands.group import GroupReport
+    from es_neardupe.index.index import Index
 
 __all__ = ["group"]
 
@@ -57,6 +60,8 @@ def group(
     max_load: options.MaxLoad = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     tune: options.Tune = False,
+    break_lease: options.BreakLease = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     dry_run: options.DryRun = False,
     show_requests: options.ShowRequests = 0,
     as_json: AsJson = False,
@@ -80,9 +85,12 @@ def group(
     """
     from es_neardupe.commands.group import group as group_
 
+    found = open_index(index, prefix, max_rate=max_rate, max_load=max_load)
+    if break_lease and not yes and not dry_run:
+        _confirm_break(found)
     with resumable(), progress_bars() as progress:
         report = group_(
-            open_index(index, prefix, max_rate=max_rate, max_load=max_load),
+            found,
             measure=measure,
             matching=matching,
             min=min,
@@ -104,6 +112,7 @@ def group(
             workers=workers,
             batch=batch,
             tune=tune,
+            break_lease=break_lease,
             dry_run=dry_run,
             show_requests=show_requests,
             progress=progress,
@@ -118,6 +127,16 @@ def group(
     fail_on(report.writes.refused, report.writes.refusals)
     if report.evidence is not None:
         fail_on(report.evidence.refused, report.evidence.refusals, "pairs of the evidence")
+
+
+def _confirm_break(index: Index) -> None:
+    """Ask whether to delete the lease of another run, if there is one."""
+    from es_neardupe.index.index import opened
+    from es_neardupe.index.lease import holder
+
+    if run := holder(opened(index)):
+        question = f"Delete the lease of {run}? If that run is alive, it stops before its next write."
+        typer.confirm(printable(question), abort=True, err=True)
 
 
 def _show_groups(report: GroupReport) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from es_neardupe.cli.command import Command
 from es_neardupe.cli.output import as_json_text, say
+from es_neardupe.display_text import without_passwords
 from es_neardupe.local_server.versions import DEFAULT_SERVER
 
 __all__ = ["app"]
@@ -95,7 +96,8 @@ def status(as_json: AsJson = False) -> None:
         _print([{**each.as_dict(), "state": state} for each, state in states])
         return
     for each, state in states:
-        typer.echo(f"{each.server} {each.version}  {each.url}  {state}  process {each.pid}  {each.data}")
+        line = f"{each.server} {each.version}  {each.url}  {state}  process {each.pid}  {each.data}"
+        typer.echo(without_passwords(line))
     if not states:
         say("No local server is running.")
 

@@ -18,7 +18,7 @@ from es_neardupe.errors import (
     NotInitialised,
     RequestError,
 )
-from es_neardupe.index import queries
+from es_neardupe.index import lease, queries
 from es_neardupe.index.hidden_indices import HiddenIndex, check_names, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import TEXT_TYPES, check_source, check_text_fields, field_types
@@ -79,7 +79,7 @@ def doctor(index: Index) -> list[Check]:
             return [*checks, *_before_init(index, mappings, error)]
         return [*checks, Check("scheme", "error", str(error))]
     checks += [_scheme(index.settings), *_hidden_names(index), *_replaced(index)]
-    checks += [*_rollover(index), *_visibility(index)]
+    checks += [*_rollover(index), *_visibility(index), *_lease(index)]
     return [*checks, _limits(index.target.max_result_window), *_documents(index)]
 
 
@@ -302,6 +302,18 @@ def _visibility(index: Index) -> Iterator[Check]:
             f"roles hide documents or fields of {', '.join(partly)} from this user: `enrich`, `group`, `migrate` and "
             f"`clean` need a user who sees all of them",
         )
+
+
+def _lease(index: Index) -> Iterator[Check]:
+    """Whether a run holds the lease for writing groups. A user who may not read the registry gets no answer."""
+    with suppress(Forbidden):
+        if run := lease.holder(index):
+            yield Check(
+                "lease",
+                "warning",
+                f"held by {run}: if that run was killed, the next run takes the lease after a minute, and "
+                f"`es-neardupe group {index.name} --break-lease` deletes it at once",
+            )
 
 
 def _limits(window: int) -> Check:

@@ -159,7 +159,7 @@ def migrate(
         plan.old.storage.check_writable()
         check_updates(plan.old, "migrating")
         _check_names(plan)
-        with held(plan.coming, "migrate", id=_LEASE):
+        with held(plan.coming, "migrate", id=_LEASE, progress=progress):
             _check_phase(plan)
             plan.old.storage.prepare_rolled_over()
             if abort:

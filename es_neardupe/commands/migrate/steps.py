@@ -142,7 +142,7 @@ class MigrationWork:
 
         Commands read them under their own prefix until all documents have them under the old one, which searches use.
         """
-        with held(self.plan.after, "migrate") as lease:
+        with held(self.plan.after, "migrate", progress=self.run.progress) as lease:
             self._mark(Phase.SWITCHING)
             self.done.state = "switching"
             lease.check()

@@ -21,6 +21,8 @@ from es_neardupe.cli import output
 from es_neardupe.cli.commands.similar import similar_json
 from es_neardupe.cli.output import print_json, print_lines, print_table, printable, say, show, warn
 from es_neardupe.commands.similar import Detection, Similar, SimilarHit
+from es_neardupe.display_text import without_passwords
+from es_neardupe.errors import InputError
 from es_neardupe.records import Product
 
 fixture_given = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -34,6 +36,30 @@ STEERING = (
     0x200F,
     0x61C,
 )
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("https://anna:secret@host:9200", "https://anna:***@host:9200"),
+        ("'https://anna:secret@host' is not valid", "'https://anna:***@host' is not valid"),
+        ("https://anna:s/e:c?r#e@t@host/x", "https://anna:***@host/x"),
+        ("https://anna:123@host", "https://anna:***@host"),
+        ("https://:secret@host", "https://:***@host"),
+        ("https:/anna:secret@host", "https:/anna:***@host"),
+        ("HTTPS%3A%2f%2Fanna%3Asecret%40host", "HTTPS%3A%2f%2Fanna%3A***%40host"),
+        ("https://anna:***@host", "https://anna:***@host"),
+        ("https://host:9200/@anna", "https://host:9200/@anna"),
+        ("https%3A%2F%2Fhost%3A80%2F%40anna", "https%3A%2F%2Fhost%3A80%2F%40anna"),
+        ("https://[::1]:9200/@anna", "https://[::1]:9200/@anna"),
+        ("https://anna@host", "https://anna@host"),
+        ("at 12:30: mail anna:b@c", "at 12:30: mail anna:b@c"),
+    ],
+)
+def test_passwords_in_urls_are_masked(text: str, masked: str) -> None:
+    assert without_passwords(text) == masked
+    assert printable(text) == masked
+    assert str(InputError(text)) == masked
 
 
 @pytest.fixture

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import os
+import re
 import socket
+import stat
 import subprocess
 import sys
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -22,6 +24,7 @@ from es_neardupe.errors import NodeError
 from es_neardupe.local_server import control, download, state, versions
 from es_neardupe.local_server.process import java_library, lay_out_elasticsearch, settings
 from es_neardupe.local_server.state import Launch, Node
+from es_neardupe.local_server.versions import Release
 
 ROOT = Path(__file__).parents[3]
 
@@ -32,6 +35,18 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ES_NEARDUPE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("ES_NEARDUPE_CACHE", str(tmp_path / "cache"))
     return tmp_path / "home"
+
+
+JAR = b"not a jar, which no test needs"
+
+
+real_checksums = Release.checksums
+
+
+@pytest.fixture(autouse=True)
+def checksums(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each release consists of one small jar."""
+    monkeypatch.setattr(Release, "checksums", lambda _: {"a.jar": hashlib.sha256(JAR).hexdigest()})
 
 
 def launch_of(data: Path, port: int = 9299) -> Launch:
@@ -81,13 +96,11 @@ def stand_in(launch: Launch, *more: str) -> AbstractContextManager[subprocess.Po
     return process(_HOLDER, launch.to_json(), *more)
 
 
-def fill_cache(content: bytes = b"x") -> Path:
+def fill_cache() -> Path:
     """A cache with one jar, which contains no server."""
     place = download.folder(versions.pick())
     place.mkdir(parents=True)
-    with zipfile.ZipFile(place / "a.jar", "w") as archive:
-        archive.writestr("a.txt", content)
-    download.write_manifest(place)
+    (place / "a.jar").write_bytes(JAR)
     return place
 
 
@@ -183,9 +196,9 @@ class TestSettings:
 
 
 class TestJars:
-    def test_what_was_written_is_verified(self) -> None:
+    def test_a_filled_cache(self) -> None:
         place = fill_cache()
-        assert download.problem(place) == ""
+        assert download.problem(versions.pick()) == ""
         assert download.ensure(versions.pick(), offline=True) == (place / "a.jar",)
 
     def test_a_flipped_byte_is_found(self) -> None:
@@ -193,38 +206,58 @@ class TestJars:
         content = bytearray(jar.read_bytes())
         content[-1] ^= 1
         jar.write_bytes(content)
-        assert "a.jar is damaged" in download.problem(jar.parent)
+        assert "a.jar is damaged" in download.problem(versions.pick())
         with pytest.raises(NodeError, match=r"cannot be started offline: .*a\.jar is damaged"):
             download.ensure(versions.pick(), offline=True)
 
-    @pytest.mark.parametrize("change", [lambda p: (p / "a.jar").unlink(), lambda p: (p / "b.jar").touch()])
-    def test_a_missing_or_foreign_jar_is_found(self, change: Callable[[Path], None]) -> None:
-        place = fill_cache()
-        change(place)
-        assert "not those of the manifest" in download.problem(place)
+    def test_a_foreign_jar_is_found(self) -> None:
+        (fill_cache() / "b.jar").touch()
+        assert download.problem(versions.pick()).endswith("are not those of the release: b.jar")
 
-    @pytest.mark.parametrize("manifest", ["", "[]", "{}", '{"files": [1]}'])
-    def test_a_damaged_manifest_is_found(self, manifest: str) -> None:
-        place = fill_cache()
-        (place / download.MANIFEST).write_text(manifest, "utf-8")
-        assert "manifest" in download.problem(place)
+    def test_missing_jars_are_found(self) -> None:
+        (fill_cache() / "a.jar").rename(download.folder(versions.pick()) / "b.jar")
+        assert download.problem(versions.pick()).endswith("are not those of the release: a.jar")
+        (download.folder(versions.pick()) / "b.jar").unlink()
+        assert "not in the cache" in download.problem(versions.pick())
 
     def test_offline_without_a_cache(self) -> None:
         with pytest.raises(NodeError, match="Start it once without `offline`"):
             download.ensure(versions.pick(), offline=True)
 
-    def test_a_download_that_broke_off_does_not_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def broken(_coordinates: str, repository: Path) -> list[Path]:
-            repository.mkdir(parents=True)
-            (repository / "a.jar").write_bytes(b"PK\3\4 half of it")
-            return [repository / "a.jar"]
+    @pytest.mark.parametrize(
+        ("content", "name", "error"),
+        [
+            (
+                JAR[:9],
+                "a.jar",
+                r"^The downloaded a\.jar is not the file that es-neardupe expects: its SHA-256 is \w{64}, not",
+            ),
+            (JAR, "b.jar", r"has other jars for opensearch-3\.8\.0 than es-neardupe expects: a\.jar, b\.jar\."),
+        ],
+    )
+    def test_other_files_than_expected_are_removed(
+        self, content: bytes, name: str, error: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """However complete: they may be a forgery, of a repository that sends matching checksums."""
 
-        monkeypatch.setattr(download, "download", broken)
-        with pytest.raises(NodeError, match=r"a\.jar was not downloaded completely"):
+        def forged(_coordinates: str, repository: Path) -> list[Path]:
+            repository.mkdir(parents=True)
+            (repository / name).write_bytes(content)
+            return [repository / name]
+
+        monkeypatch.setattr(download, "download", forged)
+        with pytest.raises(NodeError, match=error):
             download.ensure(versions.pick())
-        assert download.problem(download.folder(versions.pick()))
+        assert not list(folders.cache().rglob("*.jar"))
         monkeypatch.setattr(download, "download", fake_download)
         assert [jar.name for jar in download.ensure(versions.pick())] == ["a.jar"]
+
+    def test_each_release_has_the_checksums_of_its_jars(self) -> None:
+        for release in versions.SUPPORTED:
+            checksums = real_checksums(release)
+            assert len(checksums) > 40
+            assert f"{release.server}-{release.version}.jar" in checksums
+            assert all(re.fullmatch("[0-9a-f]{64}", one) for one in checksums.values())
 
     def test_a_damaged_jar_is_fetched_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
         jar = fill_cache() / "a.jar"
@@ -232,7 +265,7 @@ class TestJars:
         monkeypatch.setattr(download, "download", fake_download)
         told: list[str] = []
         download.ensure(versions.pick(), say=told.append)
-        assert download.problem(jar.parent) == ""
+        assert download.problem(versions.pick()) == ""
         assert "a.jar is damaged" in told[0]
 
     def test_parallel_first_starts_fetch_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,8 +311,7 @@ class TestJars:
 
 def fake_download(_coordinates: str, repository: Path) -> list[Path]:
     repository.mkdir(parents=True)
-    with zipfile.ZipFile(repository / "a.jar", "w") as archive:
-        archive.writestr("a.txt", "x")
+    (repository / "a.jar").write_bytes(JAR)
     return [repository / "a.jar"]
 
 
@@ -477,6 +509,18 @@ class TestLocks:
             ):
                 raise error
             assert caught.value is error
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="needs permissions")
+    @pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
+    def test_it_is_private(self, tmp_path: Path, umask: int) -> None:
+        lock = tmp_path / "locks" / "lock"
+        before = os.umask(umask)
+        try:
+            with state.hold(lock, timeout=1, doing="testing"):
+                modes = [stat.S_IMODE(one.stat().st_mode) for one in (lock.parent, lock)]
+        finally:
+            os.umask(before)
+        assert modes == [0o700, 0o600]
 
     def test_a_killed_process_leaves_it_free(self, tmp_path: Path) -> None:
         code = (

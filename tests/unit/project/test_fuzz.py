@@ -117,7 +117,7 @@ def test_options_long(text: str) -> None:
 
 ENTRY = dict.fromkeys([*registry._PLAIN, "kind", "principal", "settings", "history", "value"])
 HOLDER = {"host": "h", "machine": lease._machine(), "pid": 1, "token": "t"}
-LEASE = {"holder": HOLDER, "command": "group", "taken": "2024-05-01T00:00:00.000+00:00", "expires": "2024-05-01"}
+LEASE = {"holder": HOLDER, "command": "group", "taken": "2024-05-01", "seconds": 60, "renewals": 1}
 KEPT = {"content_a": "0" * 32, "content_b": "1" * 32, "scheme": "s", "measure": "m", "value": 0.5, "min": 0.5, "max": 1}
 PAIR = {**KEPT, "a": {"index": "i", "id": "d"}, "b": {"index": "i", "id": "e"}, "at": "2024"}
 COMMON = {"version": "", "share": 0.5, "documents": 100, "at": "", "hashes": ["00"]}

@@ -53,13 +53,17 @@ WRONG = {
 }
 
 
+def copied(source: Path) -> Path:
+    """A copy of the repository without what was built in it."""
+    ignored = shutil.ignore_patterns(".*", "__pycache__", "*.so", "build", "dist", "*.egg-info")
+    return shutil.copytree(ROOT, source, ignore=ignored)
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, str]:
     """The wheel, the source package and what their build printed."""
     folder = tmp_path_factory.mktemp("built")
-    source = folder / "source"
-    ignored = shutil.ignore_patterns(".*", "__pycache__", "*.so", "build", "dist", "*.egg-info")
-    shutil.copytree(ROOT, source, ignore=ignored)
+    source = copied(folder / "source")
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder / "dist"), str(source)]
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}  # is warned of
     run = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
@@ -104,6 +108,31 @@ def test_the_wheel_holds_what_the_program_reads(built: tuple[Path, Path, str]) -
     assert not [name for name in names if name.startswith(("tests", "docs", "scripts"))]
     if shutil.which("gcc") and Path(sysconfig.get_path("include"), "Python.h").exists():
         assert [name for name in names if name.startswith("es_neardupe/keys/_kernel.") and name.endswith(".so")]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs permissions")
+def test_the_wheel_is_reproducible(tmp_path: Path) -> None:
+    """In another folder, with sources of other times and permissions and another umask, each byte is the same."""
+    wheels = []
+    for umask in (0o022, 0o077):
+        source = copied(tmp_path / f"{umask}" / "source")
+        for file in source.rglob("*"):
+            file.chmod((0o777 if file.is_dir() else 0o666) & ~umask)
+            os.utime(file, (1_600_000_000 + umask, 1_600_000_000 + umask))
+        dist = source.parent / "dist"
+        command = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(dist), str(source)]
+        environ = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
+        subprocess.run(command, env=environ, umask=umask, check=True, capture_output=True)
+        wheels += dist.iterdir()
+    with zipfile.ZipFile(wheels[0]) as first, zipfile.ZipFile(wheels[1]) as second:
+        for one, other in zip(first.infolist(), second.infolist(), strict=True):
+            assert (one.filename, one.date_time, one.external_attr) == (
+                other.filename,
+                other.date_time,
+                other.external_attr,
+            )
+            assert first.read(one) == second.read(other), one.filename
+    assert wheels[0].read_bytes() == wheels[1].read_bytes()
 
 
 def test_the_source_package_holds_docs_and_changelog(built: tuple[Path, Path, str]) -> None:

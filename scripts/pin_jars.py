@@ -1,0 +1,63 @@
+"""Checksums of the jars of local servers: downloads releases anew, and writes the SHA-256 of their jars into tables.
+
+    .venv/bin/python scripts/pin_jars.py [RELEASE ...]
+
+RELEASE is a name such as opensearch-3.8.0; without one, the releases that have no checksums yet. Prints the difference
+to the checksums before, and removes releases that are no longer supported.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "tools"))
+
+import secured_opensearch
+
+from es_neardupe.local_server import download
+from es_neardupe.local_server.versions import SUPPORTED, Release
+
+Table = dict[str, dict[str, str]]
+
+
+def table_of(file: Path) -> Table:
+    """The table in a file: release -> jar -> SHA-256."""
+    table: Table = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    return table
+
+
+def checksums(release: Release) -> dict[str, str]:
+    """The checksums of the jars of a release, downloaded now."""
+    with TemporaryDirectory() as folder:
+        return {jar.name: download.sha256(jar) for jar in download.download(release.coordinates, Path(folder))}
+
+
+def pin(file: Path, releases: Iterable[Release], wanted: list[str]) -> None:
+    """Update the table in a file, which has these releases."""
+    before, after = table_of(file), Table()
+    for release in releases:
+        known = before.get(release.slug, {})
+        again = release.slug in wanted or not (wanted or known)
+        after[release.slug] = checksums(release) if again else known
+        changed = sorted(dict(known.items() ^ after[release.slug].items()))
+        print(f"{release.slug}: {len(after[release.slug])} jars, {len(changed)} changed")
+        for name in changed:
+            print(f"  {name}: {known.get(name, 'new')} -> {after[release.slug].get(name, 'removed')}")
+    file.write_text(json.dumps(after, indent=1, sort_keys=True) + "\n", "utf-8")
+
+
+def main() -> None:
+    releases = [*SUPPORTED, secured_opensearch.RELEASE]
+    wanted = sys.argv[1:]
+    if unknown := sorted(set(wanted) - {release.slug for release in releases}):
+        sys.exit(f"unknown: {', '.join(unknown)}; known: {', '.join(release.slug for release in releases)}")
+    for file in dict.fromkeys(release.table for release in releases):
+        pin(file, [release for release in releases if release.table == file], wanted)
+
+
+if __name__ == "__main__":
+    main()
