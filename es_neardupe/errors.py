@@ -17,6 +17,7 @@
     │   ├── Conflict              409
     │   └── Blocked               cluster_block_exception: read-only index, full disk
     ├── IncompleteAnswer          shards failed or the search timed out
+    ├── UnexpectedAnswer          the answer is too large, or lacks what every such answer has
     ├── IndexUnusable             the index cannot be used in its current state
     │   ├── MappingConflict       a neardupe field is mapped with another type
     │   ├── NotInitialised        the index has no scheme yet
@@ -63,6 +64,7 @@ __all__ = [
     "RolledOver",
     "SchemeMismatch",
     "SettingsError",
+    "UnexpectedAnswer",
     "Unreachable",
     "UnsupportedServer",
 ]
@@ -149,6 +151,10 @@ class Blocked(RequestError):
 
 class IncompleteAnswer(NeardupeError):
     """Shards failed or the search timed out: the answer is incomplete."""
+
+
+class UnexpectedAnswer(NeardupeError):
+    """The answer is larger than any that is requested, or lacks what every answer to such a request has."""
 
 
 class IndexUnusable(NeardupeError):

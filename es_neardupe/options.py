@@ -530,6 +530,9 @@ RoutingField = Annotated[
     typer.Option("--routing-field", metavar="FIELD", help="Field with the routing value.", show_default="none"),
 ]
 Replace = Annotated[bool, typer.Option("--replace", help="Overwrite documents that exist.")]
+FollowLinks = Annotated[
+    bool, typer.Option("--follow-links", help="Also read what symbolic links outside of the folder lead to.")
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first line that cannot be read.")]
 CheckTexts = Annotated[bool, typer.Option("--check", help="Also renew the keys of changed texts: reads all documents.")]
 _SINCE = typer.Option(

@@ -6,36 +6,28 @@ A line that cannot be read is reported as a `Problem` with its place.
 from __future__ import annotations
 
 import csv
-import gzip
 import json
-import lzma
-import math
+import os
 import sys
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
+from es_neardupe.commands.input_json import parsed_line
+from es_neardupe.commands.input_streams import COMPRESSED, MAX_EXPANDED, READ_ERRORS, expanded, limited_lines, whole
 from es_neardupe.errors import InputError
 
 __all__ = ["FileRecord", "Problem", "check_paths", "read_lines", "read_records", "read_text_file"]
 
 STDIN = "-"
-_COMPRESSED = (".gz", ".xz")
-_READ_ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error)
-"""Exceptions of reading a file that is truncated, damaged or deleted."""
-
 _MAX_ID = 512
 """Bytes."""
-_MAX_LINE = 200_000_000
-"""Maximum size of a line, and of a text file, in bytes: twice what servers accept in a request."""
-_TOO_LONG = f"longer than {_MAX_LINE:,} bytes"
-_PART = 2**20
-_MAX_DEPTH = 100
-"""Levels of arrays and objects: servers reject deeper objects, and Python cannot parse much deeper arrays."""
+_TOO_LONG = f"longer than {MAX_EXPANDED:,} bytes"
+_MAX_COMMAS = 2_000_000
+"""Commas of a line of a CSV file: each may end a cell, which needs up to 60 bytes in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +38,8 @@ class FileRecord:
     id: str | None
     source: Mapping[str, Any]
     routing: str | None = None
+    size: int = field(default=0, compare=False)
+    """Size in memory, roughly: bytes of the line or row, or characters of the text file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +50,8 @@ class Problem:
     why: str
     breaks_off: bool = False
     """Whether the rest of the file cannot be read."""
+    link: bool = False
+    """Whether it is a symbolic link that leaves the folder and was not followed."""
 
 
 def check_paths(paths: Iterable[str]) -> None:
@@ -70,18 +66,19 @@ def check_paths(paths: Iterable[str]) -> None:
 
 
 def read_records(
-    paths: Iterable[str], *, text_field: str, id_field: str | None = None
+    paths: Iterable[str], *, text_field: str, id_field: str | None = None, follow_links: bool = False
 ) -> Iterator[FileRecord | Problem]:
     """The documents of files and folders, in order; only the current line is in memory.
 
     The text of a file in a folder becomes the field ``text_field``, and its path relative to the folder becomes the id.
     ``id_field`` names the field with the id of a line; the default is ``id``, then ``_id``, if the line has one.
+    A symbolic link that leaves its folder is read with ``follow_links``, and is otherwise a `Problem`.
     """
     for name in paths:
         if name == STDIN:
             yield from _json_lines(sys.stdin.buffer, "stdin", id_field)
         elif Path(name).is_dir():
-            yield from _folder(Path(name), text_field)
+            yield from _folder(Path(name), text_field, follow_links=follow_links)
         else:
             yield from _until_broken(_file(name, id_field), name)
 
@@ -89,32 +86,15 @@ def read_records(
 def read_text_file(name: str) -> str:
     """The text of a file, which may be compressed, or of standard input for ``-``. Raises `InputError`."""
     try:
-        if name == STDIN:
-            return _whole(sys.stdin.buffer, name)
-        with _opened(Path(name)) as stream:
-            return _whole(stream, name)
-    except _READ_ERRORS as error:
+        with nullcontext(sys.stdin.buffer) if name == STDIN else expanded(Path(name)) as stream:
+            content = whole(stream)
+        if content is None:
+            raise InputError(f"{name} is longer than {MAX_EXPANDED:,} bytes.")
+        return content.decode("utf-8")
+    except READ_ERRORS as error:
         raise InputError(f"{name} cannot be read: {_reason(error)}.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{name} is not UTF-8 ({error.reason} at byte {error.start}).") from error
-
-
-def _whole(stream: IO[bytes], name: str) -> str:
-    content = stream.read(_MAX_LINE + 1)
-    if len(content) > _MAX_LINE:
-        raise InputError(f"{name} is longer than {_MAX_LINE:,} bytes.")
-    return content.decode("utf-8")
-
-
-def _lines(stream: IO[bytes]) -> Iterator[bytes | None]:
-    """The lines of a stream; None for a line that is too long."""
-    while line := stream.readline(_MAX_LINE + 1):
-        if len(line) <= _MAX_LINE or line.endswith(b"\n"):
-            yield line
-        else:
-            while (rest := stream.readline(_PART)) and not rest.endswith(b"\n"):
-                pass
-            yield None
 
 
 def read_lines(name: str) -> Iterator[str]:
@@ -124,20 +104,20 @@ def read_lines(name: str) -> Iterator[str]:
     """
     number = 0
     try:
-        with nullcontext(sys.stdin.buffer) if name == STDIN else _opened(Path(name)) as stream:
-            for number, line in enumerate(_lines(stream), 1):
+        with nullcontext(sys.stdin.buffer) if name == STDIN else expanded(Path(name)) as stream:
+            for number, line in enumerate(limited_lines(stream), 1):
                 if line is None:
-                    raise InputError(f"{name}:{number} is longer than {_MAX_LINE:,} bytes.")
+                    raise InputError(f"{name}:{number} is longer than {MAX_EXPANDED:,} bytes.")
                 if text := line.decode("utf-8-sig" if number == 1 else "utf-8").strip():
                     yield text
-    except _READ_ERRORS as error:
+    except READ_ERRORS as error:
         raise InputError(f"{name} cannot be read: {_reason(error)}.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{name}:{number} is not UTF-8 ({error.reason}).") from error
 
 
 def _kind(file: Path) -> str:
-    suffixes = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in _COMPRESSED]
+    suffixes = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in COMPRESSED]
     kind = suffixes[-1] if suffixes else ""
     if kind == ".csv":
         return "csv"
@@ -146,18 +126,9 @@ def _kind(file: Path) -> str:
     raise InputError(f"{file} is neither JSON lines (.jsonl, .ndjson, .json) nor CSV (.csv), nor a folder of texts.")
 
 
-def _opened(file: Path) -> IO[bytes]:
-    """The decompressed file."""
-    if file.suffix.lower() == ".gz":
-        return cast("IO[bytes]", gzip.open(file))
-    if file.suffix.lower() == ".xz":
-        return lzma.open(file)
-    return file.open("rb")
-
-
 def _file(name: str, id_field: str | None) -> Iterator[FileRecord | Problem]:
     read = {"csv": _csv, "json": _json_lines}[_kind(Path(name))]
-    with _opened(Path(name)) as stream:
+    with expanded(Path(name)) as stream:
         yield from read(stream, name, id_field)
 
 
@@ -165,7 +136,7 @@ def _until_broken(records: Iterator[FileRecord | Problem], name: str) -> Iterato
     """The records; if the file cannot be read to its end, the last one is a `Problem`."""
     try:
         yield from records
-    except _READ_ERRORS as error:
+    except READ_ERRORS as error:
         yield Problem(name, f"the rest cannot be read: {_reason(error)}", breaks_off=True)
 
 
@@ -174,54 +145,26 @@ def _reason(error: Exception) -> str:
 
 
 def _json_lines(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[FileRecord | Problem]:
-    for number, line in enumerate(_lines(stream), 1):
+    for number, line in enumerate(limited_lines(stream), 1):
         place = f"{name}:{number}"
         if line is None:
             yield Problem(place, _TOO_LONG)
             continue
-        if not line.strip():
+        if line.isspace():
             continue
         try:
-            source = _parsed(line, "utf-8-sig" if number == 1 else "utf-8")
+            source = parsed_line(line, "utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             yield Problem(place, f"not UTF-8 ({error.reason} at byte {error.start} of the line)")
         except json.JSONDecodeError as error:
             yield Problem(place, f"invalid JSON ({error.msg.removesuffix(' at')} at column {error.colno})")
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             yield Problem(place, f"JSON that no server accepts ({error})")
         else:
-            yield _record(place, source, id_field)
+            yield _record(place, source, id_field, len(line))
 
 
-def _parsed(line: bytes, encoding: str) -> Any:
-    """The JSON value of a line. Raises `ValueError` or `RecursionError` for one that servers reject."""
-    text = line.rstrip(b"\r\n").decode(encoding)
-    value = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
-    if line.count(b"[") + line.count(b"{") > _MAX_DEPTH and _is_deep(value):
-        raise ValueError(f"nested deeper than {_MAX_DEPTH} levels")
-    return value
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON number")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError(f"the number {text} is too large")
-    return number
-
-
-def _is_deep(value: object) -> bool:
-    level = [value]
-    for _ in range(_MAX_DEPTH):
-        inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
-        level = [child for children in inner for child in children]
-    return any(isinstance(one, dict | list) for one in level)
-
-
-def _record(place: str, source: object, id_field: str | None) -> FileRecord | Problem:
+def _record(place: str, source: object, id_field: str | None, size: int) -> FileRecord | Problem:
     if not isinstance(source, dict):
         return Problem(place, f"a JSON {type(source).__name__}, not an object")
     names = [id_field] if id_field else ["id", "_id"]
@@ -235,7 +178,10 @@ def _record(place: str, source: object, id_field: str | None) -> FileRecord | Pr
         return Problem(place, f"the id in {name!r} is {why}")
     # The server rejects metadata fields in a document.
     return FileRecord(
-        place, None if id is None else str(id), {key: value for key, value in source.items() if key != "_id"}
+        place,
+        None if id is None else str(id),
+        {key: value for key, value in source.items() if key != "_id"},
+        size=size,
     )
 
 
@@ -248,13 +194,14 @@ def _invalid_id(id: str) -> str:
 
 
 def _csv(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[FileRecord | Problem]:
-    csv.field_size_limit(_MAX_LINE)
+    csv.field_size_limit(MAX_EXPANDED)
     lines = _DecodedLines(stream)
     reader = csv.DictReader(lines, strict=True)
     if problem := _bad_header(reader, f"{name}:1"):
         yield problem
         return
     while True:
+        lines.size = 0
         try:
             row = next(reader)
         except StopIteration:
@@ -263,10 +210,12 @@ def _csv(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[FileRec
             yield Problem(f"{name}:{lines.number}", f"not a CSV row in UTF-8 ({error})")
             continue
         place = f"{name}:{reader.line_num}"
-        if None in row or None in row.values():
+        if lines.size > MAX_EXPANDED:
+            yield Problem(place, _TOO_LONG)
+        elif None in row or None in row.values():
             yield Problem(place, f"{'more' if None in row else 'fewer'} columns than the header has")
         else:
-            yield _record(place, dict(row), id_field)
+            yield _record(place, dict(row), id_field, lines.size)
 
 
 def _bad_header(reader: csv.DictReader[str], place: str) -> Problem | None:
@@ -280,11 +229,13 @@ def _bad_header(reader: csv.DictReader[str], place: str) -> Problem | None:
 
 
 class _DecodedLines:
-    """Lines of a stream as text. Unlike a generator, it continues after a line that is not UTF-8."""
+    """Lines of a stream as text. Unlike a generator, it continues after a line that is too long or not UTF-8."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        self._lines = _lines(stream)
+        self._lines = limited_lines(stream)
         self.number = 0
+        self.size = 0
+        """Size in bytes of the lines since it was set to 0, at the beginning of a row."""
 
     def __iter__(self) -> _DecodedLines:
         return self
@@ -294,16 +245,55 @@ class _DecodedLines:
         self.number += 1
         if line is None:
             raise csv.Error(_TOO_LONG)
+        self.size += len(line)
+        if self.size > MAX_EXPANDED:  # the reader needs only the quotes, to find the end of the row
+            line = b'"' * line.count(b'"') + b"\n"
+        if line.count(b",") > _MAX_COMMAS:
+            raise csv.Error(f"more than {_MAX_COMMAS:,} commas")
         return line.decode("utf-8-sig" if self.number == 1 else "utf-8")
 
 
-def _folder(folder: Path, text_field: str) -> Iterator[FileRecord | Problem]:
-    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+def _folder(folder: Path, text_field: str, *, follow_links: bool) -> Iterator[FileRecord | Problem]:
+    for file in _files(folder, follow_links=follow_links):
+        if isinstance(file, Problem):
+            yield file
+            continue
         name = file.relative_to(folder).as_posix()
         if why := _invalid_id(name):
             yield Problem(str(file), f"the id is {why}")
             continue
         try:
-            yield FileRecord(str(file), name, {text_field: read_text_file(str(file))})
+            text = read_text_file(str(file))
         except InputError as error:
             yield Problem(str(file), str(error))
+        else:
+            yield FileRecord(str(file), name, {text_field: text}, size=len(text))
+
+
+def _files(root: Path, *, follow_links: bool) -> Iterator[Path | Problem]:
+    """The files of a folder and its subfolders, sorted by path.
+
+    A link to a subfolder of ``root`` is skipped, because its files are read at their own place. Another folder is read
+    once, however many links lead to it.
+    """
+    home = os.path.realpath(root)
+    entered: set[str] = set()
+    waiting = [root]
+    while waiting:
+        path = waiting.pop()
+        linked = path != root and path.is_symlink()
+        inside = Path(os.path.realpath(path)).is_relative_to(home) if linked else True
+        if not inside and not follow_links:
+            yield Problem(str(path), f"a link to {os.path.realpath(path)}, outside of the folder", link=True)
+        elif path.is_dir():
+            if (linked and inside) or (real := os.path.realpath(path)) in entered:
+                continue
+            entered.add(real)
+            try:
+                waiting += sorted(path.iterdir(), reverse=True)
+            except OSError as error:
+                yield Problem(str(path), f"the folder cannot be read: {_reason(error)}")
+        elif path.exists() and not path.is_file():
+            yield Problem(str(path), "neither a file nor a folder")
+        else:
+            yield path

@@ -32,6 +32,8 @@ from es_neardupe.server.search import fetch, refresh
 __all__ = ["LoadOptions", "LoadReport", "LoadRun", "load", "load_records"]
 
 _CHUNK = 256
+_CHUNK_SIZE = 2**24
+"""Total size of the records at which a chunk is complete, so that large ones are not collected in memory."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,7 @@ def load(
     text_field: options.TextField = None,
     routing_field: options.RoutingField = None,
     replace: options.Replace = False,
+    follow_links: options.FollowLinks = False,
     strict: options.Strict = False,
     workers: options.Workers = 2,
     batch: options.Batch = 500,
@@ -100,12 +103,15 @@ def load(
     The field ``text_field`` of the files becomes the first text field of the index. The value of ``routing_field``
     becomes the routing; the field stays in the document, unless it is ``_routing``. A document whose id is already in
     the index is skipped, or overwritten with ``replace``: loading twice changes nothing. A bad line is passed to
-    ``on_problem`` and counted; with ``strict`` it raises `InputError`. ``tune``: see `tunable`. A dry run returns its
-    first ``show_requests`` write requests.
+    ``on_problem`` and counted; with ``strict`` it raises `InputError`. Symbolic links that leave a folder are skipped,
+    passed to ``on_problem`` and counted, unless ``follow_links``. ``tune``: see `tunable`. A dry run returns its first
+    ``show_requests`` write requests.
     """
     check_paths(paths)
     index = opened_inline(index, "load", writes=True)
-    records = read_records(paths, text_field=text_field or index.settings.fields[0], id_field=id_field)
+    records = read_records(
+        paths, text_field=text_field or index.settings.fields[0], id_field=id_field, follow_links=follow_links
+    )
     how = LoadOptions(text_field=text_field, routing_field=routing_field, replace=replace, max_chars=max_chars)
     run = LoadRun(
         strict=strict,
@@ -131,13 +137,17 @@ def load_records(
     _check_single(index.target)
     if not run.dry_run:
         index.storage.check_writable()
-    tally, states, numeric = BulkCounts(), Counter[str](), 0
+    tally, states, numeric, links = BulkCounts(), Counter[str](), 0, 0
     counts = tally.counts
 
     def report_problem(problem: Problem, kind: str) -> None:
-        if run.strict:
+        nonlocal links
+        if run.strict and not problem.link:
             raise InputError(f"{problem.place}: {problem.why}.")
-        counts[kind] += 1
+        if problem.link:
+            links += 1
+        else:
+            counts[kind] += 1
         run.on_problem(problem)
 
     routed = (_routed(record, how.routing_field) for record in tracked(records, run.progress, "loading", None))
@@ -147,6 +157,7 @@ def load_records(
         actions = (outcome.action for outcome in write(dry_client, actions, batch=run.batch, workers=1))
     send = partial(write, batch=run.batch, workers=run.workers)
     if run.dry_run:
+        actions = _without_documents(actions, index.settings.prefix)
         send = partial(_pretend, fields=[index.fields.scheme])
     for outcome in _resolved(index.client, send(index.client, actions)):
         if outcome.conflict:
@@ -167,6 +178,7 @@ def load_records(
             bad=counts["bad"],
             duplicates=counts["duplicates"],
             existing=counts["existing"],
+            skipped_links=links,
         ),
         writes=FingerprintWrites(
             written=counts["written"],
@@ -191,6 +203,11 @@ def _resolved(client: Client, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
                 yield changed(outcome, status=201)
                 continue
         yield outcome
+
+
+def _without_documents(actions: Iterable[Action], prefix: str) -> Iterator[Action]:
+    """The actions with only the fields that a dry run counts, so that no documents are collected in memory."""
+    return (changed(action, body={prefix: action.body[prefix]}) for action in actions)
 
 
 def _pretend(client: Client, actions: Iterable[Action], *, fields: Sequence[str]) -> Iterator[Outcome]:
@@ -280,9 +297,23 @@ def _actions(records: Iterable[FileRecord], target: IndexTarget, how: LoadOption
     """The actions that index the records with their fingerprints."""
     (index,) = target.indices
     op = "index" if how.replace else "create"
-    for chunk in chunked(records, _CHUNK):
+    for chunk in _chunks(records):
         addresses = [Address(index, str(record.id)) for record in chunk]
         added = first_fields([record.source for record in chunk], addresses, target.settings, how.max_chars)
         for record, fields in zip(chunk, added, strict=True):
             body = {**record.source, target.settings.prefix: fields}
             yield Action(op=op, index=index, id=str(record.id), body=body, routing=record.routing)
+
+
+def _chunks(records: Iterable[FileRecord]) -> Iterator[list[FileRecord]]:
+    """Lists of the records, of limited number and size."""
+    chunk: list[FileRecord] = []
+    size = 0
+    for record in records:
+        chunk.append(record)
+        size += record.size
+        if len(chunk) == _CHUNK or size > _CHUNK_SIZE:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk

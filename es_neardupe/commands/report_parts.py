@@ -55,6 +55,8 @@ class LoadScope:
     """Lines whose id occurs earlier in the files; the first line is used."""
     existing: int
     """Lines with an id that exists in the index; these documents are skipped, unless ``replace``."""
+    skipped_links: int
+    """Symbolic links that leave a folder, which were not followed and are not part of ``read``."""
 
 
 @dataclass(frozen=True, kw_only=True)

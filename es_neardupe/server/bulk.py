@@ -1,8 +1,10 @@
 """Bulk writes: actions in, outcomes out, with several bulk requests in flight.
 
 Rejected items (429, 503) are sent again with backoff and jitter, without the other items of their request. A request
-that is too large (413) is split. Conflicts and missing documents are outcomes, which the caller handles. A block on
-the index or a missing privilege ends the run: retries would not help, and the documents already written stay valid.
+that is too large (413) is split. So is one that is still rejected (429) after all retries, if the server accepts a
+small write: then it is not overloaded, and an action that it rejects alone is an outcome. Conflicts and missing
+documents are outcomes, which the caller handles. A block on the index or a missing privilege ends the run: retries
+would not help, and the documents already written stay valid.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import orjson
 
@@ -36,9 +39,12 @@ _FIRST_SHARE = 4
 
 _FILTER = "errors,items.*.status,items.*.error.type,items.*.error.reason"
 _VERSIONS = ",items.*._seq_no,items.*._primary_term"
-_REJECTED = (429, 503)
+_OVERLOADED = 429
+_UNAVAILABLE = 503
+_REJECTED = (_OVERLOADED, _UNAVAILABLE)
 _TOO_LARGE = 413
-_NO_MASTER = 503
+_MISSING = 404
+_NO_MASTER = _UNAVAILABLE
 """Status of a block that ends when the cluster has a master again. An administrator must remove any other block."""
 
 
@@ -58,13 +64,17 @@ def write(
     ``actions`` is consumed in the calling thread while the workers wait for the server, so producing them takes no
     extra time. No document may appear twice in a batch. Raises `Blocked`, `Forbidden`, and the errors of `Client.bulk`.
     """
+    most = 2 * workers  # some requests wait, so that no worker does
     with ThreadPoolExecutor(max_workers=workers) as pool:
         under_way: deque[Future[list[Outcome]]] = deque()
+        sizes: deque[int] = deque()
         try:
             for lines, chunk in _requests(actions, partial(client.pace.maximum, batch)):
                 client.pace.wait(len(chunk))
+                sizes.append(sum(map(len, lines)))
                 under_way.append(pool.submit(_fitting, client, lines, chunk, _FILTER + _VERSIONS * versions))
-                if len(under_way) > 2 * workers:  # some requests wait, so that no worker does
+                while len(under_way) > most or sum(sizes) > most * MAX_BYTES:
+                    sizes.popleft()
                     yield from under_way.popleft().result()
             while under_way:
                 yield from under_way.popleft().result()
@@ -115,23 +125,62 @@ def _encode(action: Action) -> bytes:
 
 
 def _fitting(client: Client, lines: Sequence[bytes], actions: Sequence[Action], filter_path: str) -> list[Outcome]:
-    """One bulk request, or several if the server, or a gateway in front of it, accepts only smaller ones."""
-    try:
-        return _send(client, lines, actions, filter_path)
-    except RequestError as error:
-        if error.status != _TOO_LARGE:
-            raise
-        if len(actions) == 1:
-            reason = error.reason or f"a request of {len(lines[0]):,} bytes is larger than the server allows"
-            return [Outcome(actions[0], _TOO_LARGE, error.type or "request_too_large", reason)]
-    half = len(actions) // 2
-    parts = (slice(None, half), slice(half, None))
-    return [outcome for part in parts for outcome in _fitting(client, lines[part], actions[part], filter_path)]
-
-
-def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action], filter_path: str) -> list[Outcome]:
-    """One bulk request, repeated for the items that the server rejected."""
+    """One bulk request, or several if the server, or a gateway in front of it, accepts only smaller ones. An action
+    that it rejects alone is an outcome."""
     outcomes: list[Outcome | None] = [None] * len(actions)
+    try:
+        _send(client, lines, actions, filter_path, outcomes)
+    except RequestError as error:
+        left = [k for k, outcome in enumerate(outcomes) if outcome is None or _rejected(outcome)]
+        first, half = left[0], len(left) // 2
+        unavailable = any(outcome is not None and outcome.status == _UNAVAILABLE for outcome in outcomes)
+        if unavailable or not _because_of_content(client, error, actions[first]):
+            raise
+        if len(left) == 1:
+            outcomes[first] = outcomes[first] or _too_large(actions[first], len(lines[first]), error)
+        else:
+            for part in (left[:half], left[half:]):
+                found = _fitting(client, [lines[k] for k in part], [actions[k] for k in part], filter_path)
+                for k, outcome in zip(part, found, strict=True):
+                    outcomes[k] = outcome
+    return [outcome for outcome in outcomes if outcome is not None]
+
+
+def _because_of_content(client: Client, error: RequestError, action: Action) -> bool:
+    """Whether a request was rejected because of its content, not because the server is overloaded or unavailable."""
+    if isinstance(error, Blocked):
+        return False
+    return error.status == _TOO_LARGE or (error.status == _OVERLOADED and _accepts(client, action))
+
+
+def _too_large(action: Action, size: int, error: RequestError) -> Outcome:
+    reason = error.reason or f"a request of {size:,} bytes is larger than the server allows"
+    return Outcome(action, error.status, error.type or "request_too_large", reason)
+
+
+def _accepts(client: Client, action: Action) -> bool:
+    """Whether the shard of this action accepts a write that changes nothing: an update of a document that does not
+    exist. A server that is overloaded rejects it like any other write."""
+    head = {"update": {"_index": action.index, "_id": uuid4().hex, "routing": action.routing or action.id}}
+    try:
+        answer = client.bulk(to_json(head) + b'\n{"doc":{}}\n', params={"filter_path": _FILTER})
+    except RequestError as error:
+        if error.status in _REJECTED:
+            return False
+        raise
+    ((result,),) = (item.values() for item in _items(client, answer, 1))
+    return bool(result["status"] == _MISSING)
+
+
+def _send(
+    client: Client,
+    lines: Sequence[bytes],
+    actions: Sequence[Action],
+    filter_path: str,
+    outcomes: list[Outcome | None],
+) -> None:
+    """One bulk request, repeated for the items that the server rejected. Puts the outcomes of all items that were
+    answered into ``outcomes``, even if an error is raised."""
     waiting = list(range(len(actions)))
     lost = 0
     for attempt in retrying(PART_RETRIES, lambda error: isinstance(error, _ItemsRejected)):
@@ -148,7 +197,6 @@ def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action], fil
                 log_event(logging.WARNING, "items_refused", items=len(waiting), of=len(actions))
                 raise _ItemsRejected
             client.pace.accepted()
-    return [outcome for outcome in outcomes if outcome is not None]
 
 
 def _items(client: Client, answer: Any, number: int) -> list[dict[str, Any]]:

@@ -24,7 +24,8 @@ class Client(Protocol):
     """A connection to one server. Safe to share between threads.
 
     Every method raises errors of :mod:`es_neardupe.errors` only: ``ConnectError`` and its kinds,
-    ``RequestError`` and its kinds, ``IncompleteAnswer``, ``InputError`` for values that JSON does not have.
+    ``RequestError`` and its kinds, ``IncompleteAnswer``, ``UnexpectedAnswer``, ``InputError`` for values that JSON does
+    not have.
     """
 
     @property

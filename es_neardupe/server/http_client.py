@@ -16,7 +16,7 @@ from es_neardupe.server.drivers.driver import Driver
 from es_neardupe.server.login.settings import Retries
 from es_neardupe.server.pacing import Pace, retrying
 from es_neardupe.server.read_all import ReadQuery, pages
-from es_neardupe.server.responses import Answer, check_complete, refusal
+from es_neardupe.server.responses import Answer, check_complete, expected, refusal
 
 __all__ = ["ServerClient"]
 
@@ -104,7 +104,7 @@ class ServerClient:
             answer = self._driver.send(method, path + query_of(params), data, headers)
             if answer.ok and answer.body is None and method != "HEAD":
                 raise Unreachable(f"{self.url}: the answer is empty. Check any proxy in front of the server.")
-            return _body(answer, doing, complete=complete)
+            return _body(answer, path, doing, complete=complete)
 
         if not again:
             return once(), 1
@@ -127,7 +127,7 @@ class ServerClient:
         )
 
 
-def _body(answer: Answer, doing: str, *, complete: bool) -> Any:
+def _body(answer: Answer, path: str, doing: str, *, complete: bool) -> Any:
     """The body of a successful answer, checked to be ``complete``. Errors carry the name of the request."""
     try:
         if not answer.ok:
@@ -138,7 +138,7 @@ def _body(answer: Answer, doing: str, *, complete: bool) -> Any:
             )
         if complete:
             check_complete(answer.body, doing)
+        return None if answer.body is None else expected(answer.body, path, doing)
     except NeardupeError as error:
         error.request = answer.request
         raise
-    return answer.body

@@ -16,10 +16,11 @@ from es_neardupe.errors import (
     NeardupeError,
     NotFound,
     RequestError,
+    UnexpectedAnswer,
 )
 from es_neardupe.records import Hit
 
-__all__ = ["Answer", "check_complete", "hit_of", "lacking", "refusal"]
+__all__ = ["Answer", "check_complete", "expected", "hit_of", "lacking", "refusal"]
 
 _ELASTICSEARCH = re.compile(
     r"action \[(?P<action>.+?)\] is unauthorized for (?P<who>.+?)"
@@ -97,6 +98,60 @@ def refusal(answer: Answer, doing: str) -> NeardupeError:
     message = f"{doing}: {answer.status} {words}{'' if words.endswith(('.', '?')) else '.'}"
     advice = _advice(kind, answer)
     return kind(f"{message} {advice}".rstrip(), status=answer.status, type=type_, reason=reason)
+
+
+class _Object(dict[str, Any]):
+    """An object of an answer. A missing field is an error of the answer."""
+
+    def __init__(self, value: Any, doing: str) -> None:
+        if not isinstance(value, dict):
+            raise UnexpectedAnswer(f"{doing}: the answer has an unexpected form. {_CHECK_PROXY}")
+        super().__init__(value)
+        self._doing = doing
+
+    def __missing__(self, name: str) -> Any:
+        raise UnexpectedAnswer(f"{self._doing}: the answer lacks {name!r}. {_CHECK_PROXY}")
+
+
+_CHECK_PROXY = "Check any proxy in front of the server, and that its version is supported."
+
+
+def expected(body: Any, path: str, doing: str) -> Any:
+    """The answer; if it lacks a field that is read, or has an unexpected form, ``UnexpectedAnswer`` is raised.
+
+    That holds for the objects of the first two levels, hits, documents read by id, and the items of a bulk request.
+    """
+    if path.startswith("/_cat/"):
+        return body
+    answer = _Object(body, doing)
+    for name, value in answer.items():
+        if type(value) is dict:
+            answer[name] = _Object(value, doing)
+    if "/_search" in path and "hits" in answer:
+        hits = answer["hits"] = _Object(answer["hits"], doing)
+        if "hits" in hits:
+            hits["hits"] = _objects(hits["hits"], doing)
+        if isinstance(hits.get("total"), dict):
+            hits["total"] = _Object(hits["total"], doing)
+    elif path == "/_mget":
+        answer["docs"] = _objects(answer["docs"], doing)
+    elif path == "/_bulk" and "items" in answer:
+        answer["items"] = [_item(one, doing) for one in _objects(answer["items"], doing)]
+    return answer
+
+
+def _objects(values: Any, doing: str) -> list[_Object]:
+    if not isinstance(values, list):
+        raise UnexpectedAnswer(f"{doing}: the answer has an unexpected form. {_CHECK_PROXY}")
+    return [_Object(value, doing) for value in values]
+
+
+def _item(item: Mapping[str, Any], doing: str) -> dict[str, Any]:
+    """An item of a bulk request: one operation with its result."""
+    results = {operation: _Object(result, doing) for operation, result in item.items()}
+    if len(results) != 1 or not all(isinstance(result["status"], int) for result in results.values()):
+        raise UnexpectedAnswer(f"{doing}: the answer has an unexpected form. {_CHECK_PROXY}")
+    return results
 
 
 def check_complete(body: Any, doing: str) -> None:

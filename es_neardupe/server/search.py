@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from es_neardupe.errors import Forbidden, RequestError
+from es_neardupe.errors import Forbidden, RequestError, UnexpectedAnswer
 from es_neardupe.records import Hit, Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import JSON, Client, path
@@ -91,7 +91,12 @@ def _lacks_shard(error: BaseException) -> bool:
 
 
 def _fetch_once(client: Client, docs: Sequence[dict[str, Any]]) -> list[Hit | None]:
-    return [_hit_or_none(item) for item in client.request("POST", "/_mget", body={"docs": docs})["docs"]]
+    found = client.request("POST", "/_mget", body={"docs": docs})["docs"]
+    if len(found) != len(docs):
+        raise UnexpectedAnswer(
+            f"{client.url} answered {len(found)} of {len(docs)} documents. Check any proxy in front of the server."
+        )
+    return [_hit_or_none(item) for item in found]
 
 
 def _doc_of(reference: Reference, source: Sequence[str] | bool, stored: Sequence[str]) -> dict[str, Any]:

@@ -159,3 +159,23 @@ def test_unusual_ids(client: Client, index_name: str, server_cli: Cli, tmp_path:
     assert NearDupe(index_name, client).group().groups.largest == len(ids)
     for id in ids:
         assert {hit.id for hit in NearDupe(index_name, client).similar(id=id, min=0.8).hits} == set(ids) - {id}
+
+
+def test_links_that_leave_a_folder(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    """They are skipped, counted and reported, also with --strict; --follow-links reads them."""
+    (tmp_path / "secret.txt").write_text("a secret text")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.txt").write_text("a text")
+    (tmp_path / "folder" / "b.txt").symlink_to(tmp_path / "secret.txt")
+    NearDupe(index_name, client).init(SETTINGS, create=True)
+    folder = str(tmp_path / "folder")
+    done = server_cli("load", index_name, folder, "--strict", "--json")
+    assert done.code == 0
+    assert done.json["scope"] == {"read": 1, "bad": 0, "duplicates": 0, "existing": 0, "skipped_links": 1}
+    assert "b.txt: a link to " in done.err
+    assert "1 link that leaves its folder was skipped; --follow-links reads them." in " ".join(done.err.split())
+    assert ours(client, index_name).keys() == {"a.txt"}
+    done = server_cli("load", index_name, folder, "--follow-links", "--json")
+    assert (done.code, done.err) == (0, "")
+    assert done.json["scope"] == {"read": 2, "bad": 0, "duplicates": 0, "existing": 1, "skipped_links": 0}
+    assert ours(client, index_name).keys() == {"a.txt", "b.txt"}

@@ -39,6 +39,7 @@ from fault_proxy import (
     short_waits,
     too_large,
     vanishing,
+    without_memory,
 )
 from kill_tools import State
 from server_tools import (
@@ -58,7 +59,7 @@ from server_tools import (
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.duplicates.request_json import example
-from es_neardupe.errors import Unreachable
+from es_neardupe.errors import RequestError, Unreachable
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings, Retries
@@ -367,6 +368,26 @@ def test_a_gateway_that_takes_small_requests_only(
     proxy.set()
     report = NearDupe(index_name, through).load([str(file)])
     assert (report.writes.written, report.scope.existing) == (1, 4)
+
+
+def test_a_document_that_trips_a_circuit_breaker(
+    client: Client, proxy: FaultProxy, through: Client, index_name: str, tmp_path: Path
+) -> None:
+    """It is counted, the others are written; a server that rejects every write ends the run."""
+    file = tmp_path / "many.jsonl"
+    sizes = {"a": 50, "b": 60, "long": 2000, "c": 50, "d": 70}
+    file.write_text("".join(json.dumps({"id": id, "text": "word " * n}) + "\n" for id, n in sizes.items()))
+    make_index(client, index_name)
+    NearDupe(index_name, client).init(Settings(("text",)))
+    proxy.set(Fault(without_memory(0), BULK, range(1, 1000)))
+    with pytest.raises(RequestError, match="overloaded"):
+        NearDupe(index_name, through).load([str(file)])
+    assert ours(client, index_name) == {}
+    proxy.set(Fault(without_memory(4000), BULK, range(1, 1000)))
+    report = NearDupe(index_name, through).load([str(file)])
+    assert (report.scope.read, report.writes.written, report.writes.refused) == (5, 4, 1)
+    assert report.writes.refusals[0].startswith("circuit_breaking_exception: ")
+    assert ours(client, index_name).keys() == sizes.keys() - {"long"}
 
 
 def test_a_server_with_little_room(client: Client, proxy: FaultProxy, through: Client, index_name: str) -> None:

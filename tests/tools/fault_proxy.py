@@ -339,6 +339,11 @@ def too_large(maximum: int) -> Trouble:
     return trouble
 
 
+def without_memory(maximum: int) -> Trouble:
+    """A circuit breaker of the server rejects larger requests, as often as they are sent."""
+    return lambda request, forward: forward(request) if len(request.body) <= maximum else _error(429, BREAKER)
+
+
 def gateway(request: Request, forward: Forward) -> Reply:
     """The request succeeds; a gateway times out and answers with an HTML page."""
     forward(request)

@@ -35,6 +35,7 @@ def load(
     text_field: options.TextField = None,
     routing_field: options.RoutingField = None,
     replace: options.Replace = False,
+    follow_links: options.FollowLinks = False,
     strict: options.Strict = False,
     workers: options.Workers = 2,
     batch: options.Batch = 500,
@@ -67,7 +68,7 @@ def load(
         if problems <= _MAX_PROBLEMS or problem.breaks_off:
             warn(f"{problem.place}: {problem.why}")
         elif problems == _MAX_PROBLEMS + 1:
-            warn("... more bad lines are counted, but not shown")
+            warn("... more of them are counted, but not shown")
 
     with resumable(), progress_bars() as progress:
         report = load_(
@@ -77,6 +78,7 @@ def load(
             text_field=text_field,
             routing_field=routing_field,
             replace=replace,
+            follow_links=follow_links,
             strict=strict,
             workers=workers,
             batch=batch,
@@ -108,6 +110,9 @@ def load(
         say_speed(writes.states, scope.read, report.seconds)
         say_tuning(report.tuned)
         say_next(f"es-neardupe group {index}", dry_run)
+    if scope.skipped_links:
+        links = "link that leaves its folder was" if scope.skipped_links == 1 else "links that leave their folder were"
+        warn(f"{scope.skipped_links:,} {links} skipped; --follow-links reads them.")
     fail_on(writes.refused, writes.refusals)
     if scope.bad and scope.bad == scope.read:
         warn("No line is a document that can be indexed.")

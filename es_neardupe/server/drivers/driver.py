@@ -13,7 +13,7 @@ import re
 import ssl
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 from contextlib import suppress
@@ -21,13 +21,21 @@ from dataclasses import replace
 from threading import Lock, Thread
 from typing import Any, Protocol
 
-from es_neardupe.errors import CertificateRefused, ConnectError, SettingsError, Unreachable
+from es_neardupe.errors import (
+    CertificateRefused,
+    ConnectError,
+    NeardupeError,
+    SettingsError,
+    UnexpectedAnswer,
+    Unreachable,
+)
 from es_neardupe.log_events import is_logged, log_event, new_run
 from es_neardupe.server.responses import Answer
 
 __all__ = [
     "POOL_SIZE",
     "Driver",
+    "LimitedPool",
     "PatientDriver",
     "TracedDriver",
     "deep",
@@ -108,8 +116,10 @@ class TracedDriver(_ForwardingDriver):
         started = time.monotonic()
         try:
             answer = self._driver.send(method, target, body, {**headers, "x-opaque-id": name})
-        except ConnectError as error:
-            if isinstance(error, Unreachable):  # the server may have received it, and the answer was lost
+        except (ConnectError, UnexpectedAnswer) as error:
+            if not isinstance(error, ConnectError) or isinstance(
+                error, Unreachable
+            ):  # the server may have received it, and the answer was lost
                 error.request = name
             _log(method, target, name, started, error=type(error).__name__)
             raise
@@ -154,6 +164,51 @@ class PatientDriver(_ForwardingDriver):
             raise Unreachable(
                 f"{self.url}: the answer was incomplete after {self._seconds:g} seconds. Try again, or request less."
             ) from error
+
+
+MAX_ANSWER = 1_000_000_000
+"""Maximum size of the body of an answer in bytes, expanded. Servers build none that is larger than 2 GB."""
+
+_PIECE = 2**16
+"""Bytes read at a time: gzip expands them at most to a thousand times as many."""
+
+
+class LimitedPool:
+    """A connection pool of urllib3, whose answers are read only up to `MAX_ANSWER`, however far they expand."""
+
+    def __init__(self, pool: Any, url: str) -> None:
+        self._pool = pool
+        self._url = url
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._pool, name)
+
+    def urlopen(self, *args: Any, **options: Any) -> Any:
+        """As ``urllib3.HTTPConnectionPool.urlopen``. Raises ``UnexpectedAnswer``."""
+        response = self._pool.urlopen(*args, **options, preload_content=False)
+        pieces, size = [], 0
+        for piece in response.stream(_PIECE, decode_content=True):
+            pieces.append(piece)
+            size += len(piece)
+            if size > MAX_ANSWER:
+                response.close()
+                raise UnexpectedAnswer(
+                    f"{self._url}: the answer is larger than {MAX_ANSWER:,} bytes. Check any proxy in front of the "
+                    "server, or request less (a smaller `batch`)."
+                )
+        response.release_conn()
+        return _ReadResponse(response, b"".join(pieces))
+
+
+class _ReadResponse:
+    """A response of urllib3 whose body was read."""
+
+    def __init__(self, response: Any, data: bytes) -> None:
+        self._response = response
+        self.data = data
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._response, name)
 
 
 def identity(header: str | None) -> str:
@@ -207,9 +262,15 @@ def unreadable(url: str) -> Unreachable:
     return Unreachable(f"{url}: the answer is truncated or not valid JSON. Check any proxy in front of the server.")
 
 
-def lost_connection(error: BaseException, url: str) -> ConnectError:
-    """The exception for a driver's connection error: certificate, TLS, timeout, or no connection."""
+def lost_connection(error: BaseException, url: str) -> NeardupeError:
+    """The exception for a driver's connection error: certificate, TLS, timeout, an answer that is too large, or no
+    connection."""
     causes = list(_causes(error))
+    too_large = next((cause for cause in causes if isinstance(cause, UnexpectedAnswer)), None)
+    return too_large or _connect_error(causes, url)
+
+
+def _connect_error(causes: Sequence[BaseException], url: str) -> ConnectError:
     for reason in filter(None, map(_certificate_problem, causes)):
         return CertificateRefused(
             f"{url}: the server's certificate was not accepted ({reason}). {_certificate_advice(reason)}"

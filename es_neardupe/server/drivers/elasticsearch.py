@@ -10,11 +10,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from elastic_transport import ConnectionError as NoConnection
-from elastic_transport import ConnectionTimeout, JsonSerializer, SerializationError, TransportError
+from elastic_transport import (
+    ConnectionTimeout,
+    JsonSerializer,
+    NodeConfig,
+    SerializationError,
+    TransportError,
+    Urllib3HttpNode,
+)
 from elasticsearch import Elasticsearch
 
 from es_neardupe.errors import InputError, SettingsError
-from es_neardupe.server.drivers.driver import POOL_SIZE, deep, identity, lost_connection, unreadable
+from es_neardupe.server.drivers.driver import POOL_SIZE, LimitedPool, deep, identity, lost_connection, unreadable
 from es_neardupe.server.login import tls
 from es_neardupe.server.login.settings import ConnectionSettings, authorization
 from es_neardupe.server.responses import Answer
@@ -34,6 +41,12 @@ class _Json(JsonSerializer):
 
 class _VendorJson(_Json):
     mimetype = "application/vnd.elasticsearch+json"
+
+
+class _LimitedNode(Urllib3HttpNode):
+    def __init__(self, config: NodeConfig) -> None:
+        super().__init__(config)
+        self.pool: Any = LimitedPool(self.pool, self.base_url)
 
 
 class ElasticsearchDriver:
@@ -87,6 +100,7 @@ def open_driver(settings: ConnectionSettings) -> ElasticsearchDriver:
         "headers": authorization(settings),
         "request_timeout": settings.timeout,
         "connections_per_node": POOL_SIZE,
+        "node_class": _LimitedNode,
         "serializers": {one.mimetype: one() for one in (_Json, _VendorJson)},
     }
     if settings.cloud_id:

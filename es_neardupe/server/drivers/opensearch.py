@@ -15,7 +15,7 @@ from opensearchpy import OpenSearch
 from opensearchpy.connection import Urllib3HttpConnection
 from opensearchpy.exceptions import ConnectionError as NoConnection
 
-from es_neardupe.server.drivers.driver import POOL_SIZE, identity, lost_connection, parsed, unreadable
+from es_neardupe.server.drivers.driver import POOL_SIZE, LimitedPool, identity, lost_connection, parsed, unreadable
 from es_neardupe.server.login import tls
 from es_neardupe.server.login.settings import ConnectionSettings, authorization
 from es_neardupe.server.responses import Answer
@@ -28,9 +28,13 @@ _EVERY_STATUS = range(300, 600)
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
 
 
-class _QuietConnection(Urllib3HttpConnection):
-    """Ignores ``Warning`` headers: the driver turns them into Python warnings, which can be silenced only for all
-    threads."""
+class _Connection(Urllib3HttpConnection):
+    """Limits the size of answers, and ignores ``Warning`` headers: the driver turns them into Python warnings, which
+    can be silenced only for all threads."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.pool: Any = LimitedPool(self.pool, f"{self.host}{self.url_prefix}")
 
     def _raise_warnings(self, warning_headers: Any) -> None:
         pass
@@ -88,7 +92,7 @@ def open_driver(settings: ConnectionSettings) -> OpenSearchDriver:
     }
     client = OpenSearch(
         hosts=[host],
-        connection_class=_QuietConnection,
+        connection_class=_Connection,
         headers=authorization(settings),
         timeout=settings.timeout,
         pool_maxsize=POOL_SIZE,

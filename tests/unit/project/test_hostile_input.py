@@ -18,7 +18,7 @@ from server_tools import family, one_line, ours, put
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.cli.output import as_json_text
-from es_neardupe.commands import input_files
+from es_neardupe.commands import input_files, input_streams
 from es_neardupe.display_text import shown
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
@@ -111,7 +111,8 @@ def test_what_is_read_is_not_written_over(tmp_path: Path, cli: Cli) -> None:
 
 def test_lines_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small file that unpacks to a huge line is read in bounded memory: it is a problem, the next one is not."""
-    monkeypatch.setattr(input_files, "_MAX_LINE", 1000)
+    for module in (input_streams, input_files):
+        monkeypatch.setattr(module, "MAX_EXPANDED", 1000)
     good = json.dumps({"id": "a", "text": "x"}).encode()
     for name, packed in (("a.jsonl", bytes), ("a.jsonl.gz", gzip.compress)):
         file = tmp_path / name

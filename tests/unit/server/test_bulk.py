@@ -118,7 +118,82 @@ def test_refused_for_ever() -> None:
     with pytest.raises(RequestError, match=r"keeps rejecting.*continues where it stopped") as caught:
         list(write(client, actions(3), workers=1))
     assert caught.value.status == 429
-    assert sent(client) == [["d0", "d1", "d2"]] * PART_RETRIES.attempts
+    *before, (other,) = sent(client)  # a small write shows that the server is overloaded
+    assert before == [["d0", "d1", "d2"]] * PART_RETRIES.attempts
+    assert other not in ("d0", "d1", "d2")
+
+
+def rejects(client: FakeClient, ids: set[str], *, writes: bool = True) -> None:
+    """Documents are rejected for themselves; other ``writes`` are accepted, and updates of other documents too."""
+
+    def answer(op: str, meta: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+        if meta["_id"] in ids or not writes:
+            return REFUSED
+        return {"status": 404, "error": {"type": "document_missing_exception"}} if op == "update" else {"status": 201}
+
+    client.answer = answer
+
+
+@pytest.mark.parametrize("number", [1, 5, 40])
+@pytest.mark.parametrize("ids", [{"d0"}, {"d0", "d3", "d4"}])
+def test_documents_that_are_refused_for_themselves(number: int, ids: set[str]) -> None:
+    """They are outcomes with their reason; the run continues."""
+    client = FakeClient()
+    rejects(client, ids)
+    made = actions(number)
+    for action, outcome in zip(made, write(client, made, batch=8, workers=2), strict=True):
+        assert outcome.action == action
+        if action.id in ids:
+            assert (outcome.status, outcome.type, outcome.reason) == (429, "es_rejected_execution_exception", "full")
+        else:
+            assert outcome.done
+    most = max(sum(id == one for request in sent(client) for one in request) for id in ids)
+    assert most >= PART_RETRIES.attempts
+
+
+def test_the_test_write_goes_to_the_same_shard_and_changes_nothing() -> None:
+    client = FakeClient()
+    rejects(client, {"d0"})
+    list(write(client, [Action("index", "i", "d0", {}), Action("index", "i", "d1", {})], workers=1))
+    ((head, body),) = [line for request in client.bulks for line in request if "update" in line[0]]
+    assert (head["update"]["_index"], head["update"]["routing"], body) == ("i", "d0", {"doc": {}})
+    assert head["update"]["_id"] not in ("d0", "d1")
+
+
+def test_an_unavailable_shard_is_no_property_of_a_document() -> None:
+    client = FakeClient()
+    rejects(client, set())
+    accepted = client.answer
+    client.answer = lambda op, meta, body: UNAVAILABLE if meta["_id"] == "d2" else accepted(op, meta, body)
+    with pytest.raises(RequestError, match="keeps rejecting"):
+        list(write(client, actions(5), workers=1))
+
+
+def test_overload_that_begins_later_ends_the_run() -> None:
+    """Accepted documents do not prove that the server still accepts writes."""
+    client = FakeClient()
+    rejects(client, set())
+    outcomes = write(client, actions(100), batch=8, workers=1)
+    assert next(outcomes).done
+    rejects(client, set(), writes=False)
+    with pytest.raises(RequestError, match="keeps rejecting"):
+        list(outcomes)
+
+
+def test_large_documents_are_not_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests that wait for an answer have a limited size in total."""
+    monkeypatch.setattr(bulk, "MAX_BYTES", 1000)
+    client, taken, most = FakeClient(), 0, 0
+
+    def large() -> Iterator[Action]:
+        nonlocal taken, most
+        for k in range(20):
+            taken += 1
+            most = max(most, taken - sum(len(request) for request in client.bulks))
+            yield Action("index", "i", f"d{k}", {"text": "x" * 5000})
+
+    assert sum(1 for _ in write(client, large(), workers=2)) == 20
+    assert most <= 3
 
 
 def test_waits_grow_and_differ() -> None:

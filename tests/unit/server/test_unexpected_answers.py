@@ -1,0 +1,180 @@
+"""Answers that are too large or have an unexpected form: plain errors with both drivers, without retries."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from fake_servers import ELASTIC, JSON, OPENSEARCH_ROOT, Fake, fake_servers, opened, reply
+
+from es_neardupe.errors import IncompleteAnswer, NeardupeError, UnexpectedAnswer, UnsupportedServer
+from es_neardupe.records import Action, Product
+from es_neardupe.server.bulk import write
+from es_neardupe.server.client import Client
+from es_neardupe.server.connect import connect
+from es_neardupe.server.drivers import driver
+from es_neardupe.server.login.settings import ConnectionSettings
+from es_neardupe.server.search import count, fetch, search
+
+MB = 1_000_000
+ZIPPED = {"Content-Encoding": "gzip"}
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Fake]]:
+    with fake_servers() as run:
+        yield run
+
+
+@pytest.fixture(params=Product)
+def product(request: pytest.FixtureRequest) -> Product:
+    return Product(request.param)
+
+
+@pytest.fixture
+def fake(start: Callable[..., Fake], product: Product) -> Fake:
+    fake = start()
+    headers = JSON if product is Product.OPENSEARCH else ELASTIC
+    body = OPENSEARCH_ROOT if product is Product.OPENSEARCH else {"version": {"number": "9.1.0"}}
+    fake.on("GET /", reply(body, headers=headers))
+    return fake
+
+
+@pytest.fixture
+def client(fake: Fake) -> Iterator[Client]:
+    client = opened(fake)
+    yield client
+    client.close()
+
+
+def sized(fake: Fake, size: int, headers: dict[str, str]) -> None:
+    body = b'{"took":1}' + b" " * (size - 10)
+    fake.on("POST /i/_search", reply(gzip.compress(body) if headers else body, headers=JSON | headers))
+
+
+@pytest.mark.parametrize("headers", [{}, ZIPPED], ids=["plain", "gzip"])
+def test_large_answers(fake: Fake, client: Client, headers: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "MAX_ANSWER", 300_000)
+    sized(fake, 300_000, headers)
+    assert search(client, "i", {}) == {"took": 1}
+    sized(fake, 300_001, headers)
+    with pytest.raises(UnexpectedAnswer, match=r"larger than 300,000 bytes. Check any proxy .*\[request es-neardupe/"):
+        search(client, "i", {})
+    assert fake.count("POST /i/_search") == 2
+    sized(fake, 1000, headers)
+    assert search(client, "i", {}) == {"took": 1}
+
+
+_MEASURE = """
+import resource, sys
+from es_neardupe.errors import UnexpectedAnswer
+from es_neardupe.server.connect import connect
+from es_neardupe.server.drivers import driver
+from es_neardupe.server.login.settings import ConnectionSettings
+driver.MAX_ANSWER = 50_000_000
+client = connect(ConnectionSettings(sys.argv[1]))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    client.request("GET", "/bomb")
+except UnexpectedAnswer as error:
+    print(error)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * (1 if sys.platform == "darwin" else 1024))
+"""
+
+
+def test_an_answer_that_expands_to_a_gigabyte(fake: Fake) -> None:
+    pytest.importorskip("resource")
+    bomb = gzip.compress(b'{"x": "') + gzip.compress(b"x" * 100 * MB) * 10
+    assert len(bomb) < 2 * MB
+    fake.on("GET /bomb", reply(bomb, headers=JSON | ZIPPED))
+    done = subprocess.run(
+        [sys.executable, "-c", _MEASURE, fake.url], check=True, capture_output=True, text=True, timeout=120
+    )
+    error, grown = done.stdout.splitlines()
+    assert "the answer is larger than 50,000,000 bytes" in error
+    assert int(grown) < 250 * MB
+
+
+SEARCHES: list[tuple[Any, str]] = [
+    ({}, "the answer lacks 'hits'"),
+    ({"hits": {}}, "the answer lacks 'total'"),
+    ({"hits": {"total": {}}}, "the answer lacks 'value'"),
+    ({"hits": []}, "unexpected form"),
+    ({"hits": {"hits": {}}}, "unexpected form"),
+    ({"hits": {"hits": ["x"]}}, "unexpected form"),
+    ([], "unexpected form"),
+    (5, "unexpected form"),
+]
+
+
+@pytest.mark.parametrize(("body", "words"), SEARCHES)
+def test_search(fake: Fake, client: Client, body: Any, words: str) -> None:
+    fake.on("POST /i/_search", reply(body))
+    with pytest.raises(UnexpectedAnswer, match=words):
+        count(client, "i")
+    assert fake.count("POST /i/_search") == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"hits": {}}, {"hits": {"hits": [{"_id": "a"}]}}, {"hits": {"hits": [{"_index": "i"}]}}, [], {"hits": "x"}],
+)
+def test_pages(fake: Fake, client: Client, product: Product, body: Any) -> None:
+    opening = "/i/_search/point_in_time" if product is Product.OPENSEARCH else "/i/_pit"
+    fake.on(f"POST {opening}", reply({"id": "p", "pit_id": "p"}))
+    fake.on("POST /_search", reply(body))
+    with pytest.raises(UnexpectedAnswer):
+        list(client.pages("i", {}))
+    fake.on(f"POST {opening}", reply({}))
+    with pytest.raises(UnexpectedAnswer, match=r"lacks '(pit_)?id'"):
+        list(client.pages("i", {}))
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({}, "the answer lacks 'docs'"),
+        ({"docs": {}}, "unexpected form"),
+        ({"docs": []}, "answered 0 of 1 documents"),
+        ({"docs": [5]}, "unexpected form"),
+        ({"docs": [{"_index": "i", "_id": "a"}]}, "the answer lacks 'found'"),
+        ({"docs": [{"found": True}]}, "the answer lacks '_index'"),
+        ([], "unexpected form"),
+    ],
+)
+def test_documents_by_id(fake: Fake, client: Client, body: Any, words: str) -> None:
+    fake.on("POST /_mget", reply(body))
+    with pytest.raises(UnexpectedAnswer, match=words):
+        list(fetch(client, [("i", "a", None)], True))
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "words"),
+    [
+        ({}, IncompleteAnswer, "answered 0 of 1 writes"),
+        ({"items": {}}, UnexpectedAnswer, "unexpected form"),
+        ({"items": ["x"]}, UnexpectedAnswer, "unexpected form"),
+        ({"items": [{}]}, UnexpectedAnswer, "unexpected form"),
+        ({"items": [{"index": 5}]}, UnexpectedAnswer, "unexpected form"),
+        ({"items": [{"index": {}}]}, UnexpectedAnswer, "the answer lacks 'status'"),
+        ({"items": [{"index": {"status": "200"}}]}, UnexpectedAnswer, "unexpected form"),
+        ([], UnexpectedAnswer, "unexpected form"),
+    ],
+)
+def test_bulk_requests(fake: Fake, client: Client, body: Any, kind: type[NeardupeError], words: str) -> None:
+    fake.on("POST /_bulk", reply(body))
+    with pytest.raises(kind, match=words):
+        list(write(client, [Action("index", "i", "a", {})]))
+
+
+@pytest.mark.parametrize("root", [[], [1], 5, {"version": []}, {"version": {"number": 5}}])
+@pytest.mark.parametrize("headers", [JSON, ELASTIC])
+def test_the_first_answer(start: Callable[..., Fake], root: Any, headers: dict[str, str]) -> None:
+    fake = start()
+    fake.on("GET /", reply(root, headers=headers))
+    with pytest.raises(UnsupportedServer, match="not as Elasticsearch or OpenSearch"):
+        connect(ConnectionSettings(fake.url))
