@@ -74,7 +74,8 @@ def test_new_keys_are_prepared_and_then_replace_the_old_ones(client: Client, ind
     assert "neardupe_next" not in mapping(client, index_name)["properties"]
     prepared = NearDupe(index_name, client).migrate(**NEW, prepare=True)
     assert ours(client, index_name) == before
-    assert {hit.id for hit in NearDupe(index_name, client).similar(id="f0-0").hits} == {"f0-1", "f0-1b", "f0-2"}
+    near = NearDupe(index_name, client).similar(id="f0-0").hits
+    assert {hit.id: hit.copies for hit in near} == {"f0-1": 1, "f0-2": 0}, "f0-1b is a copy of f0-1"
     told = prepared.groups
     assert told is not None
     assert (prepared.state, prepared.writes.enriched, told.documents) == ("prepared", len(before), len(before))
@@ -228,7 +229,8 @@ def test_several_indices(client: Client, index_name: str) -> None:
     run_to_death(client, alias, [("migrate", {})], Moment(1, "before", ("_mapping", 5), "_mapping"))
     shingles = [mapping(client, name)["_meta"]["neardupe"]["scheme"]["shingle"] for name in names]
     assert shingles == [3, 5], "killed between the two"
-    assert {hit.id for hit in NearDupe(alias, client).similar(id="a0").hits} == {"a1", "b0", "b1"}
+    near = NearDupe(alias, client).similar(id="a0").hits
+    assert ({hit.id for hit in near} <= {"a1", "b0", "b1"}, sum(1 + hit.copies for hit in near)) == (True, 3)
     assert NearDupe(alias, client).migrate().state == "done"
     (after,) = NearDupe(alias, client).groups()
     assert (after.group, {one.id for one in after.members}) == (before.group, {"a0", "a1", "b0", "b1"})

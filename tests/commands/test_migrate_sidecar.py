@@ -215,7 +215,8 @@ def test_several_indices(client: Client, index_name: str) -> None:
     run_to_death(client, alias, [("migrate", {})], Moment(1, "before", of=f"{names[1]}-neardupe-sidecar/_mapping"))
     stored = [mapping(client, sidecar_name(name, "neardupe"))["_meta"]["neardupe"] for name in names]
     assert [one["scheme"]["shingle"] for one in stored] == [3, 5], "killed between the two"
-    assert {hit.id for hit in NearDupe(alias, client).similar(id="a0").hits} == {"a1", "b0", "b1"}
+    near = NearDupe(alias, client).similar(id="a0").hits
+    assert ({hit.id for hit in near} <= {"a1", "b0", "b1"}, sum(1 + hit.copies for hit in near)) == (True, 3)
     assert NearDupe(alias, client).migrate().state == "done"
     (after,) = NearDupe(alias, client).groups()
     assert (after.group, {one.id for one in after.members}) == (before.group, {"a0", "a1", "b0", "b1"})

@@ -183,7 +183,7 @@ def test_the_commands(client: Client, index_name: str, filled: dict[str, JSON], 
     assert set(similar["detection"]) == {"min", "probability"}
     assert {hit["id"] for hit in similar["hits"]} == {"f0-1", "f0-2"}
     for hit in similar["hits"]:
-        assert set(hit) == {"index", "id", "resemblance", "shared_bands", "group", "fields"}
+        assert set(hit) == {"index", "id", "resemblance", "shared_bands", "group", "copies", "fields"}
         assert (hit["index"], type(hit["shared_bands"]), type(hit["resemblance"])) == (index_name, int, float)
 
     listed = server_cli("groups", index_name, "--json")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import lzma
+import unicodedata
 from pathlib import Path
 
 import pytest
 from conftest import Cli, read_data, read_truth
+from scheme_oracle import oracle_features, oracle_tokens
 from server_tools import JSON
 
 from es_neardupe import NearDupe
@@ -31,6 +33,21 @@ def load_and_pair(cli: Cli, index: str, file: Path) -> tuple[JSON, Pairs]:
 
 
 @pytest.mark.parametrize("articles", ["articles_100.train", "articles_1000.train.xz", "articles_2500.train.xz"])
+def normalised(truth: Pairs, file: Path) -> Pairs:
+    """The true pairs. They were computed from lower-case words: values of pairs in which normalisation does more, as it
+    joins words divided by a soft hyphen, are computed again."""
+    with lzma.open(file, "rt", encoding="utf-8") as lines:
+        texts = {one["id"]: one["text"] for one in map(json.loads, lines)}
+    other = {id for id, text in texts.items() if "\u00ad" in text or not unicodedata.is_normalized("NFKC", text)}
+    found = {id: oracle_features(oracle_tokens(texts[id]), 5) for pair in truth if other & {*pair} for id in pair}
+    again = {
+        pair: round(len(found[pair[0]] & found[pair[1]]) / len(found[pair[0]] | found[pair[1]]), 6)
+        for pair in truth
+        if other & {*pair}
+    }
+    return truth | again
+
+
 def test_all_planted_pairs_and_no_other(
     articles: str, client: Client, index_name: str, server_cli: Cli, tmp_path: Path
 ) -> None:
@@ -50,7 +67,7 @@ def test_all_planted_pairs_and_no_other(
 
 @pytest.mark.parametrize("name", ["senate_press/sample_12_senators", "civil_codes/sections_field_family_20"])
 def test_recall_and_exactness(name: str, client: Client, index_name: str, server_cli: Cli) -> None:
-    truth = read_truth(f"{name}.exact_pairs.tsv")
+    truth = normalised(read_truth(f"{name}.exact_pairs.tsv"), read_data(f"{name}.jsonl.xz"))
     wanted = {pair: value for pair, value in truth.items() if value >= THRESHOLD}
     loaded, found = load_and_pair(server_cli, index_name, read_data(f"{name}.jsonl.xz"))
     assert loaded["writes"]["written"] == loaded["scope"]["read"] > 12_000
