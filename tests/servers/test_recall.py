@@ -32,7 +32,6 @@ def load_and_pair(cli: Cli, index: str, file: Path) -> tuple[JSON, Pairs]:
     return loaded.json, {(one["a"]["id"], one["b"]["id"]): one["resemblance"] for one in paired.lines}
 
 
-@pytest.mark.parametrize("articles", ["articles_100.train", "articles_1000.train.xz", "articles_2500.train.xz"])
 def normalised(truth: Pairs, file: Path) -> Pairs:
     """The true pairs. They were computed from lower-case words: values of pairs in which normalisation does more, as it
     joins words divided by a soft hyphen, are computed again."""
@@ -48,6 +47,7 @@ def normalised(truth: Pairs, file: Path) -> Pairs:
     return truth | again
 
 
+@pytest.mark.parametrize("articles", ["articles_100.train", "articles_1000.train.xz", "articles_2500.train.xz"])
 def test_all_planted_pairs_and_no_other(
     articles: str, client: Client, index_name: str, server_cli: Cli, tmp_path: Path
 ) -> None:
