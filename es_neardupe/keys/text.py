@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 import xxhash
@@ -24,7 +25,9 @@ Range = tuple[int, int]
 CHUNK_TEXTS = 256
 CHUNK_CHARS = 1 << 19
 
-_ASCII = bytes(ord(chr(byte).lower()) if chr(byte).isalnum() or byte == ord("_") else 0x20 for byte in range(0x80))
+_BLANK = 0x20
+_ASCII = bytes(ord(chr(byte).lower()) if chr(byte).isalnum() or byte == ord("_") else _BLANK for byte in range(0x100))
+"""For `bytes.translate` of ASCII."""
 
 
 def chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -65,7 +68,7 @@ def spans(text: str) -> Ints:
 def normalize(texts: Sequence[str]) -> list[bytes]:
     """The normalised tokens of each text, joined by single spaces, as UTF-8; ``b""`` without tokens."""
     if hashing.kernel is None:
-        return [_content(text) for text in texts]
+        return _normalize(texts)
     entries, pool, combining = table()
     found: list[bytes] = hashing.kernel.normalize(list(texts), entries, pool, combining, False)
     decomposed = [number for number, one in enumerate(found) if isinstance(one, str)]
@@ -77,16 +80,49 @@ def normalize(texts: Sequence[str]) -> list[bytes]:
     return found
 
 
-def _content(text: str) -> bytes:
-    """The normalised tokens of a text, without the kernel."""
-    if text.isascii():
-        return b" ".join(text.encode().translate(_ASCII + bytes(0x80)).split())
-    points, _ = _mapped(_code_points(text))
+def _normalize(texts: Sequence[str]) -> list[bytes]:
+    """The same without the kernel."""
+    ascii_contents = iter(_ascii_contents([text for text in texts if text.isascii()]))
+    other_contents = iter(_other_contents([text for text in texts if not text.isascii()]))
+    return [next(ascii_contents if text.isascii() else other_contents) for text in texts]
+
+
+def _ascii_contents(texts: Sequence[str]) -> list[bytes]:
+    folded = np.frombuffer("\n".join(texts).encode().translate(_ASCII), np.uint8)
+    ends = np.cumsum([len(text) + 1 for text in texts], dtype=np.int64)
+    keep = folded != _BLANK
+    keep[1:] |= keep[:-1].copy()  # one blank after each token, and one too many at the start of a text
+    bounds = np.concatenate(([0], np.cumsum(keep)))[np.minimum(np.append(0, ends), len(folded))].tolist()
+    kept = folded[keep].tobytes()
+    return [kept[start:end].strip(b" ") for start, end in pairwise(bounds)]
+
+
+def _other_contents(texts: Sequence[str]) -> list[bytes]:
+    points, sources = _mapped(_code_points("\n".join(texts)))
+    bounds = np.searchsorted(sources, np.cumsum([0, *(len(text) + 1 for text in texts)]))
     if _may_compose(points):
-        points = _code_points(unicodedata.normalize("NFC", _text(points)))
-    mapped = _text(points)
+        points, bounds = _composed_texts(points, bounds)
     starts, ends = _tokens(points)
-    return " ".join(mapped[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)).encode()
+    sizes = ends - starts + 1  # with a blank after each token
+    after = np.cumsum(sizes)
+    blank = np.uint32(_BLANK)
+    chosen = np.append(points, blank)[np.arange(sizes.sum()) + np.repeat(starts - after + sizes, sizes)]
+    chosen[after - 1] = blank
+    content = _text(chosen)
+    places = np.append(0, after)[np.searchsorted(starts, bounds)].tolist()
+    return [content[start:end].rstrip(" ").encode() for start, end in pairwise(places)]
+
+
+def _composed_texts(points: U32, bounds: Ints) -> tuple[U32, Ints]:
+    """Mapped code points after canonical composition of the texts that may need it, and the bounds of all texts."""
+    mapped = _text(points)
+    may_compose = np.append((table().entries[points] & np.uint32(MARK | SECOND)) != 0, False)
+    counts = np.append(0, np.cumsum(may_compose))[bounds]
+    texts = [
+        unicodedata.normalize("NFC", mapped[start:end]) if marks else mapped[start:end]
+        for (start, end), marks in zip(pairwise(bounds.tolist()), np.diff(counts).tolist(), strict=True)
+    ]
+    return _code_points("".join(texts)), np.cumsum([0, *map(len, texts)])
 
 
 def _code_points(text: str) -> U32:
@@ -138,14 +174,16 @@ def _tokens(points: U32) -> tuple[Ints, Ints]:
 
     A mark is part of a word only after a word character, and stays with that of a script without spaces.
     """
+    if not len(points):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
     entries = table().entries[points]
     single, mark = (entries & SINGLE) != 0, (entries & (SINGLE | MARK)) == MARK
     places = np.arange(len(points))
     word = (entries & WORD) != 0
     word &= np.append(word, False)[np.maximum.accumulate(np.where(entries & MARK, -1, places))]
     closed = single[np.maximum.accumulate(np.where(mark, 0, places))]  # the token ends before anything but a mark
-    begins = word & ~mark & (single | np.concatenate(([True], ~word[:-1] | closed[:-1])))[: len(word)]
-    ends = word & np.append(~word[1:] | begins[1:], True)[: len(word)]
+    begins = word & ~mark & (single | np.append(True, ~word[:-1] | closed[:-1]))
+    ends = word & np.append(~word[1:] | begins[1:], True)
     return np.flatnonzero(begins), np.flatnonzero(ends) + 1
 
 
