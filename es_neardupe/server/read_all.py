@@ -50,7 +50,8 @@ class SeenDocuments:
 
 
 def _code(hit: Hit) -> int:
-    return xxhash.xxh3_64_intdigest(f"{hit.index}\0{hit.id}".encode("utf-8", "surrogatepass"))
+    address = f"{len(hit.index)} {hit.index}{hit.id}"  # with the length, no other index and id give the same text
+    return xxhash.xxh3_64_intdigest(address.encode("utf-8", "surrogatepass"))
 
 
 _SNAPSHOTS = 4
