@@ -23,7 +23,7 @@ from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Fingerprint, State, one_line
 from es_neardupe.verification.current_texts import current_source
 
-__all__ = ["Band", "Sample", "Shingle", "ShinglesReport", "Slot", "StoredKeys", "Token", "shingles", "shingles_of"]
+__all__ = ["Band", "SampledKey", "Shingle", "ShinglesReport", "Slot", "StoredKeys", "Token", "shingles", "shingles_of"]
 
 _STORED = ("scheme", "state", "content", "bands", "samples", "signature", "tokens", "features", "numeric")
 """The stored fields that the text decides."""
@@ -66,7 +66,7 @@ class Band(NamedTuple):
     key: str
 
 
-class Sample(NamedTuple):
+class SampledKey(NamedTuple):
     """A sampled key."""
 
     shingle: int
@@ -109,7 +109,7 @@ class ShinglesReport:
     signature: str
     """The bytes of the slots, in base64 as they are stored; "" without tokens."""
     bands: tuple[Band, ...]
-    samples: tuple[Sample, ...] | None
+    samples: tuple[SampledKey, ...] | None
     """None if the scheme has no sampled keys."""
     stored: StoredKeys | None
     """None for a text."""
@@ -144,18 +144,28 @@ def shingles(index: Index, id: str | None = None, *, text: str | None = None) ->
     names = [f"{settings.prefix}.{name}" for name in _STORED]
     concrete, source = current_source(index, id, [*settings.fields, *names])
     try:
-        report = shingles_of(read_text(source, settings.fields), settings.scheme, name=id)
+        text = read_text(source, settings.fields)
+        fingerprint = _fingerprint(text, settings.scheme)
     except InputError as error:
         raise InputError(f"Document {id!r} of index {concrete} cannot get keys: {error}") from error
-    stored = _compared(stored_fields(source, settings.prefix), report)
-    return replace(report, index=concrete, stored=stored)
+    stored = _compared(stored_fields(source, settings.prefix), fingerprint)
+    return replace(_report(text, fingerprint, settings.scheme, id), index=concrete, stored=stored)
 
 
 def shingles_of(text: str, scheme: Scheme, *, name: str = "text") -> ShinglesReport:
     """Every step from a text to its keys. Raises `InputError` for a text that is too long for keys."""
+    return _report(text, _fingerprint(text, scheme), scheme, name)
+
+
+def _fingerprint(text: str, scheme: Scheme) -> Fingerprint:
     if len(text) > DEFAULT_MAX_CHARS:
         raise InputError(f"The text has {len(text):,} characters, the maximum is {DEFAULT_MAX_CHARS:,}. Shorten it.")
-    (fingerprint,), (hashes,) = fingerprints([text], scheme), token_hashes([text])
+    (fingerprint,) = fingerprints([text], scheme)
+    return fingerprint
+
+
+def _report(text: str, fingerprint: Fingerprint, scheme: Scheme, name: str) -> ShinglesReport:
+    (hashes,) = token_hashes([text])
     size = min(scheme.shingle, max(len(hashes), 1))
     windows = window_hashes(hashes, size)
     words = zip(tokenize(text), hashes.tolist(), spans(text).tolist(), strict=True)
@@ -192,28 +202,17 @@ def _slots(windows: U64, fingerprint: Fingerprint, scheme: Scheme) -> tuple[Slot
     return tuple(Slot(f"{minimum:08x}", place, byte) for minimum, place, byte in rows)
 
 
-def _samples(windows: U64, fingerprint: Fingerprint, scheme: Scheme) -> tuple[Sample, ...] | None:
+def _samples(windows: U64, fingerprint: Fingerprint, scheme: Scheme) -> tuple[SampledKey, ...] | None:
     """The sampled keys in the order of the features that they are made of."""
     if fingerprint.samples is None:
         return None
     values, first = np.unique(windows, return_index=True)
     chosen = first[values % np.uint64(scheme.sample_mod) == 0].tolist()
-    return tuple(Sample(place, key) for place, key in zip(chosen, fingerprint.samples, strict=True))
+    return tuple(SampledKey(place, key) for place, key in zip(chosen, fingerprint.samples, strict=True))
 
 
-def _compared(stored: Mapping[str, Any], report: ShinglesReport) -> StoredKeys:
+def _compared(stored: Mapping[str, Any], fingerprint: Fingerprint) -> StoredKeys:
     """The stored fields of a document, compared with those that its text gives."""
-    fingerprint = Fingerprint(
-        report.scheme,
-        report.state,
-        report.content,
-        tuple(one.key for one in report.bands),
-        bytes(one.byte for one in report.slots),
-        len(report.tokens),
-        report.features,
-        report.numeric,
-        None if report.samples is None else tuple(one.key for one in report.samples),
-    )
     made = encode(fingerprint, "")
     differing = tuple(name for name in _STORED if _value(stored.get(name)) != _value(made.get(name)))
     scheme = stored.get("scheme")

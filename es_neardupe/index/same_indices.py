@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from es_neardupe.errors import Conflict, IndexReplaced
 from es_neardupe.index.target import IndexTarget, index_uuids
-from es_neardupe.records import Hit
-from es_neardupe.server.client import Client, ForwardingClient, Params
+from es_neardupe.server.client import Client, ForwardingClient
 
 __all__ = ["SameIndicesClient"]
 
@@ -26,16 +25,6 @@ class SameIndicesClient(ForwardingClient):
         super().__init__(client)
         self._target = target
 
-    def close(self) -> None:
-        """See ``Client.close``."""
-        self.plain.close()
-
-    def request(
-        self, method: str, path: str, *, params: Params | None = None, body: Mapping[str, Any] | None = None
-    ) -> Any:
-        """See ``Client.request``."""
-        return self.plain.request(method, path, params=params, body=body)
-
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
         """See ``Client.bulk``. Raises `IndexReplaced` if an index was deleted and created again, and `Conflict` if it
         was deleted."""
@@ -43,10 +32,6 @@ class SameIndicesClient(ForwardingClient):
         answer = self.plain.bulk(body, params=params)
         self._check()
         return answer
-
-    def pages(self, index: str, body: Mapping[str, Any], **options: Any) -> Iterator[list[Hit]]:
-        """See ``Client.pages``."""
-        return self.plain.pages(index, body, **options)
 
     def _check(self) -> None:
         name = self._target.name

@@ -137,7 +137,8 @@ def to_json(value: Mapping[str, Any]) -> bytes:
 
 
 class ForwardingClient:
-    """The properties of a :class:`~es_neardupe.server.client.Client` that sends its requests through another one."""
+    """A :class:`~es_neardupe.server.client.Client` that sends its requests through another one. Subclasses change some
+    of them."""
 
     def __init__(self, client: Client) -> None:
         self.plain = client
@@ -162,3 +163,21 @@ class ForwardingClient:
     def pace(self) -> Pace:
         """See ``Client.pace``."""
         return self.plain.pace
+
+    def request(
+        self, method: str, path: str, *, params: Params | None = None, body: Mapping[str, Any] | None = None
+    ) -> Any:
+        """See ``Client.request``."""
+        return self.plain.request(method, path, params=params, body=body)
+
+    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
+        """See ``Client.bulk``."""
+        return self.plain.bulk(body, params=params)
+
+    def pages(self, index: str, body: Mapping[str, Any], **options: Any) -> Iterator[list[Hit]]:
+        """See ``Client.pages``."""
+        return self.plain.pages(index, body, **options)
+
+    def close(self) -> None:
+        """See ``Client.close``."""
+        self.plain.close()

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.records import Hit
 from es_neardupe.server.client import Client, ForwardingClient, Params, query_of, to_json
 from es_neardupe.server.client import path as path_of
 
@@ -73,10 +72,6 @@ class DryRunClient(ForwardingClient):
         """See ``Client.bulk``: each item succeeds."""
         self._keep("POST", "/_bulk" + query_of(params), body)
         return {"errors": False, "items": [{op: {"status": 200}} for op in _operations(body)]}
-
-    def pages(self, index: str, body: Mapping[str, Any], **options: Any) -> Iterator[list[Hit]]:
-        """See ``Client.pages``."""
-        return self.plain.pages(index, body, **options)
 
     def close(self) -> None:
         """Do nothing: the other client belongs to its owner."""

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from es_neardupe.records import Product
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings, Retries
@@ -33,6 +34,13 @@ OPENSEARCH_ROOT = {"version": {"distribution": "opensearch", "number": "3.8.0", 
 def reply(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Reply:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     return status, headers or JSON, data
+
+
+ROOT = {
+    Product.OPENSEARCH: reply(OPENSEARCH_ROOT),
+    Product.ELASTICSEARCH: reply({"version": {"number": "9.1.0"}}, headers=ELASTIC),
+}
+"""The answer of each product at the root path."""
 
 
 def error(status: int, type_: str, reason: str = "because") -> Reply:

@@ -80,10 +80,6 @@ class SidecarClient(ForwardingClient):
         self._names = SidecarNames(target)
         self._paths = {path(name)[1:] for name in (target.name, target.path, *target.indices)}
 
-    def close(self) -> None:
-        """See ``Client.close``."""
-        self.plain.close()
-
     def request(
         self, method: str, path: str, *, params: Params | None = None, body: Mapping[str, Any] | None = None
     ) -> Any:
@@ -103,18 +99,8 @@ class SidecarClient(ForwardingClient):
         redirected = redirect_bulk(body, self._names.sidecars, unmark=self._layout.write_group)
         return self.plain.bulk(redirected, params=params)
 
-    def pages(
-        self,
-        index: str,
-        body: Mapping[str, Any],
-        *,
-        page_size: int = 1000,
-        slice: tuple[int, int] | None = None,
-        keep_alive: str = "5m",
-        first_page: int | None = None,
-    ) -> Iterator[list[Hit]]:
+    def pages(self, index: str, body: Mapping[str, Any], **options: Any) -> Iterator[list[Hit]]:
         """See ``Client.pages``."""
-        options: JSON = {"page_size": page_size, "slice": slice, "keep_alive": keep_alive, "first_page": first_page}
         if path(index)[1:] not in self._paths:
             return self.plain.pages(index, body, **options)
         if uses_entries(body, self._prefix):

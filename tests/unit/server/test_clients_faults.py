@@ -13,7 +13,20 @@ from typing import Any
 
 import pytest
 import trustme
-from fake_servers import AT_ONCE, ELASTIC, HTML, JSON, OPENSEARCH_ROOT, Fake, Reply, error, fake_servers, opened, reply
+from fake_servers import (
+    AT_ONCE,
+    ELASTIC,
+    HTML,
+    JSON,
+    OPENSEARCH_ROOT,
+    ROOT,
+    Fake,
+    Reply,
+    error,
+    fake_servers,
+    opened,
+    reply,
+)
 
 from es_neardupe.errors import (
     Blocked,
@@ -52,10 +65,7 @@ def product(request: pytest.FixtureRequest) -> Product:
 @pytest.fixture
 def fake(start: Callable[..., Fake], product: Product) -> Fake:
     fake = start()
-    if product is Product.OPENSEARCH:
-        fake.on("GET /", reply(OPENSEARCH_ROOT))
-    else:
-        fake.on("GET /", reply({"version": {"number": "9.1.0"}}, headers=ELASTIC))
+    fake.on("GET /", ROOT[product])
     return fake
 
 
@@ -460,8 +470,7 @@ def tls_fake(start: Callable[..., Fake], authority: trustme.CA, product: Product
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
     fake = start(context)
-    root = reply({"version": {"number": "9.1.0"}}, headers=ELASTIC)
-    fake.on("GET /", reply(OPENSEARCH_ROOT) if product is Product.OPENSEARCH else root)
+    fake.on("GET /", ROOT[product])
     fake.on("GET /x", reply({"a": 1}))
     return fake
 

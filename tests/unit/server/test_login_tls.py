@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_servers import ELASTIC, OPENSEARCH_ROOT, Fake, error, fake_servers, opened, reply
+from fake_servers import ROOT, Fake, error, fake_servers, opened, reply
 from tls_tools import Pem, Shown, authority, forged, issue, locked
 
 from es_neardupe.errors import CertificateRefused, LoginRefused, SettingsError, Unreachable
@@ -57,8 +57,7 @@ def serve(start: Callable[..., Fake], shown: Shown, product: Product, tmp_path: 
             context.verify_mode = ssl.CERT_REQUIRED
             shown.ca.configure_trust(context)
         fake = start(context)
-        root = reply({"version": {"number": "9.1.0"}}, headers=ELASTIC)
-        fake.on("GET /", reply(OPENSEARCH_ROOT) if product is Product.OPENSEARCH else root)
+        fake.on("GET /", ROOT[product])
         fake.on("GET /x", reply({"a": 1}))
         return fake
 
@@ -174,8 +173,7 @@ def test_what_the_server_receives(
     """The credentials in the header of each request, and in no driver log at any level."""
     caplog.set_level(logging.DEBUG)
     fake = start()
-    root = reply({"version": {"number": "9.1.0"}}, headers=ELASTIC)
-    fake.on("GET /", reply(OPENSEARCH_ROOT) if product is Product.OPENSEARCH else root)
+    fake.on("GET /", ROOT[product])
     fake.on("GET /x", None, reply({"a": 1}), error(401, "security_exception"))
     client = opened(fake, **login)
     assert client.request("GET", "/x") == {"a": 1}

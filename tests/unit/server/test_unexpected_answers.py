@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from fake_servers import ELASTIC, JSON, OPENSEARCH_ROOT, Fake, fake_servers, opened, reply
+from fake_servers import ELASTIC, JSON, ROOT, Fake, fake_servers, opened, reply
 
 from es_neardupe.errors import IncompleteAnswer, NeardupeError, UnexpectedAnswer, UnsupportedServer
 from es_neardupe.records import Action, Product
@@ -38,9 +38,7 @@ def product(request: pytest.FixtureRequest) -> Product:
 @pytest.fixture
 def fake(start: Callable[..., Fake], product: Product) -> Fake:
     fake = start()
-    headers = JSON if product is Product.OPENSEARCH else ELASTIC
-    body = OPENSEARCH_ROOT if product is Product.OPENSEARCH else {"version": {"number": "9.1.0"}}
-    fake.on("GET /", reply(body, headers=headers))
+    fake.on("GET /", ROOT[product])
     return fake
 
 
