@@ -11,7 +11,7 @@ of members that would move are read too, until no further document moves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,7 +31,7 @@ from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, FingerprintColumns, Hit
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.search import counts
+from es_neardupe.server.search import count, counts
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.evidence import Evidence
 from es_neardupe.verification.verify import AffectedRows, PairMemory, Verified, verified_pairs
@@ -56,7 +56,7 @@ class RunScope:
     documents: int
     """Documents with a fingerprint of the index's scheme."""
     settled: bool
-    """Whether the last run had the same rules and finished."""
+    """Whether the last run had the same rules and indices, and finished."""
     seeds: tuple[dict[str, Any], ...] = ()
     """Queries for the documents that an incremental run starts from."""
     broken: frozenset[str] = frozenset()
@@ -74,7 +74,8 @@ def choose_scope(
     check: bool,
     rebuild: bool,
 ) -> RunScope:
-    """Choose between the whole index and a part of it. ``check`` compares all groups with the registry.
+    """Choose between the whole index and a part of it. ``check`` compares all groups with the registry; so does a run
+    after one of the indices was deleted.
 
     ``only_words``: whether the measure depends on nothing but the words that fingerprints are made from. If it also
     uses other fields, their changes are not noticed, so each run processes the whole index.
@@ -84,12 +85,16 @@ def choose_scope(
     found = counts(index.client, index.path, documents=fingerprinted, waiting=ungrouped)
     documents, waiting = found["documents"], found["waiting"]
     different = _differences(last, rules, evidence)
-    settled = last is not None and last.finished and last.rules == rules and not different
+    noted, uuids = (last.indices if last else {}), index.target.uuids
+    settled = last is not None and last.finished and last.rules == rules and not different and noted == uuids
     reason = _why_whole(last, different, waiting, documents, rebuild)
+    if reason is None and (copied := _copied(index, noted)):
+        reason = f"restored or copied since the last run: {', '.join(copied)}"
     if reason is None and not only_words:
         reason = "the measure uses more than the words that keys are made from"
     if reason is not None:
         return RunScope(True, reason, documents, settled)
+    check = check or not noted.items() <= uuids.items()  # an index was deleted, with its documents
     broken = _broken(index, registry) if check else frozenset()
     chunks = chunked(sorted(broken), queries.MAX_TERMS)
     seeds = (ungrouped, *({"terms": {fields.group: chunk}} for chunk in chunks))
@@ -124,6 +129,17 @@ def _differences(last: LastRun | None, rules: RunRules, evidence: bool) -> list[
     before, now = last.rules.deciding, rules.deciding
     different = [f"{name} {before[name]}" for name in sorted(now) if before[name] != now[name]]
     return different + ["evidence False"] * (evidence and not last.evidence)
+
+
+def _copied(index: Index, noted: Mapping[str, str]) -> list[str]:
+    """The concrete indices that the last run did not have, although some of their documents are grouped: restored from
+    a snapshot, or made by shrink, split or clone. The registry can differ from the groups of such documents. An index
+    that a rollover created has only documents that wait for ``group``."""
+    new = [name for name, uuid in index.target.uuids.items() if noted.get(name) != uuid]
+    grouped = queries.grouped(index.fields, index.scheme_id)
+    return [
+        name for name in new if count(index.client, index.path, queries.all_of({"term": {"_index": name}}, grouped))
+    ]
 
 
 def _broken(index: Index, registry: Registry) -> frozenset[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -95,6 +95,8 @@ class LastRun:
     """Whether it stored evidence."""
     rules: RunRules | None
     """Those of the last run that finished; None if none did."""
+    indices: Mapping[str, str] = field(default_factory=dict)
+    """Concrete index -> its uuid, of all indices of the run if it finished."""
 
 
 def remembered(last: LastRun | None) -> tuple[MatchOptions, GroupRules]:
@@ -241,7 +243,7 @@ class Registry:
     def note_ended(self, rules: RunRules, at: str, *, evidence: bool) -> None:
         """Record that a run has finished, with its rules for the next one. Raises as `note_begun`."""
         stored = self._stored_run()
-        self._note(stored, LastRun(finished=True, evidence=evidence, rules=rules), at)
+        self._note(stored, LastRun(True, evidence, rules, self._index.target.uuids), at)
 
     def hand_over_rules(self, rules: RunRules, at: str) -> None:
         """Store rules of another registry, so that the next run uses them and processes all documents. Does nothing if
@@ -254,7 +256,7 @@ class Registry:
     def _note(self, before: StoredDocument | None, run: LastRun, at: str) -> None:
         ensure(self._index, HiddenIndex.GROUPS)
         settings = None if run.rules is None else encode_rules(run.rules)
-        value = {"finished": run.finished, "evidence": run.evidence, "at": at}
+        value = {"finished": run.finished, "evidence": run.evidence, "at": at, "indices": dict(run.indices)}
         store(self._index.client, self.name, _RUN, {"kind": "run", "settings": settings, "value": value}, before)
 
     def _stored_run(self) -> StoredDocument | None:
@@ -376,10 +378,12 @@ def _decode_run(source: Mapping[str, Any]) -> LastRun:
     finished, evidence = run.get("finished"), run.get("evidence")
     if not isinstance(finished, bool) or not isinstance(evidence, bool) or (finished and settings is None):
         raise ValueError("values that no run stores")
-    return LastRun(finished, evidence, None if settings is None else decode_rules(settings))
+    indices = _UUIDS.validate_python(run.get("indices"))
+    return LastRun(finished, evidence, None if settings is None else decode_rules(settings), indices)
 
 
 _RECORDS = TypeAdapter(GroupRecord)
+_UUIDS = TypeAdapter(dict[str, str])
 _PLAIN = (
     "group",
     "created",

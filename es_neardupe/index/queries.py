@@ -21,6 +21,7 @@ __all__ = [
     "collapsed",
     "copies",
     "fingerprinted",
+    "grouped",
     "grouped_members",
     "groups_by_id",
     "matching",
@@ -100,6 +101,11 @@ def ungrouped(fields: Fields, scheme: str) -> JSON:
             "must_not": [{"exists": {"field": fields.similarity}}],
         }
     }
+
+
+def grouped(fields: Fields, scheme: str) -> JSON:
+    """Documents with a fingerprint of this scheme that do not wait for ``group``."""
+    return all_of(fingerprinted(fields, scheme), {"exists": {"field": fields.similarity}})
 
 
 def waiting(fields: Fields) -> JSON:

@@ -15,10 +15,10 @@ __all__ = ["SameIndicesClient"]
 class SameIndicesClient(ForwardingClient):
     """Checks the uuids of a target before and after each bulk request; see `es_neardupe.server.client.Client`.
 
-    An update names the version of the document that was read. In an index that is deleted and created again, versions
-    start again, so the server could accept an update that was made for a document of the former index. The first check
-    prevents this, except in the moment between it and the request. The second check notices it then: a uuid is never
-    used twice, so if it is still the same, the request went to the opened index.
+    An update names the version of the document that was read. In an index that is deleted and created again, or
+    restored from a snapshot, versions start again, so the server could accept an update that was made for a document of
+    the former index. The first check prevents this, except in the moment between it and the request. The second check
+    notices it then: a uuid is never used twice, so if it is still the same, the request went to the opened index.
     """
 
     def __init__(self, client: Client, target: IndexTarget) -> None:
@@ -35,7 +35,7 @@ class SameIndicesClient(ForwardingClient):
 
     def _check(self) -> None:
         name = self._target.name
-        current = index_uuids(self.plain, self._target.path) if self._target.uuids else {}
+        current = index_uuids(self.plain, self._target.path)
         for concrete, uuid in self._target.uuids.items():
             if concrete not in current:
                 raise Conflict(
@@ -44,7 +44,7 @@ class SameIndicesClient(ForwardingClient):
                 )
             if current[concrete] != uuid:
                 raise IndexReplaced(
-                    f"Index {concrete} was deleted and created again during this run. Documents that were written last "
-                    f"may have keys of former ones: run `es-neardupe enrich {name} --check`, then the same command "
-                    f"again."
+                    f"Index {concrete} was deleted and created again, or restored from a snapshot, during this run. "
+                    f"Documents that were written last may have keys of former ones: run `es-neardupe enrich {name} "
+                    f"--check`, then the same command again."
                 )

@@ -49,6 +49,8 @@ __all__ = [
     "with_source_modes",
 ]
 
+_UUIDS = ("index.uuid", "index.history.uuid")
+
 _MAX_PATH = 2000
 """Maximum length of the index names in a request path: servers reject request lines over 4,096 bytes."""
 
@@ -82,7 +84,7 @@ class IndexTarget:
     sidecar: SidecarLayout | None = None
     """None for inline storage."""
     uuids: Mapping[str, str] = field(default_factory=dict)
-    """Concrete index -> its `index_uuids` when it was opened; empty for sidecar storage."""
+    """Concrete index -> its `index_uuids` when it was opened."""
 
     @property
     def fields(self) -> Fields:
@@ -244,11 +246,18 @@ def _no_index(name: str, error: NotFound | None) -> NotFound:
 
 
 def index_uuids(client: Client, name: str) -> dict[str, str]:
-    """Concrete index -> its uuid, for those that exist. An index that was deleted and created again has another uuid,
-    and its sequence numbers start again."""
+    """Concrete index -> its uuid, for those that exist.
+
+    An index that was deleted and created again has another uuid, and its sequence numbers start again. A snapshot that
+    is restored over a closed index replaces the documents and keeps the uuid, but sets a uuid of their history, which
+    is then appended.
+    """
     params: dict[str, str | bool] = {"flat_settings": True, "ignore_unavailable": True}
-    found = client.request("GET", path(name, "_settings", "index.uuid"), params=params) or {}
-    return {concrete: entry["settings"]["index.uuid"] for concrete, entry in found.items()}
+    found = client.request("GET", path(name, "_settings", ",".join(_UUIDS)), params=params) or {}
+    return {
+        concrete: "/".join(entry["settings"][one] for one in _UUIDS if one in entry["settings"])
+        for concrete, entry in found.items()
+    }
 
 
 def stored_settings(mapping: Mapping[str, Any], prefix: str) -> Settings | None:

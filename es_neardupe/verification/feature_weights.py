@@ -18,7 +18,6 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.random_samples import random_hits
 from es_neardupe.index.stored_fields import count_of, stored_fields, timestamp
 from es_neardupe.records import Reference
-from es_neardupe.server.client import path
 from es_neardupe.server.search import refresh_if_allowed
 from es_neardupe.similarity.features import spelled
 from es_neardupe.similarity.formulas import Weights
@@ -69,9 +68,7 @@ def frequencies(index: Index, measure: Measure, *, renew: bool = False) -> Frequ
 def _file(index: Index, measure: Measure) -> Path:
     """The cache file, named by a hash of everything that determines the frequencies: an index that was created again
     has another uuid, and another user may read other documents."""
-    params = {"flat_settings": "true"}
-    answer = index.client.request("GET", path(index.path, "_settings", "index.uuid"), params=params)
-    indices = sorted(f"{concrete} {entry['settings']['index.uuid']}" for concrete, entry in answer.items())
+    indices = sorted(f"{concrete} {uuid}" for concrete, uuid in index.target.uuids.items())
     parts = [
         _FORM,
         index.client.login,

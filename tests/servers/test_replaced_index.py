@@ -100,7 +100,7 @@ COMMANDS: dict[str, Callable[[NearDupe], object]] = {
     "migrate": lambda one: one.migrate(threshold=0.5),
     "clean": NearDupe.clean,
 }
-REPLACED = "was deleted and created again during this run.*enrich .* --check"
+REPLACED = "was deleted and created again, or restored from a snapshot, during this run.*enrich .* --check"
 
 
 @pytest.mark.parametrize("command", ["enrich", "migrate", "clean"])

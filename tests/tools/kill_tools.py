@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 from server_tools import JSON, hits, put, theirs
 
 from es_neardupe import NearDupe
+from es_neardupe.index.target import index_uuids
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.connect import connect
 from es_neardupe.server.drivers.driver import Driver
@@ -144,7 +145,11 @@ class State:
         field."""
         ours = {hit["_id"]: without_dates(hit["_source"].get("neardupe")) for hit in hits(client, index)}
         hidden_indices = {
-            name: {id: one for id, one in without_dates(_sources(client, name)).items() if not _of_deleted(one, ours)}
+            name: {
+                id: one
+                for id, one in without_dates(_of_any_index(_sources(client, name))).items()
+                if not _of_deleted(one, ours)
+            }
             for name in _hidden_indices(client, index)
         }
         return cls(theirs(client, index), ours, hidden_indices)
@@ -156,6 +161,15 @@ def _of_deleted(source: JSON, present: Container[str]) -> bool:
     Which of the two comes last differs: an interrupted run is repeated over all documents.
     """
     return "a" in source and not (source["a"]["id"] in present and source["b"]["id"] in present)
+
+
+def _of_any_index(sources: dict[str, JSON], uuids: Mapping[str, str] | None = None) -> dict[str, JSON]:
+    """Documents of a hidden index, with other uuids in the note of the last run; None: without any."""
+    run = sources.get("run")
+    if run is None or "indices" not in run["value"]:
+        return sources
+    indices = {name: (uuids or {}).get(name) for name in run["value"]["indices"]}
+    return {**sources, "run": {**run, "value": {**run["value"], "indices": indices}}}
 
 
 def without_dates(value: Any) -> Any:
@@ -189,7 +203,7 @@ def copies_of(client: Client, index: str) -> dict[str, JSON]:
 
 def put_back(client: Client, copies: Mapping[str, JSON], *, ours: bool = False) -> None:
     """Recreate the indices as copied, and delete other hidden indices. ``ours``: except the index itself, which keeps
-    its documents and their versions."""
+    its documents and their versions. The registry is that of the recreated index."""
     index = next(iter(copies))
     for name in (*_hidden_indices(client, index), *([] if ours else [index])):
         client.request("DELETE", path(name))
@@ -199,4 +213,4 @@ def put_back(client: Client, copies: Mapping[str, JSON], *, ours: bool = False) 
         settings = {"index": {"number_of_shards": 1, "number_of_replicas": 0, "hidden": copy["hidden"]}}
         client.request("PUT", path(name), body={"settings": settings, "mappings": copy["mappings"]})
         if copy["sources"]:
-            put(client, name, copy["sources"])
+            put(client, name, _of_any_index(copy["sources"], index_uuids(client, index)))

@@ -42,6 +42,7 @@ from es_neardupe.index.target import (
     SidecarLayout,
     check_unprepared,
     common_settings,
+    index_uuids,
     mappings_of,
     not_rolled_over,
     result_window,
@@ -341,6 +342,7 @@ def open_sidecar_target(
         new,
         inherits=inherited_prefix(sidecars.values(), prefix),
         sidecar=SidecarLayout(any(writes_group(one) for one in sidecars.values()), stored),
+        uuids=index_uuids(client, name),
     )
 
 

@@ -25,6 +25,10 @@ FINGERPRINTED = {"bool": {"filter": [{"term": {"nd.scheme": "v1-1"}}, {"exists":
         (queries.processed(F), {"exists": {"field": "nd.scheme"}}),
         (queries.fingerprinted(F, "v1-1"), FINGERPRINTED),
         (
+            queries.grouped(F, "v1-1"),
+            {"bool": {"filter": [FINGERPRINTED, {"exists": {"field": "nd.similarity"}}]}},
+        ),
+        (
             queries.stale(F, "v1-1"),
             {"bool": {"filter": [{"match_all": {}}], "must_not": [FINGERPRINTED]}},
         ),
@@ -213,6 +217,7 @@ def test_every_query_is_tested() -> None:
         "collapsed",
         "copies",
         "fingerprinted",
+        "grouped",
         "grouped_members",
         "groups_by_id",
         "matching",
