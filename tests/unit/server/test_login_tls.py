@@ -14,10 +14,10 @@ import pytest
 from fake_servers import ROOT, Fake, error, fake_servers, opened, reply
 from tls_tools import Pem, Shown, authority, forged, issue, locked
 
-from es_neardupe.errors import CertificateRefused, LoginRefused, SettingsError, Unreachable
+from es_neardupe.errors import CertificateRefused, LoginRefused, NeardupeError, SettingsError, Unreachable
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client
-from es_neardupe.server.login.settings import ConnectionSettings
+from es_neardupe.server.login.settings import ConnectionSettings, ConnectionWarning
 
 
 @pytest.fixture(scope="module")
@@ -185,3 +185,42 @@ def test_what_the_server_receives(
     assert len(caplog.records) > 3
     words = {word for value in (*login.values(), header.partition(" ")[2]) for word in value.split(":")} - {"änna"}
     assert [word for word in words if word in shown] == []
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+@pytest.mark.parametrize("where", ["GET /", "GET /x"])
+def test_redirects_are_not_followed(start: Callable[..., Fake], product: Product, where: str, status: int) -> None:
+    """The other server receives nothing, so no credentials."""
+    fake, other = start(), start()
+    other.on("GET /", ROOT[product])
+    fake.on("GET /", ROOT[product])
+    fake.on(where, reply(b"", status, {"Location": f"{other.url}{where.partition(' ')[2]}"}))
+
+    def use() -> None:
+        opened(fake, api_key="s3cret-id:s3cret-key").request("GET", "/x")
+
+    with pytest.raises(NeardupeError):
+        use()
+    assert fake.count(where) >= 1
+    assert other.seen == []
+
+
+@pytest.mark.parametrize("version", ["TLSv1_1", "TLSv1_2"])
+def test_versions_of_tls(start: Callable[..., Fake], shown: Shown, tmp_path: Path, version: str) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    for name, content in zip(("cert", "key"), shown.files, strict=True):
+        (tmp_path / name).write_bytes(content)
+    context.load_cert_chain(tmp_path / "cert", tmp_path / "key")
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version = context.maximum_version = ssl.TLSVersion[version]
+    fake = start(context)
+    fake.on("GET /", ROOT[Product.OPENSEARCH])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConnectionWarning)
+        if version == "TLSv1_2":
+            opened(fake, verify=False).close()
+            return
+        with pytest.raises(Unreachable):
+            opened(fake, verify=False)
