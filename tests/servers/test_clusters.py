@@ -80,7 +80,11 @@ def another(three: Cluster, client: Client) -> int:
     return found if found != OURS else 0
 
 
-def test_a_run_survives_the_loss_and_return_of_a_node(three: Cluster) -> None:
+@pytest.mark.parametrize("how", ["killed", pytest.param("suspended", marks=pytest.mark.long)])
+def test_a_run_survives_the_loss_and_return_of_a_node(three: Cluster, how: str) -> None:
+    """A suspended node keeps its connections open and its state; when it continues, it first believes to be a member,
+    or even the manager."""
+    lose, give_back = {"killed": (three.kill, three.spawn), "suspended": (three.suspend, three.resume)}[how]
     with three.client(OURS) as client:
         fill(client)
         users = theirs(client, INDEX)
@@ -91,15 +95,18 @@ def test_a_run_survives_the_loss_and_return_of_a_node(three: Cluster) -> None:
 
         fill(client)
         lost = another(three, client)
-        disturbed(client, "enrich", {writes["enrich"] // 2: lambda: three.kill(lost)}, **COMMANDS["enrich"])
-        disturbed(client, "group", {writes["group"] // 4: lambda: three.spawn(lost)}, **COMMANDS["group"])
-        three.join(lost)
+        disturbed(client, "enrich", {writes["enrich"] // 2: lambda: lose(lost)}, **COMMANDS["enrich"])
+        disturbed(client, "group", {writes["group"] // 4: lambda: give_back(lost)}, **COMMANDS["group"])
+        if how == "killed":
+            three.join(lost)
         wait_for_green(client, 3)
         assert State.of(client, INDEX) == wanted
         assert theirs(client, INDEX) == users
         assert [len(numbers) for numbers in copies(client, INDEX).values()] == [1, 1, 1]
         assert NearDupe(INDEX, client).enrich(check=True).writes.written == 0
         assert NearDupe(INDEX, client).group(rebuild=True, evidence=True).writes.written == 0
+        NearDupe(INDEX, client).clean()
+        client.request("DELETE", path(INDEX))
 
 
 def test_reading_goes_on_when_a_node_is_lost(three: Cluster) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -30,6 +31,12 @@ _START_TIMEOUT = 240.0
 _OF_SHORT_LIFE = "-XX:TieredStopAtLevel=1 -XX:ActiveProcessorCount=2"
 """For virtual machines that spend most of their time on starting: code is compiled only once."""
 _FIRST_PORT, _LAST_PORT = 9500, 9950
+_DETECTION = {
+    f"cluster.fault_detection.{kind}_check.{name}": value
+    for kind in ("follower", "leader")
+    for name, value in (("timeout", "5s"), ("retry_count", "1"))
+}
+"""A node that does not answer is removed after 5 seconds instead of 30."""
 _MASTERS = {"elasticsearch": "cluster.initial_master_nodes", "opensearch": "cluster.initial_cluster_manager_nodes"}
 
 
@@ -91,6 +98,14 @@ class Cluster:
         process.kill()
         process.communicate()
 
+    def suspend(self, number: int) -> None:
+        """Stop the process of a node: its connections stay open, and it answers nothing."""
+        self.processes[number].send_signal(signal.SIGSTOP)
+
+    def resume(self, number: int) -> None:
+        """Continue a suspended process, which does not know yet that others have taken over."""
+        self.processes[number].send_signal(signal.SIGCONT)
+
     def _log(self, number: int) -> Path:
         return self.home / f"n{number}.log"
 
@@ -105,6 +120,7 @@ class Cluster:
             "discovery.seed_hosts": [f"127.0.0.1:{port}" for port in self.transport],
             _MASTERS[self.release.server]: [f"n{k}" for k in range(len(self.http))],
             "cluster.routing.allocation.disk.threshold_enabled": "false",
+            **_DETECTION,
             **self.more,
         }
         if self.release.server == "opensearch":
