@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from conftest import Cli
 from kill_tools import Moment, run_commands, run_to_death
 from rollover_tools import Rolling, rolled
-from server_tools import make_index, mapping, ours, send, theirs
+from server_tools import assert_settled, make_index, mapping, ours, send, theirs
 from unit_tools import index_of
 
 from es_neardupe import NearDupe, Settings
@@ -104,6 +105,72 @@ def test_a_rollover_in_the_middle_of_a_run(
     assert "no index template adds the neardupe fields to the next index" in warning.message
     assert NearDupe(name, client).clean().writes.written == 9
     assert NearDupe(name, client).clean().documents == 0
+
+
+class Interrupted:
+    """A driver that calls a function before its n-th request; 0: never."""
+
+    def __init__(self, driver: Any, moment: int, work: Callable[[], object]) -> None:
+        self._driver, self._moment, self._todo = driver, moment, [work]
+        self.requests = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._driver, name)
+
+    def send(self, *request: Any) -> Any:
+        self.requests += 1
+        if self.requests == self._moment:
+            self._todo.pop()()
+        return self._driver.send(*request)
+
+
+def rolled_over_at(client: Client, kind: str, moment: int, *, sidecar: bool) -> int:
+    """Enrich and group a name that rolls over before the n-th request, while an application writes; the next run
+    completes the result. Returns the number of requests."""
+    with rolled(client, kind) as rolling:
+        found = NearDupe(rolling.name, client)
+        rolling.add(0, 4)
+        found.init(SETTINGS, sidecar=sidecar)
+
+        def roll() -> None:
+            rolling.add(4, 5)
+            rolling.roll()
+            rolling.add(5, 9)
+
+        plain = client._driver  # type: ignore[attr-defined]
+        driver = client._driver = Interrupted(plain, moment, roll)  # type: ignore[attr-defined]
+        try:
+            with suppress(RolledOver):
+                found.enrich(batch=2)
+                found.group(evidence=True, batch=2)
+        finally:
+            client._driver = plain  # type: ignore[attr-defined]
+        if moment:
+            users = theirs(client, rolling.name)
+            assert len(users) == 9
+            found.watch(once=True)
+            assert [one.size for one in found.groups()] == [9]
+            assert theirs(client, rolling.name) == users
+            assert_settled(client, rolling.name)
+        found.clean()
+        return driver.requests
+
+
+@pytest.mark.parametrize("kind", ["stream", "alias"])
+@pytest.mark.parametrize("sidecar", [False, True])
+def test_a_rollover_at_some_moments(kind: str, sidecar: bool, client: Client) -> None:
+    requests = rolled_over_at(client, kind, 0, sidecar=sidecar)
+    for moment in (requests // 3, 2 * requests // 3):
+        rolled_over_at(client, kind, moment, sidecar=sidecar)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("kind", ["stream", "alias"])
+@pytest.mark.parametrize("sidecar", [False, True])
+def test_a_rollover_at_any_moment(kind: str, sidecar: bool, client: Client) -> None:
+    for moment in range(1, rolled_over_at(client, kind, 0, sidecar=sidecar) + 1):
+        rolled_over_at(client, kind, moment, sidecar=sidecar)
 
 
 @both
