@@ -153,6 +153,8 @@ class Action:
     seq_no: int | None = None
     primary_term: int | None = None
     pipeline: str | None = None
+    document_bytes: int = 0
+    """For an update: approximate size of the document, which the server reads and indexes again."""
 
     @property
     def address(self) -> Address:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from es_neardupe import options
@@ -18,6 +18,7 @@ from es_neardupe.index.migration_state import is_switching, phase_of, replaced_p
 from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
 from es_neardupe.index.same_indices import SameIndicesClient
 from es_neardupe.index.storage import may_see_sidecars, settings_mappings, sidecar_mappings
+from es_neardupe.index.stored_fields import text_bytes
 from es_neardupe.index.target import mappings_of, stored_settings
 from es_neardupe.index.tuning import restore_abandoned, tuned_mappings
 from es_neardupe.progress import Progress, silent, tracked
@@ -213,8 +214,11 @@ class _Cleaning:
             yield hit
 
     def _hits(self) -> Iterator[Hit]:
-        body = {"query": self._query, "_source": self._actions is _by_index}
-        for page in self._plain.pages(self._path, body, page_size=self._batch):
+        whole = self._actions is _by_index
+        body = {"query": self._query, "_source": whole} | (
+            {} if whole else {"docvalue_fields": [self._index.fields.tokens]}
+        )
+        for page in self._plain.pages(self._path, body, page_size=None if whole else self._batch):
             yield from page
 
     def _settle(self) -> None:
@@ -225,7 +229,7 @@ class _Cleaning:
         documents that got the fields after the last round.
         """
         for chunk in chunked(self._pending.items(), 100):
-            current = fetch(self._plain, [reference for _, reference in chunk], [self._prefix])
+            current = fetch(self._plain, [reference for _, reference in chunk], [self._prefix], batch=100)
             for (address, _), hit in zip(chunk, current, strict=True):
                 if hit is None:
                     self._deleted += 1
@@ -273,7 +277,8 @@ def _has_scripts(client: Client) -> bool:
 def _by_script(hits: Iterable[Hit], prefix: str, _: BulkCounts) -> Iterator[Action]:
     script = {"source": "ctx._source.remove(params.name)", "lang": "painless", "params": {"name": prefix}}
     for hit in hits:
-        yield _action(hit, "update", {"script": script})
+        tokens = max(hit.source.get(f"{prefix}.tokens", [0]))
+        yield replace(_action(hit, "update", {"script": script}), document_bytes=text_bytes(tokens))
 
 
 def _by_index(hits: Iterable[Hit], prefix: str, tally: BulkCounts) -> Iterator[Action]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from es_neardupe.errors import CorruptFingerprint
-from es_neardupe.index.stored_fields import decode, encode_grouping, stored_fields
+from es_neardupe.index.stored_fields import decode, encode_grouping, stored_fields, text_bytes
 from es_neardupe.records import Action, FingerprintColumns, Grouping
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client
@@ -92,7 +92,7 @@ def _retryable(
     """The rows with a conflict that may be written again, each with its current version. Counts the others."""
     for chunk in chunked(rows, 100):
         references = [corpus.references[row] for row in chunk]
-        for row, hit in zip(chunk, fetch(client, references, [prefix]), strict=True):
+        for row, hit in zip(chunk, fetch(client, references, [prefix], batch=100), strict=True):
             if hit is None:
                 counts["deleted"] += 1
             elif _content(stored_fields(hit.source, prefix)) != corpus.content[row]:
@@ -119,4 +119,5 @@ def _update(corpus: FingerprintColumns, row: int, version: tuple[int, int], grou
         routing=routing,
         seq_no=version[0],
         primary_term=version[1],
+        document_bytes=text_bytes(int(corpus.tokens[row])),
     )

@@ -17,7 +17,7 @@ from es_neardupe.index.queries import JSON
 from es_neardupe.index.same_indices import SameIndicesClient
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.storage import EnrichRequest, EnrichResult, Send
-from es_neardupe.index.stored_fields import group_of, stored_fields, timestamp
+from es_neardupe.index.stored_fields import count_of, group_of, stored_fields, text_bytes, timestamp
 from es_neardupe.index.target import (
     IndexTarget,
     mappings_of,
@@ -36,9 +36,9 @@ from es_neardupe.index.updates import (
 from es_neardupe.keys.arrays import Ints
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Address, Hit, Outcome, Reference
-from es_neardupe.server.bulk import BulkCounts, chunked
+from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.client import Client
-from es_neardupe.server.search import count, counts, fetch, refresh
+from es_neardupe.server.search import count, counts, fetch_portions, refresh
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
@@ -157,6 +157,7 @@ def takeovers(hits: Iterable[Hit], source: str, target: str) -> Iterator[Action]
                 routing=hit.routing,
                 seq_no=hit.seq_no,
                 primary_term=hit.primary_term,
+                document_bytes=text_bytes(count_of(copied, "tokens")),
             )
 
 
@@ -212,8 +213,7 @@ def _selection(target: IndexTarget, request: EnrichRequest) -> JSON:
 def _read_again(index: Index, references: Iterable[Reference], tally: BulkCounts) -> Iterator[list[Hit]]:
     """The current documents; counts those that were deleted."""
     source = [*source_of(index.settings, index.target.inherits), index.fields.at]
-    for chunk in chunked(references, 100):
-        found = list(fetch(index.client, chunk, source))
+    for found in fetch_portions(index.client, references, source):
         tally.counts["deleted"] += found.count(None)
         yield [hit for hit in found if hit is not None]
 

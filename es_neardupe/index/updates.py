@@ -10,6 +10,7 @@ from es_neardupe.index.document_text import fingerprint_sources
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import decode, encode, group_of, own_group, stored_fields
 from es_neardupe.records import Action, Fingerprint, Hit
+from es_neardupe.server.request_sizes import size_of
 
 __all__ = ["FingerprintedDocument", "fingerprint_documents", "fingerprint_update", "is_current", "source_of"]
 
@@ -80,4 +81,5 @@ def fingerprint_update(
         routing=hit.routing,
         seq_no=hit.seq_no,
         primary_term=hit.primary_term,
+        document_bytes=size_of(hit.source),
     )

@@ -29,7 +29,7 @@ from es_neardupe.index.sidecar.enrich import enrich_sidecar
 from es_neardupe.index.sidecar.entries import entry_takeovers, fetch_entries, replaced_entries
 from es_neardupe.index.sidecar.indices import REFERENCE, SidecarNames, Sidecars
 from es_neardupe.index.storage import EnrichRequest, EnrichResult, GroupIdsWritten, Send
-from es_neardupe.index.stored_fields import group_of, stored_fields
+from es_neardupe.index.stored_fields import count_of, group_of, stored_fields, text_bytes
 from es_neardupe.index.target import SidecarLayout, mappings_of
 from es_neardupe.keys.arrays import Ints
 from es_neardupe.progress import Progress, tracked
@@ -98,7 +98,8 @@ class SidecarStorage:
             return GroupIdsWritten(written=count(plain, names.path, lacking))
         refresh(self._index.client, self._index.path)
         tally = Counter[str]()
-        for page in plain.pages(names.path, {"query": lacking, "_source": [self._index.fields.group, REFERENCE]}):
+        read = [self._index.fields.group, self._index.fields.tokens, REFERENCE]
+        for page in plain.pages(names.path, {"query": lacking, "_source": read}):
             entries = {(names.indices[entry.index], entry.id): entry for entry in page}
             prefix = self._index.settings.prefix
             updates = [_group_id_update(entry, concrete, prefix) for (concrete, _), entry in entries.items()]
@@ -181,9 +182,11 @@ class SidecarStorage:
 def _group_id_update(entry: Hit, concrete: str, prefix: str) -> Action:
     """The update of a document of index ``concrete``, rejected if it is not of the version that its entry names."""
     reference = entry.source[REFERENCE]
-    change = {prefix: {"group": stored_fields(entry.source, prefix).get("group")}}
+    stored = stored_fields(entry.source, prefix)
+    change = {prefix: {"group": stored.get("group")}}
     version = reference["seq_no"], reference["primary_term"]
-    return Action("update", concrete, entry.id, {"doc": change}, entry.routing, *version)
+    size = text_bytes(count_of(stored, "tokens"))
+    return Action("update", concrete, entry.id, {"doc": change}, entry.routing, *version, document_bytes=size)
 
 
 def _mirrored_update(entry: Hit, written: Outcome) -> Action:
