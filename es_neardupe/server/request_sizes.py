@@ -28,6 +28,7 @@ __all__ = [
     "answer_limit",
     "can_be_split",
     "current_limit",
+    "fits_at_once",
     "in_portions",
     "in_requests",
     "is_too_large",
@@ -109,6 +110,11 @@ class RequestSize:
         self.number = max(1, min(2 * self.number, fitting, self.maximum))
 
 
+def fits_at_once(client: _Connection, documents: int) -> bool:
+    """Whether one request for this number of documents is safe, whatever their size."""
+    return documents <= RequestSize.of_documents(client, documents).maximum
+
+
 def in_requests(
     size: RequestSize, items: Iterable[_Item], request: Callable[[list[_Item]], list[_Found]]
 ) -> Iterator[list[_Found]]:
@@ -118,6 +124,7 @@ def in_requests(
         pending += islice(remaining, max(0, size.number - len(pending)))
         if not pending:
             return
+        size.number = min(size.number, len(pending))
         asked = pending[: size.number]
         found = size.ask(partial(request, asked))
         if found is not None:
