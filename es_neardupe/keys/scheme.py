@@ -61,7 +61,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from enum import Enum
 from typing import Any
@@ -78,7 +78,9 @@ __all__ = [
     "Scheme",
     "Unit",
     "agreement",
+    "bands_for",
     "choose_bands",
+    "mean_detection",
     "shingle_of",
     "shingle_text",
 ]
@@ -242,15 +244,29 @@ def choose_bands(threshold: float, detection: float, permutations: int) -> tuple
         raise SettingsError(f"the threshold must be above 0 and at most 1, not {threshold}")
     if not 0 < detection < 1:
         raise SettingsError(f"the detection probability must lie between 0 and 1, not {detection}")
-    for rows in range(min(MAX_ROWS, permutations), 0, -1):
-        for bands in range(1, min(MAX_BANDS, permutations // rows) + 1):
-            if _detection(threshold, bands, rows) >= detection:
-                return bands, rows
+    if chosen := bands_for([threshold], detection, permutations):
+        return chosen
     lowest = 1 - (1 - detection) ** (1 / min(MAX_BANDS, permutations))
     raise SettingsError(
         f"{permutations} permutations cannot find pairs at {threshold} with probability {detection}; "
         f"the lowest threshold they reach is {math.ceil(lowest * 10_000) / 10_000}"
     )
+
+
+def bands_for(similarities: Sequence[float], detection: float, permutations: int) -> tuple[int, int] | None:
+    """Like `choose_bands`, for pairs of these similarities, of which the share ``detection`` must be found on average.
+    None if no bands do."""
+    for rows in range(min(MAX_ROWS, permutations), 0, -1):
+        most = min(MAX_BANDS, permutations // rows)
+        if mean_detection(similarities, most, rows) >= detection:
+            enough = (bands for bands in range(1, most) if mean_detection(similarities, bands, rows) >= detection)
+            return next(enough, most), rows
+    return None
+
+
+def mean_detection(similarities: Sequence[float], bands: int, rows: int) -> float:
+    """The share of pairs of these similarities that are found on average."""
+    return math.fsum(_detection(one, bands, rows) for one in similarities) / len(similarities)
 
 
 def _detection(similarity: float, bands: int, rows: int, agree: int = 1) -> float:

@@ -20,7 +20,6 @@ from es_neardupe.keys.text import chunks, normalize
 
 __all__ = [
     "Shingles",
-    "character_runs",
     "features",
     "first_of_equals",
     "shingles",
@@ -64,11 +63,11 @@ def features(texts: Sequence[str], shingle: int, unit: Unit = Unit.WORD) -> list
     return [found for chunk in chunks(texts) for found in _split(shingles(normalize(chunk), shingle, unit))]
 
 
-def token_hashes(texts: Sequence[str]) -> list[U64]:
-    """The hashes of the tokens of each text, in order (uint64[tokens]): equal hash, equal token."""
+def token_hashes(texts: Sequence[str], unit: Unit = Unit.WORD) -> list[U64]:
+    """The hashes of the tokens of each text, or of its characters, in order (uint64[units]): equal hash, equal unit."""
     found = []
     for chunk in chunks(texts):
-        hashes, bounds = token_runs(normalize(chunk))
+        hashes, bounds = _unit_runs(normalize(chunk), unit)
         found += [hashes[start:end].copy() for start, end in pairwise(bounds.tolist())]
     return found
 
@@ -119,7 +118,7 @@ def feature_counts(found: Shingles) -> Ints:
 
 def shingles(contents: Sequence[bytes], size: int, unit: Unit = Unit.WORD) -> Shingles:
     """The shingle hashes of normalised texts (see :func:`~es_neardupe.keys.text.normalize`)."""
-    hashes, bounds = token_runs(contents) if unit is Unit.WORD else character_runs(contents)
+    hashes, bounds = _unit_runs(contents, unit)
     values, starts = _shingle_runs(hashes, bounds, size)
     sort_each(values, starts)
     units = np.diff(bounds)
@@ -127,6 +126,10 @@ def shingles(contents: Sequence[bytes], size: int, unit: Unit = Unit.WORD) -> Sh
     if unit is not Unit.WORD:
         tokens = np.array([content.count(b" ") + 1 if content else 0 for content in contents], np.int64)
     return Shingles(values, starts, tokens, units, first_of_equals(values, starts))
+
+
+def _unit_runs(contents: Sequence[bytes], unit: Unit) -> tuple[U64, Ints]:
+    return token_runs(contents) if unit is Unit.WORD else _character_runs(contents)
 
 
 def _shingle_runs(hashes: U64, bounds: Ints, size: int) -> tuple[U64, Ints]:
@@ -155,7 +158,7 @@ def token_runs(contents: Sequence[bytes]) -> tuple[U64, Ints]:
     return _token_runs(contents)
 
 
-def character_runs(contents: Sequence[bytes]) -> tuple[U64, Ints]:
+def _character_runs(contents: Sequence[bytes]) -> tuple[U64, Ints]:
     """The hashes of the code points of normalised texts, each as of a token, and where those of each text begin."""
     joined = b"".join(contents)
     octets = np.frombuffer(joined, np.uint8)
