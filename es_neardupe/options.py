@@ -21,6 +21,7 @@ import typer
 from typer.models import OptionInfo
 
 __all__ = [
+    "BY_LENGTHS",
     "DECIDING",
     "DEFAULT_MAX_BUCKET",
     "DEFAULT_MAX_CHARS",
@@ -37,6 +38,7 @@ __all__ = [
     "parse_fraction",
     "parse_query",
     "parse_since",
+    "preset_measure",
 ]
 
 DEFAULT_PREFIX = "neardupe"
@@ -95,8 +97,19 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     # Two of six supershingles: Broder et al., Syntactic clustering of the Web, 1997; Henzinger, Finding near-duplicate
     # web pages, 2006. The threshold is the lowest multiple of 0.001 that has the default detection.
     "supershingles": {"threshold": 0.976, "shingle": 8, "permutations": 84, "bands": 6, "rows": 14, "agree": 2},
+    # `init` chooses bands for a threshold by this measure, from the lengths of the texts.
+    "short": {"threshold": 0.6, "shingle": 2, "measure": MeasureName.JACCARD},
 }
-"""Preset -> settings. Only the threshold of a preset can be changed."""
+"""Preset -> settings. Of a preset with bands, only the threshold can be changed."""
+
+
+def preset_measure(preset: str | None) -> str | None:
+    """The measure of the threshold of a preset; None for resemblance."""
+    return PRESETS.get(preset or "", {}).get("measure")
+
+
+BY_LENGTHS = (MeasureName.JACCARD, MeasureName.CONTAINMENT_LONGER)
+"""Measures for whose thresholds `init` can choose bands from the lengths of texts."""
 
 
 # -- parsers of values on the command line; values from Python are already converted ---------------------------------
@@ -133,6 +146,20 @@ def list_of(kind: Callable[[str], Number], name: str) -> Callable[[Any], list[Nu
             raise typer.BadParameter(f"{value!r} is not a list of {name} separated by commas.") from None
 
     return parse
+
+
+_SHINGLE = re.compile(r"0*[1-9][0-9]{0,6}c?", re.ASCII)
+
+
+def _parse_shingle(value: Any) -> int | str:
+    """A number of words, such as 5, or of characters, such as 5c."""
+    if not _SHINGLE.fullmatch(str(value)):
+        raise typer.BadParameter(f"{value!r} is not a number of words, such as 5, or of characters, such as 5c.")
+    return str(value) if str(value).endswith("c") else int(value)
+
+
+def _parse_shingles(value: Any) -> Sequence[int | str]:
+    return [_parse_shingle(part) for part in value.split(",")]
 
 
 def parse_query(value: Any) -> Mapping[str, Any]:
@@ -432,12 +459,17 @@ def _key(help: str, default: str | bool, *names: str, **more: Any) -> tuple[Any,
 _FRACTION = {"parser": parse_fraction, "metavar": "FLOAT"}
 _SHARE = {"parser": _share, "metavar": "FLOAT"}
 _threshold, _new_threshold = _key(
-    "Minimum resemblance of pairs that must be found, in (0, 1].", "0.8", "--threshold", **_FRACTION
+    "Minimum similarity of pairs that must be found, in (0, 1].",
+    "0.8",
+    "--threshold",
+    **_FRACTION,
 )
 _detection, _new_detection = _key(
     "Minimum probability of finding a pair exactly at the threshold.", "0.99", "--detection", **_SHARE
 )
-_shingle, _new_shingle = _key("Words in a shingle.", "5", "--shingle", min=1)
+_shingle, _new_shingle = _key(
+    "Words in a shingle; 5c: 5 characters.", "5", "--shingle", parser=_parse_shingle, metavar="N|Nc"
+)
 _permutations, _new_permutations = _key(
     "Slots of the signature; each takes one byte in every document.", "128", "--permutations", min=1
 )
@@ -450,9 +482,38 @@ Preset = Annotated[
     str | None,
     _one_of(list(PRESETS), "--preset", help="Predefined settings.", show_default=False),
 ]
+PresetOfBands = Annotated[
+    str | None,
+    _one_of(
+        [name for name in PRESETS if preset_measure(name) is None],
+        "--preset",
+        help="Predefined settings.",
+        show_default=False,
+    ),
+]
 Threshold = Annotated[float | None, _threshold]
+ThresholdMeasure = Annotated[
+    str | None,
+    _one_of(
+        names_of(BY_LENGTHS),
+        "--measure",
+        help="Measure of the threshold: choose bands for it from the lengths of texts.",
+        show_default="resemblance",
+    ),
+]
+NewThresholdMeasure = Annotated[
+    str | None,
+    _one_of(
+        names_of(BY_LENGTHS),
+        "--measure",
+        help="Measure of the new threshold: choose bands for it from the lengths of texts.",
+        show_default="resemblance",
+        rich_help_panel=_KEYS,
+    ),
+]
 Detection = Annotated[float | None, _detection]
-Shingle = Annotated[int | None, _shingle]
+SHINGLE = _shingle
+Shingle = Annotated[int | str | None, SHINGLE]
 Permutations = Annotated[int | None, _permutations]
 Bands = Annotated[int | None, _bands]
 Rows = Annotated[int | None, _rows]
@@ -484,7 +545,8 @@ NewPreset = Annotated[
 ]
 NewThreshold = Annotated[float | None, _new_threshold]
 NewDetection = Annotated[float | None, _new_detection]
-NewShingle = Annotated[int | None, _new_shingle]
+NEW_SHINGLE = _new_shingle
+NewShingle = Annotated[int | str | None, NEW_SHINGLE]
 NewPermutations = Annotated[int | None, _new_permutations]
 NewBands = Annotated[int | None, _new_bands]
 NewRows = Annotated[int | None, _new_rows]
@@ -602,15 +664,15 @@ DateField = Annotated[
     str | None, typer.Option("--date-field", metavar="FIELD", help="Date field.", show_default="the only one")
 ]
 Earlier = Annotated[bool, typer.Option("--earlier", help="Also show copies with an earlier date.")]
-ShingleOfPassages = Annotated[
-    int | None,
-    typer.Option(
-        "--shingle",
-        min=1,
-        help="Words in a shingle, and the minimum number of words in a common passage.",
-        show_default="that of the index; 5 for files",
-    ),
-]
+SHINGLE_OF_PASSAGES = typer.Option(
+    "--shingle",
+    parser=_parse_shingle,
+    metavar="N|Nc",
+    help="Words in a shingle, and the minimum number of words in a common passage; 5c: shingles of 5 characters, "
+    "passages of 1 word.",
+    show_default="that of the index; 5 for files",
+)
+ShingleOfPassages = Annotated[int | str | None, SHINGLE_OF_PASSAGES]
 Weighted = Annotated[
     bool, typer.Option("--weighted", help="Also compute the weighted measure, with the frequencies of the index.")
 ]
@@ -648,16 +710,14 @@ MeasuresToPlot = Annotated[Sequence[str] | None, MEASURES_TO_PLOT]
 MatchingToPlot = Annotated[
     str, _one_of(_words(Matching), "--matching", help="How common passages are found, for jaccard and containment.")
 ]
-ShinglesToPlot = Annotated[
-    Sequence[int] | None,
-    typer.Option(
-        "--shingle",
-        metavar="N,...",
-        parser=list_of(int, "whole numbers"),
-        help="Words in a shingle, such as 1,2,3.",
-        show_default="that of the index",
-    ),
-]
+SHINGLES_TO_PLOT = typer.Option(
+    "--shingle",
+    metavar="N,...",
+    parser=_parse_shingles,
+    help="Words in a shingle, such as 1,2,3; 5c: characters.",
+    show_default="that of the index",
+)
+ShinglesToPlot = Annotated[Sequence[int | str] | None, SHINGLES_TO_PLOT]
 SampleOfPairs = Annotated[
     int | None,
     typer.Option(

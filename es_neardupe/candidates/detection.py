@@ -8,16 +8,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
 
+from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
-from es_neardupe.keys.scheme import Scheme
+from es_neardupe.index.settings import Settings
+from es_neardupe.keys.scheme import Scheme, Unit, bands_for, mean_detection
 from es_neardupe.options import MeasureName
+from es_neardupe.records import Fingerprint
 from es_neardupe.server.search import search
 from es_neardupe.similarity.measure import Measure
 
-__all__ = ["DetectionCase", "cases_in_index", "detection_cases", "detection_of"]
+__all__ = [
+    "BandsByLengths",
+    "DetectionCase",
+    "TextLength",
+    "bands_by_lengths",
+    "cases_in_index",
+    "default_lengths",
+    "detection_cases",
+    "detection_of",
+    "settings_by_lengths",
+]
 
 _RATIOS = (1, 2, 5)
 _RESEMBLANCES = (0.8, 0.5, 0.2)
@@ -35,18 +49,35 @@ class DetectionCase:
     """Probability that such a pair is a candidate."""
 
 
+class TextLength(NamedTuple):
+    """The length of a text."""
+
+    words: int
+    features: int
+    """Number of different shingles."""
+
+    @classmethod
+    def of(cls, fingerprint: Fingerprint) -> TextLength:
+        """The length of a text with this fingerprint."""
+        return cls(fingerprint.tokens, fingerprint.features)
+
+    def width(self, scheme: Scheme) -> float:
+        """Units of a shingle in a word: 1, or the mean number of characters with the space after it."""
+        return 1.0 if scheme.unit is Unit.WORD or not self.words else (self.features + scheme.shingle) / self.words
+
+
 def detection_of(measure: Measure, minimum: float, scheme: Scheme) -> float | None:
     """Probability that a pair exactly ``minimum`` similar is a candidate; None if the measure does not determine it."""
     return scheme.detection(minimum) if measure.by_keys else None
 
 
-def detection_cases(measure: Measure, minimum: float, scheme: Scheme, words: int) -> tuple[DetectionCase, ...]:
-    """If `detection_of` is None, the probabilities for typical pairs of a text of this many ``words`` and an equally
-    long or longer one; otherwise empty. Also empty if only exact copies can reach ``minimum``: they share all keys."""
+def detection_cases(measure: Measure, minimum: float, scheme: Scheme, length: TextLength) -> tuple[DetectionCase, ...]:
+    """If `detection_of` is None, the probabilities for typical pairs of a text of this ``length`` and an equally long
+    or longer one; otherwise empty. Also empty if only exact copies can reach ``minimum``: they share all keys."""
     if measure.by_keys:
         return ()
     if _by_order(measure):
-        shapes = list(_shapes(measure, minimum, scheme.shingle, words))
+        shapes = list(_shapes(measure, minimum, scheme, length))
     else:
         shapes = [(f"resemblance {resemblance:g}", resemblance) for resemblance in _RESEMBLANCES]
     return tuple(DetectionCase(shape, value, scheme.detection(value)) for shape, value in shapes)
@@ -54,8 +85,8 @@ def detection_cases(measure: Measure, minimum: float, scheme: Scheme, words: int
 
 def cases_in_index(index: Index, measure: Measure, minimum: float) -> tuple[DetectionCase, ...]:
     """`detection_cases` for texts of the median length in an index."""
-    words = _median_words(index) if _by_order(measure) else 0
-    return detection_cases(measure, minimum, index.settings.scheme, words)
+    length = _median_length(index) if _by_order(measure) else TextLength(0, 0)
+    return detection_cases(measure, minimum, index.settings.scheme, length)
 
 
 def _by_order(measure: Measure) -> bool:
@@ -63,29 +94,31 @@ def _by_order(measure: Measure) -> bool:
     return measure.aligned or measure.name is MeasureName.EDIT
 
 
-def _median_words(index: Index) -> int:
-    """The median number of tokens of the documents that have any, as the server estimates it; 0 without such."""
-    found = search(index.client, index.path, queries.median_tokens(index.fields))["aggregations"]["tokens"]["values"]
-    return round(found["50.0"] or 0)
+def _median_length(index: Index) -> TextLength:
+    """The median length of the documents that have any tokens, as the server estimates it; 0 without such."""
+    found = search(index.client, index.path, queries.median_lengths(index.fields))["aggregations"]
+    return TextLength(*(round(found[name]["values"]["50.0"] or 0) for name in ("tokens", "features")))
 
 
-def _shapes(measure: Measure, minimum: float, w: int, words: int) -> Iterator[tuple[str, float]]:
+def _shapes(measure: Measure, minimum: float, scheme: Scheme, length: TextLength) -> Iterator[tuple[str, float]]:
     """Pairs of texts without repeated words that have as few common words as ``minimum`` allows, and their resemblance.
 
     First with one common passage. If a longer text is too long to reach ``minimum`` even if it contains all of the
     shorter one, the longest that does takes its place. Then equally long texts with single words changed, evenly
     spread: so they have the fewest common shingles.
     """
+    words, w = length.words, scheme.unit.passage(scheme.shingle)
+    width = length.width(scheme)
     longest = math.inf if measure.name is MeasureName.CONTAINMENT else _floor(words / minimum)
     for longer in dict.fromkeys(int(min(ratio * words, longest)) for ratio in _RATIOS):
         if common := _common(measure, minimum, w, words, longer):
-            yield f"one passage, {words} and {longer} words", _resemblance(words, longer, [common], w)
+            yield f"one passage, {words} and {longer} words", _resemblance(words, longer, [common], scheme, width)
     if common := _common(measure, minimum, w, words, words):
         passages = words - common + 1
         if measure.aligned:  # ignores passages of fewer than w words
             passages = min(passages, common // w)
         sizes = [(common + k) // passages for k in range(passages)]
-        yield f"changes throughout, {words} and {words} words", _resemblance(words, words, sizes, w)
+        yield f"changes throughout, {words} and {words} words", _resemblance(words, words, sizes, scheme, width)
 
 
 def _common(measure: Measure, minimum: float, w: int, shorter: int, longer: int) -> int:
@@ -98,14 +131,103 @@ def _common(measure: Measure, minimum: float, w: int, shorter: int, longer: int)
     return common if common <= shorter else 0
 
 
-def _resemblance(shorter: int, longer: int, passages: Sequence[int], w: int) -> float:
-    """The resemblance of texts of these lengths with common passages of these lengths."""
+def _resemblance(shorter: int, longer: int, passages: Sequence[int], scheme: Scheme, width: float) -> float:
+    """The resemblance of texts of so many words with common passages of so many.
+
+    With character shingles, each word has ``width`` characters with the space after it. A passage has a space at one
+    end at least, since it is not the whole text.
+    """
     if sum(passages) == longer:
         return 1.0
-    shared = sum(max(size - w + 1, 0) for size in passages)
-    return shared / (max(shorter - w + 1, 1) + max(longer - w + 1, 1) - shared)
+    end = 0 if scheme.unit is Unit.WORD else 1
+    shared = sum(max(size * width - scheme.shingle + 1, 0) for size in passages)
+    both = sum(max(size * width - end - scheme.shingle + 1, 1) for size in (shorter, longer))
+    return min(shared / (both - shared), 1.0)
 
 
 def _floor(number: float) -> int:
     """The largest whole number up to a number that was computed with rounding errors."""
     return math.floor(number + 1e-9)
+
+
+def default_lengths(settings: Settings) -> list[TextLength]:
+    """Assumed lengths of the texts of an empty index: 3 to 20 words, each as frequent, of 5 letters."""
+    shingle, characters = settings.shingle, settings.unit is Unit.CHARACTER
+    return [TextLength(words, max((6 * words - 1 if characters else words) - shingle + 1, 1)) for words in range(3, 21)]
+
+
+@dataclass(frozen=True)
+class BandsByLengths:
+    """How well bands find the pairs that only just reach a minimum, in texts of the lengths of an index."""
+
+    measure: MeasureName
+    min: float
+    """The threshold, by this measure and literal matching."""
+    shingle: int
+    unit: Unit
+    documents: int
+    """Random documents with words that were read; 0: default lengths were assumed."""
+    words: tuple[int, int, int]
+    """Words in their texts: minimum, median, maximum."""
+    only_copies: int
+    """Texts so short that only an exact copy reaches ``min``. Exact copies are always found."""
+    resemblance: tuple[float, float, float]
+    """Resemblance of the least similar shape of such pairs (`DetectionCase`), for each other text: minimum, median,
+    maximum."""
+    detection: float
+    """Mean probability that such a pair is a candidate."""
+
+
+def settings_by_lengths(settings: Settings, measure: MeasureName, lengths: Sequence[TextLength]) -> Settings:
+    """The settings with the bands that find, on average over these texts, the share ``detection`` of the pairs exactly
+    at ``threshold`` by ``measure``, and with the lowest resemblance in thousandths that they find as often as the new
+    threshold.
+
+    Raises `SettingsError` if no bands do.
+    """
+    similarities = _least_resemblances(settings, measure, lengths) or [1.0]
+    chosen = bands_for(similarities, settings.detection, settings.permutations)
+    if chosen is None:
+        raise SettingsError(
+            f"{settings.permutations} permutations cannot find pairs at {settings.threshold:g} by {measure.value} with "
+            f"probability {settings.detection:g}: use shorter shingles, a higher threshold or more permutations."
+        )
+    bands, rows = chosen
+    threshold = next(k / 1000 for k in range(1, 1001) if mean_detection([k / 1000], bands, rows) >= settings.detection)
+    return replace(settings, threshold=threshold, bands=bands, rows=rows)
+
+
+def bands_by_lengths(
+    settings: Settings, measure: MeasureName, minimum: float, lengths: Sequence[TextLength], documents: int
+) -> BandsByLengths:
+    """How often the bands of these settings find pairs exactly at ``minimum`` by ``measure``."""
+    least = _least_resemblances(replace(settings, threshold=minimum), measure, lengths)
+    found = [settings.scheme.detection(one) for one in least] or [1.0]
+    return BandsByLengths(
+        measure,
+        minimum,
+        settings.shingle,
+        settings.unit,
+        documents,
+        _spread([one.words for one in lengths]),
+        len(lengths) - len(least),
+        _spread(least or [1.0]),
+        math.fsum(found) / len(found),
+    )
+
+
+def _least_resemblances(settings: Settings, measure: MeasureName, lengths: Sequence[TextLength]) -> list[float]:
+    """For each text the lowest resemblance of the shapes of pairs exactly at the threshold by ``measure``. Texts that
+    only exact copies reach are left out."""
+    at_threshold = Measure(measure, shingle=settings.shingle, unit=settings.unit)
+    shapes = (list(_shapes(at_threshold, settings.threshold, settings.scheme, one)) for one in lengths)
+    return [least for one in shapes if (least := min((value for _, value in one), default=1.0)) < 1]
+
+
+_Number = TypeVar("_Number", int, float)
+
+
+def _spread(numbers: Sequence[_Number]) -> tuple[_Number, _Number, _Number]:
+    """Minimum, lower median and maximum."""
+    ordered = sorted(numbers)
+    return ordered[0], ordered[(len(ordered) - 1) // 2], ordered[-1]

@@ -43,7 +43,7 @@ class BandsReport:
 def bands(
     threshold: options.Threshold = None,
     *,
-    preset: options.Preset = None,
+    preset: options.PresetOfBands = None,
     detection: options.Detection = None,
     permutations: options.Permutations = None,
     bands: options.Bands = None,

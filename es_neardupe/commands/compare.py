@@ -9,6 +9,7 @@ from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.index.document_text import read_text
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.shown_fields import NO_FIELDS, ShownFields, shown_fields
+from es_neardupe.keys.scheme import shingle_of, shingle_text
 from es_neardupe.similarity.comparison import Comparison, compare_texts
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.current_texts import current_source
@@ -38,11 +39,13 @@ def compare(
     if (b is None) == (text is None):
         raise SettingsError("Give either the id of a second document or a text.")
     index = opened(index, texts=True)
-    words = index.settings.shingle if shingle is None else shingle
-    if weighted and words != index.settings.shingle:
+    scheme = index.settings.scheme
+    size, unit = (scheme.shingle, scheme.unit) if shingle is None else shingle_of(shingle)
+    of_index = (size, unit) == (scheme.shingle, scheme.unit)
+    if weighted and not of_index:
         raise SettingsError(
-            f"The feature frequencies of {index.name} are for shingles of {index.settings.shingle} words. Omit either "
-            f"`shingle` or `weighted`."
+            f"The feature frequencies of {index.name} are for shingles of {shingle_text(scheme.shingle, scheme.unit)}. "
+            f"Omit either `shingle` or `weighted`."
         )
     shown = shown_fields(index, fields)
     if shown.only_beginning:  # of the texts that are compared anyway
@@ -53,9 +56,10 @@ def compare(
         one,
         other,
         names=(a, name if b is None else b),
-        shingle=words,
-        weights=frequencies(index, Measure(shingle=words)).weights if weighted else None,
-        scheme=index.settings.scheme if words == index.settings.shingle else None,
+        shingle=size,
+        unit=unit,
+        weights=frequencies(index, Measure(shingle=size, unit=unit)).weights if weighted else None,
+        scheme=scheme if of_index else None,
     )
     return replace(found, a=replace(found.a, fields=fields_a), b=replace(found.b, fields=fields_b))
 

@@ -113,6 +113,7 @@ class Contained:
     detection: SampledDetection
     sample_mod: int
     shingle: int
+    """Minimum number of words in a common passage: those of a shingle; with character shingles, 1."""
     matching: Matching
 
     def __repr__(self) -> str:
@@ -160,9 +161,10 @@ def contained(
     probe = _document(index, id) if id is not None else _text(text or "")
     (fingerprint,) = fingerprints([probe.side.text], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
     keys = list(dict.fromkeys(fingerprint.samples or ()))
+    passage = index.settings.unit.passage(index.settings.shingle)
     scope = queries.others(query, probe.address)
     candidates = _find_candidates(index, keys, scope=scope, maximum=max_candidates, progress=progress)
-    comparer = _Comparer(index, keys, Containments(probe.side, how, index.settings.shingle, min))
+    comparer = _Comparer(index, keys, Containments(probe.side, how, passage, min))
     hits = sorted(comparer.hits(candidates.references, progress), key=_rank)
     return Contained(
         query=probe.name | _described(fingerprint),
@@ -176,7 +178,7 @@ def contained(
         keys_left_out=candidates.keys_left_out,
         detection=_detection(min, len(keys) - candidates.keys_left_out, mod),
         sample_mod=mod,
-        shingle=index.settings.shingle,
+        shingle=passage,
         matching=how,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,6 +10,13 @@ from typing import Any
 import numpy as np
 
 from es_neardupe import options
+from es_neardupe.candidates.detection import (
+    BandsByLengths,
+    TextLength,
+    bands_by_lengths,
+    default_lengths,
+    settings_by_lengths,
+)
 from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import (
     Forbidden,
@@ -43,9 +50,11 @@ from es_neardupe.index.target import (
 from es_neardupe.index.tuning import restore_abandoned, tuned_mappings
 from es_neardupe.keys.scheme import MAX_SAMPLE_MOD
 from es_neardupe.keys.shingles import features, token_hashes
+from es_neardupe.options import MeasureName
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import fetch_portions, refresh
+from es_neardupe.similarity.measure import named_measure
 
 __all__ = ["InitReport", "Sampling", "init"]
 
@@ -91,6 +100,8 @@ class InitReport:
     """One in this many shingles becomes a sampled key; 0: no sampled keys."""
     sampling: Sampling | None = None
     """How ``sample_mod`` was chosen; None if it was given or already stored."""
+    by_lengths: BandsByLengths | None = None
+    """With ``measure``: what the bands find, for the lengths of the texts."""
     left_alone: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Join field -> the relations whose documents are not processed."""
     rolls_over: bool = False
@@ -107,6 +118,17 @@ class InitReport:
     requests: tuple[ShownRequest, ...] = ()
     """The first write requests of a dry run, up to ``show_requests``."""
 
+    def chosen(self, settings: Settings) -> Settings:
+        """The given settings with those that were chosen or kept."""
+        return replace(
+            settings,
+            threshold=self.threshold,
+            bands=self.bands,
+            rows=self.rows,
+            agree=self.agree,
+            sample_mod=self.sample_mod,
+        )
+
     def __repr__(self) -> str:
         return one_line(
             self,
@@ -122,6 +144,7 @@ def init(
     index: Index,
     settings: Settings,
     *,
+    measure: options.ThresholdMeasure = None,
     sample_keys: options.SampleKeys = None,
     create: options.Create = False,
     template: options.Template = False,
@@ -133,7 +156,13 @@ def init(
     """Add the ``neardupe`` fields and the settings to the mapping of an index, alias or pattern.
 
     ``create`` creates a missing index, with a text mapping for the fields. ``sample_keys`` chooses ``sample_mod`` by
-    the lengths of the existing texts, unless the index has a ``sample_mod`` already. ``sidecar`` stores keys and groups
+    the lengths of the existing texts, unless the index has a ``sample_mod`` already.
+
+    ``measure``: that of the threshold in the settings, ``jaccard`` or ``containment-longer``. Bands and the stored
+    threshold, a resemblance, are then chosen by the lengths of random texts, or of `default_lengths` if there are none;
+    an index that has bands already keeps them.
+
+    ``sidecar`` stores keys and groups
     in a separate index and leaves this one unchanged, except for the group id with ``write_group``.
 
     ``template`` returns a component template that gives later indices the fields from the start, even if no index
@@ -142,17 +171,8 @@ def init(
     Running ``init`` again with the same settings changes nothing. Raises `SchemeMismatch` if the index has other
     settings, `MappingConflict`, `IndexUnusable`, `NotFound` or `Blocked`, before anything is written.
     """
-    if sample_keys is not None and settings.sample_mod:
-        raise SettingsError("Give either `sample_mod` or `sample_keys`, not both.")
-    if sidecar and (create or template):
-        raise SettingsError("`sidecar` cannot be combined with `create` or `template`.")
-    if write_group and not sidecar:
-        raise SettingsError("`write_group` needs `sidecar`.")
-    if settings.prefix != index.prefix:
-        raise SettingsError(
-            f"The settings have the prefix {settings.prefix!r}, and the index has {index.prefix!r}: use the same "
-            f"prefix for both."
-        )
+    by_texts = _ByTexts(None if measure is None else named_measure(measure, options.BY_LENGTHS), sample_keys)
+    _check(index, settings, by_texts, sidecar=sidecar, write_group=write_group, exists=not (create or template))
     client, name = index.plain, index.name
     dry_client = DryRunClient(client, show_requests, dry_run=dry_run)
     dry_run = dry_run or template
@@ -164,7 +184,7 @@ def init(
             raise
         mappings = {}
     if not mappings:
-        report = _create(writer, name, settings, sample_keys, template=template, dry_run=dry_run)
+        report = _create(writer, name, settings, by_texts, template=template, dry_run=dry_run)
     else:
         if not dry_run:
             restore_abandoned(client, tuned_mappings(client, name, settings.prefix))
@@ -172,15 +192,33 @@ def init(
         mappings = with_source_modes(client, name, mappings)
         if sidecar:
             report = _init_sidecars(
-                writer, name, mappings, settings, sample_keys, write_group=write_group, dry_run=dry_run
+                writer, name, mappings, settings, by_texts, write_group=write_group, dry_run=dry_run
             )
         else:
             check_inline(client, mappings, settings.prefix)
-            report = _init_inline(writer, name, mappings, settings, sample_keys, dry_run=dry_run)
+            report = _init_inline(writer, name, mappings, settings, by_texts, dry_run=dry_run)
     if template:
-        chosen = replace(settings, sample_mod=report.sample_mod)
-        report = replace(report, template=_component_template(chosen))
+        report = replace(report, template=_component_template(report.chosen(settings)))
     return replace(report, requests=dry_client.shown)
+
+
+def _check(
+    index: Index, settings: Settings, by_texts: _ByTexts, *, sidecar: bool, write_group: bool, exists: bool
+) -> None:
+    """Raises `SettingsError` for options that contradict each other. ``exists``: whether the index must exist."""
+    if by_texts.sample_keys is not None and settings.sample_mod:
+        raise SettingsError("Give either `sample_mod` or `sample_keys`, not both.")
+    if by_texts.measure is not None and settings.bands is not None:
+        raise SettingsError("`measure` chooses the bands: omit `bands` and `rows`, or `measure`.")
+    if sidecar and not exists:
+        raise SettingsError("`sidecar` cannot be combined with `create` or `template`.")
+    if write_group and not sidecar:
+        raise SettingsError("`write_group` needs `sidecar`.")
+    if settings.prefix != index.prefix:
+        raise SettingsError(
+            f"The settings have the prefix {settings.prefix!r}, and the index has {index.prefix!r}: use the same "
+            f"prefix for both."
+        )
 
 
 def _init_inline(
@@ -188,12 +226,12 @@ def _init_inline(
     name: str,
     mappings: Mapping[str, Any],
     settings: Settings,
-    sample_keys: int | None,
+    by_texts: _ByTexts,
     *,
     dry_run: bool,
 ) -> InitReport:
     """Add fields and settings to the mapping of the indices."""
-    settings, sampling = _with_sample_mod(client, name, mappings, settings, sample_keys)
+    settings, sampling, bands = _chosen_by_texts(client, name, mappings, settings, by_texts)
     left_alone = _checked_relations(mappings, settings)
     rollover = alias_named(rollover_aliases(client, name, mappings), name)
     _check_hidden_names(client, name, mappings, settings, rollover)
@@ -209,6 +247,7 @@ def _init_inline(
         _report(name, tuple(sorted(mappings)), settings, dry_run=dry_run),
         prepared=tuple(to_prepare),
         sampling=sampling,
+        by_lengths=bands,
         left_alone=left_alone,
         rolls_over=rollover is not None,
         next_prepared=next_prepared,
@@ -233,14 +272,14 @@ def _init_sidecars(
     name: str,
     mappings: Mapping[str, Any],
     settings: Settings,
-    sample_keys: int | None,
+    by_texts: _ByTexts,
     *,
     write_group: bool,
     dry_run: bool,
 ) -> InitReport:
     """Create the sidecar indices that are missing."""
     sidecars = Sidecars(client, name, mappings, settings, write_group=write_group)
-    settings, sampling = _with_sample_mod(client, name, sidecars.known or mappings, settings, sample_keys)
+    settings, sampling, bands = _chosen_by_texts(client, name, sidecars.known or mappings, settings, by_texts)
     rollover = alias_named(rollover_aliases(client, name, mappings), name)
     _check_hidden_names(client, name, mappings, settings, rollover)
     left_alone = _checked_relations(mappings, settings)
@@ -248,6 +287,7 @@ def _init_sidecars(
         _report(name, tuple(sorted(mappings)), settings, dry_run=dry_run),
         prepared=sidecars.prepare(settings),
         sampling=sampling,
+        by_lengths=bands,
         left_alone=left_alone,
         rolls_over=rollover is not None,
         sidecars=sidecars.names,
@@ -273,21 +313,24 @@ def _checked_relations(mappings: Mapping[str, Any], settings: Settings) -> Mappi
 
 
 def _create(
-    client: Client, name: str, settings: Settings, sample_keys: int | None, *, template: bool, dry_run: bool
+    client: Client, name: str, settings: Settings, by_texts: _ByTexts, *, template: bool, dry_run: bool
 ) -> InitReport:
     """Create the index, or with ``template`` only check the settings of indices that do not exist yet."""
     check_name(name)
-    if sample_keys is not None:
+    if by_texts.sample_keys is not None:
         raise SettingsError("A new index has no texts to measure: give `sample_mod` instead of `sample_keys`.")
     if settings.relations and not template:
         raise SettingsError("A new index has no join field, so no relations: create it yourself, then run init.")
+    bands = None
+    if by_texts.measure is not None:
+        settings, bands = _with_bands(settings, by_texts.measure, [], None)
     text_fields = schema.text_mapping(settings.fields)
     if not template:
         _check_hidden_names(client, name, [name], settings, None)
         mapping = mapping_to_add(settings)
         _create_index(client, name, mapping | {"properties": mapping["properties"] | text_fields})
     report = _report(name, (name,), settings, dry_run=dry_run)
-    return replace(report, prepared=(name,), created=not template)
+    return replace(report, prepared=(name,), created=not template, by_lengths=bands)
 
 
 def _create_index(client: Client, name: str, mapping: Mapping[str, Any]) -> None:
@@ -341,6 +384,45 @@ def _report(name: str, indices: tuple[str, ...], settings: Settings, *, dry_run:
     )
 
 
+@dataclass(frozen=True)
+class _ByTexts:
+    """What is chosen by the lengths of the texts."""
+
+    measure: MeasureName | None
+    """Choose bands for a threshold by this measure."""
+    sample_keys: int | None
+    """Choose the ``sample_mod`` for this number of keys."""
+
+
+def _chosen_by_texts(
+    client: Client, name: str, mappings: Mapping[str, Any], settings: Settings, by_texts: _ByTexts
+) -> tuple[Settings, Sampling | None, BandsByLengths | None]:
+    """The settings with what is chosen by the lengths of the texts; what is stored already is kept."""
+    bands = None
+    if by_texts.measure is not None:
+        found = (stored_settings(mapping, settings.prefix) for mapping in mappings.values())
+        stored = next((one for one in found if one is not None), None)
+        lengths = _lengths(client, name, settings, _scope(client, name, mappings, settings))
+        settings, bands = _with_bands(settings, by_texts.measure, lengths, stored)
+    settings, sampling = _with_sample_mod(client, name, mappings, settings, by_texts.sample_keys)
+    return settings, sampling, bands
+
+
+def _with_bands(
+    settings: Settings, measure: MeasureName, lengths: Sequence[TextLength], stored: Settings | None
+) -> tuple[Settings, BandsByLengths]:
+    """The settings with bands for the threshold by this measure, or with the stored bands; and what they find."""
+    minimum, documents = settings.threshold, len(lengths)
+    lengths = lengths or default_lengths(settings)
+    if stored is not None and stored.permutations == settings.permutations:
+        settings = replace(
+            settings, threshold=stored.threshold, bands=stored.bands, rows=stored.rows, agree=stored.agree
+        )
+    else:
+        settings = settings_by_lengths(settings, measure, lengths)
+    return settings, bands_by_lengths(settings, measure, minimum, lengths, documents)
+
+
 def _with_sample_mod(
     client: Client, name: str, mappings: Mapping[str, Any], settings: Settings, sample_keys: int | None
 ) -> tuple[Settings, Sampling | None]:
@@ -351,12 +433,16 @@ def _with_sample_mod(
         stored = stored_settings(mapping, settings.prefix)
         if stored is not None and stored.sample_mod:
             return replace(settings, sample_mod=stored.sample_mod), None
-    current = mappings_of(client, name)
-    for index, mapping in current.items():
-        check_text_fields(index, mapping, settings)
-    scope = queries.without_relations(_checked_relations(mappings, settings))
-    sampling = _choose_sample_mod(client, name, settings, sample_keys, queries.matching(scope))
+    scope = _scope(client, name, mappings, settings)
+    sampling = _choose_sample_mod(client, name, settings, sample_keys, scope)
     return replace(settings, sample_mod=sampling.sample_mod), sampling
+
+
+def _scope(client: Client, name: str, mappings: Mapping[str, Any], settings: Settings) -> Mapping[str, Any]:
+    """A query for the documents that are processed. Raises `IndexUnusable` if their texts cannot be read."""
+    for index, mapping in mappings_of(client, name).items():
+        check_text_fields(index, mapping, settings)
+    return queries.matching(queries.without_relations(_checked_relations(mappings, settings)))
 
 
 def _choose_sample_mod(
@@ -368,30 +454,31 @@ def _choose_sample_mod(
     """
     if sample_keys < 1:
         raise SettingsError(f"`sample_keys` must be 1 or more, not {sample_keys}.")
-    words, shingles = _lengths(client, name, settings, scope)
-    if not shingles:
+    lengths = _lengths(client, name, settings, scope)
+    if not lengths:
         raise IndexUnusable(
             f"Index {name} has no document with words in {', '.join(settings.fields)}, so the number of sampled keys "
             f"cannot be estimated: give `sample_mod` instead of `sample_keys`."
         )
-    mean = float(np.mean(shingles))
+    words, shingles = np.array(lengths).T
+    mean = float(shingles.mean())
     mod = min(max(round(mean / sample_keys), 1), MAX_SAMPLE_MOD)
-    without = float(((1 - 1 / mod) ** np.array(shingles)).mean())
-    return Sampling(mod, sample_keys, len(shingles), float(np.mean(words)), mean, without)
+    without = float(((1 - 1 / mod) ** shingles).mean())
+    return Sampling(mod, sample_keys, len(lengths), float(words.mean()), mean, without)
 
 
-def _lengths(client: Client, name: str, settings: Settings, scope: Mapping[str, Any]) -> tuple[list[int], list[int]]:
-    """Number of words, and of different shingles, of random documents that have any: two lists of the same length."""
+def _lengths(client: Client, name: str, settings: Settings, scope: Mapping[str, Any]) -> list[TextLength]:
+    """The lengths of the texts of random documents that have any words."""
     refresh(client, name)
     references = [hit.reference for hit in random_hits(client, name, scope, _SAMPLE, source=False)]
-    words, shingles = [], []
+    lengths = []
     for hits in fetch_portions(client, references, settings.fields):
         texts = [text_of(hit.source, settings.fields) for hit in hits if hit is not None]
-        for tokens, different in zip(token_hashes(texts), features(texts, settings.shingle), strict=True):
+        found = features(texts, settings.shingle, settings.unit)
+        for tokens, different in zip(token_hashes(texts), found, strict=True):
             if len(different):
-                words.append(len(tokens))
-                shingles.append(len(different))
-    return words, shingles
+                lengths.append(TextLength(len(tokens), len(different)))
+    return lengths
 
 
 def _component_template(settings: Settings) -> dict[str, Any]:

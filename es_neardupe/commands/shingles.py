@@ -5,6 +5,7 @@ from __future__ import annotations
 from binascii import b2a_base64
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from es_neardupe.index.stored_fields import encode, stored_fields
 from es_neardupe.keys.arrays import U64
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.minhash import slot_minima
-from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.scheme import Scheme, Unit
 from es_neardupe.keys.shingles import token_hashes, window_hashes
 from es_neardupe.keys.text import Range, spans, tokenize
 from es_neardupe.options import DEFAULT_MAX_CHARS
@@ -40,10 +41,11 @@ class Token(NamedTuple):
 
 
 class Shingle(NamedTuple):
-    """Consecutive tokens. Shingle number i begins with token number i."""
+    """Consecutive tokens, or characters of the tokens joined by single spaces. Shingle number i begins with token, or
+    character, number i."""
 
-    tokens: Range
-    """The first token, and the one after the last."""
+    units: Range
+    """The first token or character, and the one after the last."""
     hash: str
     """64 bits as 16 hexadecimal digits. Equal shingles are one feature."""
 
@@ -94,7 +96,7 @@ class ShinglesReport:
     name: str
     """Id of the document, or name of the file."""
     scheme: str
-    settings: Mapping[str, int]
+    settings: Mapping[str, int | str]
     """The settings of the scheme."""
     state: State
     content: str
@@ -124,9 +126,21 @@ class ShinglesReport:
             equal=None if self.stored is None else self.stored.equal,
         )
 
+    @property
+    def unit(self) -> Unit:
+        """What shingles consist of."""
+        return Unit(self.settings.get("unit", Unit.WORD))
+
+    @cached_property
+    def _normalized(self) -> str:
+        return " ".join(token.text for token in self.tokens)
+
     def words(self, shingle: int) -> str:
-        """The tokens of the shingle with this number."""
-        return " ".join(token.text for token in self.tokens[slice(*self.shingles[shingle].tokens)])
+        """The text of the shingle with this number, normalised."""
+        units = slice(*self.shingles[shingle].units)
+        if self.unit is Unit.CHARACTER:
+            return self._normalized[units]
+        return " ".join(token.text for token in self.tokens[units])
 
 
 def shingles(index: Index, id: str | None = None, *, text: str | None = None) -> ShinglesReport:
@@ -166,8 +180,9 @@ def _fingerprint(text: str, scheme: Scheme) -> Fingerprint:
 
 def _report(text: str, fingerprint: Fingerprint, scheme: Scheme, name: str) -> ShinglesReport:
     (hashes,) = token_hashes([text])
-    size = min(scheme.shingle, max(len(hashes), 1))
-    windows = window_hashes(hashes, size)
+    (units,) = token_hashes([text], scheme.unit)
+    size = min(scheme.shingle, max(len(units), 1))
+    windows = window_hashes(units, size)
     words = zip(tokenize(text), hashes.tolist(), spans(text).tolist(), strict=True)
     return ShinglesReport(
         index=None,

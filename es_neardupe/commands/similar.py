@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from es_neardupe import options
-from es_neardupe.candidates.detection import DetectionCase, detection_cases
+from es_neardupe.candidates.detection import DetectionCase, TextLength, detection_cases
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import read_text, text_of
@@ -171,7 +171,7 @@ def similar(
         detection=Detection(match.min, match.detection),
         measure=match.measure.label,
         max=match.max,
-        detection_cases=detection_cases(match.measure, match.min, index.settings.scheme, fingerprint.tokens),
+        detection_cases=detection_cases(match.measure, match.min, index.settings.scheme, TextLength.of(fingerprint)),
         weights=match.weights,
     )
 

@@ -231,8 +231,8 @@ def _documents(pairs: Verified, chosen: Flags) -> int:
 
 def _shape(match: MatchOptions, index: Index) -> Measure:
     """A measure with the same detection probability as the chosen one."""
-    name, shingle = match.measure, index.settings.shingle
+    name, settings = match.measure, index.settings
     if name in ALIGNED:
-        return Measure(name, match.matching or Matching.LITERAL, shingle=shingle)
+        return Measure(name, match.matching or Matching.LITERAL, settings.shingle, unit=settings.unit)
     by_order = match.by_resemblance or name is MeasureName.EDIT
-    return Measure(name if by_order else MeasureName.BAG, shingle=shingle)
+    return Measure(name if by_order else MeasureName.BAG, shingle=settings.shingle, unit=settings.unit)

@@ -25,7 +25,7 @@ __all__ = [
     "grouped_members",
     "groups_by_id",
     "matching",
-    "median_tokens",
+    "median_lengths",
     "of_relations",
     "others",
     "processed",
@@ -259,10 +259,13 @@ def sample(scope: Mapping[str, Any], size: int, seed: int) -> JSON:
     return {"size": size, "query": {"function_score": {"query": dict(scope), **random}}}
 
 
-def median_tokens(fields: Fields) -> JSON:
-    """A search for the median number of tokens of the documents that have any."""
-    aggregation = {"percentiles": {"field": fields.tokens, "percents": [50]}}
-    return {"size": 0, "query": {"range": {fields.tokens: {"gte": 1}}}, "aggs": {"tokens": aggregation}}
+def median_lengths(fields: Fields) -> JSON:
+    """A search for the median numbers of tokens and of features of the documents that have any."""
+    medians = {
+        name: {"percentiles": {"field": field, "percents": [50]}}
+        for name, field in (("tokens", fields.tokens), ("features", fields.features))
+    }
+    return {"size": 0, "query": {"range": {fields.tokens: {"gte": 1}}}, "aggs": medians}
 
 
 def states(fields: Fields, scheme: str, scope: Mapping[str, Any] | None = None) -> JSON:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from es_neardupe.errors import IndexUnusable, SettingsError
-from es_neardupe.keys.scheme import Scheme, choose_bands
+from es_neardupe.keys.scheme import Scheme, Unit, choose_bands, shingle_of
 from es_neardupe.options import DEFAULT_PREFIX, PRESETS
 
 __all__ = ["Settings"]
@@ -31,6 +31,7 @@ class Settings:
     threshold: float = 0.8
     detection: float = 0.99
     shingle: int = 5
+    """Words, or with ``unit`` characters, in a shingle."""
     permutations: int = 128
     bands: int | None = None
     rows: int | None = None
@@ -38,6 +39,7 @@ class Settings:
     sample_mod: int = 0
     prefix: str = DEFAULT_PREFIX
     relations: tuple[str, ...] = ()
+    unit: Unit = Unit.WORD
     scheme: Scheme = field(init=False)
 
     def __post_init__(self) -> None:
@@ -62,28 +64,43 @@ class Settings:
             rows=rows,
             agree=self.agree,
             sample_mod=self.sample_mod,
+            unit=self.unit,
         )
         object.__setattr__(self, "scheme", scheme)
 
     @classmethod
-    def chosen(cls, fields: tuple[str, ...], *, preset: str | None = None, **options: Any) -> Settings:
-        """Settings from options: None is replaced by the value of the preset, or else the default.
+    def chosen(
+        cls,
+        fields: tuple[str, ...],
+        *,
+        preset: str | None = None,
+        measure: str | None = None,
+        **options: Any,
+    ) -> Settings:
+        """Settings from options: None is replaced by the value of the preset, or else the default. ``shingle`` may be
+        ``5c``, for 5 characters. ``measure``: that of the threshold, if the caller chooses the bands for it.
 
         Raises `SettingsError` for an unknown preset, and for options that contradict it.
         """
         given = {name: value for name, value in options.items() if value is not None}
         if preset is None:
-            return cls(fields, **given)
+            return cls(fields, **_with_unit(given))
         if preset not in PRESETS:
             raise SettingsError(f"Unknown preset {preset!r}. Presets: {', '.join(PRESETS)}.")
-        fixed = PRESETS[preset]
+        fixed = {name: value for name, value in PRESETS[preset].items() if name != "measure"}
+        if len(fixed) < len(PRESETS[preset]):
+            if measure is None:
+                raise SettingsError(
+                    f"The preset {preset} needs the lengths of texts: it is for `init` and `migrate` with an index."
+                )
+            return cls(fields, **_with_unit({**fixed, **given}))
         for name in sorted(fixed.keys() & given.keys() - {"threshold"}):
             if given[name] != fixed[name]:
                 raise SettingsError(
                     f"The preset {preset} has {name} {fixed[name]}, not {given[name]}: leave out either `preset` or "
                     f"--{name}."
                 )
-        return cls(fields, **{**fixed, **given})
+        return cls(fields, **_with_unit({**fixed, **given}))
 
     def _check_names(self) -> None:
         if isinstance(self.fields, str):
@@ -142,6 +159,7 @@ class Settings:
             rows=scheme.rows,
             agree=scheme.agree,
             sample_mod=scheme.sample_mod,
+            unit=scheme.unit,
             prefix=prefix,
             relations=tuple(relations),
         )
@@ -156,5 +174,14 @@ class Settings:
 
     def _comparable(self) -> dict[str, Any]:
         scheme = {name: value for name, value in asdict(self.scheme).items() if name != "version"}
+        scheme["unit"] = self.unit.value
         chosen = {"fields": "+".join(self.fields), "threshold": self.threshold, "detection": self.detection}
         return chosen | scheme | {"relations": "+".join(self.relations) or "all but children"}
+
+
+def _with_unit(options: dict[str, Any]) -> dict[str, Any]:
+    """The options with a shingle such as ``5c`` as two."""
+    if "shingle" not in options or "unit" in options:
+        return options
+    shingle, unit = shingle_of(options["shingle"])
+    return options | {"shingle": shingle, "unit": unit}

@@ -41,11 +41,11 @@ def stream_fingerprints(texts: Sequence[str], scheme: Scheme, max_chars: int = 1
 
 def _fingerprint_chunk(texts: Sequence[str], scheme: Scheme) -> list[Fingerprint]:
     contents = normalize(texts)
-    found = shingles(contents, scheme.shingle)
+    found = shingles(contents, scheme.shingle, scheme.unit)
     signed = sign(found, scheme)
     keys = band_keys(signed, scheme.bands, scheme.rows)
     tokens, features = found.tokens.tolist(), feature_counts(found).tolist()
-    states = [_state(count, scheme.shingle) for count in tokens]
+    states = [_state(count, scheme.shingle) for count in found.units.tolist()]
     hashes = [xxhash.xxh3_128_hexdigest(content) for content in contents]
     octets, width = signed.tobytes(), scheme.permutations
     slots = [octets[start : start + width] for start in range(0, len(octets), width)]
@@ -68,10 +68,10 @@ def _are_digits(content: bytes) -> bool:
     return bool((table().entries[points] & DIGIT).all())
 
 
-def _state(tokens: int, shingle: int) -> State:
-    if tokens >= shingle:
+def _state(units: int, shingle: int) -> State:
+    if units >= shingle:
         return State.SIGNED
-    return State.SHORT if tokens else State.EMPTY
+    return State.SHORT if units else State.EMPTY
 
 
 def without_keys(scheme: Scheme, state: State) -> Fingerprint:

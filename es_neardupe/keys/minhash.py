@@ -28,7 +28,7 @@ _SHIFTS = 8
 def signatures(texts: Sequence[str], scheme: Scheme) -> Signatures:
     """The signatures of texts: uint8[texts, permutations]. A text without tokens has a row of zeros, which must not be
     compared."""
-    made = [sign(shingles(normalize(chunk), scheme.shingle), scheme) for chunk in chunks(texts)]
+    made = [sign(shingles(normalize(chunk), scheme.shingle, scheme.unit), scheme) for chunk in chunks(texts)]
     return np.concatenate([np.empty((0, scheme.permutations), np.uint8), *made])
 
 

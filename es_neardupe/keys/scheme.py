@@ -31,6 +31,9 @@ digits of texts that are ``numeric``.
 ``h = h * MULTIPLIER + T``. A text of fewer tokens, but at least one, gives one such number, of all the k tokens that
 it has. The features are the set of these numbers. A text without tokens has no features and no keys.
 
+If ``unit`` is ``character``, the code points of the tokens joined by single spaces take the place of the tokens, spaces
+included: T is the token hash of one code point, whose 1 to 4 UTF-8 bytes are one word. Nothing else differs.
+
 **Signature.** With ``permutations`` = m, and n = m / 2, rounded up::
 
     c(k) = stream(1 + k) >> 32             for k = 0 .. 7                      (32 bits)
@@ -57,15 +60,30 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from enum import Enum
 from typing import Any
 
 import xxhash
 
 from es_neardupe.errors import SettingsError
 
-__all__ = ["MAX_BANDS", "MAX_ROWS", "MAX_SAMPLE_MOD", "MAX_SHINGLE", "Scheme", "agreement", "choose_bands"]
+__all__ = [
+    "MAX_BANDS",
+    "MAX_ROWS",
+    "MAX_SAMPLE_MOD",
+    "MAX_SHINGLE",
+    "Scheme",
+    "Unit",
+    "agreement",
+    "bands_for",
+    "choose_bands",
+    "mean_detection",
+    "shingle_of",
+    "shingle_text",
+]
 
 MAX_BANDS = 128
 """A band's position is one character of its key."""
@@ -73,11 +91,39 @@ MAX_ROWS = 32
 """Maximum number of rows that `choose_bands` chooses: 256 bits per band, of which a key holds a hash of 42 bits. More
 rows would only make near-certain pairs (similarity above 0.99) easier to miss."""
 MAX_SHINGLE = 1_000_000
-"""Maximum number of words. A text of fewer words than ``shingle`` gives one shingle."""
+"""Maximum number of words or characters. A text of fewer than ``shingle`` gives one shingle."""
 _MAX_CHOICES = 128
 """Maximum number of ways to choose ``agree`` out of ``bands`` bands; each is joined like a band key."""
 MAX_SAMPLE_MOD = 2**16
 """A sampled key consists of the bits above the lower 16."""
+
+
+class Unit(str, Enum):
+    """What shingles consist of."""
+
+    WORD = "word"
+    CHARACTER = "character"
+
+    def passage(self, shingle: int) -> int:
+        """The minimum number of words in a common passage, if shingles have so many of these: passages are counted in
+        words, and a shingle of some characters is about one word."""
+        return shingle if self is Unit.WORD else 1
+
+
+_SHINGLE = re.compile(r"([0-9]{1,7})(c?)", re.ASCII)
+
+
+def shingle_of(size: int | str) -> tuple[int, Unit]:
+    """Size and unit of a shingle: ``5`` or ``"5"`` are words, ``"5c"`` characters. Raises `SettingsError`."""
+    match = _SHINGLE.fullmatch(str(size))
+    if match is None or isinstance(size, bool):
+        raise SettingsError(f"A shingle is a number of words, such as 5, or of characters, such as 5c, not {size!r}.")
+    return int(match[1]), Unit.CHARACTER if match[2] else Unit.WORD
+
+
+def shingle_text(size: int, unit: Unit) -> str:
+    """The size with its unit: ``5 words``, ``1 word``, ``5 characters``."""
+    return f"{size:,} {unit.value}" + "s" * (size != 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +135,7 @@ class Scheme:
 
     version: int = 1
     shingle: int = 5
-    """Words in a shingle."""
+    """Words or characters in a shingle."""
     permutations: int = 128
     """Slots of a signature, one byte each."""
     bands: int
@@ -100,10 +146,16 @@ class Scheme:
     """Bands that two texts must share to be candidates. It does not change the keys."""
     sample_mod: int = 0
     """One in ``sample_mod`` features becomes a sampled key; 0: none."""
+    unit: Unit = Unit.WORD
+    """What shingles consist of."""
 
     def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "unit", Unit(self.unit))
+        except ValueError:
+            raise SettingsError(f"unit must be word or character, not {self.unit!r}") from None
         for field in fields(self):
-            if type(value := getattr(self, field.name)) is not int:
+            if field.name != "unit" and type(value := getattr(self, field.name)) is not int:
                 raise SettingsError(f"{field.name} must be a whole number, not {value!r}")
         _check("version", self.version, 1, 1)
         _check("shingle", self.shingle, 1, MAX_SHINGLE)
@@ -126,9 +178,10 @@ class Scheme:
         canonical = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
         return f"v{self.version}-{xxhash.xxh3_64_hexdigest(canonical.encode())[:8]}"
 
-    def to_dict(self) -> dict[str, int]:
+    def to_dict(self) -> dict[str, int | str]:
         """The settings by name, without later additions that have their default, so that ids do not change."""
-        return {name: value for name, value in asdict(self).items() if value != _LATER.get(name)}
+        named = asdict(self) | {"unit": self.unit.value}
+        return {name: value for name, value in named.items() if value != _LATER.get(name)}
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any]) -> Scheme:
@@ -171,7 +224,7 @@ class Scheme:
         return float((self.agree / self.bands) ** (1 / self.rows))
 
 
-_LATER = {"agree": 1, "sample_mod": 0}
+_LATER = {"agree": 1, "sample_mod": 0, "unit": Unit.WORD.value}
 """Settings that were added later, with their defaults."""
 
 
@@ -191,15 +244,29 @@ def choose_bands(threshold: float, detection: float, permutations: int) -> tuple
         raise SettingsError(f"the threshold must be above 0 and at most 1, not {threshold}")
     if not 0 < detection < 1:
         raise SettingsError(f"the detection probability must lie between 0 and 1, not {detection}")
-    for rows in range(min(MAX_ROWS, permutations), 0, -1):
-        for bands in range(1, min(MAX_BANDS, permutations // rows) + 1):
-            if _detection(threshold, bands, rows) >= detection:
-                return bands, rows
+    if chosen := bands_for([threshold], detection, permutations):
+        return chosen
     lowest = 1 - (1 - detection) ** (1 / min(MAX_BANDS, permutations))
     raise SettingsError(
         f"{permutations} permutations cannot find pairs at {threshold} with probability {detection}; "
         f"the lowest threshold they reach is {math.ceil(lowest * 10_000) / 10_000}"
     )
+
+
+def bands_for(similarities: Sequence[float], detection: float, permutations: int) -> tuple[int, int] | None:
+    """Like `choose_bands`, for pairs of these similarities, of which the share ``detection`` must be found on average.
+    None if no bands do."""
+    for rows in range(min(MAX_ROWS, permutations), 0, -1):
+        most = min(MAX_BANDS, permutations // rows)
+        if mean_detection(similarities, most, rows) >= detection:
+            enough = (bands for bands in range(1, most) if mean_detection(similarities, bands, rows) >= detection)
+            return next(enough, most), rows
+    return None
+
+
+def mean_detection(similarities: Sequence[float], bands: int, rows: int) -> float:
+    """The share of pairs of these similarities that are found on average."""
+    return math.fsum(_detection(one, bands, rows) for one in similarities) / len(similarities)
 
 
 def _detection(similarity: float, bands: int, rows: int, agree: int = 1) -> float:

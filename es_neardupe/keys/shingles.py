@@ -1,7 +1,7 @@
 """Features of normalised tokens: the distinct 64-bit hashes of the shingles of a text.
 
-Features, and the exact resemblance computed from them, depend on the normalisation and the shingle size only, not on
-the seed.
+Features, and the exact resemblance computed from them, depend on the normalisation and the shingles only, not on the
+seed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from es_neardupe.keys import hashing
 from es_neardupe.keys.arrays import U64, Flags, Ints
 from es_neardupe.keys.hashing import GOLDEN, MULTIPLIER, mix64
+from es_neardupe.keys.scheme import Unit
 from es_neardupe.keys.text import chunks, normalize
 
 __all__ = [
@@ -44,6 +45,8 @@ class Shingles(NamedTuple):
     """int64[texts + 1]: text i has ``values[bounds[i]:bounds[i + 1]]``."""
     tokens: Ints
     """int64[texts]: number of tokens."""
+    units: Ints
+    """int64[texts]: number of what the shingles consist of: tokens or characters."""
     distinct: Flags
     """bool[total]: the first of equal values in a text."""
 
@@ -52,19 +55,19 @@ class Shingles(NamedTuple):
         return np.flatnonzero(np.diff(self.bounds))
 
 
-def features(texts: Sequence[str], shingle: int) -> list[U64]:
+def features(texts: Sequence[str], shingle: int, unit: Unit = Unit.WORD) -> list[U64]:
     """The sorted distinct shingle hashes of each text (uint64[n]; n = 0 for a text without tokens).
 
     Resemblance is |A and B| / |A or B| of these sets (Broder 1997).
     """
-    return [found for chunk in chunks(texts) for found in _split(shingles(normalize(chunk), shingle))]
+    return [found for chunk in chunks(texts) for found in _split(shingles(normalize(chunk), shingle, unit))]
 
 
-def token_hashes(texts: Sequence[str]) -> list[U64]:
-    """The hashes of the tokens of each text, in order (uint64[tokens]): equal hash, equal token."""
+def token_hashes(texts: Sequence[str], unit: Unit = Unit.WORD) -> list[U64]:
+    """The hashes of the tokens of each text, or of its characters, in order (uint64[units]): equal hash, equal unit."""
     found = []
     for chunk in chunks(texts):
-        hashes, bounds = token_runs(normalize(chunk))
+        hashes, bounds = _unit_runs(normalize(chunk), unit)
         found += [hashes[start:end].copy() for start, end in pairwise(bounds.tolist())]
     return found
 
@@ -113,12 +116,20 @@ def feature_counts(found: Shingles) -> Ints:
     return counts
 
 
-def shingles(contents: Sequence[bytes], size: int) -> Shingles:
+def shingles(contents: Sequence[bytes], size: int, unit: Unit = Unit.WORD) -> Shingles:
     """The shingle hashes of normalised texts (see :func:`~es_neardupe.keys.text.normalize`)."""
-    hashes, bounds = token_runs(contents)
+    hashes, bounds = _unit_runs(contents, unit)
     values, starts = _shingle_runs(hashes, bounds, size)
     sort_each(values, starts)
-    return Shingles(values, starts, np.diff(bounds), first_of_equals(values, starts))
+    units = np.diff(bounds)
+    tokens = units
+    if unit is not Unit.WORD:
+        tokens = np.array([content.count(b" ") + 1 if content else 0 for content in contents], np.int64)
+    return Shingles(values, starts, tokens, units, first_of_equals(values, starts))
+
+
+def _unit_runs(contents: Sequence[bytes], unit: Unit) -> tuple[U64, Ints]:
+    return token_runs(contents) if unit is Unit.WORD else _character_runs(contents)
 
 
 def _shingle_runs(hashes: U64, bounds: Ints, size: int) -> tuple[U64, Ints]:
@@ -145,6 +156,17 @@ def token_runs(contents: Sequence[bytes]) -> tuple[U64, Ints]:
         hashes, bounds = hashing.kernel.token_runs(list(contents))
         return np.frombuffer(hashes, np.uint64), np.frombuffer(bounds, np.int64)
     return _token_runs(contents)
+
+
+def _character_runs(contents: Sequence[bytes]) -> tuple[U64, Ints]:
+    """The hashes of the code points of normalised texts, each as of a token, and where those of each text begin."""
+    joined = b"".join(contents)
+    octets = np.frombuffer(joined, np.uint8)
+    starts = np.flatnonzero((octets & 0xC0) != 0x80)  # all bytes of UTF-8 but those that continue a code point
+    ends = np.cumsum([len(content) for content in contents], dtype=np.int64)
+    words = np.ndarray((len(joined) + 1,), np.dtype("<u8"), joined + b" " * _WORD, strides=(1,))
+    hashes = _hash_words(words[starts], np.diff(starts, append=len(joined)), 0)
+    return hashes, np.concatenate(([0], np.searchsorted(starts, ends)))
 
 
 def _token_runs(contents: Sequence[bytes]) -> tuple[U64, Ints]:

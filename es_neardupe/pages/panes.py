@@ -70,11 +70,11 @@ def visible_changes(comparison: Comparison, matching: Matching) -> Changes:
 
 def _in_both(comparison: Comparison, side: int) -> Flags:
     """Whether each word of a text is in a run of w words that the other text has: bool[words]."""
-    windows = [window_hashes(hashes, comparison.shingle) for hashes in comparison.hashes]
+    windows = [window_hashes(hashes, comparison.passage) for hashes in comparison.hashes]
     depth = np.zeros(len(comparison.hashes[side]) + 1, np.int64)
     begin = np.flatnonzero(np.isin(windows[side], windows[1 - side]))
     np.add.at(depth, begin, 1)
-    np.add.at(depth, begin + comparison.shingle, -1)
+    np.add.at(depth, begin + comparison.passage, -1)
     return np.cumsum(depth)[:-1] > 0
 
 

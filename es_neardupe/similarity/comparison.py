@@ -11,7 +11,7 @@ import numpy as np
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.keys.arrays import U64, Ints
-from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
+from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme, Unit
 from es_neardupe.keys.shingles import token_hashes, window_hashes
 from es_neardupe.keys.text import Range, spans
 from es_neardupe.options import Matching, MeasureName
@@ -117,7 +117,11 @@ class Comparison:
     a: Side
     b: Side
     shingle: int
-    """w: words in a shingle, and the minimum number of words in a common passage."""
+    """Words or characters in a shingle."""
+    unit: Unit
+    """What shingles consist of."""
+    passage: int
+    """w: minimum number of words in a common passage; ``shingle`` if that is a number of words."""
     measures: tuple[Score, ...]
     left_out: Mapping[str, str]
     """Measures that were not computed, each with the reason."""
@@ -136,6 +140,7 @@ class Comparison:
             a=self.a.name,
             b=self.b.name,
             shingle=self.shingle,
+            unit=self.unit.value,
             measures=len(self.measures),
             near_copies=self.near_copies,
             facts=len(self.facts),
@@ -167,6 +172,7 @@ def compare_texts(
     *,
     names: tuple[str, str] = ("a", "b"),
     shingle: int = DEFAULT_MIN_WORDS,
+    unit: Unit = Unit.WORD,
     weights: Weights | None = None,
     scheme: Scheme | None = None,
 ) -> Comparison:
@@ -176,17 +182,19 @@ def compare_texts(
     Raises `SettingsError` for ``shingle`` below 1, `InputError` for a text longer than `MAX_CHARS`.
     """
     if not 1 <= shingle <= MAX_SHINGLE:
-        raise SettingsError(f"A shingle has 1 word or more, not {shingle}, and at most {MAX_SHINGLE:,}.")
+        raise SettingsError(f"A shingle has 1 {unit.value} or more, not {shingle}, and at most {MAX_SHINGLE:,}.")
     one, other = side_of(names[0], a), side_of(names[1], b)
     hashes_a, hashes_b = token_hashes([a, b])
-    alignments = {matching: align(hashes_a, hashes_b, matching, shingle) for matching in Matching}
+    alignments = {matching: align(hashes_a, hashes_b, matching, unit.passage(shingle)) for matching in Matching}
     differing = changes(hashes_a, hashes_b, alignments[Matching.LITERAL])
     near = formulas.jaccard(alignments[Matching.LITERAL]) >= NEAR_COPIES
     return Comparison(
         one,
         other,
         shingle,
-        tuple(scores((a, b), alignments, shingle, weights=weights, scheme=scheme)),
+        unit,
+        unit.passage(shingle),
+        tuple(scores((a, b), alignments, shingle, unit, weights=weights, scheme=scheme)),
         left_out((one.words, other.words), weights),
         {matching.value: _matched(one, other, found) for matching, found in alignments.items()},
         near,
@@ -245,24 +253,24 @@ class Containment:
 class Containments:
     """Finds texts that contain a probe or are contained in it.
 
-    ``shingle`` is the minimum number of words in a common passage, ``minimum`` the minimum share of the words of either
+    ``passage`` is the minimum number of words in a common passage, ``minimum`` the minimum share of the words of either
     text that are in common passages.
     """
 
-    def __init__(self, probe: Side, matching: Matching, shingle: int, minimum: float) -> None:
+    def __init__(self, probe: Side, matching: Matching, passage: int, minimum: float) -> None:
         self.probe = probe
         self.matching = matching
-        self.shingle = shingle
+        self.passage = passage
         self.minimum = minimum
         (self._hashes,) = token_hashes([probe.text])
-        self._windows = np.unique(window_hashes(self._hashes, shingle))
+        self._windows = np.unique(window_hashes(self._hashes, passage))
 
     def of(self, text: str) -> Containment | None:
         """The containment of the probe and this text; None if neither share reaches the minimum."""
         (hashes,) = token_hashes([text])
         if not len(hashes) or not len(self._hashes) or self._upper_bound(hashes) < self.minimum:
             return None
-        found = align(self._hashes, hashes, self.matching, self.shingle)
+        found = align(self._hashes, hashes, self.matching, self.passage)
         of_probe, of_document = (found.common / words for words in found.words)
         if max(of_probe, of_document) < self.minimum:
             return None
@@ -273,12 +281,12 @@ class Containments:
     def _upper_bound(self, hashes: U64) -> float:
         """An upper bound of both shares: a common passage consists of windows that both texts have. For a long probe,
         this is much faster than `align`."""
-        windows = window_hashes(hashes, self.shingle)
+        windows = window_hashes(hashes, self.passage)
         if self.matching is not Matching.LITERAL or not len(windows) or not len(self._windows):
             return 1.0  # information matching ignores repeated words, and a short text is compared as a whole
         places = np.minimum(np.searchsorted(self._windows, windows), len(self._windows) - 1)
         starts = np.flatnonzero(self._windows[places] == windows)
-        words = int(np.minimum(np.diff(starts), self.shingle).sum()) + self.shingle * min(len(starts), 1)
+        words = int(np.minimum(np.diff(starts), self.passage).sum()) + self.passage * min(len(starts), 1)
         return words / min(len(hashes), len(self._hashes))
 
     def _excerpt(self, passages: Sequence[Block]) -> str:

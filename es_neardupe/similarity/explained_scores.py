@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from es_neardupe.keys.minhash import estimate
-from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.scheme import Scheme, Unit
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.similarity.alignment import Alignment
 from es_neardupe.similarity.formulas import Weights
@@ -61,6 +61,7 @@ def scores(
     texts: tuple[str, str],
     alignments: Mapping[Matching, Alignment],
     shingle: int,
+    unit: Unit,
     *,
     weights: Weights | None = None,
     scheme: Scheme | None = None,
@@ -68,19 +69,19 @@ def scores(
     """The scores by every measure that is not in `left_out`. ``scheme`` defines the signatures for the estimate."""
     literal = alignments[Matching.LITERAL]
     missing = left_out(literal.words, weights)
-    yield _resemblance(Measure(shingle=shingle), texts, literal)
+    yield _resemblance(Measure(shingle=shingle, unit=unit), texts, literal)
     for matching, found in alignments.items():
         yield from _of_passages(matching, found)
     yield _bag(texts, literal)
     if MeasureName.WEIGHTED.value not in missing:
-        value, *_ = _scored(Measure(MeasureName.WEIGHTED, shingle=shingle, weights=weights), texts)
+        value, *_ = _scored(Measure(MeasureName.WEIGHTED, shingle=shingle, unit=unit, weights=weights), texts)
         formula = "weight of shared shingles / weight of all shingles"
         yield Score(MeasureName.WEIGHTED, None, value, None, formula, "")
     if MeasureName.EDIT.value not in missing:
         value, *_ = _scored(Measure(MeasureName.EDIT), texts)
         edits = round((1 - value) * literal.longer)
         yield Score(MeasureName.EDIT, None, value, None, "1 - d / L", f"1 - {edits} / {literal.longer}")
-    yield _estimate(Measure(MeasureName.ESTIMATE, shingle=shingle, scheme=scheme), texts)
+    yield _estimate(Measure(MeasureName.ESTIMATE, shingle=shingle, unit=unit, scheme=scheme), texts)
 
 
 def _scored(measure: Measure, texts: tuple[str, str]) -> tuple[float, Prepared, Prepared]:
@@ -96,7 +97,10 @@ def _resemblance(measure: Measure, texts: tuple[str, str], found: Alignment) -> 
     whole = len(one) + len(other) - shared
     longer, shorter, common, n, w = found.longer, found.shorter, found.common, found.chunks, measure.shingle
     formula, filled = "shared shingles / all shingles", f"{shared} / {whole}"
-    if (shared, whole) == (common - n * (w - 1), longer + shorter - common + (n - 2) * (w - 1)):
+    if measure.unit is Unit.WORD and (shared, whole) == (
+        common - n * (w - 1),
+        longer + shorter - common + (n - 2) * (w - 1),
+    ):
         formula += " = (C - n(w-1)) / (L + S - C + (n-2)(w-1))"
         filled += f" = ({common} - {n}*{w - 1}) / ({longer} + {shorter} - {common} {'+-'[n < 2]} {abs(n - 2)}*{w - 1})"
     return Score(measure.name, None, value, None, formula, filled)

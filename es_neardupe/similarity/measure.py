@@ -14,7 +14,7 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.keys.arrays import U64, Floats, Positions
 from es_neardupe.keys.hashing import GOLDEN
 from es_neardupe.keys.minhash import estimate, signatures
-from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
+from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme, Unit
 from es_neardupe.keys.shingles import features, token_hashes, window_hashes
 from es_neardupe.options import Matching, MeasureName, names_of
 from es_neardupe.progress import Progress, silent, tracked
@@ -44,7 +44,7 @@ __all__ = [
     "all_pairs",
     "default_sample",
     "measure_name",
-    "measure_words",
+    "measure_size",
     "named_measure",
     "weights_of",
 ]
@@ -112,7 +112,8 @@ class Measure:
     matching: Matching = Matching.LITERAL
     """How common passages are found; for jaccard and the containments."""
     shingle: int = 5
-    """w: words in a shingle, and the minimum number of words in a common passage."""
+    """w: words in a shingle, and the minimum number of words in a common passage; with `unit`, characters in a
+    shingle."""
     ngram: int = 1
     """n of `bag`."""
     weights: Weights | None = None
@@ -126,6 +127,8 @@ class Measure:
     ignored: Ignored | None = None
     """Shingles that do not count; for resemblance and weighted. They do count in a text that has no others: such a text
     is similar only to texts that consist of ignored shingles too."""
+    unit: Unit = Unit.WORD
+    """What shingles consist of. Common passages always consist of words, at least one with character shingles."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.shingle <= MAX_SHINGLE or not 1 <= self.ngram <= 7:
@@ -147,6 +150,11 @@ class Measure:
     def aligned(self) -> bool:
         """Whether the measure is computed from common passages."""
         return self.name in ALIGNED
+
+    @property
+    def passage(self) -> int:
+        """Minimum number of words in a common passage."""
+        return self.unit.passage(self.shingle)
 
     @property
     def by_keys(self) -> bool:
@@ -188,11 +196,11 @@ class Measure:
             found = combined(self.sources, documents if documents is not None else [{INDEXED: [one]} for one in texts])
             return list(map(_bag, found.each())) if self.name is MeasureName.BAG else distinct(found).each()
         if self.name in SETS:
-            return [self._counting(one) for one in features(texts, self.shingle)]
+            return [self._counting(one) for one in features(texts, self.shingle, self.unit)]
         if self.name is MeasureName.BAG:
             return [_bag(self._grams(one)) for one in self._words(texts)]
         if self.name is MeasureName.ESTIMATE:
-            scheme = self.scheme or Scheme(shingle=self.shingle, permutations=128, bands=16, rows=6)
+            scheme = self.scheme or Scheme(shingle=self.shingle, unit=self.unit, bands=16, rows=6)
             return [row[: len(row) * row.any()].astype(np.uint64) for row in signatures(texts, scheme)]
         return token_hashes(texts)
 
@@ -239,7 +247,7 @@ class Measure:
     def _formula(self) -> Callable[[Prepared, Prepared], float]:
         if self.aligned:
             formula = ALIGNED[self.name]
-            return lambda a, b: formula(align(a, b, self.matching, self.shingle))
+            return lambda a, b: formula(align(a, b, self.matching, self.passage))
         if self.name is MeasureName.WEIGHTED:
             assert self.weights is not None
             return partial(formulas.weighted, weights=self.weights)
@@ -279,17 +287,20 @@ def default_sample(name: MeasureName) -> int:
     return 2000 if name in _WITH_FEATURES else 500
 
 
-def measure_words(measure: Measure) -> int | None:
-    """Words in a shingle, in an n-gram, or in the shortest common passage; None for a measure without these."""
+def measure_size(measure: Measure) -> tuple[int, Unit] | None:
+    """Words or characters in a shingle, words in an n-gram or in the shortest common passage; None for a measure
+    without these."""
     if measure.name is MeasureName.EDIT:
         return None
-    return measure.ngram if measure.name is MeasureName.BAG else measure.shingle
+    if measure.name is MeasureName.BAG:
+        return measure.ngram, Unit.WORD
+    return (measure.passage, Unit.WORD) if measure.aligned else (measure.shingle, measure.unit)
 
 
 def measure_name(measure: Measure) -> str:
-    """The name with the number of `measure_words`, such as ``bag 2``."""
-    words = measure_words(measure)
-    return measure.name.value if words is None else f"{measure.name.value} {words}"
+    """The name with its `measure_size`, such as ``bag 2`` or ``resemblance 5c``."""
+    size = measure_size(measure)
+    return measure.name.value if size is None else f"{measure.name.value} {size[0]}{'c' * (size[1] is not Unit.WORD)}"
 
 
 def weights_of(prepared: Sequence[Prepared]) -> Weights:
@@ -306,7 +317,7 @@ def all_pairs(measure: Measure, prepared: Sequence[Prepared]) -> Iterator[Scored
         for left, right, common, whole in _common(prepared, measure.weights):
             yield ScoredPairs(left, right, _share(common, whole))
     elif measure.aligned:
-        for left, right, common, _ in _common([_windows(one, measure.shingle) for one in prepared], None):
+        for left, right, common, _ in _common([_windows(one, measure.passage) for one in prepared], None):
             similarity = np.zeros(len(left))
             sharing = np.flatnonzero(common)
             similarity[sharing] = measure.scores(prepared, left[sharing], right[sharing])

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from es_neardupe.keys.arrays import U64
+from es_neardupe.keys.scheme import Unit
 from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.keys.text import spans
 from es_neardupe.similarity import formulas
@@ -82,16 +83,16 @@ class PairDescription:
     relation: Relation
 
 
-def compared_texts(texts: Sequence[str], shingle: int) -> list[ComparedText]:
+def compared_texts(texts: Sequence[str], shingle: int, unit: Unit = Unit.WORD) -> list[ComparedText]:
     """Prepare texts for `describe_pair`, all at once."""
-    return list(map(ComparedText, texts, token_hashes(texts), features(texts, shingle)))
+    return list(map(ComparedText, texts, token_hashes(texts), features(texts, shingle, unit)))
 
 
-def describe_pair(a: ComparedText, b: ComparedText, shingle: int) -> PairDescription:
-    """Compare two texts. ``shingle``: words in a shingle, and the minimum number of words in a common passage."""
+def describe_pair(a: ComparedText, b: ComparedText, passage: int) -> PairDescription:
+    """Compare two texts. ``passage``: minimum number of words in a common passage."""
     if b.text < a.text:  # changes may depend on the order
         a, b = b, a
-    found = literal(a.tokens, b.tokens, shingle)
+    found = literal(a.tokens, b.tokens, passage)
     affordable = len(a.tokens) * len(b.tokens) <= MAX_CELLS
     edit = formulas.edit(a.tokens, b.tokens) if affordable else None
     return PairDescription(

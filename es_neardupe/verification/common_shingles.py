@@ -112,7 +112,7 @@ def _id(target: IndexTarget) -> str:
 
 
 def _sampled(index: Index, share: float, renew: bool) -> CommonShingles:
-    measure = Measure(shingle=index.settings.shingle)
+    measure = Measure(shingle=index.settings.shingle, unit=index.settings.unit)
     sample = frequencies(index, measure, renew=renew)
     if sample.weights.documents < _MIN:  # the cached sample may be smaller than the index is now
         sample = frequencies(index, measure, renew=True)
@@ -198,5 +198,5 @@ def _examples(index: Index, ignored: Ignored) -> list[str]:
     fields = index.settings.fields
     hits = fetch(index.client, islice(sampled(index), _TEXTS), fields)
     texts = [text_of(hit.source, fields) for hit in hits if hit is not None]
-    passages = covered_passages(texts, ignored.features, index.settings.shingle)
+    passages = covered_passages(texts, ignored.features, index.settings.shingle, index.settings.unit)
     return [beginning(passage, 100) for passage, _ in passages[:_EXAMPLES]]

@@ -115,7 +115,7 @@ def match_criterion(index: Index, options: MatchOptions, *, renew: bool = False)
     _check_effect(options, renew)
     weights = None
     if name is MeasureName.WEIGHTED:
-        sets = Measure(shingle=settings.shingle, sources=sources)
+        sets = Measure(shingle=settings.shingle, unit=settings.unit, sources=sources)
         weights = frequencies(index, sets, renew=renew)
     share = options.ignore_common
     common = None if share is None else common_shingles(index, share, renew=renew)
@@ -123,6 +123,7 @@ def match_criterion(index: Index, options: MatchOptions, *, renew: bool = False)
         name,
         options.matching or Matching.LITERAL,
         shingle=settings.shingle,
+        unit=settings.unit,
         ngram=1 if options.ngram is None else options.ngram,
         weights=weights.weights if weights else None,
         whitespace=options.whitespace,

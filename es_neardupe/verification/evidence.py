@@ -22,6 +22,7 @@ from es_neardupe.index.hidden_indices import HiddenIndex, ensure, find
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.keys.arrays import U64, Bytes, Flags, Floats, Positions
+from es_neardupe.keys.scheme import Scheme
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, FingerprintColumns, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
@@ -252,7 +253,7 @@ def entries(
     basis: EvidenceBasis,
     *,
     read: Reader,
-    shingle: int,
+    scheme: Scheme,
     at: str,
     progress: Progress = silent,
 ) -> Iterator[Action]:
@@ -262,7 +263,7 @@ def entries(
     are left out.
     """
     addresses = _address_hashes(corpus)
-    described = _described(corpus, judged, read, shingle)
+    described = _described(corpus, judged, read, scheme)
     for k, description in tracked(described, progress, "describing pairs", len(judged.left)):
         sides = sorted((int(judged.left[k]), int(judged.right[k])), key=lambda row: int(addresses[row]))
         (id,) = _texts(_ids(addresses[sides[:1]], addresses[sides[1:]]))
@@ -278,17 +279,18 @@ def entries(
 
 
 def _described(
-    corpus: FingerprintColumns, judged: JudgedPairs, read: Reader, shingle: int
+    corpus: FingerprintColumns, judged: JudgedPairs, read: Reader, scheme: Scheme
 ) -> Iterator[tuple[int, PairDescription]]:
     """Descriptions of pairs by their numbers, in clusters, so that each text is read once."""
     for portion in portions(judged.left, judged.right, corpus.tokens, _BATCH_TOKENS):
         rows = np.unique([judged.left[portion], judged.right[portion]])
         texts = dict(read(rows))
-        parts: dict[int, ComparedText] = dict(zip(texts, compared_texts(list(texts.values()), shingle), strict=True))
+        compared = compared_texts(list(texts.values()), scheme.shingle, scheme.unit)
+        parts: dict[int, ComparedText] = dict(zip(texts, compared, strict=True))
         for k in portion.tolist():
             one, other = parts.get(int(judged.left[k])), parts.get(int(judged.right[k]))
             if one and other:
-                yield k, describe_pair(one, other, shingle)
+                yield k, describe_pair(one, other, scheme.unit.passage(scheme.shingle))
 
 
 def _documents(corpus: FingerprintColumns, sides: Sequence[int]) -> dict[str, Any]:
@@ -453,7 +455,7 @@ def write_evidence(
             judged.only(todo.fresh),
             basis,
             read=CurrentDocuments.of_corpus(index.client, index.settings, corpus).texts,
-            shingle=index.settings.shingle,
+            scheme=index.settings.scheme,
             at=at,
             progress=progress,
         )

@@ -26,7 +26,7 @@ from server_tools import change, make_index, put
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.shingles import ShinglesReport, shingles_of
 from es_neardupe.errors import InputError, NotFound, SettingsError
-from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.scheme import Scheme, Unit
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import State
 from es_neardupe.server.client import Client
@@ -37,6 +37,7 @@ SCHEMES = [
     SCHEME,
     Scheme(shingle=1, permutations=9, bands=3, rows=3, sample_mod=1),
     Scheme(shingle=3, permutations=20, bands=4, rows=5, seed=7, sample_mod=2),
+    Scheme(shingle=4, permutations=20, bands=4, rows=5, sample_mod=2, unit=Unit.CHARACTER),
 ]
 TEXTS = st.lists(st.sampled_from(["a", "b", "Straße", "½", "東京", "—", "longer_than_eight_bytes"]), max_size=12).map(
     " ".join
@@ -50,14 +51,15 @@ def check(report: ShinglesReport, text: str, scheme: Scheme) -> None:
     assert (report.numeric, report.features) == (made.numeric, made.features)
     assert [one.text for one in report.tokens] == tokens
     assert [int(one.hash, 16) for one in report.tokens] == list(map(oracle_token_hash, tokens))
+    units, space = (tokens, " ") if scheme.unit is Unit.WORD else (list(" ".join(tokens)), "")
     for number, one in enumerate(report.shingles):
-        assert one.tokens == (number, min(number + scheme.shingle, len(tokens)))
-        (feature,) = oracle_features(tokens[slice(*one.tokens)], scheme.shingle)
+        assert one.units == (number, min(number + scheme.shingle, len(units)))
+        (feature,) = oracle_features(units[slice(*one.units)], scheme.shingle)
         assert int(one.hash, 16) == feature
-        assert report.words(number) == " ".join(tokens[slice(*one.tokens)])
+        assert report.words(number) == space.join(units[slice(*one.units)])
     hashes = [int(one.hash, 16) for one in report.shingles]
-    assert set(hashes) == oracle_features(tokens, scheme.shingle)
-    assert len(report.shingles) == max(len(tokens) - scheme.shingle + 1, min(len(tokens), 1))
+    assert set(hashes) == oracle_features(units, scheme.shingle)
+    assert len(report.shingles) == max(len(units) - scheme.shingle + 1, min(len(units), 1))
     for number, slot in enumerate(report.slots):
         numbers = [permuted(one, number, scheme) for one in hashes]
         assert int(slot.minimum, 16) == min(numbers)

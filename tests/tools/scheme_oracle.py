@@ -128,11 +128,12 @@ def oracle(text: str, scheme: Scheme, max_chars: int = 10_000_000) -> Fingerprin
     tokens = oracle_tokens(text)
     if not tokens:
         return Fingerprint(scheme.id, State.EMPTY, "", (), b"", 0, 0, samples=oracle_samples(set(), scheme))
-    found = oracle_features(tokens, scheme.shingle)
+    units = list(" ".join(tokens)) if scheme.unit == "character" else tokens
+    found = oracle_features(units, scheme.shingle)
     signature = oracle_signature(found, scheme)
     return Fingerprint(
         scheme.id,
-        State.SIGNED if len(tokens) >= scheme.shingle else State.SHORT,
+        State.SIGNED if len(units) >= scheme.shingle else State.SHORT,
         xxhash.xxh3_128_hexdigest(" ".join(tokens).encode()),
         oracle_bands(signature, scheme),
         signature,

@@ -138,6 +138,6 @@ def _other_options(advice: BandsAdvice) -> str:
     """Options for the settings of the index that differ from the defaults."""
     from es_neardupe.index.settings import Settings
 
-    names = ("shingle", "permutations")
-    values = {name: getattr(advice, name) for name in names if getattr(advice, name) != getattr(Settings, name)}
-    return "".join(f" --{name} {value}" for name, value in values.items())
+    size = f"{advice.shingle}{'c' * (advice.unit.value == 'character')}"
+    shingle = f" --shingle {size}" if size != str(Settings.shingle) else ""
+    return shingle + (f" --permutations {advice.permutations}" if advice.permutations != Settings.permutations else "")

@@ -11,7 +11,7 @@ __all__ = ["bands"]
 
 def bands(
     *,
-    preset: options.Preset = None,
+    preset: options.PresetOfBands = None,
     threshold: options.Threshold = None,
     detection: options.Detection = None,
     permutations: options.Permutations = None,

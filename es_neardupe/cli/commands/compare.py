@@ -46,7 +46,7 @@ def compare(
             "--file", metavar="FILE", help="With INDEX ID: file with the other text, or -.", show_default=False
         ),
     ] = None,
-    shingle: options.ShingleOfPassages = None,
+    shingle: Annotated[str | None, options.SHINGLE_OF_PASSAGES] = None,
     matching: Annotated[
         Matching, typer.Option(help="Matching whose passages are shown; in a page, shown first.")
     ] = Matching.LITERAL,
@@ -114,10 +114,12 @@ def _check(what: Sequence[str], file: str | None) -> None:
         raise typer.BadParameter(f"Give {_WAYS}: {expected}, not {len(what)}.")
 
 
-def _files(a: str, b: str, shingle: int) -> Comparison:
+def _files(a: str, b: str, given: int | str) -> Comparison:
     from es_neardupe.commands.input_files import read_text_file
+    from es_neardupe.keys.scheme import shingle_of
     from es_neardupe.similarity.comparison import compare_texts
 
+    shingle, unit = shingle_of(given)
     if a == b == "-":
         raise InputError("Only one text can come from stdin: name a file for the other.")
     for name in (a, b):
@@ -126,7 +128,7 @@ def _files(a: str, b: str, shingle: int) -> Comparison:
                 f"File {name!r} does not exist. Two arguments are two files; to compare documents of an index, "
                 f"give {_WAYS}."
             )
-    return compare_texts(read_text_file(a), read_text_file(b), names=(a, b), shingle=shingle)
+    return compare_texts(read_text_file(a), read_text_file(b), names=(a, b), shingle=shingle, unit=unit)
 
 
 def _write(file: Path, found: Comparison, matching: Matching) -> None:
@@ -151,15 +153,18 @@ def _colours(enabled: bool) -> Iterator[None]:
 
 def _show(found: Comparison) -> None:
     """Print measures, lengths and differing facts."""
+    from es_neardupe.keys.scheme import shingle_text
     from es_neardupe.similarity.measure import MEANINGS
 
     table = [(one.name, _matching(one), _value(one), MEANINGS[one.measure]) for one in found.measures]
+    if found.unit.value != "word":
+        show(f"Shingles have {shingle_text(found.shingle, found.unit)}; all other measures compare words.")
     print_table(["measure", "matching", "value", "meaning"], table)
     for name, why in found.left_out.items():
         show(f"Omitted: {name}, because {why}.")
     numbers = [(key, one.longer, one.shorter, one.common, one.chunks) for key, one in found.matchings.items()]
     columns = ["matching", "L: longer", "S: shorter", "C: common words", "n: passages"]
-    print_table(columns, numbers, title=f"Passages of {found.shingle} words or more")
+    print_table(columns, numbers, title=phrase(f"Passages of {found.passage:,} words or more"))
     for side in found.sides:
         if not side.words:
             warn(f"{side.name} has no words: it is empty.")

@@ -10,6 +10,7 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName, TextFile
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import named, print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.cli.phrasing import phrase
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
@@ -74,9 +75,10 @@ def _show(found: Contained) -> None:
         for hit in found.hits:
             show(f"{named(hit, several)}: {hit.excerpt}")
     compared = found.candidates - found.not_compared
+    passages = phrase(f"passages of {found.shingle:,} words or more")
     say(
         f"{len(found.hits):,} of {found.found:,} shown; {found.candidates:,} candidates by {found.keys:,} keys, "
-        f"{compared:,} compared by their current texts: passages of {found.shingle} words or more"
+        f"{compared:,} compared by their current texts: {passages}"
     )
     if found.keys and found.sample_mod > 1:
         from es_neardupe.commands.contained import SURE
@@ -123,7 +125,7 @@ def _warn_of_few_keys(found: Contained) -> None:
         )
         return
     if state == "short":
-        warn(f"The text is shorter than a shingle of {found.shingle} words: only exact copies can be found.")
+        warn("The text is shorter than a shingle: only exact copies can be found.")
     if sure.probability < SURE:
         warn(
             f"Sampled keys of the text: {found.keys:,} (of {shingles:,} shingles, one in {found.sample_mod:,}). A "

@@ -27,7 +27,7 @@ def distribution(
     *,
     measure: Annotated[list[str] | None, options.MEASURES_TO_PLOT] = None,
     matching: options.MatchingToPlot = "literal",
-    shingle: options.ShinglesToPlot = None,
+    shingle: Annotated[list[str] | None, options.SHINGLES_TO_PLOT] = None,
     sample: options.SampleOfPairs = None,
     seed: options.Seed = 1,
     threshold: options.ThresholdToPlot = None,

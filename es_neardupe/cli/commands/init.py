@@ -15,6 +15,7 @@ from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
+    from es_neardupe.candidates.detection import BandsByLengths
     from es_neardupe.commands.init import InitReport
 
 __all__ = ["init"]
@@ -34,8 +35,9 @@ def init(
     ],
     preset: options.Preset = None,
     threshold: options.Threshold = None,
+    measure: options.ThresholdMeasure = None,
     detection: options.Detection = None,
-    shingle: options.Shingle = None,
+    shingle: Annotated[str | None, options.SHINGLE] = None,
     permutations: options.Permutations = None,
     bands: options.Bands = None,
     rows: options.Rows = None,
@@ -68,6 +70,10 @@ def init(
 
       es-neardupe init ads --field text --threshold 0.6 --create
 
+      es-neardupe init titles --field title --preset short --measure S_L --threshold 0.7
+
+      es-neardupe init ads --field text --preset short --shingle 5c
+
       es-neardupe init archive --field body --preset supershingles
 
       es-neardupe init mails --field body --sample-keys 20
@@ -79,9 +85,11 @@ def init(
     from es_neardupe.commands.init import init as init_
     from es_neardupe.index.settings import Settings
 
+    measure = measure or options.preset_measure(preset)
     settings = Settings.chosen(
         tuple(fields),
         preset=preset,
+        measure=measure,
         threshold=threshold,
         detection=detection,
         shingle=shingle,
@@ -96,6 +104,7 @@ def init(
     report = init_(
         open_index(index, prefix),
         settings,
+        measure=measure,
         sample_keys=sample_keys,
         create=create,
         template=template,
@@ -114,7 +123,9 @@ def init(
         return
     _show(report)
     show_first(report.requests)
-    if report.detection < settings.detection:
+    if report.by_lengths is not None:
+        _show_lengths(report.by_lengths, settings.detection)
+    elif report.detection < settings.detection:
         source = "--bands and --rows" if preset is None else f"the preset {preset}, which is for higher thresholds"
         warn(f"That is less than --detection {settings.detection:g}: the bands are those of {source}.")
     _show_sampling(report)
@@ -123,7 +134,8 @@ def init(
     _show_skipped_relations(report)
     _show_rollover(report)
     if not dry_run:
-        say(f"Next: es-neardupe load {index} FILE" if report.created else f"Next: es-neardupe enrich {index}")
+        then = "" if report.by_lengths is None else _group_like(index, report.by_lengths)
+        say(f"Next: es-neardupe {f'load {index} FILE' if report.created else f'enrich {index}'}{then}")
 
 
 def _show(report: InitReport) -> None:
@@ -144,6 +156,29 @@ def _show(report: InitReport) -> None:
         f"Scheme {report.scheme}: {report.bands} bands of {report.rows} rows{agreement(report.agree)}; a pair exactly "
         f"{report.threshold:g} similar becomes a candidate with probability {report.detection:.4f}."
     )
+
+
+def _show_lengths(found: BandsByLengths, wanted: float) -> None:
+    """Explain what the bands find, for texts of these lengths."""
+    from es_neardupe.keys.scheme import shingle_text
+
+    low, median, high = found.words
+    texts = f"{found.documents:,} random documents" if found.documents else "Without texts, documents of usual lengths"
+    least, middle, most = found.resemblance
+    pair = f"a pair exactly {found.min:g} similar by {found.measure.value}"
+    show(
+        f"{texts} have {low:,} to {high:,} words, the median is {median:,}. For these lengths, {pair} shares "
+        f"{least:.2f} to {most:.2f} of its shingles of {shingle_text(found.shingle, found.unit)}, the median is "
+        f"{middle:.2f}, and becomes a candidate with probability {found.detection:.4f} on average."
+    )
+    if found.only_copies:
+        say(f"{found.only_copies:,} of these texts are so short that only exact copies are {found.min:g} similar.")
+    if found.detection < wanted:
+        warn(f"That is less than --detection {wanted:g}: the index keeps its bands. To choose others, use `migrate`.")
+
+
+def _group_like(index: str, found: BandsByLengths) -> str:
+    return f", then: es-neardupe group {index} --measure {found.measure.value} --min {found.min:g}"
 
 
 def _show_skipped_relations(report: InitReport) -> None:

@@ -28,8 +28,9 @@ def migrate(
     fields: Annotated[list[str] | None, options.NEW_FIELDS] = None,
     preset: options.NewPreset = None,
     threshold: options.NewThreshold = None,
+    measure: options.NewThresholdMeasure = None,
     detection: options.NewDetection = None,
-    shingle: options.NewShingle = None,
+    shingle: Annotated[str | None, options.NEW_SHINGLE] = None,
     permutations: options.NewPermutations = None,
     bands: options.NewBands = None,
     rows: options.NewRows = None,
@@ -62,6 +63,8 @@ def migrate(
 
       es-neardupe migrate news --yes
 
+      es-neardupe migrate titles --preset short --yes
+
       es-neardupe migrate news --sample-mod 8
 
       es-neardupe migrate news --abort
@@ -81,6 +84,7 @@ def migrate(
             fields=fields or (),
             preset=preset,
             threshold=threshold,
+            measure=measure,
             detection=detection,
             shingle=shingle,
             permutations=permutations,

@@ -31,10 +31,10 @@ _TOKEN, _WORDS = 30, 60
 def shingles(
     what: Annotated[list[str], typer.Argument(metavar="WHAT...", help=f"{_WAYS}.", show_default=False)],
     *,
-    preset: options.Preset = None,
+    preset: options.PresetOfBands = None,
     threshold: options.Threshold = None,
     detection: options.Detection = None,
-    shingle: options.Shingle = None,
+    shingle: Annotated[str | None, options.SHINGLE] = None,
     permutations: options.Permutations = None,
     bands: options.Bands = None,
     rows: options.Rows = None,
@@ -93,9 +93,13 @@ def _check_exists(name: str) -> None:
 
 
 def _show(report: ShinglesReport, top: int) -> None:
-    settings = report.settings
+    from es_neardupe.keys.scheme import Unit, shingle_text
+
+    settings, words = report.settings, report.unit is Unit.WORD
+    text = "its words" if words else "its characters"
+    size = shingle_text(int(settings["shingle"]), report.unit)
     show(
-        f"Scheme {report.scheme}: shingles of {settings['shingle']} words, {settings['permutations']} slots, "
+        f"Scheme {report.scheme}: shingles of {size}, {settings['permutations']} slots, "
         f"{settings['bands']} bands of {settings['rows']} rows"
     )
     tokens, found = phrase(f"{len(report.tokens):,} tokens"), phrase(f"{len(report.shingles):,} shingles")
@@ -105,16 +109,21 @@ def _show(report: ShinglesReport, top: int) -> None:
         return
     show(f"Content hash {report.content}")
     rows: Iterable[Sequence[object]] = (
-        (number, beginning(token.text, _TOKEN), token.hash, *_of_shingle(report, number))
+        (number, beginning(token.text, _TOKEN), token.hash, *(_of_shingle(report, number) if words else ()))
         for number, token in enumerate(report.tokens)
     )
-    columns = ["number", "token", "hash of the token", "shingle that begins here", "hash of the shingle"]
-    _table("Tokens and shingles", columns, rows, len(report.tokens), top)
+    columns = ["number", "token", "hash of the token"]
+    if words:
+        columns += ["shingle that begins here", "hash of the shingle"]
+    _table("Tokens and shingles" if words else "Tokens", columns, rows, len(report.tokens), top)
+    if not words:
+        rows = ((number, *_of_shingle(report, number)) for number in range(len(report.shingles)))
+        _table("Shingles", ["number", "characters", "hash of the shingle"], rows, len(report.shingles), top)
     rows = (
         (number, slot.minimum, slot.byte, slot.shingle, _words(report, slot.shingle))
         for number, slot in enumerate(report.slots)
     )
-    _table("Signature", ["slot", "minimum", "byte", "shingle", "its words"], rows, len(report.slots), top)
+    _table("Signature", ["slot", "minimum", "byte", "shingle", text], rows, len(report.slots), top)
     octets = [slot.byte for slot in report.slots]
     rows = (
         (number, f"{band.slots[0]} to {band.slots[1] - 1}", " ".join(map(str, octets[slice(*band.slots)])), band.key)
@@ -126,8 +135,8 @@ def _show(report: ShinglesReport, top: int) -> None:
             (one.key, report.shingles[one.shingle].hash, one.shingle, _words(report, one.shingle))
             for one in report.samples
         )
-        title = f"Sampled keys: shingles whose hash is divisible by {settings['sample_mod']:,}"
-        _table(title, ["key", "hash of the shingle", "shingle", "its words"], rows, len(report.samples), top)
+        title = f"Sampled keys: shingles whose hash is divisible by {int(settings['sample_mod']):,}"
+        _table(title, ["key", "hash of the shingle", "shingle", text], rows, len(report.samples), top)
 
 
 def _of_shingle(report: ShinglesReport, number: int) -> tuple[str, str]:

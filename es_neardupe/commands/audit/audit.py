@@ -195,7 +195,7 @@ def _scope(
 def _features(hits: Sequence[Hit], target: IndexTarget) -> list[U64]:
     """The features of the current texts; empty for a document without a readable text."""
     texts = [text_of(hit.source, target.settings.fields) for hit in hits]
-    return features(texts, target.settings.shingle)
+    return features(texts, target.settings.shingle, target.settings.unit)
 
 
 def _true_pairs(
@@ -226,7 +226,7 @@ class VerifiedPairsCheck:
     def __init__(self, index: Index, scope: _AuditScope, progress: Progress) -> None:
         self._index, self._corpus = index, scope.corpus
         self._candidacy = scope.candidacy
-        measure = Measure(shingle=index.settings.shingle)
+        measure = Measure(shingle=index.settings.shingle, unit=index.settings.unit)
         self._verifier = Verifier(index.client, index.settings, scope.corpus, scope.classes, measure)
         sampled = np.zeros(len(scope.classes), np.bool_)
         sampled[scope.sample.classes[scope.sample.condition == FOUND]] = True
@@ -261,7 +261,8 @@ class VerifiedPairsCheck:
             if len(texts) < 2:
                 self._confirmed[k] = True
                 continue
-            actual = resemblance(*features(texts, self._index.settings.shingle))
+            settings = self._index.settings
+            actual = resemblance(*features(texts, settings.shingle, settings.unit))
             claimed = float(self._similarity[k])
             one, other = (Address(*self._corpus.references[row][:2]) for row in rows.tolist())
             if abs(claimed - actual) > _TOLERANCE:
@@ -345,5 +346,5 @@ def _advice(target: IndexTarget, minimum: float, counts: RecallCounts, whole: bo
         other = replace(settings.scheme, bands=bands, rows=rows, agree=1)
         found = counts.expected(other)
         if found is not None and found > expected and found >= settings.detection:
-            return BandsAdvice(bands, rows, settings.shingle, settings.permutations, detection, found)
+            return BandsAdvice(bands, rows, settings.shingle, settings.unit, settings.permutations, detection, found)
     return None

@@ -14,7 +14,7 @@ from es_neardupe.commands.audit.why_missed import FOUND, LENGTHS, DocumentStates
 from es_neardupe.commands.report_parts import one_line
 from es_neardupe.keys.arrays import Flags, Ints, Positions
 from es_neardupe.keys.intervals import wilson_interval
-from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.scheme import Scheme, Unit
 from es_neardupe.records import Address
 
 __all__ = [
@@ -87,6 +87,7 @@ class BandsAdvice:
     bands: int
     rows: int
     shingle: int
+    unit: Unit
     permutations: int
     """As in the index."""
     detection: float

@@ -25,7 +25,7 @@ from es_neardupe.groups.linkage import star
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.arrays import Floats, Ints, Positions
-from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
+from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme, Unit, shingle_of
 from es_neardupe.keys.shingles import token_hashes
 from es_neardupe.keys.text import spans
 from es_neardupe.options import DEFAULT_MAX_BUCKET, Matching, MeasureName
@@ -37,7 +37,7 @@ from es_neardupe.similarity.measure import (
     Measure,
     default_sample,
     measure_name,
-    measure_words,
+    measure_size,
     named_measure,
     weights_of,
 )
@@ -91,7 +91,7 @@ def distribution(
     settings = index.settings
     chosen = settings.threshold if threshold is None else threshold
     levels = _thresholds(_THRESHOLDS if thresholds is None else thresholds, chosen)
-    unweighted = list(_measures(names, Matching(matching), shingle or (settings.shingle,), settings))
+    unweighted = list(_measures(names, Matching(matching), _sizes(shingle, settings), settings))
 
     corpus = read_fingerprints(index, progress)
     classes = classes_of(corpus)
@@ -150,13 +150,13 @@ def _thresholds(thresholds: Sequence[float], chosen: float) -> list[float]:
 
 
 def _measures(
-    names: Sequence[MeasureName], matching: Matching, shingles: Sequence[int], settings: Settings
+    names: Sequence[MeasureName], matching: Matching, shingles: Sequence[tuple[int, Unit]], settings: Settings
 ) -> Iterator[Measure]:
     """One measure for each name and shingle size, without weights."""
-    for wrong in (one for one in shingles if not 1 <= one <= MAX_SHINGLE):
+    for wrong in (one for one, _ in shingles if not 1 <= one <= MAX_SHINGLE):
         raise SettingsError(f"`shingle` must be from 1 to {MAX_SHINGLE:,} words, not {wrong}.")
     for name in names:
-        for words in dict.fromkeys(shingles):
+        for words, unit in dict.fromkeys(shingles):
             if name is MeasureName.BAG:
                 if not 1 <= words <= 7:
                     raise SettingsError(f"For the measure bag, `shingle` must be from 1 to 7 words, not {words}.")
@@ -165,21 +165,27 @@ def _measures(
                 yield Measure(name)
                 break
             else:
-                scheme = replace(settings.scheme, shingle=words) if name is MeasureName.ESTIMATE else None
+                scheme = replace(settings.scheme, shingle=words, unit=unit) if name is MeasureName.ESTIMATE else None
                 weights = _NO_WEIGHTS if name is MeasureName.WEIGHTED else None
-                yield Measure(name, matching, words, weights=weights, scheme=scheme)
+                yield Measure(name, matching, words, unit=unit, weights=weights, scheme=scheme)
+
+
+def _sizes(given: Sequence[int | str] | None, settings: Settings) -> list[tuple[int, Unit]]:
+    """The shingles to compare; by default those of the index."""
+    return [shingle_of(one) for one in given] if given else [(settings.shingle, settings.unit)]
 
 
 def _weighted(measure: Measure, sample: Sequence[str]) -> Measure:
     """The measure with the feature frequencies of the sample, if it uses weights."""
     if measure.name is not MeasureName.WEIGHTED:
         return measure
-    return replace(measure, weights=weights_of(Measure(shingle=measure.shingle).prepare(sample)))
+    return replace(measure, weights=weights_of(Measure(shingle=measure.shingle, unit=measure.unit).prepare(sample)))
 
 
 def _detecting(measure: Measure, settings: Settings) -> Scheme | None:
     """The scheme of the index if its bands were made for this measure."""
-    same = measure.name is MeasureName.RESEMBLANCE and measure.shingle == settings.shingle
+    shingle = measure.shingle, measure.unit
+    same = measure.name is MeasureName.RESEMBLANCE and shingle == (settings.shingle, settings.unit)
     return settings.scheme if same else None
 
 
@@ -238,10 +244,12 @@ def _distribution(
     measure: Measure, sample: Sample, compared: ComparedCandidates, levels: Iterable[ThresholdLevel]
 ) -> Distribution:
     """The distribution of a measure, without examples."""
+    shingle, unit = measure_size(measure) or (None, None)
     return Distribution(
         measure=measure.name.value,
         matching=measure.matching.value if measure.aligned else None,
-        shingle=measure_words(measure),
+        shingle=shingle,
+        unit=unit,
         sampled=sample.degrees.shape[1],
         sample=Histogram.of(sample.counts),
         candidates=_histogram(compared),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from es_neardupe.commands.distribution.sample import EstimatedPairs
 from es_neardupe.commands.report_parts import one_line
+from es_neardupe.keys.scheme import Unit, shingle_text
 from es_neardupe.records import Address
 from es_neardupe.similarity.histogram import Histogram
 
@@ -54,7 +55,9 @@ class Distribution:
     matching: str | None
     """For measures of common passages; None for others."""
     shingle: int | None
-    """Words per shingle or n-gram, or in the shortest common passage; None for a measure without these."""
+    """Words or characters (``unit``) per shingle, words per n-gram or in the shortest common passage; None for a
+    measure without these."""
+    unit: Unit | None
     sampled: int
     """Documents in the sample, which were all compared with each other."""
     sample: Histogram
@@ -67,7 +70,7 @@ class Distribution:
     @property
     def title(self) -> str:
         """The measure with its settings."""
-        words = "" if self.shingle is None else f", {self.shingle} word" + "s" * (self.shingle > 1)
+        words = "" if self.shingle is None or self.unit is None else f", {shingle_text(self.shingle, self.unit)}"
         return self.measure + (f", {self.matching}" if self.matching else "") + words
 
 

@@ -97,6 +97,7 @@ def migrate(
     fields: options.NewFields = (),
     preset: options.NewPreset = None,
     threshold: options.NewThreshold = None,
+    measure: options.NewThresholdMeasure = None,
     detection: options.NewDetection = None,
     shingle: options.NewShingle = None,
     permutations: options.NewPermutations = None,
@@ -133,7 +134,7 @@ def migrate(
     dry_client = DryRunClient(index.plain, show_requests, dry_run=dry_run)
     numbers = {"threshold": threshold, "detection": detection, "shingle": shingle, "permutations": permutations}
     numbers |= {"bands": bands, "rows": rows, "agree": agree, "sample_mod": sample_mod}
-    given = MigrationOptions(fields, preset, numbers, sample_keys, evidence)
+    given = MigrationOptions(fields, preset, numbers, sample_keys, measure or options.preset_measure(preset), evidence)
     if abort and (given.any_given or prepare):
         raise SettingsError("`abort` cannot be combined with settings or `prepare`.")
     plan = _plan_to_abort(index) if abort else open_plan(index, given)

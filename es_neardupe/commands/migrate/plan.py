@@ -30,12 +30,14 @@ class MigrationOptions:
     numbers: Mapping[str, Any]
     """Options of `Settings` by their names."""
     sample_keys: int | None
+    measure: str | None = None
+    """Measure of the threshold, if bands are chosen for it by the lengths of texts."""
     evidence: bool = False
 
     @property
     def any_given(self) -> bool:
         """Whether any new setting was given."""
-        return bool(self.fields or self.preset or self.sample_keys or self._given)
+        return bool(self.fields or self.preset or self.measure or self.sample_keys or self._given)
 
     @property
     def _given(self) -> dict[str, Any]:
@@ -44,13 +46,17 @@ class MigrationOptions:
     def settings(self, old: Settings, prefix: str) -> Settings:
         """The old settings with the new ones; bands that no longer apply are chosen again. Raises `SettingsError`."""
         given, fields = self._given, tuple(self.fields) or old.fields
+        if self.measure is not None and self.preset is None and "threshold" not in given:
+            raise SettingsError("`measure` is that of a new threshold: give `threshold` too.")
         kept: dict[str, Any] = {"sample_mod": old.sample_mod, "relations": old.relations}
         if self.preset is not None:
-            return Settings.chosen(fields, preset=self.preset, **{**kept, **given}, prefix=prefix)
-        kept |= {name: getattr(old, name) for name in ("threshold", "detection", "shingle", "permutations")}
-        if not given.keys() & set(_BAND_OPTIONS):
+            return Settings.chosen(fields, preset=self.preset, measure=self.measure, **{**kept, **given}, prefix=prefix)
+        kept |= {name: getattr(old, name) for name in ("threshold", "detection", "permutations")}
+        if "shingle" not in given:
+            kept |= {"shingle": old.shingle, "unit": old.unit}
+        if not given.keys() & set(_BAND_OPTIONS) and self.measure is None:
             kept |= {name: getattr(old, name) for name in ("bands", "rows", "agree")}
-        return Settings(fields, **{**kept, **given}, prefix=prefix)
+        return Settings.chosen(fields, **{**kept, **given}, prefix=prefix)
 
 
 @dataclass(frozen=True)
@@ -114,8 +120,10 @@ def open_plan(index: Index, given: MigrationOptions) -> MigrationPlan | None:
     # As with init, a stored sample_mod is kept.
     keys = given.sample_keys if given.numbers["sample_mod"] or not old.settings.sample_mod else None
     coming = Index(index.name, index.plain, settings.prefix)
-    checked = init(coming, settings, sample_keys=keys, sidecar=bool(old.storage.sidecars), dry_run=True)
-    settings = replace(settings, sample_mod=checked.sample_mod)
+    checked = init(
+        coming, settings, measure=given.measure, sample_keys=keys, sidecar=bool(old.storage.sidecars), dry_run=True
+    )
+    settings = checked.chosen(settings)
     changes = tuple(settings.differences(old.settings))
     return MigrationPlan(None, old, settings, given.evidence, changes) if changes else None
 
@@ -132,6 +140,8 @@ def _begun_plan(
             f"The mapping of index {old.name} lacks the settings of its migration: _meta may have been edited by hand."
         )
     requested = given.settings(settings, settings.prefix) if given.any_given else settings
+    if given.measure is not None:  # the bands were chosen when the migration began
+        requested = replace(requested, threshold=settings.threshold, bands=settings.bands, rows=settings.rows)
     if differences := settings.differences(requested):
         raise SchemeMismatch(
             f"Index {old.name} is already being migrated to other settings ({'; '.join(differences)}). Continue with "

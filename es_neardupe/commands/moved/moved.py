@@ -173,7 +173,7 @@ class _Finder:
         self._minimum = minimum
         self._earlier = earlier
         self._maximum = maximum
-        self._measure = Measure(shingle=index.settings.shingle)
+        self._measure = Measure(shingle=index.settings.shingle, unit=index.settings.unit)
         self._documents = AddressSearch(index, fields)
         self._unprocessed = count(index.client, index.path, index.target.stale())
         self._deleted = DeletedDocuments(index, self._documents.docvalue_fields)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import product
 
 import pytest
 from unit_tools import words
 
-from es_neardupe.candidates.detection import DetectionCase, detection_cases, detection_of
+from es_neardupe.candidates.detection import DetectionCase, TextLength, detection_cases, detection_of
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.similarity.measure import Measure
 
 SCHEME = Scheme.for_threshold(0.8)
+PAIRED = Scheme(shingle=2, bands=42, rows=3)
 ORDERED = [MeasureName.CONTAINMENT, MeasureName.CONTAINMENT_LONGER, MeasureName.JACCARD, MeasureName.EDIT]
 LENGTHS = [5, 6, 7, 20, 61]
 PAIRS = 1000
@@ -24,7 +26,7 @@ PAIRS = 1000
 
 def test_detection_of_the_resemblance() -> None:
     assert detection_of(Measure(), 0.8, SCHEME) == SCHEME.detection(0.8)
-    assert detection_cases(Measure(), 0.8, SCHEME, 100) == ()
+    assert detection_cases(Measure(), 0.8, SCHEME, TextLength(100, 0)) == ()
 
 
 @pytest.mark.parametrize("matching", Matching)
@@ -32,7 +34,7 @@ def test_detection_of_the_resemblance() -> None:
 def test_never_the_detection_of_the_resemblance(name: MeasureName, matching: Matching) -> None:
     measure = Measure(name, matching)
     assert detection_of(measure, 0.8, SCHEME) is None
-    cases = detection_cases(measure, 0.8, SCHEME, 100)
+    cases = detection_cases(measure, 0.8, SCHEME, TextLength(100, 0))
     assert cases
     assert all(case.probability == SCHEME.detection(case.resemblance) for case in cases)
 
@@ -69,27 +71,28 @@ def common_words(shape: str, measure: Measure, minimum: float) -> int:
     return next(one for one in tried if similarity(measure, texts_of(shape, one, measure, 0)) >= minimum - 1e-9)
 
 
-def cases() -> Iterator[tuple[Measure, float, DetectionCase]]:
-    for name in ORDERED:
-        for minimum in (0.7, 0.9):
-            for length in LENGTHS:
-                for case in detection_cases(Measure(name), minimum, SCHEME, length):
-                    yield Measure(name), minimum, case
+def cases() -> Iterator[tuple[Scheme, Measure, float, DetectionCase]]:
+    for scheme, minima, lengths in ((SCHEME, (0.7, 0.9), LENGTHS), (PAIRED, (0.6,), [3, 9])):
+        for name, minimum, length in product(ORDERED, minima, lengths):
+            measure = Measure(name, shingle=scheme.shingle)
+            for case in detection_cases(measure, minimum, scheme, TextLength(length, 0)):
+                yield scheme, measure, minimum, case
 
 
 @pytest.mark.parametrize(
-    ("measure", "minimum", "case"),
-    [pytest.param(*one, id=f"{one[0].name.value} {one[1]} {one[2].shape}") for one in cases()],
+    ("scheme", "measure", "minimum", "case"),
+    [pytest.param(*one, id=f"{one[0].shingle} {one[1].name.value} {one[2]} {one[3].shape}") for one in cases()],
 )
-def test_cases_come_true(measure: Measure, minimum: float, case: DetectionCase) -> None:
+def test_cases_come_true(scheme: Scheme, measure: Measure, minimum: float, case: DetectionCase) -> None:
     """Texts of the stated lengths that only just reach the minimum have the stated resemblance, and their keys meet as
     often as stated: within three standard deviations, and the agreement by chance of one slot in 256."""
     common = common_words(case.shape, measure, minimum)
-    assert similarity(Measure(), texts_of(case.shape, common, measure, 0)) == pytest.approx(case.resemblance)
+    resemblance = similarity(Measure(shingle=scheme.shingle), texts_of(case.shape, common, measure, 0))
+    assert resemblance == pytest.approx(case.resemblance)
     pairs = (texts_of(case.shape, common, measure, number) for number in range(PAIRS))
-    keys = [set(one.bands) for one in fingerprints([text for pair in pairs for text in pair], SCHEME)]
+    keys = [set(one.bands) for one in fingerprints([text for pair in pairs for text in pair], scheme)]
     met = sum(not one.isdisjoint(other) for one, other in zip(keys[::2], keys[1::2], strict=True))
-    expected = case.probability, SCHEME.detection(case.resemblance + (1 - case.resemblance) / 256)
+    expected = case.probability, scheme.detection(case.resemblance + (1 - case.resemblance) / 256)
     low, high = (
         PAIRS * one + sign * 3 * (PAIRS * one * (1 - one)) ** 0.5 for one, sign in zip(expected, (-1, 1), strict=True)
     )
@@ -98,16 +101,16 @@ def test_cases_come_true(measure: Measure, minimum: float, case: DetectionCase) 
 
 def test_six_words() -> None:
     """One word in six is two of three shingles: not the resemblance, and the probability, of long texts."""
-    six = {one.shape: one for one in detection_cases(Measure(MeasureName.JACCARD), 0.7, SCHEME, 6)}
+    six = {one.shape: one for one in detection_cases(Measure(MeasureName.JACCARD), 0.7, SCHEME, TextLength(6, 0))}
     assert six["one passage, 6 and 6 words"].resemblance == 1 / 3
     assert six["one passage, 6 and 8 words"].probability == pytest.approx(0.223, abs=0.0005)
-    (long, *_) = detection_cases(Measure(MeasureName.JACCARD), 0.7, SCHEME, 100_000)
+    (long, *_) = detection_cases(Measure(MeasureName.JACCARD), 0.7, SCHEME, TextLength(100_000, 0))
     assert long.probability == pytest.approx(0.865, abs=0.0005)
 
 
 def test_lengths_that_can_reach_the_minimum() -> None:
     def shapes(name: MeasureName) -> list[str]:
-        return [one.shape for one in detection_cases(Measure(name), 0.4, SCHEME, 100)]
+        return [one.shape for one in detection_cases(Measure(name), 0.4, SCHEME, TextLength(100, 0))]
 
     last = "changes throughout, 100 and 100 words"
     contained = [f"one passage, 100 and {longer} words" for longer in (100, 200, 500)]
@@ -119,18 +122,18 @@ def test_lengths_that_can_reach_the_minimum() -> None:
 @pytest.mark.parametrize("words_", [0, 1, 4])
 def test_texts_without_a_passage_match_only_their_copies(words_: int) -> None:
     for name in set(ORDERED) - {MeasureName.EDIT}:
-        assert detection_cases(Measure(name), 0.6, SCHEME, words_) == ()
+        assert detection_cases(Measure(name), 0.6, SCHEME, TextLength(words_, 0)) == ()
         assert similarity(Measure(name), (words(0, 4), words(0, 5))) == 0
 
 
 @pytest.mark.parametrize("name", ORDERED)
 def test_copies_are_always_found(name: MeasureName) -> None:
-    first, *_, last = detection_cases(Measure(name), 1.0, SCHEME, 50)
+    first, *_, last = detection_cases(Measure(name), 1.0, SCHEME, TextLength(50, 0))
     assert (first.resemblance, first.probability, last.resemblance, last.probability) == (1, 1, 1, 1)
 
 
 def test_supershingles() -> None:
     """Bands that must agree count."""
     scheme = Scheme(bands=6, rows=14, agree=2)
-    for case in detection_cases(Measure(MeasureName.EDIT), 0.9, scheme, 300):
+    for case in detection_cases(Measure(MeasureName.EDIT), 0.9, scheme, TextLength(300, 0)):
         assert case.probability == scheme.detection(case.resemblance)

@@ -196,7 +196,7 @@ def test_commands_and_library_functions_have_the_same_options(name: str) -> None
     own = option_parameters(function_of(name))
     if name == "init":  # the settings, each of which `bands` has too, but for these
         library |= option_parameters(bands)
-        own = {key: one for key, one in own.items() if key not in ("shingle", "sample_mod")}
+        own = {key: one for key, one in own.items() if key not in ("preset", "shingle", "sample_mod")}
     for key, (option, default) in own.items():
         if key in ELSEWHERE.get(name, set()) | {"as_json", "yes"}:
             continue
@@ -333,6 +333,8 @@ def test_completion_without_heavy_libraries() -> None:
     assert completed("es-neardupe distribution x --measure S_") == ["S_R", "S_J", "S_L"]
     assert completed("es-neardupe group x --linkage c") == ["chain", "complete"]
     assert completed("es-neardupe bands --preset ") == ["supershingles"]
+    assert completed("es-neardupe init x --preset ") == ["supershingles", "short"]
+    assert completed("es-neardupe init x --measure ") == ["jaccard", "containment-longer", "S_J", "S_L"]
     assert "near-identical-titles" in completed("es-neardupe duplicates --example near")
 
 

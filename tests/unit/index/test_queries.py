@@ -66,11 +66,14 @@ FINGERPRINTED = {"bool": {"filter": [{"term": {"nd.scheme": "v1-1"}}, {"exists":
             },
         ),
         (
-            queries.median_tokens(F),
+            queries.median_lengths(F),
             {
                 "size": 0,
                 "query": {"range": {"nd.tokens": {"gte": 1}}},
-                "aggs": {"tokens": {"percentiles": {"field": "nd.tokens", "percents": [50]}}},
+                "aggs": {
+                    "tokens": {"percentiles": {"field": "nd.tokens", "percents": [50]}},
+                    "features": {"percentiles": {"field": "nd.features", "percents": [50]}},
+                },
             },
         ),
         (
@@ -221,7 +224,7 @@ def test_every_query_is_tested() -> None:
         "grouped_members",
         "groups_by_id",
         "matching",
-        "median_tokens",
+        "median_lengths",
         "processed",
     }
     tested |= {"of_relations", "without_relations"}

@@ -17,6 +17,7 @@ from es_neardupe.keys.text import tokenize
 pytestmark = pytest.mark.usefixtures("inner_loops")
 
 GOLDEN = json.loads((FOLDER / "scheme_v1.json").read_text("ascii"))
+CHARACTERS = json.loads((FOLDER / "characters_v1.json").read_text("ascii"))
 SAMPLES = json.loads((FOLDER / "samples_v1.json").read_text("ascii"))
 
 
@@ -61,3 +62,21 @@ def test_sampled_keys(name: str) -> None:
         assert {"keys": len(keys), "first": list(keys[:4]), "xxh3_128": digest} == SAMPLES["samples"][case["name"]][
             name
         ]
+
+
+@pytest.mark.parametrize("name", CHARACTERS["schemes"])
+def test_character_shingles(name: str) -> None:
+    """The same texts in schemes of character shingles. Content hash and tokens are those of word shingles."""
+    expected = CHARACTERS["schemes"][name]
+    scheme = Scheme.from_dict(expected["settings"])
+    assert scheme.id == expected["id"]
+    cases = [case for case in GOLDEN["cases"] if case["name"] in CHARACTERS["fingerprints"]]
+    made = fingerprints([golden_text(case) for case in cases], scheme)
+    for case, one in zip(cases, made, strict=True):
+        assert (one.content, one.tokens) == tuple(case["fingerprints"]["default"][key] for key in ("content", "tokens"))
+        assert CHARACTERS["fingerprints"][case["name"]][name] == {
+            "state": one.state.value,
+            "features": one.features,
+            "bands": "".join(one.bands),
+            "signature": one.signature.hex(),
+        }

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from es_neardupe.keys import hashing
 from es_neardupe.keys.fingerprint import fingerprints
-from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.scheme import Scheme, Unit
 from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.keys.unicode import table
 
@@ -21,13 +21,13 @@ TEXTS = st.lists(st.text() | WORDS | WORDS.map(lambda word: f"{word} " * 20), ma
 pytestmark = pytest.mark.usefixtures("built_kernel")
 
 
-@given(TEXTS, st.integers(1, 12), st.sampled_from([16, 127, 128]))
-def test_the_same_bits(texts: list[str], shingle: int, permutations: int) -> None:
-    scheme = Scheme(shingle=shingle, permutations=permutations, bands=4, rows=4)
-    native_ones = fingerprints(texts, scheme), features(texts, shingle), token_hashes(texts)
+@given(TEXTS, st.integers(1, 12), st.sampled_from([16, 127, 128]), st.sampled_from(Unit))
+def test_the_same_bits(texts: list[str], shingle: int, permutations: int, unit: Unit) -> None:
+    scheme = Scheme(shingle=shingle, permutations=permutations, bands=4, rows=4, unit=unit)
+    native_ones = fingerprints(texts, scheme), features(texts, shingle, unit), token_hashes(texts)
     kernel, hashing.kernel = hashing.kernel, None
     try:
-        of_numpy = fingerprints(texts, scheme), features(texts, shingle), token_hashes(texts)
+        of_numpy = fingerprints(texts, scheme), features(texts, shingle, unit), token_hashes(texts)
     finally:
         hashing.kernel = kernel
     assert native_ones[0] == of_numpy[0]

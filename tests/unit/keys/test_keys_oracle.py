@@ -18,7 +18,7 @@ from es_neardupe.keys import text
 from es_neardupe.keys.bands import band_keys
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.minhash import signatures
-from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.scheme import Scheme, Unit
 from es_neardupe.keys.shingles import features
 from es_neardupe.keys.text import spans, tokenize
 
@@ -41,6 +41,9 @@ SCHEMES = st.sampled_from(
         Scheme(bands=100, rows=2, permutations=201, shingle=40, sample_mod=1),
         Scheme(bands=16, rows=6, shingle=2, sample_mod=3),
         Scheme(bands=16, rows=6, shingle=1, sample_mod=8),
+        Scheme(bands=16, rows=6, shingle=5, unit=Unit.CHARACTER),
+        Scheme(bands=60, rows=2, shingle=1, unit=Unit.CHARACTER),
+        Scheme(bands=16, rows=6, shingle=30, sample_mod=2, unit=Unit.CHARACTER),
     ]
 )
 

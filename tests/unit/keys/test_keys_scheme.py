@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.scheme import Scheme, choose_bands
+from es_neardupe.keys.scheme import Scheme, Unit, choose_bands, shingle_of, shingle_text
 
 
 @pytest.mark.parametrize(
@@ -84,6 +84,8 @@ def test_detection_is_the_curve() -> None:
         ({"sample_mod": 2**16 + 1}, "sample_mod must be 0 to 65536"),
         ({"bands": True}, "bands must be a whole number, not True"),
         ({"shingle": "5"}, "shingle must be a whole number, not '5'"),
+        ({"unit": "syllable"}, "unit must be word or character, not 'syllable'"),
+        ({"unit": 5}, "unit must be word or character, not 5"),
     ],
 )
 def test_refused_settings(changes: dict[str, Any], message: str) -> None:
@@ -115,6 +117,35 @@ def test_a_scheme_without_samples_is_what_it_was_before_there_were_any() -> None
     assert sampled.to_dict() == plain.to_dict() | {"sample_mod": 8}
     assert Scheme.from_dict(sampled.to_dict()) == sampled
     assert len({scheme.id for scheme in (plain, sampled, Scheme(bands=16, rows=6, sample_mod=9))}) == 3
+
+
+def test_a_scheme_of_words_is_what_it_was_before_there_were_characters() -> None:
+    words, characters = Scheme(bands=16, rows=6, unit=Unit.WORD), Scheme(bands=16, rows=6, unit=Unit.CHARACTER)
+    assert (words.id, "unit" in words.to_dict()) == ("v1-f812d244", False)
+    assert Scheme.from_dict(words.to_dict() | {"unit": "word"}) == words
+    assert characters.to_dict() == words.to_dict() | {"unit": "character"}
+    assert Scheme.from_dict(characters.to_dict()) == characters != words
+    assert characters.id != words.id
+
+
+@pytest.mark.parametrize(
+    ("given", "expected", "text"),
+    [
+        (5, (5, Unit.WORD), "5 words"),
+        ("1", (1, Unit.WORD), "1 word"),
+        ("5c", (5, Unit.CHARACTER), "5 characters"),
+        ("1c", (1, Unit.CHARACTER), "1 character"),
+    ],
+)
+def test_shingles_as_written(given: int | str, expected: tuple[int, Unit], text: str) -> None:
+    assert shingle_of(given) == expected
+    assert shingle_text(*expected) == text
+
+
+@pytest.mark.parametrize("given", ["", "c", "5w", "-5", "5 c", "٥", "12345678", True])
+def test_no_shingles(given: int | str) -> None:
+    with pytest.raises(SettingsError, match="A shingle is a number of words"):
+        shingle_of(given)
 
 
 def test_missing_and_unknown_settings() -> None:

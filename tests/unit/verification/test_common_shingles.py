@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit_tools import SETTINGS, FakeClient, hits, index_of, set_resemblance, shingle_set, words
 
-from es_neardupe.candidates.detection import detection_cases, detection_of
+from es_neardupe.candidates.detection import TextLength, detection_cases, detection_of
 from es_neardupe.candidates.fingerprints import read_corpus
 from es_neardupe.candidates.join import read_signatures
 from es_neardupe.display_text import beginning
@@ -99,7 +99,7 @@ def test_it_is_another_measure() -> None:
     assert ignoring([LEGAL, "x y z"]).label != measure.label
     assert (measure.by_keys, measure.copies_are_equal) == (False, True)
     assert detection_of(measure, 0.8, scheme) is None
-    assert detection_cases(measure, 0.8, scheme, 100)
+    assert detection_cases(measure, 0.8, scheme, TextLength(100, 0))
 
 
 def test_covered_passages() -> None:

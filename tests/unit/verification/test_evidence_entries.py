@@ -53,7 +53,7 @@ def written(
             if corpus.references[row][1] in texts:
                 yield row, texts[corpus.references[row][1]]
 
-    return list(entries("kept", corpus, judged, basis, read=read, shingle=5, at="2024-05-01T00:00:00Z"))
+    return list(entries("kept", corpus, judged, basis, read=read, scheme=SETTINGS.scheme, at="2024-05-01T00:00:00Z"))
 
 
 def stored(actions: list[Action]) -> list[Hit]:
