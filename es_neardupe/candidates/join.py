@@ -18,12 +18,13 @@ member is compared with
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
 
+from es_neardupe.candidates.large_buckets import Bucket, LargeBuckets
 from es_neardupe.candidates.pair_arrays import DistinctPairs, first_with_all, small_groups
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.display_text import beginning
@@ -31,7 +32,7 @@ from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import decode_signature, stored_fields
-from es_neardupe.keys.arrays import U64, Flags, Ints, Octets, Positions
+from es_neardupe.keys.arrays import I32, U64, Flags, Ints, Octets, Positions
 from es_neardupe.keys.bands import chosen_bands, joint_keys
 from es_neardupe.keys.hashing import stream
 from es_neardupe.options import DEFAULT_MAX_BUCKET
@@ -40,7 +41,6 @@ from es_neardupe.server.search import fetch
 from es_neardupe.similarity.common_passages import common_passage
 
 __all__ = [
-    "Bucket",
     "CandidatePairs",
     "ReadSignatures",
     "bucket_sizes",
@@ -61,49 +61,35 @@ ReadSignatures = Callable[[Positions], Octets]
 """Numbers of classes -> their signatures, uint8[classes, slots]."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bucket:
-    """A band key that is shared by more classes than ``max_bucket``."""
-
-    key: str
-    """If several bands must agree, their keys, joined by ``+``."""
-    size: int
-    """Number of classes."""
-    compared: int
-    """Pairs that are candidates because of this key."""
-    skipped: int
-    """The other pairs of this bucket; some may be candidates because of another key."""
-    documents: int = 0
-    """Documents of these classes, including exact copies."""
-    passage: str = ""
-    """Beginning of the passage that the texts have in common; empty if there is none or it was not determined."""
-    _sample: tuple[int, ...] = field(default=(), compare=False)
-
-    @property
-    def sample(self) -> tuple[int, ...]:
-        """Numbers of some of the classes, evenly spread."""
-        return self._sample
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CandidatePairs:
-    """Pairs of class numbers, ``left < right``, each once, in ascending order."""
+    """Pairs of class numbers, ``left < right``, each once, in ascending order: 8 bytes each."""
 
-    left: Positions
-    right: Positions
-    large: tuple[Bucket, ...]
+    left: I32
+    right: I32
+    in_buckets: LargeBuckets
 
     def __len__(self) -> int:
         return len(self.left)
 
     @property
-    def skipped(self) -> int:
-        """Comparisons skipped in large buckets; a pair counts once for each of its buckets."""
-        return sum(bucket.skipped for bucket in self.large)
+    def large(self) -> tuple[Bucket, ...]:
+        """The large buckets, largest first."""
+        return self._counted[0]
 
-    def only(self, kept: Flags) -> CandidatePairs:
-        """The pairs selected by ``kept``, bool[pairs]."""
-        return replace(self, left=self.left[kept], right=self.right[kept])
+    @property
+    def skipped(self) -> int:
+        """Pairs in large buckets that are no candidates. A pair counts once, however many buckets it is in."""
+        return self._counted[1]
+
+    @cached_property
+    def _counted(self) -> tuple[tuple[Bucket, ...], int]:
+        return self.in_buckets.counted(self.left, self.right)
+
+    def only(self, kept: Flags, among: Flags | None = None) -> CandidatePairs:
+        """The pairs selected by ``kept``, bool[pairs]. ``among``, bool[classes]: the run concerns only pairs with at
+        least one of these classes, so no others count as skipped."""
+        return CandidatePairs(self.left[kept], self.right[kept], replace(self.in_buckets, among=among))
 
 
 def candidate_pairs(
@@ -149,22 +135,22 @@ def find_candidates(
     """
     joint = joint_keys(keys, agree)
     sorted_rows, starts, sizes, names = _sorted_buckets(joint)
-    codes = DistinctPairs()
+    pairs = DistinctPairs(len(keys))
     for block in small_groups(sorted_rows, starts, sizes, max_bucket):
-        codes.add(block, len(keys))
+        pairs.add(block)
     members = [sorted_rows[starts[one] : starts[one] + sizes[one]] for one in np.flatnonzero(sizes > max_bucket)]
     read = _BucketSignatures(signatures, members)
     large = []
+    member = np.zeros(joint.shape if members else (0, 0), np.int32)
     for name, rows in zip(names[sizes > max_bucket], members, strict=True):
-        pairs = _chosen_pairs(rows, max_bucket, read)
-        codes.add(pairs, len(keys))
-        every = len(rows) * (len(rows) - 1) // 2
+        for block in _chosen_pairs(rows, max_bucket, read):
+            pairs.add(block)
         count = len(rows) if documents is None else int(documents[rows].sum())
         bucket = _named(name, keys[rows[:1]], joint[rows[:1]], agree)
-        large.append(Bucket(bucket, len(rows), len(pairs), every - len(pairs), count, _sample=_spread(rows)))
-    left, right = np.divmod(codes.all(), max(len(keys), 1))
-    large.sort(key=lambda bucket: (-bucket.size, bucket.key))
-    return CandidatePairs(left.astype(np.intp), right.astype(np.intp), tuple(large))
+        large.append(Bucket(bucket, len(rows), 0, 0, count, _sample=_spread(rows)))
+        key = int(np.argmax(joint[rows[0]] == name))
+        member[rows[joint[rows, key] == name], key] = len(large)
+    return CandidatePairs(*pairs.taken(), LargeBuckets(tuple(large), member))
 
 
 def bucket_sizes(keys: U64, maximum: int = 10, agree: int = 1) -> list[tuple[str, int]]:
@@ -206,21 +192,21 @@ class _BucketSignatures:
         return None if self._signatures is None else self._signatures[np.searchsorted(self._rows, rows)]
 
 
-def _chosen_pairs(rows: Positions, maximum: int, signatures: _BucketSignatures) -> Positions:
-    """The pairs of a large bucket that are compared, each once; shape (pairs, 2). ``rows`` ascend.
+def _chosen_pairs(rows: Positions, maximum: int, signatures: _BucketSignatures) -> Iterator[Positions]:
+    """The pairs of a large bucket that are compared, each once, in blocks of shape (pairs, 2). ``rows`` ascend.
 
     Pairs with similar signatures come first. The rest of ``maximum`` comparisons per row, at least a quarter, is used
     to compare the first rows with all others.
     """
-    size, codes = len(rows), DistinctPairs()
+    size, chosen = len(rows), DistinctPairs(len(rows))
     of_rows = signatures.of(rows)
     for block in near_pairs(of_rows, maximum - maximum // 4) if of_rows is not None else ():
-        codes.add(block, size)
-    rest = maximum * size - len(codes.all())
+        chosen.add(block)
+    rest = maximum * size - len(chosen)
     for block in first_with_all(size, max(1, rest // size)):
-        codes.add(block, size)
-    pairs: Positions = rows[np.stack(np.divmod(codes.all(), size), axis=1)]
-    return pairs
+        chosen.add(block)
+    for block in chosen.blocks():
+        yield rows[block]
 
 
 def _spread(rows: Positions) -> tuple[int, ...]:

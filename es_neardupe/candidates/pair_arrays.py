@@ -1,20 +1,31 @@
-"""Arrays of millions of pairs of numbers: all pairs of groups, distinct pairs, connected components."""
+"""Arrays of millions of pairs of numbers: all pairs of groups, distinct pairs, connected components, portions.
+
+The pairs themselves may fill most of the memory, so all of these work on blocks of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from es_neardupe.keys.arrays import Ints, Positions
+from es_neardupe.keys.arrays import I32, Flags, Ints, Numbers, Positions
 
-__all__ = ["BLOCK", "DistinctPairs", "components", "first_with_all", "portions", "small_groups"]
+__all__ = ["BLOCK", "DistinctPairs", "Portion", "blocks", "components", "first_with_all", "portions", "small_groups"]
 
 
 BLOCK = 1_000_000
-"""Pairs generated at a time. `DistinctPairs` removes repeated pairs after some multiple of it."""
+"""Pairs generated or processed at a time. `DistinctPairs` removes repeated pairs after some multiple of it."""
+
+
+def blocks(size: int, step: int = 0) -> Iterator[slice]:
+    """Slices of an array of this size, of at most ``step`` elements each (default: `BLOCK`)."""
+    step = step or BLOCK
+    for start in range(0, size, step):
+        yield slice(start, start + step)
 
 
 def small_groups(rows: Positions, starts: Positions, sizes: Positions, maximum: int) -> Iterator[Positions]:
@@ -47,47 +58,134 @@ def first_with_all(size: int, count: int) -> Iterator[Positions]:
 
 
 class DistinctPairs:
-    """A growing set of pairs, each coded as one integer."""
+    """A growing set of pairs of numbers below ``rows``. Each pair is stored once, in 8 bytes, and a pair that was just
+    added in 8 more."""
 
-    def __init__(self) -> None:
-        self._parts: list[Ints] = []
+    def __init__(self, rows: int) -> None:
+        self._rows = max(rows, 1)
+        self._sorted: list[Ints] = []
+        """Distinct pairs as ``left * rows + right``, ascending from piece to piece."""
         self._size = 0
-        self._limit = 4 * BLOCK
+        self._added: list[Ints] = []
+        self._waiting = 0
 
-    def add(self, pairs: Positions, rows: int) -> None:
-        """Add pairs of numbers below ``rows``, left <= right, shape (pairs, 2). Pairs of equal numbers are ignored."""
+    def add(self, pairs: Positions) -> None:
+        """Add pairs, left <= right, shape (pairs, 2). Pairs of equal numbers are ignored."""
         pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-        self._parts.append(pairs[:, 0].astype(np.int64) * rows + pairs[:, 1])
-        self._size += len(pairs)
-        if self._size > self._limit:
-            self._limit = max(self._limit, 2 * len(self.all()))
+        self._added.append(pairs[:, 0].astype(np.int64) * self._rows + pairs[:, 1])
+        self._waiting += len(pairs)
+        if self._waiting > max(2 * BLOCK, self._size // 4):
+            self._merge()
 
-    def all(self) -> Ints:
-        """The codes of the pairs, sorted. (`np.unique` of newer numpy versions hashes first, which is several times
-        slower.)"""
-        codes = np.concatenate([np.zeros(0, np.int64), *self._parts])
-        codes.sort()
-        fresh = np.ones(len(codes), np.bool_)
-        np.not_equal(codes[1:], codes[:-1], out=fresh[1:])
-        self._parts = [codes[fresh]]
-        self._size = len(self._parts[0])
-        return self._parts[0]
+    def __len__(self) -> int:
+        self._merge()
+        return self._size
+
+    def blocks(self) -> Iterator[Positions]:
+        """The pairs in ascending order, in blocks of shape (pairs, 2)."""
+        self._merge()
+        for codes in self._sorted:
+            yield np.stack(np.divmod(codes, self._rows), axis=1)
+
+    def taken(self) -> tuple[I32, I32]:
+        """Both sides of all pairs, in ascending order; the set is empty afterwards."""
+        left, right = np.empty(len(self), np.int32), np.empty(len(self), np.int32)
+        pieces, self._sorted = self._sorted[::-1], []
+        start = self._size = 0
+        while pieces:
+            codes = pieces.pop()
+            end = start + len(codes)
+            left[start:end], right[start:end] = np.divmod(codes, self._rows)
+            start = end
+        return left, right
+
+    def _merge(self) -> None:
+        """Merge the added pairs piece by piece, so that only one piece is in memory twice."""
+        if not self._added:
+            return
+        fresh = _distinct(np.concatenate(self._added))
+        self._added, self._waiting = [], 0
+        pieces, self._sorted = self._sorted[::-1], []
+        start = self._size = 0
+        while pieces or start < len(fresh):
+            piece = pieces.pop() if pieces else np.zeros(0, np.int64)
+            end = int(np.searchsorted(fresh, pieces[-1][0])) if pieces else len(fresh)
+            merged = _distinct(np.concatenate((piece, fresh[start:end])))
+            start = end
+            self._size += len(merged)
+            self._sorted += [merged[some] for some in blocks(len(merged))]
 
 
-def components(size: int, left: Positions, right: Positions) -> Positions:
-    """The number of the connected component of each of ``size`` nodes; the pairs are the edges."""
-    links = coo_array((np.ones(len(left), np.int8), (left, right)), shape=(size, size))
-    return connected_components(links, directed=False)[1].astype(np.intp)
+def _distinct(codes: Ints) -> Ints:
+    """The distinct codes, sorted. Sorts in place. (`np.unique` of newer numpy versions hashes first, which is several
+    times slower.)"""
+    codes.sort()
+    fresh = np.ones(len(codes), np.bool_)
+    np.not_equal(codes[1:], codes[:-1], out=fresh[1:])
+    return codes[fresh]
 
 
-def portions(left: Positions, right: Positions, weights: Ints, limit: int) -> list[Positions]:
-    """The positions of the pairs, divided into portions of whole connected components. The nodes of a portion weigh
-    about ``limit`` together, or it has a single heavier component."""
+def components(size: int, left: Numbers, right: Numbers) -> Positions:
+    """The number of the connected component of each of ``size`` nodes; the pairs are the edges. Components are numbered
+    in the order of their first nodes."""
+    component = np.arange(size)
+    for some in blocks(len(left)):
+        a, b = component[left[some]], component[right[some]]
+        apart = a != b
+        if apart.any():
+            number = int(component.max()) + 1
+            links = coo_array((np.ones(int(apart.sum()), np.int8), (a[apart], b[apart])), shape=(number, number))
+            component = connected_components(links, directed=False)[1].astype(np.intp)[component]
+    return component
+
+
+@dataclass(frozen=True)
+class Portion:
+    """Pairs of some connected components."""
+
+    nodes: Positions
+    """All nodes of the components, ascending."""
+    _starts: Positions
+    """Position of the first pair of each node, as the left one."""
+    _counts: Positions
+    """Number of these pairs."""
+    _order: Positions | None
+    """The pairs in the order of their left nodes; None if they are in this order."""
+
+    def __len__(self) -> int:
+        """Number of pairs."""
+        return int(self._counts.sum())
+
+    def pairs(self, nodes: slice = slice(None)) -> Iterator[Positions]:
+        """The positions of the pairs whose left node is one of ``self.nodes[nodes]``, in blocks, ascending by it."""
+        starts, counts = self._starts[nodes], self._counts[nodes]
+        ends = np.cumsum(counts)
+        total = int(ends[-1]) if len(ends) else 0
+        for some in blocks(total, 2 * BLOCK):
+            place = np.arange(some.start, min(some.stop, total))
+            node = np.searchsorted(ends, place, side="right")
+            place += (starts - (ends - counts))[node]
+            yield place if self._order is None else self._order[place]
+
+
+def portions(left: Numbers, right: Numbers, weights: Ints, limit: int) -> Iterator[Portion]:
+    """The pairs, divided into portions of whole connected components. The nodes of a portion weigh about ``limit``
+    together, or it has a single heavier component."""
     if not len(left):
-        return []
+        return
+    order = None if _ascends(left) else np.argsort(left, kind="stable")
+    bounds = np.searchsorted(left, np.arange(len(weights) + 1, dtype=left.dtype), sorter=order)
+    counts = np.diff(bounds)
     component = components(len(weights), left, right)
-    linked = np.unique(component[left])
+    linked = np.unique(component[counts > 0])
     totals = np.bincount(component, weights)[linked]
-    portion = (np.cumsum(totals) // limit)[np.searchsorted(linked, component[left])]
-    order = np.argsort(portion, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(portion[order])) + 1)
+    nodes = np.flatnonzero(np.isin(component, linked))
+    portion = (np.cumsum(totals) // limit)[np.searchsorted(linked, component[nodes])]
+    nodes, portion = (one[np.argsort(portion, kind="stable")] for one in (nodes, portion))
+    for some in np.split(nodes, np.flatnonzero(np.diff(portion)) + 1):
+        yield Portion(some, bounds[some], counts[some], order)
+
+
+def _ascends(numbers: Numbers) -> bool:
+    ascending: Flags = numbers[1:] >= numbers[:-1]
+    return bool(ascending.all())

@@ -12,7 +12,7 @@ from es_neardupe.cli.output import ExitCode, escaped, say, warn
 
 if TYPE_CHECKING:
     from es_neardupe.candidates.detection import DetectionCase
-    from es_neardupe.candidates.join import Bucket
+    from es_neardupe.candidates.large_buckets import Bucket
     from es_neardupe.server.dry_run import ShownRequest
     from es_neardupe.verification.common_shingles import CommonShinglesUsed
     from es_neardupe.verification.criterion import WeightsUsed
@@ -36,9 +36,8 @@ _MAX_BUCKETS = 3
 """Maximum number of large buckets shown with their passage."""
 
 
-def warn_of_buckets(large: Sequence[Bucket]) -> None:
+def warn_of_buckets(skipped: int, large: Sequence[Bucket]) -> None:
     """Warn of skipped comparisons, and show the passages that the texts of the largest buckets share."""
-    skipped = sum(one.skipped for one in large)
     if not skipped:
         return
     warn(

@@ -13,11 +13,12 @@ import numpy as np
 from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase, cases_in_index
 from es_neardupe.candidates.fingerprints import read_fingerprints
-from es_neardupe.candidates.join import Bucket, with_passages
+from es_neardupe.candidates.join import with_passages
+from es_neardupe.candidates.large_buckets import Bucket
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.shown_fields import ShownFields, read_shown_fields, shown_fields
-from es_neardupe.keys.arrays import Floats, Ints, Positions
+from es_neardupe.keys.arrays import Floats, Ints, Numbers
 from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, one_line
@@ -92,13 +93,13 @@ class Pairs(Sequence[Pair]):
     candidates: int
     """Pairs of distinct texts that were verified."""
     skipped: int
-    """Comparisons skipped in large buckets."""
+    """Pairs that share a large bucket and were not compared, each once."""
     large_buckets: tuple[Bucket, ...]
     stale: int
     """Documents whose text has changed since it was fingerprinted: in no pair."""
     _classes: list[list[Address]]
-    _left: Positions
-    _right: Positions
+    _left: Numbers
+    _right: Numbers
     _similarity: Floats
     _copies: bool
     """Whether two exact copies are a pair."""

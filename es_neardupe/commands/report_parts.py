@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from es_neardupe.candidates.join import Bucket
+from es_neardupe.candidates.large_buckets import Bucket
 from es_neardupe.index.storage import GroupIdsWritten
 from es_neardupe.records import one_line
 
@@ -88,7 +88,7 @@ class GroupScope:
 class PairCounts:
     """Pairs of distinct texts that ``group`` processed: ``matches <= candidates``.
 
-    ``skipped`` is the sum over ``large_buckets``.
+    ``skipped`` is at most the sum over ``large_buckets``, since these overlap.
     """
 
     copies: int
@@ -100,7 +100,7 @@ class PairCounts:
     matches: int
     """Candidates whose similarity lies between ``min`` and ``max``."""
     skipped: int
-    """Comparisons skipped in buckets larger than ``max_bucket``; a pair counts once for each of these buckets."""
+    """Pairs that share a bucket larger than ``max_bucket`` and were not compared. Each pair counts once."""
     large_buckets: tuple[Bucket, ...]
 
 

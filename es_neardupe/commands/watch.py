@@ -90,7 +90,7 @@ class RoundPairs:
     candidates: int
     """Candidate pairs, all of them verified."""
     skipped: int
-    """Comparisons skipped in large buckets."""
+    """Pairs that share a large bucket and were not compared, each once."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 import numpy as np
 
 from es_neardupe.candidates.fingerprints import in_order
+from es_neardupe.candidates.pair_arrays import blocks
 from es_neardupe.groups.incremental import RunScope
 from es_neardupe.groups.linkage import ChainBridges, assign_ids, bridges, chain, complete, inner_pairs, judge, star
 from es_neardupe.groups.registry import GroupHistoryUpdate, GroupRecord, Registry, Totals
@@ -50,32 +51,36 @@ def link(linkage: Linkage, verified: Verified, criterion: MatchCriterion, progre
     candidates, similarity = verified.candidates, verified.similarity
     matches = verified.confirmed(criterion.matches, progress)
     size = len(verified.classes)
+    left, right = candidates.left[matches], candidates.right[matches]
     rank = _ranks(verified)
-    pairs = np.stack([candidates.left[matches], candidates.right[matches]])
-    left, right = np.take_along_axis(pairs, np.argsort(rank[pairs], axis=0), axis=0)
-    numbered = np.argsort(rank)
-    principal = numbered[LINK[linkage](size, rank[left], rank[right])[rank]]
-    to_principal = np.ones(size)
-    direct = principal[right] == left
-    to_principal[right[direct]] = similarity[matches][direct]
+    if rank is None:
+        principal = LINK[linkage](size, left, right)
+    else:
+        left, right = np.sort(rank.astype(np.int32)[np.stack((left, right))], axis=0)
+        principal = np.argsort(rank)[LINK[linkage](size, left, right)[rank]]
+    to_principal = np.where(principal == np.arange(size), 1.0, np.nan)
+    for some in blocks(len(matches)):
+        left, right = candidates.left[some][matches[some]], candidates.right[some][matches[some]]
+        value = similarity[some][matches[some]]
+        for one, other in ((left, right), (right, left)):
+            direct = principal[other] == one
+            to_principal[other[direct]] = value[direct]
     if linkage is Linkage.CHAIN:
-        compared = np.zeros(size, np.bool_)
-        compared[right[direct]] = True
-        apart = np.flatnonzero((principal != np.arange(size)) & ~compared)
+        apart = np.flatnonzero(np.isnan(to_principal))
         to_principal[apart] = verified.verifier.similarities(principal[apart], apart, progress)
     return LinkedClasses(verified, matches, principal, to_principal)
 
 
-def _ranks(verified: Verified) -> Positions:
-    """The rank of each class in the order of principals, by its first unchanged document; shape (k,).
+def _ranks(verified: Verified) -> Positions | None:
+    """The rank of each class in the order of principals, by its first unchanged document; shape (k,). None if it is the
+    number of the class.
 
     Classes are numbered by their documents as they were read. If the first one has changed since, the class gets the
     rank of the next one, as it will have once the changed document has its new keys.
     """
-    numbers = np.arange(len(verified.classes))
     if not verified.verifier.documents.changed_or_deleted.any():
-        return numbers
-    unchanged = verified.verifier.first_rows(numbers)
+        return None
+    unchanged = verified.verifier.first_rows(np.arange(len(verified.classes)))
     firsts = np.where(unchanged < 0, verified.classes.first, unchanged)
     place = {row: place for place, row in enumerate(in_order(verified.corpus, firsts).tolist())}
     return np.array([place[row] for row in firsts.tolist()], np.intp)
@@ -221,9 +226,9 @@ def _records(
     sizes = np.array([sum(row in groupings for row in rows.tolist()) for rows in classes.members], np.intp)
     groups = _class_groups(linked, sizes)
     more = inner_pairs(groups, candidates.left, candidates.right, len(classes))
-    left, right = np.concatenate([candidates.left, more[0]]), np.concatenate([candidates.right, more[1]])
-    similarity = np.concatenate([verified.similarity, verified.verifier.similarities(*more, progress)])
-    cohesions = list(judge(groups, left, right, similarity, documents=sizes, minimum=rules.min))
+    every = (candidates.left, candidates.right, verified.similarity)
+    compared = (*more, verified.verifier.similarities(*more, progress))
+    cohesions = list(judge(groups, every, compared, documents=sizes, minimum=rules.min))
     chains: list[ChainBridges | None] = [None] * len(groups)
     if rules.group.linkage is Linkage.CHAIN:
         matches = linked.matches

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 
-from es_neardupe.candidates.pair_arrays import components
-from es_neardupe.keys.arrays import Flags, Floats, Positions
+from es_neardupe.candidates.pair_arrays import blocks, components, first_with_all
+from es_neardupe.keys.arrays import Flags, Floats, Numbers, Positions
 
 __all__ = [
     "ChainBridges",
@@ -29,7 +29,7 @@ __all__ = [
 G = TypeVar("G", bound=Hashable)
 
 
-def star(size: int, left: Positions, right: Positions) -> Positions:
+def star(size: int, left: Numbers, right: Numbers) -> Positions:
     """The principal of each of ``size`` classes, itself if it is alone; int64 of that size.
 
     ``left < right`` are the matching pairs. Classes are numbered in the order of principals: in this order, each free
@@ -45,7 +45,7 @@ def star(size: int, left: Positions, right: Positions) -> Positions:
     return principal
 
 
-def complete(size: int, left: Positions, right: Positions) -> Positions:
+def complete(size: int, left: Numbers, right: Numbers) -> Positions:
     """As `star`, but a partner is taken only if it matches every member taken before it."""
     principal = np.full(size, -1, np.intp)
     later, bounds = _partners(size, left, right)
@@ -61,13 +61,16 @@ def complete(size: int, left: Positions, right: Positions) -> Positions:
     return principal
 
 
-def _partners(size: int, left: Positions, right: Positions) -> tuple[Positions, Positions]:
+def _partners(size: int, left: Numbers, right: Numbers) -> tuple[Numbers, Positions]:
     """The later partners of each class, ascending: those of ``k`` are ``later[bounds[k]:bounds[k + 1]]``."""
-    order = np.lexsort((right, left))
-    return right[order], np.searchsorted(left[order], np.arange(size + 1))
+    ordered = (left[1:] > left[:-1]) | ((left[1:] == left[:-1]) & (right[1:] > right[:-1]))
+    if not ordered.all():
+        order = np.lexsort((right, left))
+        left, right = left[order], right[order]
+    return right, np.searchsorted(left, np.arange(size + 1, dtype=left.dtype))
 
 
-def chain(size: int, left: Positions, right: Positions) -> Positions:
+def chain(size: int, left: Numbers, right: Numbers) -> Positions:
     """The first class of each connected component, as `star` returns principals."""
     _, first, component = np.unique(components(size, left, right), return_index=True, return_inverse=True)
     return first[component.reshape(-1)].astype(np.intp)
@@ -146,64 +149,77 @@ class ChainBridges:
 
 
 def inner_pairs(
-    groups: Sequence[Positions], left: Positions, right: Positions, size: int, maximum: int = MAX_PAIRS
+    groups: Sequence[Positions], left: Numbers, right: Numbers, size: int, maximum: int = MAX_PAIRS
 ) -> tuple[Positions, Positions]:
     """The pairs of classes within groups that are not candidates (the pairs ``left < right`` are), up to ``maximum``.
 
     Groups are included whole, smaller ones first; if there are too many pairs, the largest groups are left out.
     """
-    known = np.sort(left * size + right)
-    found: list[Positions] = []
-    total = 0
-    for members in sorted(groups, key=len):
-        codes = _codes(members, size, maximum - total + len(known))
-        if codes is None:
-            break
-        unknown = codes[~_contains(known, codes)]
-        if total + len(unknown) > maximum:
-            break
-        found.append(unknown)
-        total += len(unknown)
-    every = np.concatenate(found) if found else np.zeros(0, np.intp)
+    ordered = sorted(groups, key=len)
+    group_of = _group_numbers(ordered, size)
+    known = np.zeros(len(ordered), np.int64)
+    for _, within in _within(group_of, left, right):
+        known += np.bincount(within[within >= 0], minlength=len(ordered))
+    missing = np.array([len(members) * (len(members) - 1) // 2 for members in ordered], np.int64) - known
+    chosen = (missing > 0) & (np.cumsum(missing) <= maximum)
+    codes: list[Positions] = [np.zeros(0, np.intp)]
+    for some, within in _within(group_of, left, right):
+        inside = np.flatnonzero((within >= 0) & chosen[within])
+        codes.append(left[some][inside].astype(np.intp) * size + right[some][inside])
+    candidates = np.sort(np.concatenate(codes))
+    found: list[Positions] = [np.zeros(0, np.intp)]
+    for number in np.flatnonzero(chosen).tolist():
+        found += (block[~_contains(candidates, block)] for block in _codes(ordered[number], size))
+    every = np.concatenate(found)
     return every // size, every % size
+
+
+def _group_numbers(groups: Sequence[Positions], size: int) -> Positions:
+    """The number of the group of each class, -1 for none."""
+    group_of = np.full(size, -1, np.intp)
+    for number, members in enumerate(groups):
+        group_of[members] = number
+    return group_of
+
+
+def _within(group_of: Positions, left: Numbers, right: Numbers) -> Iterator[tuple[slice, Positions]]:
+    """Blocks of the pairs, with the number of the group that both classes are in; -1 if there is none."""
+    for some in blocks(len(left)):
+        of = group_of[left[some]]
+        yield some, np.where(of == group_of[right[some]], of, -1)
 
 
 def judge(
     groups: Sequence[Positions],
-    left: Positions,
-    right: Positions,
-    similarity: Floats,
-    *,
+    *compared: tuple[Numbers, Numbers, Floats],
     documents: Positions,
     minimum: float,
 ) -> Iterator[GroupCohesion]:
     """Count the pairs of documents of each group that are below ``minimum``, and those that were not compared.
 
-    ``left < right`` with their ``similarity`` are all compared pairs; ``documents`` is the number of documents of each
-    class. Pairs of copies of one text are never below the minimum.
+    ``compared``: all compared pairs, in one or more parts, as ``left < right`` and their similarity. ``documents`` is
+    the number of documents of each class. Pairs of copies of one text are never below the minimum.
     """
-    size = len(documents)
-    group_of = np.full(size, -1, np.intp)
-    for number, members in enumerate(groups):
-        group_of[members] = number
-    within = (group_of[left] == group_of[right]) & (group_of[left] >= 0) & ~np.isnan(similarity)
-    weight = documents[left] * documents[right]
-    compared = np.bincount(group_of[left][within], weight[within], len(groups))
-    low = within & (similarity < minimum)
-    below = np.bincount(group_of[left][low], weight[low], len(groups))
+    group_of = _group_numbers(groups, len(documents))
+    number_compared, below = np.zeros(len(groups)), np.zeros(len(groups))
+    for left, right, similarity in compared:
+        for some, within in _within(group_of, left, right):
+            value, weight = similarity[some], documents[left[some]] * documents[right[some]]
+            known = (within >= 0) & ~np.isnan(value)
+            number_compared += np.bincount(within[known], weight[known], len(groups))
+            low = known & (value < minimum)
+            below += np.bincount(within[low], weight[low], len(groups))
     for number, members in enumerate(groups):
         sizes = documents[members]
         pairs = (int(sizes.sum()) ** 2 - int((sizes**2).sum())) // 2
-        yield GroupCohesion(int(below[number]), pairs - int(compared[number]))
+        yield GroupCohesion(int(below[number]), pairs - int(number_compared[number]))
 
 
 def bridges(
-    groups: Sequence[Positions], left: Positions, right: Positions, similarity: Floats, size: int
+    groups: Sequence[Positions], left: Numbers, right: Numbers, similarity: Floats, size: int
 ) -> Iterator[ChainBridges]:
     """Diameter and weakest bridge of each group by its matches (``left < right`` of ``size`` classes)."""
-    group_of = np.full(size, -1, np.intp)
-    for number, members in enumerate(groups):
-        group_of[members] = number
+    group_of = _group_numbers(groups, size)
     order = np.argsort(group_of[left], kind="stable")
     bounds = np.searchsorted(group_of[left][order], np.arange(len(groups) + 1))
     for number, members in enumerate(groups):
@@ -222,13 +238,10 @@ def _bridges(size: int, left: Positions, right: Positions, similarity: Floats) -
     return ChainBridges(None if steps is None else int(steps.max()), weakest)
 
 
-def _codes(members: Positions, size: int, maximum: int) -> Positions | None:
-    """All pairs of ascending members as ``first * size + second``; None if there are more than ``maximum``."""
-    if len(members) * (len(members) - 1) // 2 > maximum:
-        return None
-    first, second = np.triu_indices(len(members), 1)
-    codes: Positions = members[first] * size + members[second]
-    return codes
+def _codes(members: Positions, size: int) -> Iterator[Positions]:
+    """All pairs of ascending members as ``first * size + second``, in blocks."""
+    for pairs in first_with_all(len(members), len(members)):
+        yield members[pairs[:, 0]] * size + members[pairs[:, 1]]
 
 
 def _contains(ordered: Positions, values: Positions) -> Flags:

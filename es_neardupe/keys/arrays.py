@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["U32", "U64", "Bytes", "Flags", "Floats", "Ints", "Octets", "Positions"]
+__all__ = ["I32", "U32", "U64", "Bytes", "Flags", "Floats", "Ints", "Numbers", "Octets", "Positions"]
 
+I32 = NDArray[np.int32]
 U32 = NDArray[np.uint32]
 U64 = NDArray[np.uint64]
 Octets = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 Positions = NDArray[np.intp]
 """Positions in another array, and numbers of documents, texts or classes."""
+Numbers = NDArray[np.signedinteger[Any]]
+"""As `Positions`, of any width: those of millions of pairs are `I32`. Convert them before you multiply."""
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Bytes = NDArray[np.bytes_]

@@ -7,17 +7,18 @@ pair.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe.candidates.pair_arrays import portions
+from es_neardupe.candidates.pair_arrays import Portion, blocks, portions
 from es_neardupe.errors import NotFound, SettingsError
 from es_neardupe.index.document_text import text_of, values_by_field, values_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
-from es_neardupe.keys.arrays import U64, Flags, Floats, Ints, Positions
+from es_neardupe.keys.arrays import U64, Flags, Floats, Ints, Numbers, Positions
 from es_neardupe.keys.text import contents
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import DocumentsInScope, FingerprintColumns, Hit, Reference, TextClasses
@@ -216,34 +217,36 @@ class PairComparer:
         sizes = [1] * len(self._first) if classes is None else [len(rows) for rows in classes.members]
         self._several = np.array(sizes, np.int64) > 1
 
-    def compare(self, left: Positions, right: Positions, progress: Progress = silent) -> Compared:
+    def compare(self, left: Numbers, right: Numbers, progress: Progress = silent) -> Compared:
         """The similarity of pairs by each measure; 0 if there is nothing to compare in a document.
 
         Clusters of connected pairs are compared together, so that each text is read once, however many pairs it is in.
-        The prepared input of a large cluster is spilled to disk, so memory stays bounded.
+        The prepared input of a large cluster is spilled to disk, and its pairs are compared in blocks, so memory stays
+        bounded.
         """
         count, size = len(self.measures), len(self._first)
         similarity, sizes = np.full((count, len(left)), np.nan), np.zeros((count, size), np.int64)
-        needed, places, done = np.zeros(size, np.bool_), np.zeros(size, np.int32), 0
+        places, done = np.zeros(size, np.int32), 0
         for portion in portions(left, right, self.documents.sizes[self._first], self.documents.limit):
-            needed[left[portion]] = needed[right[portion]] = True
-            numbers = np.flatnonzero(needed)
-            needed[numbers] = False
+            numbers = portion.nodes
             with scratch() as files:
                 rows = [SpilledRows(files) for _ in self.measures]
                 places[numbers] = self._read(numbers, rows, progress)
                 existing = numbers[places[numbers] >= 0]
-                pairs, a, b = portion, places[left[portion]], places[right[portion]]
-                if len(existing) < len(numbers):
-                    complete = (a >= 0) & (b >= 0)
-                    pairs, a, b = portion[complete], a[complete], b[complete]
-                done += len(portion) - len(pairs)
                 for k, (stage, measure) in enumerate(self.measures.items()):
                     sizes[k, existing] = rows[k].lengths[places[existing]]
                     reported = _part(progress, stage, done, len(left))
-                    similarity[k, pairs] = _scores(measure, rows[k], a, b, reported)
-            done += len(pairs)
-            self.compared += len(pairs)
+                    compared = 0
+                    for some in _by_texts(portion, sizes[k, numbers]):
+                        pairs, a, b = some, places[left[some]], places[right[some]]
+                        complete = (a >= 0) & (b >= 0)
+                        if not complete.all():
+                            pairs, a, b = some[complete], a[complete], b[complete]
+                        similarity[k, pairs] = _scores(measure, rows[k], a, b, _part(reported, "", compared, 0))
+                        compared += len(pairs)
+                    reported("", len(portion), 0)
+            done += len(portion)
+            self.compared += compared
         return Compared(similarity, sizes)
 
     def _read(self, numbers: Positions, spilled: Sequence[SpilledRows], progress: Progress) -> NDArray[np.int32]:
@@ -293,8 +296,8 @@ class PairComparer:
 
     def confirmed(
         self,
-        left: Positions,
-        right: Positions,
+        left: Numbers,
+        right: Numbers,
         matches: Flags,
         progress: Progress = silent,
         *,
@@ -306,11 +309,13 @@ class PairComparer:
         Call this before linking matches: a group must not be built around a text that was changed or deleted.
         """
         unconfirmed = self._several.copy() if among is None else self._several & among
-        unconfirmed[left[matches]] = unconfirmed[right[matches]] = True
+        for some in blocks(len(left)):
+            chosen = matches[some]
+            unconfirmed[left[some][chosen]] = unconfirmed[right[some][chosen]] = True
         self._check_unread(unconfirmed, progress)
         return matches & self.exist(left) & self.exist(right)
 
-    def exist(self, numbers: Positions) -> Flags:
+    def exist(self, numbers: Numbers) -> Flags:
         """Whether each class has a document that is not known to be changed or deleted; bool of the same length."""
         if not self.documents.changed_or_deleted.any():
             return np.ones(len(numbers), np.bool_)
@@ -330,6 +335,14 @@ class PairComparer:
                 self._note_common(chunk, each)
             done += len(chunk)
             progress("checking unread texts", done, len(unseen))
+
+
+def _by_texts(portion: Portion, lengths: Ints) -> Iterator[Positions]:
+    """The positions of the pairs of a portion, in blocks whose left texts are in one block of texts. ``lengths``: of
+    the prepared input of each node."""
+    cuts = np.flatnonzero(np.diff(np.cumsum(lengths + 1) // _BLOCK)) + 1
+    for first, last in pairwise([0, *cuts.tolist(), len(lengths)]):
+        yield from portion.pairs(slice(first, last))
 
 
 def _part(progress: Progress, name: str, before: int, whole: int) -> Progress:

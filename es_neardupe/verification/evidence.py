@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -283,11 +284,10 @@ def _described(
 ) -> Iterator[tuple[int, PairDescription]]:
     """Descriptions of pairs by their numbers, in clusters, so that each text is read once."""
     for portion in portions(judged.left, judged.right, corpus.tokens, _BATCH_TOKENS):
-        rows = np.unique([judged.left[portion], judged.right[portion]])
-        texts = dict(read(rows))
+        texts = dict(read(portion.nodes))
         compared = compared_texts(list(texts.values()), scheme.shingle, scheme.unit)
         parts: dict[int, ComparedText] = dict(zip(texts, compared, strict=True))
-        for k in portion.tolist():
+        for k in chain.from_iterable(some.tolist() for some in portion.pairs()):
             one, other = parts.get(int(judged.left[k])), parts.get(int(judged.right[k]))
             if one and other:
                 yield k, describe_pair(one, other, scheme.unit.passage(scheme.shingle))

@@ -135,6 +135,7 @@ class SpilledRows:
         self._size = 0
         self._written = 0
         self._lengths: list[int] = []
+        self._counted: Ints = np.zeros(0, np.int64)
         self._edges: Ints = np.zeros(0, np.int64)
 
     def add(self, arrays: Sequence[U64]) -> None:
@@ -149,7 +150,9 @@ class SpilledRows:
     @property
     def lengths(self) -> Ints:
         """The length of each array; int64."""
-        return np.array(self._lengths, np.int64)
+        if len(self._counted) < len(self._lengths):
+            self._counted = np.array(self._lengths, np.int64)
+        return self._counted
 
     def _write(self) -> None:
         self._file.append(self._held)

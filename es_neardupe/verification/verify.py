@@ -9,10 +9,11 @@ import numpy as np
 
 from es_neardupe.candidates.fingerprints import classes_of
 from es_neardupe.candidates.join import CandidatePairs, candidate_pairs
+from es_neardupe.candidates.pair_arrays import blocks
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
-from es_neardupe.keys.arrays import Bytes, Flags, Floats, Positions
+from es_neardupe.keys.arrays import Bytes, Flags, Floats, Numbers, Positions
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import FingerprintColumns, TextClasses
 from es_neardupe.server.client import Client
@@ -43,7 +44,9 @@ class Verified:
         """The matches between classes inside, after checking that all their texts still exist; shape (p,)."""
         left, right = self.candidates.left, self.candidates.right
         among = self.inside[self.classes.first]
-        matches = matching(self.similarity) & among[left] & among[right]
+        matches = matching(self.similarity)
+        for some in blocks(len(matches)):
+            matches[some] &= among[left[some]] & among[right[some]]
         return self.verifier.confirmed(left, right, matches, progress, among=among)
 
 
@@ -78,7 +81,7 @@ def verified_pairs(
     inside = np.ones(len(corpus), np.bool_) if affected is None else affected.inside
     if affected is not None:
         touched = classes.touching(inside)
-        candidates = candidates.only(touched[candidates.left] | touched[candidates.right])
+        candidates = candidates.only(touched[candidates.left] | touched[candidates.right], touched)
     verifier = Verifier(index.client, index.settings, corpus, classes, measure, memory=memory)
     if affected is not None and affected.earlier is not None:
         verifier.adopt(affected.earlier)
@@ -108,14 +111,23 @@ class Verifier(PairComparer):
         self.remembered = 0
         """Pairs taken from the memory."""
         self._content = corpus.content[self._first]
-        self._answers: list[tuple[Positions, Positions, Floats]] = []
+        self._answers: list[tuple[Numbers, Numbers, Floats]] = []
 
-    def similarities(self, left: Positions, right: Positions, progress: Progress = silent) -> Floats:
+    def similarities(self, left: Numbers, right: Numbers, progress: Progress = silent) -> Floats:
         """The similarity of pairs of classes; float64 of the same length, NaN if a text was changed or deleted.
 
         Pairs in the memory are not read, so their texts may have changed: see `confirmed`.
         """
-        result = self._recalled(left, right)
+        if self.memory is None:
+            progress(_STAGE, 0, len(left))
+            result: Floats = self.compare(left, right, progress).similarity[0]
+        else:
+            result = self._with_memory(self.memory, left, right, progress)
+        self._answers.append((left, right, result))
+        return result
+
+    def _with_memory(self, memory: PairMemory, left: Numbers, right: Numbers, progress: Progress) -> Floats:
+        result = self._recalled(memory, left, right)
         unknown = np.flatnonzero(np.isnan(result))
         known = len(left) - len(unknown)
         self.remembered += known
@@ -125,8 +137,8 @@ class Verifier(PairComparer):
             progress(stage, *((known + done, len(left)) if stage == _STAGE else (done, total)))
 
         (result[unknown],) = self.compare(left[unknown], right[unknown], reported).similarity
-        self._remember(left[unknown], right[unknown], result[unknown])
-        self._answers.append((left, right, result))
+        if self.measure.copies_are_equal:
+            memory.add(self._content[left[unknown]], self._content[right[unknown]], result[unknown])
         return result
 
     def answered(self) -> tuple[Positions, Positions, Floats]:
@@ -134,8 +146,8 @@ class Verifier(PairComparer):
         right``."""
         if not self._answers:
             return np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0)
-        left, right, similarity = (np.concatenate(column) for column in zip(*self._answers, strict=True))
-        left, right = np.minimum(left, right), np.maximum(left, right)
+        one, other, similarity = (np.concatenate(column) for column in zip(*self._answers, strict=True))
+        left, right = np.minimum(one, other, dtype=np.intp), np.maximum(one, other, dtype=np.intp)
         valid = np.flatnonzero(~np.isnan(similarity))
         _, first = np.unique(left[valid] * len(self._first) + right[valid], return_index=True)
         return left[valid[first]], right[valid[first]], similarity[valid[first]]
@@ -149,17 +161,13 @@ class Verifier(PairComparer):
         self.remembered -= earlier.compared
         self.documents.adopt(earlier.documents)
 
-    def _recalled(self, left: Positions, right: Positions) -> Floats:
+    def _recalled(self, memory: PairMemory, left: Numbers, right: Numbers) -> Floats:
         """The similarity of pairs of existing classes in the memory; float64 of the same length, NaN for others."""
-        if self.memory is None or not self.measure.copies_are_equal:
+        if not self.measure.copies_are_equal:
             return np.full(len(left), np.nan)
-        known = self.memory.lookup(self._content[left], self._content[right])
+        known = memory.lookup(self._content[left], self._content[right])
         known[~(self.exist(left) & self.exist(right))] = np.nan
         return known
-
-    def _remember(self, left: Positions, right: Positions, similarity: Floats) -> None:
-        if self.memory is not None and self.measure.copies_are_equal:
-            self.memory.add(self._content[left], self._content[right], similarity)
 
 
 class PairMemory:

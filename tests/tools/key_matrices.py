@@ -14,9 +14,9 @@ Keys = Any
 
 
 @st.composite
-def matrices(draw: st.DrawFn) -> Keys:
+def matrices(draw: st.DrawFn, maximum: int = 9) -> Keys:
     """Few distinct keys, so that rows share some; as with real keys, none occurs in two bands."""
-    rows, bands = draw(st.integers(0, 9)), draw(st.integers(1, 4))
+    rows, bands = draw(st.integers(0, maximum)), draw(st.integers(1, 4))
     cells = draw(st.lists(st.lists(st.integers(0, 3), min_size=bands, max_size=bands), min_size=rows, max_size=rows))
     keys = np.array(cells, np.uint64).reshape(rows, bands)
     return np.where(keys == 0, np.uint64(0), keys * np.uint64(100) + np.arange(bands, dtype=np.uint64))

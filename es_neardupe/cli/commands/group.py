@@ -203,4 +203,4 @@ def _warn_of_groups(report: GroupReport) -> None:
         warn(f"{scope.stale:,} documents changed since they got their keys: run `es-neardupe enrich {name} --check`.")
     if scope.corrupt:
         warn(f"{scope.corrupt:,} documents have unreadable keys: run `es-neardupe enrich {name} --all`.")
-    warn_of_buckets(report.pairs.large_buckets)
+    warn_of_buckets(report.pairs.skipped, report.pairs.large_buckets)

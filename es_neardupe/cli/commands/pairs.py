@@ -82,7 +82,7 @@ def pairs(
     say_weights(found.weights)
     say_common(found.common)
     warn_of_detection(found.min, found.detection, found.detection_cases)
-    warn_of_buckets(found.large_buckets)
+    warn_of_buckets(found.skipped, found.large_buckets)
     if found.copies_not_listed:
         warn(f"{found.copies_not_listed:,} pairs of further exact copies are not listed: raise --max-bucket.")
     if found.stale:

@@ -18,7 +18,7 @@ from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import decode, group_of, stored_fields
-from es_neardupe.keys.arrays import U64, Flags, Ints, Positions
+from es_neardupe.keys.arrays import U64, Flags, Ints, Numbers, Positions
 from es_neardupe.keys.bands import share_keys
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.records import Address, Fingerprint, FingerprintColumns, Hit, State, TextClasses
@@ -128,7 +128,7 @@ class Candidacy:
     """The candidate pairs of an index, for lookup by the contents of two documents."""
 
     def __init__(
-        self, corpus: FingerprintColumns, classes: TextClasses, left: Positions, right: Positions, agree: int = 1
+        self, corpus: FingerprintColumns, classes: TextClasses, left: Numbers, right: Numbers, agree: int = 1
     ) -> None:
         """``left`` and ``right``: the candidate pairs of classes; ``agree``: the minimum of keys that a pair shares."""
         self.agree = agree
@@ -148,7 +148,7 @@ class Candidacy:
         numbers[known] = self._order[place[known]]
         return numbers
 
-    def coded(self, a: Positions, b: Positions) -> Ints:
+    def coded(self, a: Numbers, b: Numbers) -> Ints:
         """A number for each unordered pair of classes."""
         return np.minimum(a, b).astype(np.int64) * self._size + np.maximum(a, b)
 

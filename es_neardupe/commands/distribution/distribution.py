@@ -24,7 +24,7 @@ from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.linkage import star
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.settings import Settings
-from es_neardupe.keys.arrays import Floats, Ints, Positions
+from es_neardupe.keys.arrays import Floats, Ints, Numbers, Positions
 from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme, Unit, shingle_of
 from es_neardupe.keys.shingles import token_hashes
 from es_neardupe.keys.text import spans
@@ -211,8 +211,8 @@ def _drawn(index: str, documents: CurrentDocuments, rows: Positions, progress: P
 class ComparedCandidates:
     """Candidate pairs, of classes of equal texts, with their similarities by one measure."""
 
-    left: Positions
-    right: Positions
+    left: Numbers
+    right: Numbers
     similarity: Floats
     """NaN if a text has changed or was deleted."""
     sizes: Ints

@@ -89,7 +89,7 @@ class DistributionReport:
     candidates: int
     """Candidate pairs of distinct texts, which were all compared."""
     skipped: int
-    """Comparisons skipped in large buckets."""
+    """Pairs that share a large bucket and were not compared, each once."""
     stale: int
     """Documents that changed or were deleted since they got their keys. They are in no pair."""
     edges: tuple[float, ...]

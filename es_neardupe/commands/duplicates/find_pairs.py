@@ -24,7 +24,7 @@ from es_neardupe.index import queries
 from es_neardupe.index.document_text import field_pages, text_of, values_by_field
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.random_samples import address_hashes
-from es_neardupe.keys.arrays import Flags, Positions
+from es_neardupe.keys.arrays import Flags, Numbers, Positions
 from es_neardupe.keys.minhash import estimate_of
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.options import MeasureName
@@ -293,8 +293,8 @@ def _weights(client: Client, scope: DocumentsInScope, validation: Validation) ->
 
 def _passing(
     scope: DocumentsInScope,
-    left: Positions,
-    right: Positions,
+    left: Numbers,
+    right: Numbers,
     compared: Compared,
     passing: Flags,
     *,

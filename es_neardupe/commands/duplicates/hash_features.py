@@ -11,7 +11,7 @@ import numpy as np
 
 from es_neardupe.candidates.pair_arrays import DistinctPairs, small_groups
 from es_neardupe.index.document_text import values_by_field
-from es_neardupe.keys.arrays import U64, Ints, Positions
+from es_neardupe.keys.arrays import I32, U64, Ints, Positions
 from es_neardupe.keys.bands import joint_keys
 from es_neardupe.keys.hashing import mix64
 from es_neardupe.progress import Progress, silent
@@ -43,9 +43,9 @@ class LargeGroup:
 class HashGroups:
     """Groups of documents that share a hash, two or more each, and their candidate pairs."""
 
-    left: Positions
+    left: I32
     """The lower number of each candidate pair. Pairs are distinct and in ascending order."""
-    right: Positions
+    right: I32
     groups: int
     """Number of groups, including skipped ones."""
     skipped: int
@@ -62,7 +62,7 @@ def group_hashes(
 
     The result does not depend on the order of the entries. Memory holds a part of the entries, and all pairs.
     """
-    pairs = DistinctPairs()
+    pairs = DistinctPairs(len(numbers))
     groups = skipped = comparisons = done = 0
     largest: list[LargeGroup] = []
     progress("grouping hashes", 0, entries.total)
@@ -76,11 +76,11 @@ def group_hashes(
         skipped += int((~small).sum())
         comparisons += int((sizes[small] * (sizes[small] - 1) // 2).sum())
         for block in small_groups(members, starts, sizes, max_group):
-            pairs.add(np.sort(block, axis=1), len(numbers))
+            pairs.add(np.sort(block, axis=1))
         largest = _largest(largest, hashes, members, starts[~small], sizes[~small])
         progress("grouping hashes", done, entries.total)
-    left, right = np.divmod(pairs.all(), max(len(numbers), 1))
-    return HashGroups(left.astype(np.intp), right.astype(np.intp), groups, skipped, comparisons, tuple(largest))
+    left, right = pairs.taken()
+    return HashGroups(left, right, groups, skipped, comparisons, tuple(largest))
 
 
 def _runs(hashes: U64) -> tuple[Positions, Positions]:

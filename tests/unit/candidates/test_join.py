@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
+from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from key_matrices import Keys, buckets, key, listed, matrices
 from unit_tools import SETTINGS, hits, paged
 
+from es_neardupe.candidates import large_buckets as counting
 from es_neardupe.candidates import pair_arrays
 from es_neardupe.candidates.fingerprints import classes_of, read_corpus
 from es_neardupe.candidates.join import bucket_sizes, find_candidates, near_pairs
@@ -22,16 +24,25 @@ from es_neardupe.keys.scheme import Scheme
 from es_neardupe.similarity.common_passages import common_passage
 
 
-def oracle(keys: Keys, max_bucket: int) -> tuple[list[tuple[int, int]], dict[str, tuple[int, int, int]]]:
+def oracle(keys: Keys, max_bucket: int) -> tuple[list[tuple[int, int]], dict[str, tuple[int, int, int]], int]:
+    """Candidates; size, compared and skipped pairs of each large bucket; all skipped pairs."""
     pairs: set[tuple[int, int]] = set()
-    large = {}
+    large: dict[str, list[int]] = {}
     for number, rows in buckets(keys).items():
         every = set(combinations(rows, 2))
-        kept = {pair for pair in every if len(rows) <= max_bucket or pair[0] in rows[:max_bucket]}
-        pairs |= kept
+        pairs |= {pair for pair in every if len(rows) <= max_bucket or pair[0] in rows[:max_bucket]}
         if len(rows) > max_bucket:
-            large[key(number)] = (len(rows), len(kept), len(every) - len(kept))
-    return sorted(pairs), large
+            large[key(number)] = rows
+    return (
+        sorted(pairs),
+        {name: (len(rows), *_counted(combinations(rows, 2), pairs)) for name, rows in large.items()},
+        len({pair for rows in large.values() for pair in combinations(rows, 2)} - pairs),
+    )
+
+
+def _counted(every: Iterable[tuple[int, int]], pairs: set[tuple[int, int]]) -> tuple[int, int]:
+    compared = [pair in pairs for pair in every]
+    return sum(compared), len(compared) - sum(compared)
 
 
 @given(matrices(), st.integers(1, 10), st.sampled_from([1, 2, 5, 4_000_000]))
@@ -39,12 +50,12 @@ def test_against_brute_force(keys: Keys, max_bucket: int, block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pair_arrays, "BLOCK", block)
         found = find_candidates(keys, max_bucket)
-    pairs, large = oracle(keys, max_bucket)
+    pairs, large, skipped = oracle(keys, max_bucket)
     assert listed(found) == pairs
     assert len(found) == len(pairs)
     assert {one.key: (one.size, one.compared, one.skipped) for one in found.large} == large
     assert [one.size for one in found.large] == sorted((size for size, *_ in large.values()), reverse=True)
-    assert found.skipped == sum(skipped for *_, skipped in large.values())
+    assert found.skipped == skipped
     for one in found.large:
         assert one.compared + one.skipped == one.size * (one.size - 1) // 2
 
@@ -61,14 +72,12 @@ def test_default_is_complete_for_small_buckets(keys: Keys) -> None:
 
 @given(matrices(), st.integers(1, 3), st.randoms(use_true_random=False))
 def test_rows_with_equal_keys_are_equal(keys: Keys, max_bucket: int, shuffle: Any) -> None:
-    """The order of rows does not change the pairs of small buckets, nor any counts."""
+    """The order of rows does not change the pairs of small buckets, nor the large ones."""
     order = list(range(len(keys)))
     shuffle.shuffle(order)
     moved = find_candidates(keys[order], max_bucket)
     straight = find_candidates(keys, max_bucket)
-    assert [(one.size, one.compared, one.skipped) for one in moved.large] == [
-        (one.size, one.compared, one.skipped) for one in straight.large
-    ]
+    assert [(one.key, one.size) for one in moved.large] == [(one.key, one.size) for one in straight.large]
     back = {tuple(sorted((order[a], order[b]))) for a, b in listed(find_candidates(keys[order], 100))}
     assert back == set(listed(find_candidates(keys, 100)))
 
@@ -96,7 +105,7 @@ def test_boilerplate_costs_linear_work(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
     add = pair_arrays.DistinctPairs.add
     monkeypatch.setattr(
-        pair_arrays.DistinctPairs, "add", lambda self, pairs, size: (made.append(len(pairs)), add(self, pairs, size))[1]
+        pair_arrays.DistinctPairs, "add", lambda self, pairs: (made.append(len(pairs)), add(self, pairs))[1]
     )
     found = find_candidates(keys, maximum)
     compared = maximum * (maximum - 1) // 2 + maximum * (rows - maximum)
@@ -118,9 +127,9 @@ def test_repeated_pairs_are_thrown_out_on_the_way(monkeypatch: pytest.MonkeyPatc
     held = []
     add = pair_arrays.DistinctPairs.add
 
-    def noting(self: Any, pairs: Any, size: int) -> None:
-        add(self, pairs, size)
-        held.append(self._size)
+    def noting(self: Any, pairs: Any) -> None:
+        add(self, pairs)
+        held.append(self._size + self._waiting)
 
     monkeypatch.setattr(pair_arrays.DistinctPairs, "add", noting)
     found = find_candidates(keys)
@@ -128,6 +137,55 @@ def test_repeated_pairs_are_thrown_out_on_the_way(monkeypatch: pytest.MonkeyPatc
     assert len(found) == distinct
     assert max(held) <= 2 * distinct + 4 * 500 < bands * distinct
     assert len(held) > 10
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted))), st.sampled_from([1, 2, 3, 100]))
+def test_distinct_pairs(added: list[list[list[int]]], block: int) -> None:
+    """However many are merged at a time: each pair once, in ascending order."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pair_arrays, "BLOCK", block)
+        found = pair_arrays.DistinctPairs(10)
+        for number, pairs in enumerate(added):
+            found.add(np.array(pairs, np.intp).reshape(-1, 2))
+            distinct = {(a, b) for one in added[: number + 1] for a, b in one if a != b}
+            if number % 3 == 0:
+                assert len(found) == len(distinct)
+        wanted = sorted({(a, b) for one in added for a, b in one if a != b})
+        assert [tuple(pair) for some in found.blocks() for pair in some.tolist()] == wanted
+        left, right = found.taken()
+    assert list(zip(left.tolist(), right.tolist(), strict=True)) == wanted
+
+
+@given(matrices(30), st.integers(1, 4), st.sampled_from([1, 64, 200, 1 << 20]), st.randoms(use_true_random=False))
+def test_skipped_pairs_are_counted_once(keys: Keys, max_bucket: int, tile: int, dice: Any) -> None:
+    """However many keys a pair shares, and in an incremental run only pairs with an affected row."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counting, "_BITS", tile)
+        patch.setattr(counting, "_WORDS", tile)
+        found = find_candidates(keys, max_bucket)
+        pairs, _, skipped = oracle(keys, max_bucket)
+        assert found.skipped == skipped
+        among = np.array([dice.random() < 0.5 for _ in keys], np.bool_)
+        part = found.only(among[found.left] | among[found.right], among)
+        inside = {pair for pair in pairs if among[list(pair)].any()}
+        rows = [rows for rows in buckets(keys).values() if len(rows) > max_bucket]
+        shared = {pair for some in rows for pair in combinations(some, 2) if among[list(pair)].any()}
+        assert part.skipped == len(shared - inside)
+    for one in part.large:
+        some = next(rows for number, rows in buckets(keys).items() if key(number) == one.key)
+        every = [pair for pair in combinations(some, 2) if among[list(pair)].any()]
+        assert (one.compared, one.skipped) == _counted(every, inside)
+
+
+def test_pairs_of_a_cluster_are_counted_once() -> None:
+    """2,000 rows that share most of 16 keys: fewer than all pairs are skipped, although each is in many buckets."""
+    dice = np.random.default_rng(1)
+    keys = np.where(dice.random((2000, 16)) < 0.8, np.arange(1, 17), 1000 * np.arange(2000)[:, None] + np.arange(16))
+    found = find_candidates(keys.astype(np.uint64) << np.uint64(8), 50)
+    same = sum((keys[:, None, band] == keys[None, :, band]).astype(int) for band in range(16))
+    every = int((np.triu(same, 1) > 0).sum())
+    assert found.skipped == every - len(found) < 1_999_000
+    assert sum(one.skipped for one in found.large) > 5 * found.skipped
 
 
 def test_no_rows() -> None:

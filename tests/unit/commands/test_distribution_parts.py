@@ -14,8 +14,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 from unit_tools import columns
 
+from es_neardupe.candidates import pair_arrays
 from es_neardupe.candidates.pair_arrays import components, portions
 from es_neardupe.cli import output
 from es_neardupe.commands.distribution.distribution import excerpts
@@ -291,12 +294,35 @@ def test_groups_and_documents(sizes: list[int], pairs: set[tuple[int, int]]) -> 
     assert flow._in_pairs(counts, left, right) == sum(sizes[number] for number in touched)
 
 
-@given(EDGE_SETS, st.lists(st.integers(0, 9), min_size=10, max_size=10), st.integers(1, 20))
-def test_portions_hold_whole_components(pairs: set[tuple[int, int]], weights: list[int], limit: int) -> None:
-    left, right = np.array(sorted(pairs), np.intp).reshape(-1, 2).T
-    found = portions(left, right, np.array(weights, np.int64), limit)
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda pair: pair[0] < pair[1]), unique=True),
+    st.lists(st.integers(0, 9), min_size=10, max_size=10),
+    st.integers(1, 20),
+    st.sampled_from([1, 3, 1000]),
+)
+def test_portions_hold_whole_components(
+    pairs: list[tuple[int, int]], weights: list[int], limit: int, block: int
+) -> None:
+    """In any order of pairs and with blocks of any size."""
+    left, right = np.array(pairs, np.int32).reshape(-1, 2).T
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pair_arrays, "BLOCK", block)
+        parts = list(portions(left, right, np.array(weights, np.int64), limit))
+        found = [np.concatenate(list(portion.pairs())) for portion in parts]
+        assert all(len(some) <= 2 * block for portion in parts for some in portion.pairs())
+        component = components(10, left, right)
+    assert (
+        component.tolist()
+        == connected_components(coo_array((np.ones(len(left)), (left, right)), shape=(10, 10)), directed=False)[
+            1
+        ].tolist()
+    )
     assert sorted(number for portion in found for number in portion.tolist()) == list(range(len(pairs)))
-    component = components(10, left, right)
+    for portion, some in zip(parts, found, strict=True):
+        assert (len(portion), portion.nodes.tolist()) == (len(some), sorted({*left[some], *right[some]}))
+        assert left[some].tolist() == sorted(left[some])
+        parts_of_it = [some for k in range(len(portion.nodes)) for some in portion.pairs(slice(k, k + 1))]
+        assert np.concatenate(parts_of_it).tolist() == some.tolist()
     places = [set(component[left[portion]].tolist()) for portion in found]
     assert all(one.isdisjoint(other) for one, other in combinations(places, 2))
     for held in places:

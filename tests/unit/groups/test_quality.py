@@ -42,8 +42,7 @@ def test_pairs_are_counted_in_documents(made: Any) -> None:
     groups, known, documents = made
     found = judge(
         as_arrays(groups),
-        *arrays(known),
-        np.array(list(known.values()), float),
+        (*arrays(known), np.array(list(known.values()), float)),
         documents=np.array(documents, np.intp),
         minimum=0.8,
     )
@@ -103,6 +102,6 @@ def test_permutations_of_groups_change_nothing() -> None:
     pairs = {(0, 3): 0.9, (1, 2): 0.7, (1, 4): 0.85}
     for order in permutations(groups):
         values = np.array(list(pairs.values()))
-        told = judge(as_arrays(list(order)), *arrays(pairs), values, documents=np.ones(6, np.intp), minimum=0.8)
+        told = judge(as_arrays(list(order)), (*arrays(pairs), values), documents=np.ones(6, np.intp), minimum=0.8)
         by_group = {tuple(one): (two.below, two.not_compared) for one, two in zip(order, told, strict=True)}
         assert by_group == {(0, 3): (0, 0), (1, 2, 4): (1, 1), (5,): (0, 0)}

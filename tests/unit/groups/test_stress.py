@@ -73,7 +73,7 @@ def test_fifty_thousand_copies(copies: bool) -> None:
     found = find_candidates(np.repeat(keys[:, :4], size, axis=0)[first], maximum, lambda rows: slots[[0] * len(rows)])
     assert len(found) <= 6 * size * (not copies)
     assert set(star(len(classes), found.left, found.right).tolist()) == {0}
-    assert found.skipped == sum(one.size * (one.size - 1) // 2 - one.compared for one in found.large)
+    assert found.skipped == len(classes) * (len(classes) - 1) // 2 - len(found)
 
 
 def form_letters(number: int) -> list[str]:
@@ -91,8 +91,7 @@ def test_form_letters_are_one_group_at_linear_cost() -> None:
     keys = Scheme.for_threshold(0.8).bands
     assert len(found.candidates) < maximum * keys * len(letters)
     assert len(found.candidates) < 100 * len(letters)
-    assert found.candidates.skipped > 1e9
-    assert all(one.compared <= maximum * one.size for one in found.candidates.large)
+    assert 1.8e8 < found.candidates.skipped + len(found.candidates) <= 20_000 * 19_999 // 2
     principals = star(len(letters), found.left, found.right)
     assert np.count_nonzero(principals == 0) >= 0.998 * len(letters)
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from unit_tools import set_resemblance, shingle_set, words
 from verifier_tools import all_pairs, texts_by_class, texts_of, verifier_of
 
+from es_neardupe.candidates import pair_arrays
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.similarity.features import INDEXED, parse_all
 from es_neardupe.similarity.measure import Measure
@@ -21,7 +22,9 @@ from es_neardupe.verification import current_texts, spill_to_disk
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("limits", [(1_000_000, 500, 1_000_000), (50, 3, 30), (1, 1, 1)])
 def test_against_sets(seed: int, limits: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same similarities, however much fits into memory or a request; every text is read once."""
+    """The same similarities, however much fits into memory or a request, also within a cluster; every text is read
+    once."""
+    monkeypatch.setattr(pair_arrays, "BLOCK", limits[2])
     for name, value in zip(("_TOKENS", "_DOCUMENTS", "_BLOCK"), limits, strict=True):
         monkeypatch.setattr(current_texts, name, value)
     monkeypatch.setattr(spill_to_disk, "HELD", limits[2])

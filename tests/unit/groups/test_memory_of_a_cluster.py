@@ -1,0 +1,69 @@
+"""Memory of ``group`` for one cluster of boilerplate, as the peak of a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_TOOLS = Path(__file__).parents[2] / "tools"
+
+_STEPS = """
+import resource, sys
+import numpy as np
+from unit_tools import SETTINGS, words
+from verifier_tools import verifier_of
+from es_neardupe.candidates import pair_arrays
+from es_neardupe.candidates.join import find_candidates
+from es_neardupe.groups.build import link
+from es_neardupe.groups.linkage import inner_pairs, judge
+from es_neardupe.keys.minhash import signatures
+from es_neardupe.options import Linkage
+from es_neardupe.verification import current_texts, spill_to_disk
+from es_neardupe.verification.criterion import MatchCriterion
+from es_neardupe.verification.verify import Verified
+
+size = int(sys.argv[1])
+for module, name in ((pair_arrays, "BLOCK"), (current_texts, "_BLOCK"), (spill_to_disk, "HELD")):
+    setattr(module, name, 100_000)
+footer = words(0, 100)
+texts = {f"{k:05}": f"{words(10 * k, 8, 'own')} {footer}" for k in range(size)}
+verifier, _ = verifier_of(texts)
+slots = np.concatenate([signatures([one], SETTINGS.scheme) for one in texts.values()])
+ids = [int(verifier.corpus.references[rows[0]][1]) for rows in verifier.classes.members]
+keys = verifier.corpus.keys[verifier.classes.first]
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+pairs = find_candidates(keys, 200, lambda rows: slots[np.array(ids)[rows]])
+similarity = verifier.similarities(pairs.left, pairs.right)
+verified = Verified(verifier.corpus, verifier.classes, pairs, verifier, similarity, np.ones(size, np.bool_))
+linked = link(Linkage.STAR, verified, MatchCriterion(verifier.measure, 0.8, 1.0, None, None))
+groups = [np.flatnonzero(linked.principal == one) for one in np.unique(linked.principal).tolist()]
+more = inner_pairs(groups, pairs.left, pairs.right, size)
+every = (pairs.left, pairs.right, similarity)
+assert sum(one.below for one in judge(groups, every, documents=np.ones(size, np.intp), minimum=0.8)) == 0
+assert linked.matches.mean() > 0.5 and pairs.skipped + len(pairs) <= size * (size - 1) // 2
+grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+print(len(pairs), grown * (1 if sys.platform == "darwin" else 1024))
+"""
+
+
+def _measured(size: int) -> tuple[int, int]:
+    """Candidate pairs, and bytes by which the process grew while it found, compared and linked them."""
+    code = f"import sys; sys.path.insert(0, {str(_TOOLS)!r})\n{_STEPS}"
+    done = subprocess.run([sys.executable, "-c", code, str(size)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    pairs, grown = map(int, done.stdout.split())
+    return pairs, grown
+
+
+def test_memory_of_a_cluster() -> None:
+    """A cluster is compared in portions: each pair of it takes some 30 bytes. (It took 140 when they were compared at
+    once.)"""
+    pytest.importorskip("resource")
+    few, small = _measured(800)
+    many, large = _measured(2400)
+    assert many - few > 500_000
+    assert (large - small) / (many - few) < 45
