@@ -704,7 +704,10 @@ KeepPolicy = Annotated[
 
 Quick = Annotated[bool, typer.Option("--quick", help="Skip buckets and disk usage, which are slow to read.")]
 MEASURES_TO_PLOT = _one_of(
-    names_of(MeasureName), "--measure", help="Measure to compute. Repeatable.", show_default="resemblance"
+    names_of(MeasureName),
+    "--measure",
+    help="Measure to compute. Repeatable.",
+    show_default="resemblance; bag with --whitespace",
 )
 MeasuresToPlot = Annotated[Sequence[str] | None, MEASURES_TO_PLOT]
 MatchingToPlot = Annotated[
@@ -718,6 +721,19 @@ SHINGLES_TO_PLOT = typer.Option(
     show_default="that of the index",
 )
 ShinglesToPlot = Annotated[Sequence[int | str] | None, SHINGLES_TO_PLOT]
+WhitespaceToPlot = Annotated[
+    bool,
+    typer.Option("--whitespace", help="For bag, which is then the default measure: split words at whitespace only."),
+]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        "--labels",
+        metavar="FILE",
+        help="Labelled pairs (.jsonl, .csv, .tsv): precision, recall and F, and a recommended threshold.",
+        show_default=False,
+    ),
+]
 SampleOfPairs = Annotated[
     int | None,
     typer.Option(
@@ -741,7 +757,7 @@ ThresholdsOfTable = Annotated[
         metavar="S,...",
         parser=list_of(float, "numbers"),
         help="Thresholds in the table.",
-        show_default="0.3 to 1 in steps of 0.05",
+        show_default="0.05 to 1 in steps of 0.05",
     ),
 ]
 Plot = Annotated[

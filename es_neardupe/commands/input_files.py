@@ -1,4 +1,4 @@
-"""Input files: documents from JSON lines, CSV and folders of texts, plain or compressed (.gz, .xz), or standard input.
+"""Input files: documents from JSON lines, CSV, TSV and folders of texts, plain or compressed (.gz, .xz), or stdin.
 
 A line that cannot be read is reported as a `Problem` with its place.
 """
@@ -26,8 +26,10 @@ STDIN = "-"
 _MAX_ID = 512
 """Bytes."""
 _TOO_LONG = f"longer than {MAX_EXPANDED:,} bytes"
-_MAX_COMMAS = 2_000_000
-"""Commas of a line of a CSV file: each may end a cell, which needs up to 60 bytes in memory."""
+_MAX_DELIMITERS = 2_000_000
+"""Delimiters of a line of a CSV or TSV file: each may end a cell, which needs up to 60 bytes in memory."""
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_NAMES = {b",": "commas", b"\t": "tabs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,17 +121,22 @@ def read_lines(name: str) -> Iterator[str]:
 def _kind(file: Path) -> str:
     suffixes = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in COMPRESSED]
     kind = suffixes[-1] if suffixes else ""
-    if kind == ".csv":
-        return "csv"
+    if kind in _DELIMITERS:
+        return kind
     if kind in (".jsonl", ".ndjson", ".json"):
-        return "json"
-    raise InputError(f"{file} is neither JSON lines (.jsonl, .ndjson, .json) nor CSV (.csv), nor a folder of texts.")
+        return ".json"
+    raise InputError(
+        f"{file} is neither JSON lines (.jsonl, .ndjson, .json) nor CSV (.csv) or TSV (.tsv), nor a folder of texts."
+    )
 
 
 def _file(name: str, id_field: str | None) -> Iterator[FileRecord | Problem]:
-    read = {"csv": _csv, "json": _json_lines}[_kind(Path(name))]
+    kind = _kind(Path(name))
     with expanded(Path(name)) as stream:
-        yield from read(stream, name, id_field)
+        if kind in _DELIMITERS:
+            yield from _table(stream, name, id_field, _DELIMITERS[kind])
+        else:
+            yield from _json_lines(stream, name, id_field)
 
 
 def _until_broken(records: Iterator[FileRecord | Problem], name: str) -> Iterator[FileRecord | Problem]:
@@ -193,11 +200,11 @@ def _invalid_id(id: str) -> str:
         return "not valid Unicode"
 
 
-def _csv(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[FileRecord | Problem]:
+def _table(stream: IO[bytes], name: str, id_field: str | None, delimiter: str) -> Iterator[FileRecord | Problem]:
     csv.field_size_limit(MAX_EXPANDED)
-    lines = _DecodedLines(stream)
-    reader = csv.DictReader(lines, strict=True)
-    if problem := _bad_header(reader, f"{name}:1"):
+    lines, kind = _DecodedLines(stream, delimiter), _kind(Path(name)).removeprefix(".").upper()
+    reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
+    if problem := _bad_header(reader, f"{name}:1", kind):
         yield problem
         return
     while True:
@@ -207,7 +214,7 @@ def _csv(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[FileRec
         except StopIteration:
             return
         except (UnicodeDecodeError, csv.Error) as error:
-            yield Problem(f"{name}:{lines.number}", f"not a CSV row in UTF-8 ({error})")
+            yield Problem(f"{name}:{lines.number}", f"not a {kind} row in UTF-8 ({error})")
             continue
         place = f"{name}:{reader.line_num}"
         if lines.size > MAX_EXPANDED:
@@ -218,12 +225,12 @@ def _csv(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[FileRec
             yield _record(place, dict(row), id_field, lines.size)
 
 
-def _bad_header(reader: csv.DictReader[str], place: str) -> Problem | None:
+def _bad_header(reader: csv.DictReader[str], place: str, kind: str) -> Problem | None:
     """Why the header is invalid. Then no row is read: the next row must not be taken for the header."""
     try:
         columns = Counter(reader.fieldnames or ())
     except (UnicodeDecodeError, csv.Error) as error:
-        return Problem(place, f"not a CSV header in UTF-8 ({error})")
+        return Problem(place, f"not a {kind} header in UTF-8 ({error})")
     twice = [column for column, times in columns.items() if times > 1]
     return Problem(place, f"the header names a column twice: {', '.join(twice)}") if twice else None
 
@@ -231,8 +238,9 @@ def _bad_header(reader: csv.DictReader[str], place: str) -> Problem | None:
 class _DecodedLines:
     """Lines of a stream as text. Unlike a generator, it continues after a line that is too long or not UTF-8."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: IO[bytes], delimiter: str) -> None:
         self._lines = limited_lines(stream)
+        self._delimiter = delimiter.encode()
         self.number = 0
         self.size = 0
         """Size in bytes of the lines since it was set to 0, at the beginning of a row."""
@@ -248,8 +256,8 @@ class _DecodedLines:
         self.size += len(line)
         if self.size > MAX_EXPANDED:  # the reader needs only the quotes, to find the end of the row
             line = b'"' * line.count(b'"') + b"\n"
-        if line.count(b",") > _MAX_COMMAS:
-            raise csv.Error(f"more than {_MAX_COMMAS:,} commas")
+        if line.count(self._delimiter) > _MAX_DELIMITERS:
+            raise csv.Error(f"more than {_MAX_DELIMITERS:,} {_NAMES[self._delimiter]}")
         return line.decode("utf-8-sig" if self.number == 1 else "utf-8")
 
 

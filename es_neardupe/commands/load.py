@@ -98,7 +98,7 @@ def load(
     on_problem: Callable[[Problem], None] = lambda problem: None,
     progress: Progress = silent,
 ) -> LoadReport:
-    """Index JSON lines, CSV files or folders of texts into an initialised index.
+    """Index JSON lines, CSV or TSV files or folders of texts into an initialised index.
 
     The field ``text_field`` of the files becomes the first text field of the index. The value of ``routing_field``
     becomes the routing; the field stays in the document, unless it is ``_routing``. A document whose id is already in

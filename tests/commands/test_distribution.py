@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -11,8 +15,8 @@ from conftest import Cli, read_data, read_jsonl
 from server_tools import TEXT, change, family, jaccard, make_index, one_line, put, send, shingles, true_pairs, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.distribution.report import Distribution, DistributionReport, ThresholdLevel
-from es_neardupe.errors import IndexUnusable, NotFound, NotInitialised, SettingsError
+from es_neardupe.commands.distribution.report import Distribution, DistributionReport, LabelCounts, ThresholdLevel
+from es_neardupe.errors import IndexUnusable, InputError, NotFound, NotInitialised, SettingsError
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.measure import Measure
@@ -229,6 +233,129 @@ def test_several_indices(client: Client, index_name: str, server_cli: Cli) -> No
     finally:
         for name in names:
             client.request("DELETE", f"/{name}")
+
+
+# White space
+
+
+def test_whitespace_keeps_case_and_punctuation(filled: str, client: Client, server_cli: Cli) -> None:
+    """As in "Near Duplicates with Jaccard": bags of n-grams of the words as they stand. Copies in capitals are none."""
+    report = NearDupe(filled, client).distribution(whitespace=True, shingle=[1, 4], thresholds=[0.25, 0.9])
+    check_totals(report)
+    assert [(one.title, one.whitespace) for one in report.distributions] == [
+        ("bag, 1 word, split at white space", True),
+        ("bag, 4 words, split at white space", True),
+    ]
+
+    def grams(text: str, n: int) -> Counter[tuple[str, ...]]:
+        split = text.split()
+        return Counter(tuple(split[k : k + n]) for k in range(len(split) + 1 - n))
+
+    for one, n in zip(report.distributions, (1, 4), strict=True):
+        found = {id: grams(text, n) for id, text in TEXTS.items()}
+        truth = [(found[a] & found[b]).total() / (found[a] | found[b]).total() for a, b in combinations(TEXTS, 2)]
+        for threshold, level in levels(one).items():
+            assert level.sample_pairs == sum(value >= threshold for value in truth)
+        assert one.sample.one == one.candidates.one == sum(value == 1 for value in truth) == 2
+        assert one.sample.zero == sum(value == 0 for value in truth)
+    shown = server_cli("distribution", filled, "--whitespace", "--shingle", "4", "--json")
+    assert shown.json["distributions"][0]["sample"]["one"] == 2
+    said = server_cli("distribution", filled, "--whitespace", "--measure", "edit")
+    assert (said.code, "--whitespace is for the measure bag, not for edit." in one_line(said.err)) == (2, True)
+
+
+# Labelled pairs
+
+
+def write_labels(folder: Path, pairs: Iterable[tuple[str, str, bool]], *more: str) -> str:
+    file = folder / "pairs.csv"
+    lines = [f"{a},{b},{'same' if same else 'different'}" for a, b, same in pairs]
+    file.write_text("\n".join(["a,b,label", *lines, *more]), "utf-8")
+    return str(file)
+
+
+LABELLED = [(a, b, a.split("-")[0] == b.split("-")[0]) for a, b in combinations(sorted(FAMILIES | SINGLES), 2)]
+"""Pairs of a family are the same."""
+
+
+def test_labelled_pairs(filled: str, client: Client, tmp_path: Path) -> None:
+    """All figures by brute force, also those of pairs that are no candidates."""
+    change(client, filled, "s1", {"text": "something else by now"})
+    file = write_labels(tmp_path, LABELLED, "f0-0,nowhere,same", "s0,gone,different")
+    report = NearDupe(filled, client).distribution(labels=file, measure=["resemblance", "S_J"], thresholds=[0.3, 0.9])
+    used = [pair for pair in LABELLED if "s1" not in pair[:2]]
+    assert report.labels is not None
+    same = sum(one for *_, one in used)
+    assert report.labels == LabelCounts(
+        file, len(LABELLED) + 2, same, len(used) - same, missing=2, changed=len(LABELLED) - len(used)
+    )
+    shown = {(pair.a.id, pair.b.id) for pair in NearDupe(filled, client).pairs(min=0.01)}
+    measures = (Measure(MeasureName.RESEMBLANCE), Measure(MeasureName.JACCARD))
+    for one, measure in zip(report.distributions, measures, strict=True):
+        prepared = dict(zip(TEXTS, measure.prepare(list(TEXTS.values())), strict=True))
+        truth = {(a, b): measure.score(prepared[a], prepared[b]) for a, b, _ in used}
+        assert one.labels is not None
+        assert [level.threshold for level in one.labels.levels] == [0.3, 0.7, 0.9]
+        for level in (*one.labels.levels, one.labels.best):
+            reached = [pair for pair in used if truth[pair[:2]] >= level.threshold]
+            hits = [pair[:2] for pair in reached if pair[2]]
+            assert (level.same, level.different) == (len(hits), len(reached) - len(hits))
+            assert level.found == len(shown.intersection(hits))
+            assert level.precision == pytest.approx(len(hits) / len(reached))
+            assert level.recall == pytest.approx(len(hits) / same)
+            assert level.f == pytest.approx(2 * len(hits) / (len(reached) + same))
+        assert one.labels.best.f >= max(level.f for level in one.labels.levels)
+        assert one.labels.levels[0].found < one.labels.levels[0].same  # some are no candidates, and still count
+    assert report.recommendation is not None
+    assert report.recommendation.measure in ("resemblance", "jaccard")
+    assert "10-fold cross-validation" in report.recommendation.text
+
+
+def test_the_recommended_threshold_groups_the_labelled_pairs(
+    filled: str, client: Client, server_cli: Cli, tmp_path: Path
+) -> None:
+    file = write_labels(tmp_path, LABELLED, "f0-0,nowhere,same")
+    found = server_cli("distribution", filled, "--labels", file, "--measure", "S_L", "--thresholds", "0.5")
+    assert found.code == 0
+    report = NearDupe(filled, client).distribution(labels=file, measure=["S_L"], thresholds=[0.5])
+    assert report.recommendation is not None
+    assert report.recommendation.text in found.err
+    assert f"1 of {len(LABELLED) + 1} labelled pairs were not used: 1 have a document" in found.err
+    assert "containment-longer, literal, 5 words: labelled pairs that reach a threshold" in found.out
+    assert f"best: {report.recommendation.threshold:g}" in found.out
+    command = re.search(r"`es-neardupe (group .*?)`", report.recommendation.text)
+    assert command is not None
+    assert server_cli(*command[1].split(), "--dry-run").code == 0
+    told = NearDupe(filled, client).distribution(labels=file, measure=["edit", "estimate", "bag"], whitespace=True)
+    assert told.recommendation is not None
+    assert "It is the best of 3 histograms" in told.recommendation.text
+
+
+def test_wrong_labels(filled: str, client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    file = write_labels(tmp_path, LABELLED[:3], "f0-0,f0-1,perhaps")
+    said = server_cli("distribution", filled, "--labels", file)
+    assert (said.code, "pairs.csv:5: the label is none of same" in one_line(said.err)) == (1, True)
+    file = write_labels(tmp_path, [pair for pair in LABELLED if pair[2]], "s1,nowhere,different")
+    with pytest.raises(InputError, match=r"and 0 labelled different that can be compared \(1 have a missing document"):
+        NearDupe(filled, client).distribution(labels=file)
+    other = f"{index_name}-b"
+    make_index(client, other)
+    put(client, other, {"f0-0": {"text": FAMILIES["f0-0"]}})
+    NearDupe(other, client).init(Settings(("text",), threshold=0.7))
+    NearDupe(other, client).enrich()
+    try:
+        with pytest.raises(InputError, match="id 'f0-0' is in several indices"):
+            NearDupe(f"{filled},{other}", client).distribution(labels=write_labels(tmp_path, LABELLED))
+        lines = [
+            {"a": {"index": filled, "id": a}, "b": {"index": filled, "id": b}, "label": same} for a, b, same in LABELLED
+        ]
+        lines.append({"a": {"index": filled, "id": "f0-0"}, "b": {"index": other, "id": "f0-0"}, "label": True})
+        (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+        report = NearDupe(f"{filled},{other}", client).distribution(labels=str(tmp_path / "pairs.jsonl"))
+        assert report.labels is not None
+        assert report.labels.pairs == report.labels.same + report.labels.different == len(LABELLED) + 1
+    finally:
+        client.request("DELETE", f"/{other}")
 
 
 # Bad input

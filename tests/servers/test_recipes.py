@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from server_tools import JSON, new_name
+from server_tools import JSON, change, new_name
 
 from es_neardupe import NearDupe, Settings
+from es_neardupe.errors import RequestError
 from es_neardupe.server.client import Client, path
+from es_neardupe.server.search import knows
 
 DOCS = Path(__file__).parents[2] / "docs"
 RECIPES = {
@@ -22,16 +24,24 @@ RECIPES = {
     for title, text in re.findall(r"^##+ (.*?)\n(.*?)(?=^##|\Z)", (DOCS / page).read_text("utf-8"), re.M | re.S)
     for block in re.findall(r"```http\n(.*?)```", text, re.DOTALL)
 }
+TAG = "Tag the near-duplicates of a document"
+TAG_WITHOUT_SCRIPTS = "Tag without scripts"
+SEARCHES = [title for title in RECIPES if title not in (TAG, TAG_WITHOUT_SCRIPTS)]
 BRIDGE = {"1001", "1002", "1003", "1004"}
+
+
+def make_news(client: Client, name: str) -> None:
+    """The index of the examples."""
+    NearDupe(name, client).init(Settings(("body",)), create=True)
+    NearDupe(name, client).load([str(DOCS / "articles.jsonl")])
+    NearDupe(name, client).group()
 
 
 @pytest.fixture(scope="module")
 def news(client: Client) -> Iterator[str]:
     """The index of the examples, which no test changes."""
     name = new_name()
-    NearDupe(name, client).init(Settings(("body",)), create=True)
-    NearDupe(name, client).load([str(DOCS / "articles.jsonl")])
-    NearDupe(name, client).group()
+    make_news(client, name)
     yield name
     NearDupe(name, client).clean()
     client.request("DELETE", path(name))
@@ -118,16 +128,74 @@ SAID: dict[str, Callable[[JSON], None]] = {
 
 
 def test_every_recipe_is_tested() -> None:
-    assert list(RECIPES) == [title for title in RECIPES if title in SAID]
-    assert set(SAID) == set(RECIPES)
+    assert set(SAID) == set(SEARCHES)
+    assert set(RECIPES) == {*SEARCHES, TAG, TAG_WITHOUT_SCRIPTS}
 
 
-@pytest.mark.parametrize("title", RECIPES)
+@pytest.mark.parametrize("title", SEARCHES)
 def test_recipe(title: str, client: Client, news: str) -> None:
     head, _, body = RECIPES[title].partition("\n")
     assert head == "POST /news/_search"
     asked: dict[str, Any] = json.loads(body.replace('"index": "news"', f'"index": "{news}"'))
     SAID[title](client.request("POST", path(news, "_search"), body=asked))
+
+
+@pytest.mark.parametrize("title", [TAG, TAG_WITHOUT_SCRIPTS])
+def test_tag_the_near_duplicates(title: str, client: Client, index_name: str) -> None:
+    """The group gets the tag and nothing else changes; keys and groups stay valid."""
+    if title == TAG and not knows(
+        client, "POST", path("_scripts", "painless", "_execute"), {"script": {"source": "1"}}
+    ):
+        pytest.skip("Elasticsearch as installed by pip has neither scripts nor update by query")
+
+    def sources() -> dict[str, JSON]:
+        client.request("POST", path(index_name, "_refresh"))
+        found = client.request("POST", path(index_name, "_search"), body={"size": 100})
+        return {hit["_id"]: hit["_source"] for hit in found["hits"]["hits"]}
+
+    make_news(client, index_name)
+    before = sources()
+    query = json.loads(RECIPES[TAG].partition("\n")[2].replace('"index": "news"', f'"index": "{index_name}"'))["query"]
+    found = {"query": query, "seq_no_primary_term": True, "size": 10_000}
+    hits = client.request("POST", path(index_name, "_search"), body=found)["hits"]["hits"]
+    assert {hit["_id"] for hit in hits} == BRIDGE
+    (tag_by_script if title == TAG else tag_by_updates)(client, index_name, query, hits)
+    after = sources()
+    assert {id for id, one in after.items() if one.get("review") == "not relevant"} == BRIDGE
+    added = {"review": "", "views": None}
+    assert [one | added for one in after.values()] == [before[id] | added for id in after]
+    enriched, grouped = NearDupe(index_name, client).enrich(check=True), NearDupe(index_name, client).group()
+    assert (enriched.writes.written, grouped.writes.written) == (0, 0)
+
+
+def tag_by_script(client: Client, index: str, query: JSON, hits: list[JSON]) -> None:
+    """The first request of the page, twice: the second one changes nothing."""
+    head, _, body = RECIPES[TAG].partition("\n")
+    assert head == "POST /news/_update_by_query?conflicts=proceed"
+    for updated, noops in ((4, 0), (0, 4)):
+        request = {"body": {**json.loads(body), "query": query}, "params": {"conflicts": "proceed"}}
+        answer = client.request("POST", path(index, "_update_by_query"), **request)
+        assert (answer["updated"], answer["noops"]) == (updated, noops)
+        assert (answer["version_conflicts"], answer["failures"]) == (0, [])
+        client.request("POST", path(index, "_refresh"))
+
+
+def tag_by_updates(client: Client, index: str, query: JSON, hits: list[JSON]) -> None:
+    """The second one, for each hit; one of them changes in between."""
+    head, _, body = RECIPES[TAG_WITHOUT_SCRIPTS].partition("\n")
+    assert head == "POST /news/_update/1001?if_seq_no=0&if_primary_term=1"
+
+    def tag(hit: JSON) -> None:
+        version = {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
+        client.request("POST", path(index, "_update", hit["_id"]), params=version, body=json.loads(body))
+
+    *others, last = hits
+    change(client, index, last["_id"], {"views": 1})
+    with pytest.raises(RequestError) as error:
+        tag(last)
+    assert error.value.status == 409
+    for hit in (*others, client.request("GET", path(index, "_doc", last["_id"]))):
+        tag(hit)
 
 
 def test_the_request_of_the_page_is_the_one_that_is_sent(client: Client, news: str) -> None:

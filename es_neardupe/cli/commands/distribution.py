@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from es_neardupe.commands.distribution.report import (
         Distribution,
         DistributionReport,
+        LabelLevel,
+        LabelResults,
         SimilarityExample,
         ThresholdLevel,
     )
@@ -28,6 +30,8 @@ def distribution(
     measure: Annotated[list[str] | None, options.MEASURES_TO_PLOT] = None,
     matching: options.MatchingToPlot = "literal",
     shingle: Annotated[list[str] | None, options.SHINGLES_TO_PLOT] = None,
+    whitespace: options.WhitespaceToPlot = False,
+    labels: options.Labels = None,
     sample: options.SampleOfPairs = None,
     seed: options.Seed = 1,
     threshold: options.ThresholdToPlot = None,
@@ -44,6 +48,8 @@ def distribution(
       es-neardupe distribution news --plot news.png
 
       es-neardupe distribution news --measure bag --shingle 1,2,3,4 --sample 1000 --json
+
+      es-neardupe distribution news --measure resemblance --measure jaccard --labels pairs.csv
     """
     from es_neardupe.commands.distribution.distribution import distribution as distribution_
 
@@ -53,6 +59,8 @@ def distribution(
             measure=measure,
             matching=matching,
             shingle=shingle,
+            whitespace=whitespace,
+            labels=labels,
             sample=sample,
             seed=seed,
             threshold=threshold,
@@ -82,6 +90,24 @@ def _show(report: DistributionReport, one: Distribution) -> None:
             print_table([f"just {side}", "id", "text at the first difference"], rows)
         else:
             show(f"just {side}: no pair")
+    if one.labels is not None:
+        _show_labels(one.title, one.labels)
+
+
+def _show_labels(title: str, labels: LabelResults) -> None:
+    columns = ["threshold", "same", "different", "precision", "recall", "F", "candidates"]
+    show(f"{title}: labelled pairs that reach a threshold")
+    rows = [_labels_row(f"{level.threshold:g}", level) for level in labels.levels]
+    print_table(columns, [*rows, _labels_row(f"best: {labels.best.threshold:g}", labels.best)])
+    found = labels.validated
+    show(
+        f"{found.folds}-fold cross-validation: F {found.f:.4f} ({found.lowest_f:.4f} to {found.highest_f:.4f}), "
+        f"thresholds {found.lowest_threshold:g} to {found.highest_threshold:g}"
+    )
+
+
+def _labels_row(name: str, level: LabelLevel) -> tuple[object, ...]:
+    return name, level.same, level.different, level.precision, level.recall, level.f, level.found
 
 
 def _row(level: ThresholdLevel) -> tuple[object, ...]:
@@ -97,6 +123,13 @@ def _example(example: SimilarityExample, several: bool) -> list[tuple[object, ..
 
 
 def _say(found: DistributionReport, plot: str | None) -> None:
+    if found.recommendation is not None:
+        say(found.recommendation.text)
+    if found.labels is not None and (unused := found.labels.missing + found.labels.changed):
+        warn(
+            f"{unused:,} of {found.labels.pairs:,} labelled pairs were not used: {found.labels.missing:,} have a "
+            f"document that is not in the index or not enriched, {found.labels.changed:,} one that changed."
+        )
     if plot is not None:
         say(f"Wrote {plot}")
     if found.skipped:

@@ -27,7 +27,7 @@ def load(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE...", help="JSON lines, CSV, a folder of texts, or - for stdin.", show_default=False
+            metavar="FILE...", help="JSON lines, CSV, TSV, a folder of texts, or - for stdin.", show_default=False
         ),
     ],
     *,

@@ -12,7 +12,9 @@ from es_neardupe import options
 from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
 from es_neardupe.candidates.join import CandidatePairs, candidate_pairs
 from es_neardupe.candidates.who_may_meet import GroupRules
+from es_neardupe.commands.distribution.labels import read_labels
 from es_neardupe.commands.distribution.plots import check_plot, draw
+from es_neardupe.commands.distribution.recommendation import recommended
 from es_neardupe.commands.distribution.report import (
     Distribution,
     DistributionReport,
@@ -51,7 +53,7 @@ Pair = tuple[float, int, int]
 
 _NO_WEIGHTS = Weights(0, np.empty(0, np.uint64), np.empty(0, np.int64))
 
-_THRESHOLDS = tuple(step / 20 for step in range(6, 21))
+_THRESHOLDS = tuple(step / 20 for step in range(1, 21))
 
 _MAX_EXAMPLES = 3
 """On each side of the threshold."""
@@ -66,6 +68,8 @@ def distribution(
     measure: options.MeasuresToPlot = None,
     matching: options.MatchingToPlot = "literal",
     shingle: options.ShinglesToPlot = None,
+    whitespace: options.WhitespaceToPlot = False,
+    labels: options.Labels = None,
     sample: options.SampleOfPairs = None,
     seed: options.Seed = 1,
     threshold: options.ThresholdToPlot = None,
@@ -76,33 +80,37 @@ def distribution(
 ) -> DistributionReport:
     """Compute the similarities of all pairs of a random sample, and of all candidate pairs of the index.
 
-    There is one distribution for each ``measure`` (default: resemblance) and each ``shingle`` (default: that of the
-    index). ``sample``: number of documents (default: 2,000, or 500 for slow measures). ``threshold``: the one that
-    examples are near to (default: that of the index). ``thresholds``: those of the table. ``plot``: file for a plot.
-    Nothing is written to the index. Raises `SettingsError` for values out of range, `IndexUnusable` if fewer than two
-    documents have keys.
+    There is one distribution for each ``measure`` (default: resemblance, or bag with ``whitespace``) and each
+    ``shingle`` (default: that of the index). ``labels``: file with labelled pairs, which are compared whether they are
+    candidates or not; they give precision, recall and F of each threshold, and a recommended one. ``sample``: number of
+    documents (default: 2,000, or 500 for slow measures). ``threshold``: the one that examples are near to (default:
+    that of the index). ``thresholds``: those of the table. ``plot``: file for a plot. Nothing is written to the index.
+    Raises `SettingsError` for values out of range, `IndexUnusable` if fewer than two documents have keys, `InputError`
+    for a file of labels that is malformed or has too few pairs.
     """
     started = time.monotonic()
     if plot is not None:
         check_plot(plot)
-    names = _names(measure)
+    names = _names(measure, whitespace=whitespace)
     _check(sample, seed)
+    labels_of_file = None if labels is None else read_labels(labels)
     index = opened(index, texts=True)
     settings = index.settings
     chosen = settings.threshold if threshold is None else threshold
     levels = _thresholds(_THRESHOLDS if thresholds is None else thresholds, chosen)
-    unweighted = list(_measures(names, Matching(matching), _sizes(shingle, settings), settings))
+    unweighted = list(_measures(names, Matching(matching), _sizes(shingle, settings), settings, whitespace))
 
     corpus = read_fingerprints(index, progress)
-    classes = classes_of(corpus)
+    classes = classes_of(corpus, copies=all(one.copies_are_equal for one in unweighted))
     documents = CurrentDocuments.of_corpus(index.client, settings, corpus)
     sizes = [sample or default_sample(one.name) for one in unweighted]
     rows, drawn = _drawn(index.name, documents, random_rows(corpus, seed)[: max(sizes)], progress)
     measures = [_weighted(one, drawn[:size]) for one, size in zip(unweighted, sizes, strict=True)]
     candidates = candidate_pairs(index, corpus, classes, GroupRules(max_bucket=max_bucket))
     by_measure = list(_compared(documents, classes, candidates, measures, progress))
+    labelled = None if labels_of_file is None else labels_of_file.compared(index, corpus, documents, measures, progress)
     distributions = []
-    for one, size, compared in zip(measures, sizes, by_measure, strict=True):
+    for place, (one, size, compared) in enumerate(zip(measures, sizes, by_measure, strict=True)):
         keys = corpus.keys[rows[:size]]
         pairs = compare_sample(
             one, drawn[:size], keys, thresholds=levels, threshold=chosen, agree=settings.scheme.agree, progress=progress
@@ -110,7 +118,9 @@ def distribution(
         results = _levels(compared, pairs, levels, _keyed(corpus), _detecting(one, settings))
         near = ((value, int(rows[int(a)]), int(rows[int(b)])) for value, a, b in pairs.near.tolist())
         above, below = examples(documents, classes, compared, near, chosen)
-        distributions.append(replace(_distribution(one, pairs, compared, results), above=above, below=below))
+        by_labels = None if labelled is None else labelled.results(place, levels, seed)
+        found = _distribution(one, pairs, compared, results)
+        distributions.append(replace(found, above=above, below=below, labels=by_labels))
     report = DistributionReport(
         index=index.name,
         indices=index.target.indices,
@@ -122,6 +132,8 @@ def distribution(
         skipped=candidates.skipped,
         stale=int(documents.changed_or_deleted.sum()),
         edges=tuple(EDGES.tolist()),
+        labels=None if labelled is None else labelled.counts,
+        recommendation=None if labelled is None else recommended(index, distributions, labelled.counts, chosen),
         distributions=tuple(distributions),
         seconds=time.monotonic() - started,
     )
@@ -130,9 +142,13 @@ def distribution(
     return report
 
 
-def _names(measure: Sequence[MeasureName | str] | None) -> list[MeasureName]:
+def _names(measure: Sequence[MeasureName | str] | None, *, whitespace: bool) -> list[MeasureName]:
     """The measures, each once. Raises `SettingsError` for an unknown name."""
-    return list(dict.fromkeys(map(named_measure, measure or (MeasureName.RESEMBLANCE,))))
+    usual = MeasureName.BAG if whitespace else MeasureName.RESEMBLANCE
+    names = list(dict.fromkeys(map(named_measure, measure or (usual,))))
+    if whitespace and MeasureName.BAG not in names:
+        raise SettingsError(f"`whitespace` is for the measure bag, not for {', '.join(one.value for one in names)}.")
+    return names
 
 
 def _check(sample: int | None, seed: int) -> None:
@@ -150,7 +166,11 @@ def _thresholds(thresholds: Sequence[float], chosen: float) -> list[float]:
 
 
 def _measures(
-    names: Sequence[MeasureName], matching: Matching, shingles: Sequence[tuple[int, Unit]], settings: Settings
+    names: Sequence[MeasureName],
+    matching: Matching,
+    shingles: Sequence[tuple[int, Unit]],
+    settings: Settings,
+    whitespace: bool,
 ) -> Iterator[Measure]:
     """One measure for each name and shingle size, without weights."""
     for wrong in (one for one, _ in shingles if not 1 <= one <= MAX_SHINGLE):
@@ -160,7 +180,7 @@ def _measures(
             if name is MeasureName.BAG:
                 if not 1 <= words <= 7:
                     raise SettingsError(f"For the measure bag, `shingle` must be from 1 to 7 words, not {words}.")
-                yield Measure(name, ngram=words)
+                yield Measure(name, ngram=words, whitespace=whitespace)
             elif name is MeasureName.EDIT:
                 yield Measure(name)
                 break
@@ -243,19 +263,21 @@ def _compared(
 def _distribution(
     measure: Measure, sample: Sample, compared: ComparedCandidates, levels: Iterable[ThresholdLevel]
 ) -> Distribution:
-    """The distribution of a measure, without examples."""
+    """The distribution of a measure, without examples and labels."""
     shingle, unit = measure_size(measure) or (None, None)
     return Distribution(
         measure=measure.name.value,
         matching=measure.matching.value if measure.aligned else None,
         shingle=shingle,
         unit=unit,
+        whitespace=measure.whitespace,
         sampled=sample.degrees.shape[1],
         sample=Histogram.of(sample.counts),
         candidates=_histogram(compared),
         levels=tuple(levels),
         above=(),
         below=(),
+        labels=None,
     )
 
 

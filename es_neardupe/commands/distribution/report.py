@@ -10,7 +10,17 @@ from es_neardupe.keys.scheme import Unit, shingle_text
 from es_neardupe.records import Address
 from es_neardupe.similarity.histogram import Histogram
 
-__all__ = ["Distribution", "DistributionReport", "SimilarityExample", "ThresholdLevel"]
+__all__ = [
+    "CrossValidation",
+    "Distribution",
+    "DistributionReport",
+    "LabelCounts",
+    "LabelLevel",
+    "LabelResults",
+    "Recommendation",
+    "SimilarityExample",
+    "ThresholdLevel",
+]
 
 
 @dataclass(frozen=True)
@@ -48,6 +58,82 @@ class SimilarityExample:
 
 
 @dataclass(frozen=True)
+class LabelCounts:
+    """Pairs of the file with labels: ``pairs = same + different + missing + changed``."""
+
+    file: str
+    pairs: int
+    same: int
+    """Pairs labelled same whose documents have a fingerprint and are unchanged."""
+    different: int
+    missing: int
+    """Pairs with a document that is not in the index, or has no fingerprint."""
+    changed: int
+    """Pairs with a document that changed or was deleted since it got its fingerprint."""
+
+
+@dataclass(frozen=True)
+class LabelLevel:
+    """Labelled pairs that reach a threshold, whether they are candidates or not."""
+
+    threshold: float
+    same: int
+    """Pairs labelled same that reach it."""
+    different: int
+    """Pairs labelled different that reach it."""
+    found: int
+    """Of ``same``, pairs that share keys and so are candidates."""
+    precision: float | None
+    """Share of the pairs that reach it that are labelled same; None if none reaches it."""
+    recall: float
+    """Share of the pairs labelled same that reach it."""
+    f: float
+    """Harmonic mean of precision and recall."""
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """Result of thresholds that were chosen by other pairs than those they were applied to."""
+
+    folds: int
+    precision: float | None
+    recall: float
+    f: float
+    """Of the pairs of all folds together."""
+    lowest_f: float
+    highest_f: float
+    """Of a single fold."""
+    lowest_threshold: float
+    highest_threshold: float
+    """Of those chosen for the folds."""
+
+
+@dataclass(frozen=True)
+class LabelResults:
+    """Results of a measure for labelled pairs."""
+
+    levels: tuple[LabelLevel, ...]
+    best: LabelLevel
+    """The threshold with the highest F of all labelled pairs."""
+    above: float
+    """Every threshold above this one up to ``best.threshold`` has the same result."""
+    validated: CrossValidation
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The measure and threshold with the highest cross-validated F."""
+
+    measure: str
+    matching: str | None
+    shingle: int | None
+    whitespace: bool
+    threshold: float
+    text: str
+    """The same in words, with the labels it rests on and how to use it."""
+
+
+@dataclass(frozen=True)
 class Distribution:
     """Distribution of one measure."""
 
@@ -58,6 +144,8 @@ class Distribution:
     """Words or characters (``unit``) per shingle, words per n-gram or in the shortest common passage; None for a
     measure without these."""
     unit: Unit | None
+    whitespace: bool
+    """For bag: whether words are separated by white space only."""
     sampled: int
     """Documents in the sample, which were all compared with each other."""
     sample: Histogram
@@ -66,11 +154,14 @@ class Distribution:
     levels: tuple[ThresholdLevel, ...]
     above: tuple[SimilarityExample, ...]
     below: tuple[SimilarityExample, ...]
+    labels: LabelResults | None
+    """With labelled pairs."""
 
     @property
     def title(self) -> str:
         """The measure with its settings."""
         words = "" if self.shingle is None or self.unit is None else f", {shingle_text(self.shingle, self.unit)}"
+        words += ", split at white space" if self.whitespace else ""
         return self.measure + (f", {self.matching}" if self.matching else "") + words
 
 
@@ -93,6 +184,9 @@ class DistributionReport:
     stale: int
     """Documents that changed or were deleted since they got their keys. They are in no pair."""
     edges: tuple[float, ...]
+    labels: LabelCounts | None
+    recommendation: Recommendation | None
+    """With labelled pairs."""
     distributions: tuple[Distribution, ...]
     seconds: float = field(compare=False)
 

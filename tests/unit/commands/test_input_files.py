@@ -259,6 +259,15 @@ def test_csv(tmp_path: Path) -> None:
     ]
 
 
+def test_tsv(tmp_path: Path) -> None:
+    file = write(tmp_path, "a.tsv", b'id\ttext\n1\ta, b\n2\t"c\td"\n3\n')
+    found = read(file)
+    assert records(found) == [("1", {"id": "1", "text": "a, b"}), ("2", {"id": "2", "text": "c\td"})]
+    assert problems(found, file) == [("4", "fewer columns than the header has")]
+    (bad,) = problems(read(file := write(tmp_path, "b.tsv", b"id\ttext\n1\t\xff\n")), file)
+    assert bad[1].startswith("not a TSV row in UTF-8 (")
+
+
 @pytest.mark.parametrize(
     ("row", "why"),
     [

@@ -38,8 +38,9 @@ def report(name: str = "news", measures: Sequence[str] = ("resemblance",), *, pa
         )
         for step in range(3, 11)
     )
-    made = [Distribution(one, None, 5, 50, sample, candidates, levels, (), ()) for one in measures]
-    return DistributionReport(name, (name,), "v1-0", 0.8, 1, 100, 21, 0, 0, tuple(EDGES.tolist()), tuple(made), 1.0)
+    made = [Distribution(one, None, 5, False, 50, sample, candidates, levels, (), (), None) for one in measures]
+    edges = tuple(EDGES.tolist())
+    return DistributionReport(name, (name,), "v1-0", 0.8, 1, 100, 21, 0, 0, edges, None, None, tuple(made), 1.0)
 
 
 @pytest.mark.parametrize("number", [1, 3])

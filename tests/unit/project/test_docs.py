@@ -26,7 +26,17 @@ from es_neardupe.commands.audit.report import AuditReport, LostPairs, MissedPair
 from es_neardupe.commands.bands import BandsReport, bands
 from es_neardupe.commands.clean import CleanReport
 from es_neardupe.commands.contained import Contained, ContainedHit, SampledDetection
-from es_neardupe.commands.distribution.report import Distribution, DistributionReport, SimilarityExample, ThresholdLevel
+from es_neardupe.commands.distribution.report import (
+    CrossValidation,
+    Distribution,
+    DistributionReport,
+    LabelCounts,
+    LabelLevel,
+    LabelResults,
+    Recommendation,
+    SimilarityExample,
+    ThresholdLevel,
+)
 from es_neardupe.commands.doctor.doctor import Check
 from es_neardupe.commands.enrich import EnrichReport
 from es_neardupe.commands.group import GroupReport
@@ -382,6 +392,19 @@ def test_json_shape_of_a_distribution() -> None:
         (SimilarityExample, one["above"][0]),
     )
     for kind, shown in parts:
+        assert list(shown) == [field.name for field in fields(kind)]
+    counted, labelled = re.findall(r"```text\n(.*?)```", section("json.md", "`distribution`"), re.DOTALL)
+    counts, recommended = map(json.loads, counted.splitlines())
+    results = json.loads(labelled)
+    more = (
+        (LabelCounts, counts),
+        (Recommendation, recommended),
+        (LabelResults, results),
+        (LabelLevel, results["levels"][0]),
+        (LabelLevel, results["best"]),
+        (CrossValidation, results["validated"]),
+    )
+    for kind, shown in more:
         assert list(shown) == [field.name for field in fields(kind)]
 
 
