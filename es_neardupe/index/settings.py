@@ -40,6 +40,8 @@ class Settings:
     prefix: str = DEFAULT_PREFIX
     relations: tuple[str, ...] = ()
     unit: Unit = Unit.WORD
+    groups_only: bool = False
+    """Whether the prefix holds groups of the pairs of a request, and no keys."""
     scheme: Scheme = field(init=False)
 
     def __post_init__(self) -> None:
@@ -126,6 +128,7 @@ class Settings:
             "threshold": self.threshold,
             "detection": self.detection,
             **relations,
+            **({"groups_only": True} if self.groups_only else {}),
         }
 
     @classmethod
@@ -162,6 +165,7 @@ class Settings:
             unit=scheme.unit,
             prefix=prefix,
             relations=tuple(relations),
+            groups_only=meta.get("groups_only", False) is True,
         )
         if settings.scheme != scheme:
             raise ValueError(f"scheme {scheme.id} is from another version of this program")
@@ -176,7 +180,9 @@ class Settings:
         scheme = {name: value for name, value in asdict(self.scheme).items() if name != "version"}
         scheme["unit"] = self.unit.value
         chosen = {"fields": "+".join(self.fields), "threshold": self.threshold, "detection": self.detection}
-        return chosen | scheme | {"relations": "+".join(self.relations) or "all but children"}
+        relations = "+".join(self.relations) or "all but children"
+        stored = "groups of a request" if self.groups_only else "keys"
+        return chosen | scheme | {"relations": relations, "content": stored}
 
 
 def _with_unit(options: dict[str, Any]) -> dict[str, Any]:

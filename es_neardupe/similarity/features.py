@@ -1,9 +1,10 @@
 """Features of documents: trees of sources, n-grams and flattening, and their hashes.
 
-A feature is an atom, or a composite: a sequence of atoms. `Values` produces atoms; `Words`, `Characters` and
-`Sentences` produce one composite per value; `Ngrams` produces composites from runs of elements; `Flatten` replaces
-composites by their elements. Features are compared by their hashes, which do not depend on the field: equal text in two
-fields has equal features.
+A feature is an atom, or a composite: a sequence of atoms. `Values` produces atoms; `Words`, `Characters`, `Sentences`
+and `Paragraphs` produce one composite per value; `Ngrams` produces composites from runs of elements; `Flatten` replaces
+composites by their elements; `Combine` makes one atom of all features of a document. Features are compared by their
+hashes. These do not depend on the field, so equal text in two fields has equal features, unless the fields are kept
+``apart``.
 
 Requests compose features freely as JSON (`es_neardupe.commands.duplicates.request_plan`). Options name the usual ones
 by a string such as ``title:flatten(ngrams(5))``: `parse` reads it, `spelled` writes it.
@@ -30,11 +31,13 @@ from es_neardupe.keys.text import CHUNK_CHARS, CHUNK_TEXTS, normalize, tokenize
 __all__ = [
     "INDEXED",
     "Characters",
+    "Combine",
     "Document",
     "FeatureTree",
     "Flatten",
     "Leaf",
     "Ngrams",
+    "Paragraphs",
     "RaggedFeatures",
     "Sentences",
     "Values",
@@ -48,6 +51,7 @@ __all__ = [
     "hashed",
     "hashes",
     "named_fields",
+    "paragraphs",
     "parse",
     "parse_all",
     "sentences",
@@ -69,6 +73,8 @@ class _Leaf:
     fields: tuple[str, ...]
     joined: bool = False
     """Whether all values of a document are joined to one, separated by line breaks."""
+    apart: bool = False
+    """Whether equal values of two fields have different features."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +101,16 @@ class Sentences(_Leaf):
 
 
 @dataclass(frozen=True, slots=True)
+class Paragraphs(_Leaf):
+    """Each value as the sequence of its paragraphs: one composite per value, none for a value without words."""
+
+
+@dataclass(frozen=True, slots=True)
 class Ngrams:
     """Every run of ``window`` elements of each composite of the source; a shorter composite is one run.
 
     Runs of a flattened source are taken from the whole sequence of the document. Raises `SettingsError` for a window
-    below 1, and for entire values, which have no elements.
+    below 1, and for entire values and combinations, which have no elements.
     """
 
     window: int
@@ -108,8 +119,11 @@ class Ngrams:
     def __post_init__(self) -> None:
         if self.window < 1:
             raise SettingsError(f"An n-gram has 1 element or more, not {self.window}.")
-        if isinstance(self.source, Values):
-            raise SettingsError("Entire values cannot be split into n-grams: use words, characters or sentences.")
+        if isinstance(self.source, Values | Combine):
+            raise SettingsError(
+                "Entire values and combinations cannot be split into n-grams: use words, characters, sentences or "
+                "paragraphs."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,24 +133,40 @@ class Flatten:
     source: FeatureTree
 
 
-Leaf: TypeAlias = Values | Words | Characters | Sentences
-FeatureTree: TypeAlias = Leaf | Ngrams | Flatten
+@dataclass(frozen=True, slots=True)
+class Combine:
+    """One atom per document: the sets of features of all sources together. Two documents share it if they have the
+    same features of each source. A document without features of one of them has none."""
+
+    sources: tuple[FeatureTree, ...]
+
+
+_Composite: TypeAlias = Words | Characters | Sentences | Paragraphs
+Leaf: TypeAlias = Values | _Composite
+FeatureTree: TypeAlias = Leaf | Ngrams | Flatten | Combine
 
 _LEAVES: dict[type[Leaf], str] = {
     Values: "entire values",
     Words: "words",
     Characters: "characters",
     Sentences: "sentences",
+    Paragraphs: "paragraphs",
 }
 
 
-def _leaf(tree: FeatureTree) -> Leaf:
-    return _leaf(tree.source) if isinstance(tree, Ngrams | Flatten) else tree
+def _leaves(tree: FeatureTree) -> Iterator[Leaf]:
+    if isinstance(tree, Combine):
+        for source in tree.sources:
+            yield from _leaves(source)
+    elif isinstance(tree, Ngrams | Flatten):
+        yield from _leaves(tree.source)
+    else:
+        yield tree
 
 
 def fields_of(tree: FeatureTree) -> tuple[str, ...]:
-    """The fields of the features, in the order of the request."""
-    return _leaf(tree).fields
+    """The distinct fields of the features, in the order of the request."""
+    return tuple(dict.fromkeys(field for leaf in _leaves(tree) for field in leaf.fields))
 
 
 def named_fields(trees: Sequence[FeatureTree]) -> list[str]:
@@ -146,13 +176,25 @@ def named_fields(trees: Sequence[FeatureTree]) -> list[str]:
 
 def decided_by_tokens(tree: FeatureTree) -> bool:
     """Whether documents with the same tokens in the fields of the index always have the same features."""
-    leaf = _leaf(tree)
-    return leaf.joined and leaf.fields == (INDEXED,) and isinstance(leaf, Words | Characters)
+    return all(
+        leaf.joined and leaf.fields == (INDEXED,) and isinstance(leaf, Words | Characters) for leaf in _leaves(tree)
+    )
 
 
 def describe(tree: FeatureTree) -> str:
     """The features in words: "5-grams of words from field: title"."""
-    return f"{_kind(tree)} from field{'s'[: len(fields_of(tree)) > 1]}: {', '.join(fields_of(tree))}"
+    if isinstance(tree, Combine):
+        return f"combinations of {' and '.join(map(_part, tree.sources))}"
+    if isinstance(tree, Flatten) and isinstance(tree.source, Combine):  # an atom already
+        return describe(tree.source)
+    fields = fields_of(tree)
+    kept_apart = " (each field apart)" if any(leaf.apart for leaf in _leaves(tree)) else ""
+    return f"{_kind(tree)} from field{'s'[: len(fields) > 1]}: {', '.join(fields)}{kept_apart}"
+
+
+def _part(tree: FeatureTree) -> str:
+    """The description of a source inside a combination."""
+    return f"({describe(tree)})" if isinstance(tree, Combine) else describe(tree)
 
 
 def _kind(tree: FeatureTree) -> str:
@@ -160,6 +202,8 @@ def _kind(tree: FeatureTree) -> str:
         return f"{tree.window}-grams of {_kind(tree.source)}"
     if isinstance(tree, Flatten):
         return f"flattened composites of {_kind(tree.source)}"
+    if isinstance(tree, Combine):
+        return f"({describe(tree)})"
     return _LEAVES[type(tree)]
 
 
@@ -171,6 +215,7 @@ _SOURCES: dict[str, Callable[[tuple[str, ...], bool, int], FeatureTree]] = {
     "ngrams": lambda fields, joined, size: Ngrams(size, Words(fields, joined)),
     "characters": lambda fields, joined, size: Ngrams(size, Characters(fields, joined)),
     "sentences": lambda fields, joined, _: Flatten(Sentences(fields, joined)),
+    "paragraphs": lambda fields, joined, _: Flatten(Paragraphs(fields, joined)),
     "values": lambda fields, joined, _: Values(fields, joined, blank=True),
 }
 _SIZES = {"ngrams": "w", "characters": "n"}
@@ -214,7 +259,7 @@ def parse(spec: str) -> FeatureTree:
 
 def spelled(tree: FeatureTree) -> str:
     """The features as a string for `parse`; if there is none, in words (`describe`)."""
-    leaf, size = _leaf(tree), tree.window if isinstance(tree, Ngrams) else 1
+    leaf, size = next(_leaves(tree)), tree.window if isinstance(tree, Ngrams) else 1
     for kind, made in _SOURCES.items():
         if len(leaf.fields) == 1 and made(leaf.fields, leaf.joined, size) == tree:
             name = f"{kind}({size})" if kind in _SIZES else kind
@@ -251,7 +296,7 @@ def hashes(tree: FeatureTree, documents: Sequence[Document]) -> RaggedFeatures:
 
     They do not depend on the other documents. N-grams of words have the same hashes as the shingles of the scheme.
     """
-    parts = [_hashed(_features(tree, values)) for values in _chunks(documents, _leaf(tree))]
+    parts = [_hashed(_features(tree, chunk)) for chunk in _chunks(documents, fields_of(tree))]
     sizes = [np.zeros(1, np.int64), *(np.diff(one.bounds) for one in parts)]
     return RaggedFeatures(
         np.concatenate([np.empty(0, np.uint64), *(one.values for one in parts)]), np.cumsum(np.concatenate(sizes))
@@ -280,25 +325,24 @@ def combined(trees: Sequence[FeatureTree], documents: Sequence[Document]) -> Rag
     return RaggedFeatures(np.concatenate([np.empty(0, np.uint64), *parts]), _edges([len(one) for one in parts]))
 
 
-def _chunks(documents: Sequence[Document], leaf: Leaf) -> Iterator[list[list[str]]]:
-    """The values of each document, in chunks that fit into the processor's cache."""
-    chunk: list[list[str]] = []
+def _chunks(documents: Sequence[Document], fields: Sequence[str]) -> Iterator[list[Document]]:
+    """The documents in chunks whose values fit into the processor's cache."""
+    chunk: list[Document] = []
     chars = 0
     for document in documents:
-        values = _values(document, leaf)
-        more = sum(map(len, values))
+        more = sum(len(value) for field in fields for value in document.get(field, ()))
         if chunk and (len(chunk) == CHUNK_TEXTS or chars + more > CHUNK_CHARS):
             yield chunk
             chunk, chars = [], 0
-        chunk.append(values)
+        chunk.append(document)
         chars += more
     if chunk:
         yield chunk
 
 
-def _values(document: Document, leaf: Leaf) -> list[str]:
-    """The values of a document from which the features are made."""
-    values = [value for field in leaf.fields for value in document.get(field, ())]
+def _values(document: Document, leaf: Leaf, fields: Sequence[str]) -> list[str]:
+    """The values of some fields of a document from which the features are made."""
+    values = [value for field in fields for value in document.get(field, ())]
     if leaf.joined and values:
         values = ["\n".join(values)]
     if isinstance(leaf, Values) and not leaf.blank:
@@ -306,19 +350,42 @@ def _values(document: Document, leaf: Leaf) -> list[str]:
     return values
 
 
-def _features(tree: FeatureTree, documents: list[list[str]]) -> RaggedFeatures | _Composites:
-    """The features of documents, each given as a list of values."""
+def _features(tree: FeatureTree, documents: Sequence[Document]) -> RaggedFeatures | _Composites:
+    """The features of a chunk of documents."""
+    if isinstance(tree, Combine):
+        return _combinations([_hashed(_features(source, documents)) for source in tree.sources])
     if isinstance(tree, Flatten):
         return _flattened(_features(tree.source, documents))
     if isinstance(tree, Ngrams):
         return _runs(tree.window, _features(tree.source, documents))
-    values = [value for document in documents for value in document]
-    bounds = _edges([len(document) for document in documents])
+    apart = [(field,) for field in tree.fields] if tree.apart else [tree.fields]
+    each = [[_values(document, tree, fields) for fields in apart] for document in documents]
+    values = [value for parts in each for part in parts for value in part]
+    bounds = _edges([sum(map(len, parts)) for parts in each])
+    salts = np.zeros(0, np.uint64)
+    if tree.apart:
+        salts = np.repeat(np.tile(hashed(tree.fields), len(each)), [len(part) for parts in each for part in parts])
     if isinstance(tree, Values):
-        return RaggedFeatures(hashed(values), bounds)
+        return RaggedFeatures(_salted(hashed(values), salts), bounds)
     elements, edges = _elements(tree, values)
+    if tree.apart:
+        elements = _salted(elements, np.repeat(salts, np.diff(edges)))
     filled = np.diff(edges) > 0
     return _Composites(elements, edges[:-1][filled], edges[1:][filled], _edges(filled)[bounds])
+
+
+def _salted(hashes: U64, salts: U64) -> U64:
+    """Other hashes for each salt; without salts, the same."""
+    return mix64(hashes + salts) if len(salts) else hashes
+
+
+def _combinations(sources: Sequence[RaggedFeatures]) -> RaggedFeatures:
+    """The hash of the sets of features of all sources together, of each document that has features of each."""
+    sets = [distinct(one) for one in sources]
+    filled = np.logical_and.reduce([np.diff(one.bounds) > 0 for one in sets])
+    each = [span_hashes(one.values, one.bounds[:-1][filled], one.bounds[1:][filled]) for one in sets]
+    edges = np.arange(0, len(each) * int(filled.sum()) + 1, len(each))
+    return RaggedFeatures(span_hashes(np.stack(each, axis=1).reshape(-1), edges[:-1], edges[1:]), _edges(filled))
 
 
 def hashed(strings: Sequence[str]) -> U64:
@@ -327,7 +394,7 @@ def hashed(strings: Sequence[str]) -> U64:
     return np.array(digests, np.uint64)
 
 
-def _elements(tree: Words | Characters | Sentences, values: list[str]) -> tuple[U64, Ints]:
+def _elements(tree: _Composite, values: list[str]) -> tuple[U64, Ints]:
     """The elements of all values, and where those of each value begin."""
     if isinstance(tree, Words):
         return token_runs(normalize(values))
@@ -335,7 +402,7 @@ def _elements(tree: Words | Characters | Sentences, values: list[str]) -> tuple[
         each = [content.decode().encode("utf-32-le") for content in normalize(values)]
         points = np.frombuffer(b"".join(each), np.dtype("<u4"))
         return mix64(points.astype(np.uint64) + GOLDEN), _edges([len(one) // 4 for one in each])
-    parts = [sentences(value) for value in values]
+    parts = [_SPLIT[type(tree)](value) for value in values]
     contents = iter(normalize(list(chain.from_iterable(parts))))
     worded = [list(filter(None, islice(contents, len(part)))) for part in parts]
     digests = list(map(xxhash.xxh3_64_intdigest, chain.from_iterable(worded)))
@@ -358,6 +425,18 @@ def sentences(value: str) -> list[str]:
         parts.append(value[start : match.start(separator)])
         start = match.end(separator)
     return [*parts, value[start:]]
+
+
+_PARAGRAPH = re.compile(r"\u2029|\n\s*\n")
+"""Separators of paragraphs: an empty line, or the paragraph separator of Unicode."""
+
+
+def paragraphs(value: str) -> list[str]:
+    """The paragraphs of a value, including those without words. Line breaks inside them are white space."""
+    return _PARAGRAPH.split(value)
+
+
+_SPLIT: dict[type[_Composite], Callable[[str], list[str]]] = {Sentences: sentences, Paragraphs: paragraphs}
 
 
 def _edges(sizes: Sequence[int] | Flags | Ints) -> Ints:
@@ -397,32 +476,38 @@ def example(tree: FeatureTree, document: Document, hash: int) -> str | None:
     positions = np.flatnonzero(hashes(tree, [document]).values == np.uint64(hash))
     if not len(positions):
         return None
-    chosen = next(islice(_texts(tree, _values(document, _leaf(tree))), int(positions[0]), None))
+    chosen = next(islice(_texts(tree, document), int(positions[0]), None))
     if isinstance(chosen, str):
         return chosen
-    return ("" if isinstance(_leaf(tree), Characters) else " ").join(chosen)
+    return ("" if isinstance(next(_leaves(tree)), Characters) else " ").join(chosen)
 
 
-def _texts(tree: FeatureTree, values: Sequence[str]) -> Iterator[str | list[str]]:
+def _texts(tree: FeatureTree, document: Document) -> Iterator[str | list[str]]:
     """The texts of the features in the order of `hashes`: an atom as a string, a composite as a list."""
-    if isinstance(tree, Flatten):
-        for one in _texts(tree.source, values):
+    if isinstance(tree, Combine):
+        each = [
+            [one if isinstance(one, str) else " ".join(one) for one in _texts(source, document)]
+            for source in tree.sources
+        ]
+        if all(each):
+            yield " + ".join(", ".join(dict.fromkeys(some)) for some in each)
+    elif isinstance(tree, Flatten):
+        for one in _texts(tree.source, document):
             yield from [one] if isinstance(one, str) else one
     elif isinstance(tree, Ngrams):
-        inner = _texts(tree.source, values)
+        inner = _texts(tree.source, document)
         if isinstance(tree.source, Flatten):
             inner = iter([[one for one in inner if isinstance(one, str)]])
         for one in inner:
             for start in range(max(len(one) - tree.window + 1, len(one) > 0)):
                 yield list(one[start : start + tree.window])
-    elif isinstance(tree, Values):
-        yield from values
     else:
-        yield from filter(None, (_parts(tree, value) for value in values))
+        values = _values(document, tree, tree.fields)
+        yield from values if isinstance(tree, Values) else filter(None, (_parts(tree, value) for value in values))
 
 
-def _parts(tree: Words | Characters | Sentences, value: str) -> list[str]:
+def _parts(tree: _Composite, value: str) -> list[str]:
     """The elements of a value."""
-    if isinstance(tree, Sentences):
-        return [one.strip() for one in sentences(value) if tokenize(one)]
+    if isinstance(tree, Sentences | Paragraphs):
+        return [one.strip() for one in _SPLIT[type(tree)](value) if tokenize(one)]
     return tokenize(value) if isinstance(tree, Words) else list(" ".join(tokenize(value)))

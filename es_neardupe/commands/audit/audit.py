@@ -40,7 +40,7 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.random_samples import address_hashes
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.index.target import IndexTarget
-from es_neardupe.keys.arrays import U64, Positions
+from es_neardupe.keys.arrays import U64, Numbers
 from es_neardupe.keys.scheme import choose_bands
 from es_neardupe.keys.shingles import features
 from es_neardupe.options import DEFAULT_MAX_BUCKET
@@ -165,8 +165,8 @@ class _AuditScope(NamedTuple):
 
     corpus: FingerprintColumns
     classes: TextClasses
-    left: Positions
-    right: Positions
+    left: Numbers
+    right: Numbers
     """The candidate pairs of classes."""
     candidacy: Candidacy
     sample: DocumentStates

@@ -16,9 +16,11 @@ from es_neardupe.keys.shingles import features
 from es_neardupe.keys.text import tokenize
 from es_neardupe.similarity.features import (
     Characters,
+    Combine,
     FeatureTree,
     Flatten,
     Ngrams,
+    Paragraphs,
     Sentences,
     Values,
     Words,
@@ -26,6 +28,7 @@ from es_neardupe.similarity.features import (
     example,
     fields_of,
     hashes,
+    paragraphs,
     sentences,
 )
 
@@ -37,12 +40,14 @@ DOCUMENTS = st.lists(
     st.fixed_dictionaries({}, optional={"a": st.lists(TEXTS, max_size=3), "b": st.lists(TEXTS, max_size=2)})
 )
 FIELDS = st.sampled_from([("a",), ("b", "a")])
-LEAVES = st.one_of(*(st.builds(kind, FIELDS) for kind in (Values, Words, Characters, Sentences)))
+KINDS = (Values, Words, Characters, Sentences, Paragraphs)
+LEAVES = st.one_of(*(st.builds(kind, FIELDS, apart=st.booleans()) for kind in KINDS))
 
 
 def _grown(inner: st.SearchStrategy[FeatureTree]) -> st.SearchStrategy[FeatureTree]:
-    holding = inner.filter(lambda tree: not isinstance(tree, Values))
-    return st.builds(Flatten, inner) | st.builds(Ngrams, st.integers(1, 6), holding)
+    holding = inner.filter(lambda tree: not isinstance(tree, Values | Combine))
+    combined = st.builds(Combine, st.lists(inner, min_size=2, max_size=3).map(tuple))
+    return st.builds(Flatten, inner) | st.builds(Ngrams, st.integers(1, 6), holding) | combined
 
 
 TREES: st.SearchStrategy[FeatureTree] = st.recursive(LEAVES, _grown, max_leaves=3)
@@ -50,18 +55,24 @@ TREES: st.SearchStrategy[FeatureTree] = st.recursive(LEAVES, _grown, max_leaves=
 
 def made(tree: FeatureTree, document: Mapping[str, Sequence[str]]) -> list[Any]:
     """The features of a document by definition: an atom is a string, a composite a tuple of atoms."""
+    if isinstance(tree, Combine):
+        sets = [sorted(map(repr, set(made(source, document)))) for source in tree.sources]
+        return [repr(sets)] if all(sets) else []
     if isinstance(tree, Flatten):
         return [atom for one in made(tree.source, document) for atom in (one if isinstance(one, tuple) else (one,))]
     if isinstance(tree, Ngrams):
         found = made(tree.source, document)
         sequences = [tuple(found)] if isinstance(tree.source, Flatten) else found
         return [run for one in sequences for run in windows(one, tree.window)]
-    values = [value for field in tree.fields for value in document.get(field, [])]
-    return (
-        [one for one in values if one.strip()]
-        if isinstance(tree, Values)
-        else [one for one in map(parts(tree), values) if one]
-    )
+    found = []
+    for field in tree.fields:
+        mark = f"{field}: " if tree.apart else ""
+        for value in document.get(field, []):
+            if isinstance(tree, Values):
+                found += [mark + value] if value.strip() else []
+            else:
+                found += [tuple(mark + one for one in elements)] if (elements := parts(tree)(value)) else []
+    return found
 
 
 def parts(tree: FeatureTree) -> Any:
@@ -70,6 +81,7 @@ def parts(tree: FeatureTree) -> Any:
         Words: lambda value: tuple(tokenize(value)),
         Characters: lambda value: tuple(" ".join(tokenize(value))),
         Sentences: lambda value: tuple(" ".join(words) for one in sentences(value) if (words := tokenize(one))),
+        Paragraphs: lambda value: tuple(" ".join(words) for one in paragraphs(value) if (words := tokenize(one))),
     }[type(tree)]  # type: ignore[index]
 
 
@@ -158,7 +170,8 @@ def test_runs_of_values_do_not_cross_unless_flattened() -> None:
 
 
 def test_a_hash_does_not_depend_on_the_field() -> None:
-    for kind in (Values, Words, Characters, Sentences):
+    for kind in KINDS:
+        assert of(kind(("a",), apart=True), {"a": ["One. Two."]}) != of(kind(("b",), apart=True), {"b": ["One. Two."]})
         assert of(kind(("a",)), {"a": ["One. Two."]}) == of(kind(("b",)), {"b": ["One. Two."]})
 
 
@@ -166,6 +179,53 @@ def test_a_hash_does_not_depend_on_the_field() -> None:
 def test_sentences_end_where_their_definition_says(value: str) -> None:
     between = r"(?<=[.!?\u2026])[\"'\u2019\u201d)\]]*\s+|(?<=[\u3002\uff01\uff1f])|\n\s*\n"
     assert list(filter(None, sentences(value))) == list(filter(None, re.split(between, value)))
+
+
+FACES = [
+    {"hair": ["blond"], "beard": ["beard", "moustache"], "skin": ["brown"]},
+    {"hair": ["blond"], "beard": ["moustache", "beard", "beard"], "skin": ["white"]},
+    {"hair": ["blond"], "beard": ["moustache"], "skin": ["white"]},
+    {"hair": ["none"], "beard": ["none"], "skin": ["white"]},
+    {"hair": ["blond"], "skin": ["white"]},
+]
+
+
+def test_hair_and_facial_hair_are_one_feature() -> None:
+    """Equal sets of values of both fields, in any order; a face without one of the fields has no such feature."""
+    tree = Combine((Values(("hair",)), Values(("beard",))))
+    one, same, other, none, without = of(tree, *FACES)
+    assert one == same
+    assert len({*one, *other, *none}) == 3
+    assert without == []
+    assert example(tree, FACES[0], one[0]) == "blond + beard, moustache"
+    assert describe(tree) == "combinations of entire values from field: hair and entire values from field: beard"
+    assert fields_of(tree) == ("hair", "beard")
+
+
+def test_the_same_value_of_two_fields_is_two_features_if_fields_are_apart() -> None:
+    fields = ("hair", "beard", "skin")
+    for kind in (Values, lambda *given: Flatten(Words(*given))):
+        together, apart = kind(fields), kind(fields, False, True)
+        assert [len(set(row)) for row in of(together, FACES[3])] == [2]
+        assert [len(set(row)) for row in of(apart, FACES[3])] == [3]
+    assert describe(Values(fields, apart=True)) == "entire values from fields: hair, beard, skin (each field apart)"
+
+
+@given(st.text(st.sampled_from("a b\n\r\t\u2029.")))
+def test_paragraphs_end_at_empty_lines(value: str) -> None:
+    """A paragraph has no line that is empty or blank, and no word is lost."""
+    found = paragraphs(value)
+    assert [word for one in found for word in tokenize(one)] == tokenize(value)
+    assert not any("\u2029" in one or re.search(r"\n\s*\n", one) for one in found)
+    lines = value.replace("\u2029", "\n\n").split("\n")
+    blocks, block = [], []
+    for line in [*lines, ""]:
+        if line.strip():
+            block += tokenize(line)
+        elif block:
+            blocks.append(block)
+            block = []
+    assert [words for one in found if (words := tokenize(one))] == blocks
 
 
 def test_what_a_tree_is_in_words() -> None:
@@ -179,8 +239,10 @@ def test_what_a_tree_is_in_words() -> None:
 def test_what_has_no_ngrams_is_refused() -> None:
     with pytest.raises(SettingsError, match="1 element or more"):
         Ngrams(0, Words(T))
-    with pytest.raises(SettingsError, match="words, characters or sentences"):
+    with pytest.raises(SettingsError, match="words, characters, sentences or paragraphs"):
         Ngrams(2, Values(T))
+    with pytest.raises(SettingsError, match="combinations cannot be split"):
+        Ngrams(2, Combine((Values(T), Words(T))))
 
 
 def test_a_million_features_of_one_document() -> None:

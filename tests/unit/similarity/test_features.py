@@ -206,7 +206,10 @@ def test_what_only_a_request_can_name_is_said_in_words(tree: FeatureTree) -> Non
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("wrods", "Unknown feature source 'wrods'. Known: words, ngrams(w), characters(n), sentences, values"),
+        (
+            "wrods",
+            "Unknown feature source 'wrods'. Known: words, ngrams(w), characters(n), sentences, paragraphs, values",
+        ),
         ("", "Unknown feature source ''"),
         ("flatten(flatten(words))", "Unknown feature source"),
         ("flatten()", "Unknown feature source"),
