@@ -42,9 +42,9 @@ from es_neardupe.index.target import (
     SidecarLayout,
     check_unprepared,
     common_settings,
-    index_uuids,
     mappings_of,
     not_rolled_over,
+    opened_uuids,
     result_window,
     serving_prefix,
     stored_settings,
@@ -342,7 +342,7 @@ def open_sidecar_target(
         new,
         inherits=inherited_prefix(sidecars.values(), prefix),
         sidecar=SidecarLayout(any(writes_group(one) for one in sidecars.values()), stored),
-        uuids=index_uuids(client, name),
+        uuids=opened_uuids(client, name, mappings),
     )
 
 
