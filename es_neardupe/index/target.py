@@ -48,6 +48,7 @@ __all__ = [
     "mappings_of",
     "not_rolled_over",
     "open_target",
+    "opened_uuids",
     "prepare_new",
     "put_settings",
     "remove_settings",
@@ -166,7 +167,7 @@ def open_target(
         skipped_relations=relations_to_skip(mappings.values(), settings.relations),
         new=new,
         inherits=inherited_prefix(mappings.values(), prefix),
-        uuids=index_uuids(client, name),
+        uuids=opened_uuids(client, name, mappings),
     )
 
 
@@ -273,6 +274,11 @@ def index_uuids(client: Client, name: str) -> dict[str, str]:
         concrete: "/".join(entry["settings"][one] for one in _UUIDS if one in entry["settings"])
         for concrete, entry in found.items()
     }
+
+
+def opened_uuids(client: Client, name: str, indices: Collection[str]) -> dict[str, str]:
+    """The `index_uuids` of the concrete indices that a name resolved to, without any that a rollover added since."""
+    return {index: uuid for index, uuid in index_uuids(client, name).items() if index in indices}
 
 
 def stored_settings(mapping: Mapping[str, Any], prefix: str) -> Settings | None:

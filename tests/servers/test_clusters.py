@@ -12,8 +12,10 @@ from kill_tools import WRITES, State
 from server_tools import family, make_index, put, theirs, words
 
 from es_neardupe import NearDupe, Settings
+from es_neardupe.errors import NeardupeError
 from es_neardupe.local_server import versions
 from es_neardupe.server.client import Client, path
+from es_neardupe.server.login.settings import Retries
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]  # four servers start, possibly on a busy machine
 
@@ -107,6 +109,42 @@ def test_a_run_survives_the_loss_and_return_of_a_node(three: Cluster, how: str) 
         assert NearDupe(INDEX, client).group(rebuild=True, evidence=True).writes.written == 0
         NearDupe(INDEX, client).clean()
         client.request("DELETE", path(INDEX))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("server", ["opensearch", "elasticsearch"])
+def test_a_node_that_is_cut_off_from_the_others(server: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A run through that node ends with an error, and the others continue without it: a run through one of them
+    completes the result. What the node had not replicated is gone when it returns, and so it was not acknowledged."""
+    home = tmp_path_factory.mktemp("cut")
+    with (
+        cluster(versions.pick(server), home, links=True) as three,
+        three.client(OURS, retries=Retries(attempts=2), timeout=10) as ours,
+        three.client(0) as client,
+    ):
+        assert three.links is not None
+        fill(client)
+        users = theirs(client, INDEX)
+        writes = {name: disturbed(client, name, {}, **more) for name, more in COMMANDS.items()}
+        wanted = State.of(client, INDEX)
+        for command, more in COMMANDS.items():
+            NearDupe(INDEX, client).clean()
+            client.request("DELETE", path(INDEX))
+            fill(client)
+            if command == "group":
+                NearDupe(INDEX, client).enrich()
+            cut = {writes[command] // 2: lambda: three.links.cut(OURS)}
+            with pytest.raises(NeardupeError) as stopped:
+                disturbed(ours, command, cut, **more)
+            assert "\n" not in str(stopped.value)
+            for name, options in COMMANDS.items():
+                getattr(NearDupe(INDEX, client), name)(**options)
+            assert theirs(client, INDEX) == users
+            three.links.mend()
+            wait_for_green(client, 3)
+            assert State.of(client, INDEX) == State.of(ours, INDEX) == wanted
+            assert [len(numbers) for numbers in copies(client, INDEX).values()] == [1, 1, 1]
+            assert NearDupe(INDEX, ours).group(rebuild=True, evidence=True).writes.written == 0
 
 
 def test_reading_goes_on_when_a_node_is_lost(three: Cluster) -> None:

@@ -422,6 +422,19 @@ def test_a_lost_answer_and_a_synthetic_source(
     assert re.fullmatch(r"[0-9T:-]+\.000Z", hits(client, index_name)[0]["_source"]["neardupe"]["at"])
 
 
+def test_a_lost_answer_to_the_creation_of_a_sidecar(
+    client: Client, proxy: FaultProxy, through: Client, index_name: str
+) -> None:
+    """The repeated request finds the index that the first one created."""
+    make_index(client, index_name)
+    put(client, index_name, {f"d{n}": {"text": one} for n, one in enumerate(family("created", 3, length=60))})
+    fault = Fault(lost_answer, r"^PUT /[^/]+-sidecar$")
+    proxy.set(fault)
+    NearDupe(index_name, through).init(Settings(("text",)), sidecar=True)
+    assert fault.met == 1
+    assert NearDupe(index_name, client).enrich().writes.written == 3
+
+
 def test_documents_that_a_clean_could_not_write_and_that_changed_then(
     client: Client, proxy: FaultProxy, through: Client, index_name: str
 ) -> None:

@@ -18,6 +18,7 @@ from unit_tools import index_of
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.watch import Round, may_succeed_later
 from es_neardupe.errors import BeingMigrated, InputError, LeaseHeld, NotInitialised, RolledOver
+from es_neardupe.index import target
 from es_neardupe.index.hidden_indices import HiddenIndex, ensure, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import Lease, held
@@ -105,6 +106,25 @@ def test_a_rollover_in_the_middle_of_a_run(
     assert "no index template adds the neardupe fields to the next index" in warning.message
     assert NearDupe(name, client).clean().writes.written == 9
     assert NearDupe(name, client).clean().documents == 0
+
+
+def test_a_rollover_while_the_name_is_opened(rolling: Rolling, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the requests for mappings and uuids: the run continues without the new index."""
+    name = rolling.name
+    rolling.add(0, 2)
+    NearDupe(name, client).init(SETTINGS)
+    plain, todo = target.index_uuids, [rolling.roll]
+
+    def uuids(*arguments: Any) -> dict[str, str]:
+        while todo:
+            todo.pop()()
+        return plain(*arguments)
+
+    monkeypatch.setattr(target, "index_uuids", uuids)
+    assert NearDupe(name, client).enrich().writes.written == 2
+    rolling.add(2, 4)
+    assert NearDupe(name, client).enrich().writes.written == 2
+    assert NearDupe(name, client).group().groups.largest == 4
 
 
 class Interrupted:

@@ -16,7 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
 from server_tools import JSON, required
+from transport_links import TransportLinks
 
 from es_neardupe.errors import NodeError
 from es_neardupe.local_server import control, download
@@ -51,14 +53,16 @@ class Cluster:
     http: list[int]
     transport: list[int]
     processes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+    links: TransportLinks | None = None
+    """The connections between the nodes, if some of them are to be cut."""
 
     def url(self, number: int) -> str:
         return f"http://127.0.0.1:{self.http[number]}"
 
     @contextlib.contextmanager
-    def client(self, number: int) -> Iterator[Client]:
-        """A connection to one of the nodes."""
-        opened = connect(ConnectionSettings(url=self.url(number)))
+    def client(self, number: int, **settings: Any) -> Iterator[Client]:
+        """A connection to one of the nodes, with further `ConnectionSettings`."""
+        opened = connect(ConnectionSettings(url=self.url(number), **settings))
         try:
             yield opened
         finally:
@@ -106,18 +110,28 @@ class Cluster:
         """Continue a suspended process, which does not know yet that others have taken over."""
         self.processes[number].send_signal(signal.SIGCONT)
 
+    def node_with_port(self, port: int) -> int | None:
+        """The node whose process has a connection from this port."""
+        for number, process in self.processes.items():
+            with contextlib.suppress(psutil.Error):
+                if any(one.laddr.port == port for one in psutil.Process(process.pid).net_connections("tcp")):
+                    return number
+        return None
+
     def _log(self, number: int) -> Path:
         return self.home / f"n{number}.log"
 
     def _launch(self, number: int, home: Path) -> str:
         """The argument of the process of a node."""
+        published = self.transport if self.links is None else self.links.published
         settings = {
             "cluster.name": f"es-neardupe-{self.http[0]}",
             "node.name": f"n{number}",
             "network.host": "127.0.0.1",
             "http.port": str(self.http[number]),
             "transport.port": str(self.transport[number]),
-            "discovery.seed_hosts": [f"127.0.0.1:{port}" for port in self.transport],
+            "transport.publish_port": str(published[number]),
+            "discovery.seed_hosts": [f"127.0.0.1:{port}" for port in published],
             _MASTERS[self.release.server]: [f"n{k}" for k in range(len(self.http))],
             "cluster.routing.allocation.disk.threshold_enabled": "false",
             **_DETECTION,
@@ -133,19 +147,29 @@ class Cluster:
 
 @contextlib.contextmanager
 def cluster(
-    release: Release, home: Path, *, size: int = 3, more: Mapping[str, str | Sequence[str]] | None = None
+    release: Release,
+    home: Path,
+    *,
+    size: int = 3,
+    more: Mapping[str, str | Sequence[str]] | None = None,
+    links: bool = False,
 ) -> Iterator[Cluster]:
-    """Start nodes in an empty folder for a ``with`` block. If they do not start, skip the test; in CI fail."""
-    with required(), _started(release, home, size, more or {}) as found:
+    """Start nodes in an empty folder for a ``with`` block. If they do not start, skip the test; in CI fail. ``links``:
+    with connections that can be cut."""
+    with required(), _started(release, home, size, more or {}, links) as found:
         yield found
 
 
 @contextlib.contextmanager
-def _started(release: Release, home: Path, size: int, more: Mapping[str, str | Sequence[str]]) -> Iterator[Cluster]:
+def _started(
+    release: Release, home: Path, size: int, more: Mapping[str, str | Sequence[str]], links: bool
+) -> Iterator[Cluster]:
     require_extra()
     download.ensure(release)
     free = _free_ports(2 * size)
     found = Cluster(release, home, more, free[:size], free[size:])
+    if links:
+        found.links = TransportLinks(found.transport, found.node_with_port)
     try:
         for number in range(size):
             found.spawn(number)

@@ -23,7 +23,6 @@ from es_neardupe.index.sidecar.entries import (
 from es_neardupe.index.sidecar.indices import SidecarNames
 from es_neardupe.index.storage import EnrichRequest, EnrichResult, Send
 from es_neardupe.index.stored_fields import timestamp
-from es_neardupe.index.target import index_uuids
 from es_neardupe.index.updates import fingerprint_documents, fingerprint_update, is_current
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
@@ -72,7 +71,7 @@ class _SidecarEnrichment:
         self._rewrite = rewrite
         self._max_chars = max_chars
         self._progress = progress
-        self._uuids = index_uuids(index.plain, index.path)
+        self._uuids = index.target.uuids
         self._known = KnownEntries(index, self._uuids)
         self._at = timestamp()
         self.tally = BulkCounts()

@@ -18,7 +18,7 @@ from es_neardupe.index.queries import JSON
 from es_neardupe.index.sidecar.indices import REFERENCE, SidecarNames, sidecar_name
 from es_neardupe.index.sidecar.queries import Source, addresses_of, ids_clause
 from es_neardupe.index.stored_fields import stored_fields
-from es_neardupe.index.target import IndexTarget, index_uuids
+from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Action, Address, Hit, Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import path, to_json
@@ -117,7 +117,7 @@ def replaced_entries(index: Index) -> dict[str, int]:
         concrete: count(
             index.plain, names.sidecars[concrete], {"bool": {"must_not": [{"term": {f"{REFERENCE}.uuid": uuid}}]}}
         )
-        for concrete, uuid in index_uuids(index.plain, index.path).items()
+        for concrete, uuid in index.target.uuids.items()
         if concrete not in index.target.new
     }
     return {concrete: number for concrete, number in numbers.items() if number}
@@ -137,7 +137,7 @@ class KnownEntries:
             for hit in page:
                 concrete = names.indices[hit.index]
                 seq_no, term, uuid = (hit.source.get(name, [None])[0] for name in columns)
-                current = uuid == uuids[concrete] and hit.source.get(scheme) == [index.scheme_id]
+                current = uuid == uuids.get(concrete) and hit.source.get(scheme) == [index.scheme_id]
                 current = current and group in hit.source and None not in (seq_no, term)
                 self._versions[concrete][hit.id] = term * _TERM + seq_no if current else _OUTDATED
         self.current = sum(version != _OUTDATED for one in self._versions.values() for version in one.values())

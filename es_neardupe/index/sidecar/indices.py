@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from es_neardupe.errors import (
@@ -42,9 +42,9 @@ from es_neardupe.index.target import (
     SidecarLayout,
     check_unprepared,
     common_settings,
-    index_uuids,
     mappings_of,
     not_rolled_over,
+    opened_uuids,
     result_window,
     serving_prefix,
     stored_settings,
@@ -131,11 +131,11 @@ def writes_group(mapping: Mapping[str, Any]) -> bool:
     return bool(mapping.get("_meta", {}).get(REFERENCE, {}).get("write_group", False))
 
 
-def sidecars_of(client: Client, mappings: Mapping[str, JSON], prefix: str) -> dict[str, JSON]:
+def sidecars_of(client: Client, indices: Iterable[str], prefix: str) -> dict[str, JSON]:
     """Concrete index -> the mapping of its sidecar index, for those that have one that this user may see. Raises
     `NameTaken` if another index has the name of one."""
     found: dict[str, JSON] = {}
-    names = {sidecar_name(index, prefix): index for index in mappings}
+    names = {sidecar_name(index, prefix): index for index in indices}
     for chunk in chunked(names, 20):
         answer = _visible_mappings(client, chunk)
         found |= {names[name]: answer[name]["mappings"] for name in chunk if name in answer}
@@ -270,6 +270,9 @@ class Sidecars:
             self._client.request("PUT", name, body=body)
         except RequestError as error:
             if error.type == "resource_already_exists_exception":
+                found = sidecars_of(self._client, [index], settings.prefix).get(index, {})
+                if found.get("_meta") == mapping["_meta"]:  # the answer was lost, and the request was repeated
+                    return
                 raise Conflict(
                     f"Another run created {name[1:]} at the same time: run init again.",
                     status=409,
@@ -342,7 +345,7 @@ def open_sidecar_target(
         new,
         inherits=inherited_prefix(sidecars.values(), prefix),
         sidecar=SidecarLayout(any(writes_group(one) for one in sidecars.values()), stored),
-        uuids=index_uuids(client, name),
+        uuids=opened_uuids(client, name, mappings),
     )
 
 
