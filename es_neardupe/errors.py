@@ -17,7 +17,8 @@
     │   ├── Conflict              409
     │   └── Blocked               cluster_block_exception: read-only index, full disk
     ├── IncompleteAnswer          shards failed or the search timed out
-    ├── UnexpectedAnswer          the answer is too large, or lacks what every such answer has
+    ├── UnexpectedAnswer          the answer lacks what every such answer has
+    │   └── AnswerTooLarge        the answer is larger than its limit
     ├── IndexUnusable             the index cannot be used in its current state
     │   ├── MappingConflict       a neardupe field is mapped with another type
     │   ├── NotInitialised        the index has no scheme yet
@@ -155,7 +156,7 @@ class IncompleteAnswer(NeardupeError):
 
 
 class UnexpectedAnswer(NeardupeError):
-    """The answer is larger than any that is requested, or lacks what every answer to such a request has."""
+    """The answer lacks what every answer to such a request has."""
 
 
 class AnswerTooLarge(UnexpectedAnswer):
