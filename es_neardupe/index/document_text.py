@@ -11,7 +11,7 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.keys.fingerprint import stream_fingerprints, without_keys
 from es_neardupe.records import Fingerprint, Hit, State
 from es_neardupe.server.client import Client
-from es_neardupe.server.search import search
+from es_neardupe.server.search import search, whole_source
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
@@ -146,7 +146,7 @@ _WHOLE = 0.6
 """Minimum share of the fields in a document for reading the whole document."""
 
 
-def text_pages(index: Index, query: Mapping[str, Any], source: Sequence[str]) -> Iterator[list[Hit]]:
+def text_pages(index: Index, query: Mapping[str, Any], source: Sequence[str] | None) -> Iterator[list[Hit]]:
     """The matching documents of an opened index with the ``source`` fields, see `field_pages`.
 
     Documents of an index that the name resolves to only since the target was opened are skipped: the index must be
@@ -159,10 +159,10 @@ def text_pages(index: Index, query: Mapping[str, Any], source: Sequence[str]) ->
 
 
 def field_pages(
-    client: Client, index: str, fields: Sequence[str], query: Mapping[str, Any], source: Sequence[str]
+    client: Client, index: str, fields: Sequence[str], query: Mapping[str, Any], source: Sequence[str] | None
 ) -> Iterator[list[Hit]]:
-    """The matching documents with the ``source`` fields, in pages of about `_PAGE_CHARS` characters in ``fields``, as
-    estimated from the first documents.
+    """The matching documents with the ``source`` fields (None: whole documents), in pages of about `_PAGE_CHARS`
+    characters in ``fields``, as estimated from the first documents.
 
     If the texts are most of a document, the whole document is read: extracting fields takes the server longer than
     sending all of them.
@@ -171,9 +171,10 @@ def field_pages(
     sources = [hit.get("_source", {}) for hit in sample]
     whole = sum(map(_length, sources))
     needed = sum(len(text_of(one, fields)) for one in sources)
-    read_whole = needed >= _WHOLE * whole
+    read_whole = source is None or needed >= _WHOLE * whole
     chars = (whole if read_whole else needed) / max(len(sources), 1)
-    return sized_pages(client, index, {"query": dict(query), "_source": True if read_whole else list(source)}, chars)
+    read = whole_source(client.server) if source is None else read_whole or list(source)
+    return sized_pages(client, index, {"query": dict(query), "_source": read}, chars)
 
 
 def sized_pages(client: Client, index: str, body: Mapping[str, Any], chars: float) -> Iterator[list[Hit]]:

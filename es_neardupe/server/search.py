@@ -12,13 +12,23 @@ from contextlib import suppress
 from typing import Any
 
 from es_neardupe.errors import Forbidden, RequestError, UnexpectedAnswer
-from es_neardupe.records import Hit, Reference
+from es_neardupe.records import Address, Hit, Product, Reference, Server
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import JSON, Client, path
 from es_neardupe.server.pacing import PART_RETRIES, retrying
 from es_neardupe.server.responses import hit_of
 
-__all__ = ["count", "counts", "fetch", "knows", "refresh", "refresh_if_allowed", "search"]
+__all__ = [
+    "count",
+    "counts",
+    "fetch",
+    "fetch_whole",
+    "knows",
+    "refresh",
+    "refresh_if_allowed",
+    "search",
+    "whole_source",
+]
 
 
 def knows(client: Client, method: str, endpoint: str, body: Mapping[str, Any] | None = None) -> bool:
@@ -84,6 +94,48 @@ def fetch(
     for chunk in chunked(references, batch):
         docs = [_doc_of(reference, source, stored) for reference in chunk]
         yield from retrying(PART_RETRIES, _lacks_shard)(_fetch_once, client, docs)
+
+
+_HIDES_VECTORS = (9, 2, 0)
+"""From this version on, Elasticsearch removes vectors from the source that it returns, and rewrites its numbers, if the
+index has a field of vectors."""
+
+
+def _hides_vectors(server: Server) -> bool:
+    return server.product is Product.ELASTICSEARCH and server.version >= _HIDES_VECTORS
+
+
+def whole_source(server: Server) -> bool | JSON:
+    """The ``_source`` of a search that returns sources as they were sent."""
+    return {"exclude_vectors": False} if _hides_vectors(server) else True
+
+
+def fetch_whole(client: Client, references: Sequence[Reference]) -> Iterator[Hit | None]:
+    """As `fetch`, with sources as they were sent. On servers that can hide vectors, documents are read by a search, so
+    changes since the last refresh are not seen."""
+    if not _hides_vectors(client.server):
+        yield from fetch(client, references, True, batch=_WHOLE_BATCH)
+        return
+    for chunk in chunked(references, _WHOLE_BATCH):
+        ids: dict[str, list[str]] = {}
+        for index, id, _ in chunk:
+            ids.setdefault(index, []).append(id)
+        found = {hit.address: hit for index, some in ids.items() for hit in _search_ids(client, index, some)}
+        yield from (found.get(Address(index, id)) for index, id, _ in chunk)
+
+
+_WHOLE_BATCH = 100
+
+
+def _search_ids(client: Client, index: str, ids: Sequence[str]) -> Iterator[Hit]:
+    body = {
+        "query": {"ids": {"values": list(ids)}},
+        "size": len(ids),
+        "_source": whole_source(client.server),
+        "seq_no_primary_term": True,
+        "version": True,
+    }
+    yield from map(hit_of, search(client, index, body)["hits"]["hits"])
 
 
 def _lacks_shard(error: BaseException) -> bool:
