@@ -39,6 +39,7 @@ from __future__ import annotations
 from es_neardupe.display_text import without_passwords
 
 __all__ = [
+    "AnswerTooLarge",
     "BeingMigrated",
     "Blocked",
     "CertificateRefused",
@@ -155,6 +156,10 @@ class IncompleteAnswer(NeardupeError):
 
 class UnexpectedAnswer(NeardupeError):
     """The answer is larger than any that is requested, or lacks what every answer to such a request has."""
+
+
+class AnswerTooLarge(UnexpectedAnswer):
+    """The answer is larger than its limit."""
 
 
 class IndexUnusable(NeardupeError):

@@ -157,6 +157,8 @@ class Action:
     pipeline: str | None = None
     whole: bool = False
     """Whether ``body`` is the whole document of a user, to be written with the literals of its numbers."""
+    document_bytes: int = 0
+    """For an update: approximate size of the document, which the server reads and indexes again."""
 
     @property
     def address(self) -> Address:

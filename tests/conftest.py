@@ -37,7 +37,7 @@ OLDER_SERVERS = "elasticsearch-8.19,opensearch-2.19"
 SECURED = {"secured_server", "secured_opensearch_server"}
 """The fixtures of servers with security."""
 
-START_SERVERS = ("test_node.py", "test_clusters.py", "test_frozen.py")
+START_SERVERS = ("test_node.py", "test_clusters.py", "test_frozen.py", "test_small_heap.py")
 """Tests that start servers of their own, besides those with an ``own_node``."""
 
 DATA = Path(__file__).parents[2] / "shared" / "data"

@@ -287,7 +287,7 @@ def read_signatures(index: Index, corpus: FingerprintColumns, classes: TextClass
     slots = index.settings.scheme.permutations
     signatures = np.zeros((len(numbers), slots), np.uint8)
     references = (corpus.references[classes.members[number][0]] for number in numbers.tolist())
-    for place, hit in enumerate(fetch(index.client, references, [index.fields.signature])):
+    for place, hit in enumerate(fetch(index.client, references, [index.fields.signature], batch=500)):
         signature = b"" if hit is None else _signature(stored_fields(hit.source, index.settings.prefix))
         if len(signature) == slots:
             signatures[place] = np.frombuffer(signature, np.uint8)

@@ -19,6 +19,7 @@ from es_neardupe.index.migration_state import is_switching, phase_of, replaced_p
 from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
 from es_neardupe.index.same_indices import SameIndicesClient
 from es_neardupe.index.storage import may_see_sidecars, settings_mappings, sidecar_mappings
+from es_neardupe.index.stored_fields import count_of, stored_fields, text_bytes
 from es_neardupe.index.target import mappings_of, stored_settings
 from es_neardupe.index.tuning import restore_abandoned, tuned_mappings
 from es_neardupe.progress import Progress, silent, tracked
@@ -217,10 +218,14 @@ class _Cleaning:
             yield hit
 
     def _actions(self, hits: Iterable[Hit]) -> Iterator[Action]:
-        return self._writer.writes(Change(hit, None) for hit in hits)
+        return self._writer.writes(map(self._change, hits))
+
+    def _change(self, hit: Hit) -> Change:
+        tokens = count_of(stored_fields(hit.source, self._prefix), "tokens")
+        return Change(hit, None, document_bytes=text_bytes(tokens))
 
     def _hits(self) -> Iterator[Hit]:
-        body = {"query": self._query, "_source": [f"{self._prefix}.{CHECKED}"]}
+        body = {"query": self._query, "_source": [f"{self._prefix}.{CHECKED}", f"{self._prefix}.tokens"]}
         for page in self._plain.pages(self._path, body, page_size=self._batch):
             yield from page
 
@@ -232,7 +237,7 @@ class _Cleaning:
         documents that got the fields after the last round.
         """
         for chunk in chunked(self._pending.items(), 100):
-            current = fetch(self._plain, [reference for _, reference in chunk], [self._prefix])
+            current = fetch(self._plain, [reference for _, reference in chunk], [self._prefix], batch=100)
             for (address, _), hit in zip(chunk, current, strict=True):
                 if hit is None:
                     self._deleted += 1

@@ -43,16 +43,14 @@ from es_neardupe.index.target import (
 from es_neardupe.index.tuning import restore_abandoned, tuned_mappings
 from es_neardupe.keys.scheme import MAX_SAMPLE_MOD
 from es_neardupe.keys.shingles import features, token_hashes
-from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
-from es_neardupe.server.search import fetch, refresh
+from es_neardupe.server.search import fetch_portions, refresh
 
 __all__ = ["InitReport", "Sampling", "init"]
 
 _SAMPLE = 500
 """Random documents whose lengths decide the modulus of sampled keys."""
-_FETCH = 50
 
 
 @dataclass(frozen=True)
@@ -387,9 +385,8 @@ def _lengths(client: Client, name: str, settings: Settings, scope: Mapping[str, 
     refresh(client, name)
     references = [hit.reference for hit in random_hits(client, name, scope, _SAMPLE, source=False)]
     words, shingles = [], []
-    for chunk in chunked(references, _FETCH):
-        hits = [hit for hit in fetch(client, chunk, settings.fields) if hit is not None]
-        texts = [text_of(hit.source, settings.fields) for hit in hits]
+    for hits in fetch_portions(client, references, settings.fields):
+        texts = [text_of(hit.source, settings.fields) for hit in hits if hit is not None]
         for tokens, different in zip(token_hashes(texts), features(texts, settings.shingle), strict=True):
             if len(different):
                 words.append(len(tokens))

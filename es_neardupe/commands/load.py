@@ -213,7 +213,7 @@ def _without_documents(actions: Iterable[Action], prefix: str) -> Iterator[Actio
 def _pretend(client: Client, actions: Iterable[Action], *, fields: Sequence[str]) -> Iterator[Outcome]:
     """The outcomes of a dry run: creating an existing document conflicts. ``fields``: fields to read of it."""
     for chunk in chunked(actions, _CHUNK):
-        existing = fetch(client, [action.reference for action in chunk], fields)
+        existing = fetch(client, [action.reference for action in chunk], fields, batch=_CHUNK)
         for action, hit in zip(chunk, existing, strict=True):
             yield Outcome(action, 200 if action.op == "index" or hit is None else 409)
 

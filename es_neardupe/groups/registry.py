@@ -269,7 +269,7 @@ class Registry:
         if not ids or not self._exists():
             return {}
         references = ((self.name, id, None) for id in sorted(ids))
-        hits = (hit for hit in fetch(self._index.client, references, ["*"]) if hit is not None)
+        hits = (hit for hit in fetch(self._index.client, references, ["*"], batch=500) if hit is not None)
         return {record.group: record for hit in hits if (record := _entry(hit.id, hit.source)) is not None}
 
     def living(self) -> Iterator[GroupRecord]:

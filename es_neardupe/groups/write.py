@@ -8,7 +8,7 @@ from typing import Any
 
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.field_writes import Change, FieldWriter
-from es_neardupe.index.stored_fields import decode, encode_grouping, stored_fields
+from es_neardupe.index.stored_fields import decode, encode_grouping, stored_fields, text_bytes
 from es_neardupe.records import FingerprintColumns, Grouping, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.search import fetch
@@ -86,13 +86,13 @@ def _retryable(
     """The rows with a conflict that may be written again, each with its current document. Counts the others."""
     for chunk in chunked(rows, 100):
         references = [corpus.references[row] for row in chunk]
-        for row, hit in zip(chunk, fetch(writer.client, references, [writer.prefix]), strict=True):
+        for row, hit in zip(chunk, fetch(writer.client, references, [writer.prefix], batch=100), strict=True):
             if hit is None:
                 counts["deleted"] += 1
             elif _content(stored_fields(hit.source, writer.prefix)) != corpus.content[row]:
                 counts["changed"] += 1
             else:
-                yield row, Change(hit, {})
+                yield row, Change(hit, {}, document_bytes=text_bytes(int(corpus.tokens[row])))
 
 
 def _content(stored: Mapping[str, Any]) -> bytes | None:
@@ -107,5 +107,6 @@ def _document(corpus: FingerprintColumns, row: int) -> Change:
     """The document of a row, without its fields."""
     index, id, routing = corpus.references[row]
     seq_no, primary_term = (int(number) for number in corpus.versions[row])
-    checked = int(corpus.checked[row])
-    return Change(Hit(index, id, routing, seq_no, primary_term, {}, version=checked or None), {}, checked > 0)
+    checked, size = int(corpus.checked[row]), text_bytes(int(corpus.tokens[row]))
+    hit = Hit(index, id, routing, seq_no, primary_term, {}, version=checked or None)
+    return Change(hit, {}, checked=checked > 0, document_bytes=size)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from es_neardupe.index import queries
 from es_neardupe.index.queries import JSON
 from es_neardupe.server.client import Client
-from es_neardupe.server.search import count, search
+from es_neardupe.server.request_sizes import fits_at_once
+from es_neardupe.server.search import count, fetch, search
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
@@ -82,17 +83,37 @@ def collapse_request(index: Index, request: CollapsedSearch, *, grouping: bool =
 def collapsed_by_server(index: Index, client: Client, request: CollapsedSearch, body: JSON) -> CollapsedPage:
     """The result of the server's ``collapse``. If documents have no `neardupe` field but the group id, all with an id
     count as grouped."""
-    answer = search(client, index.path, body)
+    at_once = fits_at_once(client, request.size * (1 + (MEMBERS if request.expand else 0)))
+    answer = search(client, index.path, body if at_once else _without_texts(index, body))
     counted = answer["aggregations"]
     without = counted["without_group"]["doc_count"]
-    return CollapsedPage(
+    page = CollapsedPage(
         documents=answer["hits"]["total"]["value"],
         groups=counted["groups"]["value"],
         without_group=without,
         waiting=counted.get("waiting", counted["without_group"])["doc_count"],
         hits=[_collapsed_hit(index, client, request, hit) for hit in answer["hits"]["hits"]],
-        apart=_apart(index, client, request, body) if without else (),
+        apart=_apart(index, client, request, body if at_once else _without_texts(index, body)) if without else (),
     )
+    if not at_once:
+        _add_texts(client, request, page)
+    return page
+
+
+def _without_texts(index: Index, body: JSON) -> JSON:
+    """The search with only the `neardupe` fields of each document."""
+    source = [index.fields.similarity, index.fields.principal]
+    collapse = {**body["collapse"], "inner_hits": {**body["collapse"]["inner_hits"], "_source": source}}
+    return {**body, "_source": source, "collapse": collapse}
+
+
+def _add_texts(client: Client, request: CollapsedSearch, page: CollapsedPage) -> None:
+    """Read the fields to show, as many documents at a time as fit into memory. Deleted documents have none."""
+    hits = [*page.apart, *(raw for one in page.hits for raw in (one.hit, *one.members))]
+    references = [(hit["_index"], hit["_id"], hit.get("_routing")) for hit in hits]
+    for hit, document in zip(hits, fetch(client, references, list(request.shown)), strict=True):
+        if document is not None:
+            hit["_source"] = {**document.source, **hit.get("_source", {})}
 
 
 def _collapsed_hit(index: Index, client: Client, request: CollapsedSearch, hit: JSON) -> CollapsedHit:

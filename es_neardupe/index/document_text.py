@@ -11,19 +11,18 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.keys.fingerprint import stream_fingerprints, without_keys
 from es_neardupe.records import Fingerprint, Hit, State
 from es_neardupe.server.client import Client
-from es_neardupe.server.search import search, whole_source
+from es_neardupe.server.request_sizes import size_of
+from es_neardupe.server.search import first_hits, whole_source
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 __all__ = [
-    "SAMPLE",
     "field_pages",
     "fingerprint_sources",
     "has_any",
     "read_text",
     "readable_text",
-    "sized_pages",
     "text_of",
     "text_pages",
     "values_at",
@@ -133,14 +132,8 @@ def _strings(value: Any, name: str) -> list[str]:
     raise InputError(f"Field {name} holds an object, not a text.")
 
 
-_PAGE_CHARS = 8_000_000
-"""Approximate number of characters in one page."""
-
-_FIRST_PAGE = 300
-"""Maximum number of documents in the first page: until it is read, no other work can start."""
-
-SAMPLE = 20
-"""Number of documents from which the size of the others is estimated."""
+_SAMPLE = 20
+"""Number of documents that decide whether whole documents are read."""
 
 _WHOLE = 0.6
 """Minimum share of the fields in a document for reading the whole document."""
@@ -161,32 +154,14 @@ def text_pages(index: Index, query: Mapping[str, Any], source: Sequence[str] | N
 def field_pages(
     client: Client, index: str, fields: Sequence[str], query: Mapping[str, Any], source: Sequence[str] | None
 ) -> Iterator[list[Hit]]:
-    """The matching documents with the ``source`` fields (None: whole documents), in pages of about `_PAGE_CHARS`
-    characters in ``fields``, as estimated from the first documents.
+    """The matching documents with the ``source`` fields (None: whole documents), in pages that fit into memory.
 
-    If the texts are most of a document, the whole document is read: extracting fields takes the server longer than
-    sending all of them.
+    If the texts in ``fields`` are most of a document, as estimated from the first documents, the whole document is
+    read: extracting fields takes the server longer than sending all of them.
     """
-    sample = search(client, index, {"size": SAMPLE, "query": dict(query)})["hits"]["hits"]
-    sources = [hit.get("_source", {}) for hit in sample]
-    whole = sum(map(_length, sources))
-    needed = sum(len(text_of(one, fields)) for one in sources)
-    read_whole = source is None or needed >= _WHOLE * whole
-    chars = (whole if read_whole else needed) / max(len(sources), 1)
-    read = whole_source(client.server) if source is None else read_whole or list(source)
-    return sized_pages(client, index, {"query": dict(query), "_source": read}, chars)
-
-
-def sized_pages(client: Client, index: str, body: Mapping[str, Any], chars: float) -> Iterator[list[Hit]]:
-    """The documents that match ``body``, in pages of about `_PAGE_CHARS` characters. ``chars``: characters read of one
-    document, on average."""
-    page_size = max(10, min(1000, int(_PAGE_CHARS / max(chars, 1))))
-    return client.pages(index, body, page_size=page_size, first_page=min(_FIRST_PAGE, page_size))
-
-
-def _length(source: object) -> int:
-    """Approximate number of characters of a source; 0 if it is nested too deeply for Python, and so has no text."""
-    try:
-        return len(str(source))
-    except RecursionError:
-        return 0
+    if source is None:
+        return client.pages(index, {"query": dict(query), "_source": whole_source(client.server)}, page_size=None)
+    sources = [hit.get("_source", {}) for hit in first_hits(client, index, {"query": dict(query)}, _SAMPLE)]
+    needed = sum(size_of(text_of(one, fields)) for one in sources)
+    read_whole = needed >= _WHOLE * sum(map(size_of, sources))
+    return client.pages(index, {"query": dict(query), "_source": read_whole or list(source)}, page_size=None)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import xxhash
@@ -28,6 +29,7 @@ from es_neardupe.records import Action, Address, Hit
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.numbers import document_json, has_unheld
+from es_neardupe.server.request_sizes import size_of
 from es_neardupe.server.search import fetch_whole
 
 if TYPE_CHECKING:
@@ -54,6 +56,8 @@ class Change(NamedTuple):
     fields: Mapping[str, Any] | None
     checked: bool = False
     """Whether the document is known to have no number that a partial update changes."""
+    document_bytes: int = 0
+    """Approximate size of the document, if its source was not read."""
 
 
 def document_writer(index: Index, client: Client, removal: Mapping[str, Any] | None = None) -> FieldWriter:
@@ -77,9 +81,9 @@ def is_checked(hit: Hit, uuids: Mapping[str, str]) -> bool:
     return any(type(one) is dict and one.get(CHECKED) == mark for one in hit.source.values())
 
 
-def partial_update(hit: Hit, prefix: str, fields: Mapping[str, Any]) -> Action:
+def partial_update(hit: Hit, prefix: str, fields: Mapping[str, Any], document_bytes: int = 0) -> Action:
     """The update of the object of a prefix, rejected by the server if the document has changed since it was read."""
-    return _action("update", hit, {"doc": {prefix: fields}})
+    return _action("update", hit, {"doc": {prefix: fields}}, document_bytes=document_bytes)
 
 
 class FieldWriter:
@@ -125,12 +129,12 @@ class FieldWriter:
                     unknown.append(change)
                 else:
                     yield self._partial(change)
-            found = fetch_whole(self.client, [change.hit.reference for change in unknown])
+            found = chain.from_iterable(fetch_whole(self.client, [change.hit.reference for change in unknown]))
             for change, hit in zip(unknown, found, strict=True):
                 if hit is None or (hit.seq_no, hit.primary_term) != (change.hit.seq_no, change.hit.primary_term):
                     yield partial_update(change.hit, self.prefix, {})
                 else:
-                    yield from self.write(change._replace(hit=hit))
+                    yield from self.write(change._replace(hit=hit, document_bytes=size_of(hit.source)))
 
     def write(self, change: Change) -> Iterator[Action]:
         """The write of a document whose whole source was read; none if it cannot be written."""
@@ -153,16 +157,16 @@ class FieldWriter:
         return self._only_whole(change) or not (change.checked or is_checked(change.hit, self._uuids))
 
     def _partial(self, change: Change) -> Action:
-        hit, fields, _ = change
+        hit, fields, *_ = change
         if fields is None:
-            return _action("update", hit, self._removal or {})
+            return _action("update", hit, self._removal or {}, document_bytes=change.document_bytes)
         uuid = (self._uuids or {}).get(hit.index)
         if uuid is not None and hit.version is not None:
             fields = {**fields, CHECKED: checked_mark(uuid, hit.version + 1)}
-        return partial_update(hit, self.prefix, fields)
+        return partial_update(hit, self.prefix, fields, change.document_bytes)
 
     def _whole(self, change: Change) -> Action:
-        hit, fields, _ = change
+        hit, fields, *_ = change
         body = {name: value for name, value in hit.source.items() if name != self.prefix}
         if fields is not None:
             stored = {name: one for name, one in stored_fields(hit.source, self.prefix).items() if name != CHECKED}
@@ -196,7 +200,15 @@ def _obstacle(client: Client, index: str) -> str | None:
     return None
 
 
-def _action(op: str, hit: Hit, body: Mapping[str, Any], *, pipeline: str | None = None, whole: bool = False) -> Action:
+def _action(
+    op: str,
+    hit: Hit,
+    body: Mapping[str, Any],
+    *,
+    pipeline: str | None = None,
+    whole: bool = False,
+    document_bytes: int = 0,
+) -> Action:
     return Action(
         op=op,
         index=hit.index,
@@ -207,4 +219,5 @@ def _action(op: str, hit: Hit, body: Mapping[str, Any], *, pipeline: str | None 
         primary_term=hit.primary_term,
         pipeline=pipeline,
         whole=whole,
+        document_bytes=document_bytes,
     )

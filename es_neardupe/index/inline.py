@@ -18,7 +18,7 @@ from es_neardupe.index.queries import JSON
 from es_neardupe.index.same_indices import SameIndicesClient
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.storage import EnrichRequest, EnrichResult, Send
-from es_neardupe.index.stored_fields import group_of, stored_fields, timestamp
+from es_neardupe.index.stored_fields import count_of, group_of, stored_fields, text_bytes, timestamp
 from es_neardupe.index.target import (
     IndexTarget,
     mappings_of,
@@ -36,8 +36,9 @@ from es_neardupe.index.updates import (
 from es_neardupe.keys.arrays import Ints
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Address, Hit, Outcome, Reference
-from es_neardupe.server.bulk import BulkCounts, chunked
+from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.client import Client
+from es_neardupe.server.request_sizes import size_of
 from es_neardupe.server.search import count, counts, fetch_whole, refresh
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def takeovers(hits: Iterable[Hit], source: str, target: str) -> Iterator[Change]
     for hit in hits:
         copied, present = (_all_fields(hit, prefix) for prefix in (source, target))
         if copied["scheme"] is not None and copied != present:
-            yield Change(hit, copied)
+            yield Change(hit, copied, document_bytes=text_bytes(count_of(copied, "tokens")))
 
 
 def _all_fields(hit: Hit, prefix: str) -> dict[str, Any]:
@@ -205,8 +206,7 @@ def _selection(target: IndexTarget, request: EnrichRequest) -> JSON:
 def _read_again(index: Index, references: Iterable[Reference], tally: BulkCounts) -> Iterator[list[Hit]]:
     """The current documents; counts those that were deleted."""
     refresh(index.client, index.path)
-    for chunk in chunked(references, 100):
-        found = list(fetch_whole(index.client, chunk))
+    for found in fetch_whole(index.client, references):
         tally.counts["deleted"] += found.count(None)
         yield [hit for hit in found if hit is not None]
 
@@ -241,7 +241,7 @@ class _InlineEnrichment:
                 self.tally.counts["unchanged"] += 1
             else:
                 fields = fingerprint_fields(one, self.settings, self.at, current=current, inherits=self.inherits)
-                yield from self.writer.write(Change(one.hit, fields))
+                yield from self.writer.write(Change(one.hit, fields, document_bytes=size_of(one.hit.source)))
 
     def settle(self, outcomes: Iterable[Outcome]) -> list[Reference]:
         """Count outcomes; returns the documents with a version conflict."""

@@ -22,7 +22,6 @@ __all__ = [
     "ShownFields",
     "UserFields",
     "chosen_fields",
-    "read_at_once",
     "read_shown_fields",
     "shown_fields",
     "title_fields",
@@ -33,10 +32,7 @@ _TITLES = ("title", "headline", "subject", "name")
 """Names of fields by which people recognise a document, best first."""
 
 _BATCH = 500
-"""Documents read in one request if only their titles are read."""
-
-_BATCH_OF_TEXTS = 50
-"""The same if other fields are read, which may hold megabytes."""
+"""Documents read in one request if only their titles are read. Other fields may hold megabytes."""
 
 
 @dataclass(frozen=True)
@@ -126,16 +122,12 @@ def shown_fields(index: Index, fields: Sequence[str] | None) -> ShownFields:
     return ShownFields(names[:1], only_beginning=names[0] not in _TITLES)
 
 
-def read_at_once(names: Sequence[str]) -> int:
-    """Number of documents whose fields are read in one request."""
-    return _BATCH if set(names) <= set(_TITLES) else _BATCH_OF_TEXTS
-
-
 def read_shown_fields(
     index: Index, shown: ShownFields, references: Sequence[Reference]
 ) -> dict[Address, dict[str, str]]:
     """The fields to show of some documents, without documents that were deleted."""
     if not shown.names:
         return {}
-    hits = fetch(index.client, references, shown.names, batch=read_at_once(shown.names))
+    small = set(shown.names) <= set(_TITLES)
+    hits = fetch(index.client, references, shown.names, batch=_BATCH if small else None)
     return {hit.address: shown.of(hit.source) for hit in hits if hit is not None}

@@ -28,6 +28,7 @@ __all__ = [
     "group_of",
     "own_group",
     "stored_fields",
+    "text_bytes",
     "timestamp",
 ]
 
@@ -162,6 +163,11 @@ def count_of(stored: Mapping[str, Any], name: str) -> int:
         return _count(stored.get(name))
     except ValueError:
         return 0
+
+
+def text_bytes(tokens: int) -> int:
+    """Approximate size in bytes of a text with this number of words."""
+    return 8 * tokens
 
 
 def _flag(value: object) -> bool:

@@ -33,7 +33,8 @@ __all__ = ["BulkCounts", "chunked", "pretend", "write"]
 _Item = TypeVar("_Item")
 
 MAX_BYTES = 8_000_000
-"""Size in bytes at which a bulk request is sent, whatever the number of its actions."""
+"""Size in bytes at which a bulk request is sent, whatever the number of its actions, with the documents that it
+updates: the server holds them in its heap."""
 
 _FIRST_SHARE = 4
 """Divisor of the size of the first request, so that the server has work early; each next one is twice as large."""
@@ -97,12 +98,13 @@ def _requests(actions: Iterable[Action], full: Callable[[], int]) -> Iterator[tu
     size, maximum = 0, -(-full() // _FIRST_SHARE)
     for action in actions:
         encoded = _encode(action)
-        if chunk and (len(chunk) == maximum or size + len(encoded) > MAX_BYTES):
+        added = len(encoded) + action.document_bytes
+        if chunk and (len(chunk) == maximum or size + added > MAX_BYTES):
             yield lines, chunk
             lines, chunk, size, maximum = [], [], 0, min(2 * maximum, full())
         lines.append(encoded)
         chunk.append(action)
-        size += len(encoded)
+        size += added
     if chunk:
         yield lines, chunk
 

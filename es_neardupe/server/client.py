@@ -70,17 +70,17 @@ class Client(Protocol):
         index: str,
         body: Mapping[str, Any],
         *,
-        page_size: int = 1000,
+        page_size: int | None = 1000,
         slice: tuple[int, int] | None = None,
         keep_alive: str = "5m",
-        first_page: int | None = None,
     ) -> Iterator[list[Hit]]:
         """Every document that matches ``body``, exactly once, from one snapshot; no page is empty.
 
         ``index`` may be an alias, a pattern or a comma-separated list. ``slice`` is the number of the slice and the
         number of slices: the slices of one query are disjoint and together complete. ``keep_alive`` is the longest time
-        between two pages. ``first_page`` is the size of the first page: if it is small, work starts early. ``body`` is
-        a search body without ``sort`` and ``size``. Requested ``fields`` and ``docvalue_fields`` (lists by flat name)
+        between two pages. ``page_size`` None is for documents of any size: a page has as many as fit into memory
+        (`es_neardupe.server.request_sizes`). ``body`` is a search body without ``sort`` and ``size``. Requested
+        ``fields`` and ``docvalue_fields`` (lists by flat name)
         are added to ``Hit.source``.
         """
 

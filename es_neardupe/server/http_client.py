@@ -14,8 +14,9 @@ from es_neardupe.records import Hit, Product, Server
 from es_neardupe.server.client import Params, query_of, to_json
 from es_neardupe.server.drivers.driver import Driver
 from es_neardupe.server.login.settings import Retries
-from es_neardupe.server.pacing import Pace, retrying
+from es_neardupe.server.pacing import Pace, may_pass, retrying
 from es_neardupe.server.read_all import ReadQuery, pages
+from es_neardupe.server.request_sizes import can_be_split, is_too_large
 from es_neardupe.server.responses import Answer, check_complete, expected, refusal
 
 __all__ = ["ServerClient"]
@@ -57,7 +58,8 @@ class ServerClient:
     ) -> Any:
         """See ``Client.request``. ``again`` False: never sent twice."""
         data = None if body is None else to_json(body)
-        answer, _ = self._send(method, path, params, data, "json", again=again, complete=True)
+        splits = can_be_split(path, body)
+        answer, _ = self._send(method, path, params, data, "json", again=again, complete=True, splits=splits)
         return answer
 
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
@@ -70,13 +72,12 @@ class ServerClient:
         index: str,
         body: Mapping[str, Any],
         *,
-        page_size: int = 1000,
+        page_size: int | None = 1000,
         slice: tuple[int, int] | None = None,
         keep_alive: str = "5m",
-        first_page: int | None = None,
     ) -> Iterator[list[Hit]]:
         """See ``Client.pages``."""
-        return pages(self, ReadQuery(index, body, page_size, slice, keep_alive, first_page))
+        return pages(self, ReadQuery(index, body, page_size, slice, keep_alive))
 
     def close(self) -> None:
         """See ``Client.close``."""
@@ -92,8 +93,9 @@ class ServerClient:
         *,
         again: bool = True,
         complete: bool = False,
+        splits: bool = False,
     ) -> tuple[Any, int]:
-        """The answer, and how often the request was sent."""
+        """The answer, and how often the request was sent. ``splits``: see `can_be_split`."""
         media_type = _MEDIA_TYPES[self.server.product]
         headers = {"accept": media_type.format("json")}
         if data is not None:
@@ -108,7 +110,8 @@ class ServerClient:
 
         if not again:
             return once(), 1
-        tries = retrying(self._retries, before=self._before_retry)
+        worthwhile = _may_pass_whole if splits else may_pass
+        tries = retrying(self._retries, worthwhile, before=self._before_retry)
         return tries(once), int(tries.statistics["attempt_number"])
 
     def _before_retry(self, state: RetryCallState) -> None:
@@ -125,6 +128,10 @@ class ServerClient:
             attempt=state.attempt_number,
             wait=round(state.upcoming_sleep, 2),
         )
+
+
+def _may_pass_whole(error: BaseException) -> bool:
+    return may_pass(error) and not is_too_large(error)
 
 
 def _body(answer: Answer, path: str, doing: str, *, complete: bool) -> Any:

@@ -83,6 +83,8 @@ class Pace:
         self._rate = self._load = self._window = math.inf
         self._next = -math.inf
         self._under_way = 0
+        self.documents: int | None = None
+        """Maximum number of documents of unknown size to request at a time; None if it was not determined yet."""
 
     def limit(self, *, max_rate: float | None = None, max_load: int | None = None) -> None:
         """Set the limits; None means no limit. ``max_rate`` is in documents per second, ``max_load`` in documents that

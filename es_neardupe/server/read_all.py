@@ -4,10 +4,11 @@ scroll."""
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 from es_neardupe.errors import IncompleteAnswer, NeardupeError, NotFound, RequestError
 from es_neardupe.records import Hit, Product, Server
 from es_neardupe.server.client import Params, path
-from es_neardupe.server.pacing import may_pass
+from es_neardupe.server.pacing import Pace, may_pass
+from es_neardupe.server.request_sizes import RequestSize, is_too_large
 from es_neardupe.server.responses import hit_of
 
 __all__ = ["ReadQuery", "SeenDocuments", "pages"]
@@ -60,6 +62,10 @@ _SNAPSHOTS = 4
 _PAUSE = 1.0
 """Seconds before another snapshot is taken."""
 
+_MAX_PAGE = 1000
+_SCROLL_PAGE = 100
+"""Maximum number of documents of any size in a page. Those of a scroll cannot adapt to the documents."""
+
 _Body = Mapping[str, Any]
 
 
@@ -68,6 +74,9 @@ class Sender(Protocol):
 
     @property
     def server(self) -> Server: ...
+
+    @property
+    def pace(self) -> Pace: ...
 
     def request(
         self,
@@ -86,14 +95,20 @@ class ReadQuery:
 
     index: str
     body: _Body
-    page_size: int
+    page_size: int | None
+    """Number of documents in a page; None for documents of any size."""
     slice: tuple[int, int] | None
     keep_alive: str
-    first_page: int | None = None
 
-    def search(self, **more: Any) -> dict[str, Any]:
+    def size(self, client: Sender) -> RequestSize:
+        """The size of the pages."""
+        if self.page_size is None:
+            return RequestSize.of_documents(client, _MAX_PAGE)
+        return RequestSize.fixed(self.page_size)
+
+    def search(self, size: int, **more: Any) -> dict[str, Any]:
         """The search body of one page."""
-        search = {**self.body, "size": self.page_size, "seq_no_primary_term": True, "version": True, **more}
+        search = {**self.body, "size": size, "seq_no_primary_term": True, "version": True, **more}
         if self.slice is not None and self.slice[1] > 1:  # servers reject a single slice
             search["slice"] = {"id": self.slice[0], "max": self.slice[1]}
         return search
@@ -101,17 +116,24 @@ class ReadQuery:
 
 def pages(client: Sender, reading: ReadQuery) -> Iterator[list[Hit]]:
     """Pages of all matching documents, each document once. If the snapshot is lost with a node, or a page of a scroll
-    is lost, another snapshot is taken, and documents that were already read are skipped.
+    is lost or too large, another snapshot is taken, and documents that were already read are skipped.
 
     Raises ``IncompleteAnswer``, or the error of the lost page, if that does not help.
     """
     seen = SeenDocuments()
-    for left in reversed(range(_SNAPSHOTS if reading.slice is None else 1)):  # another snapshot is sliced differently
+    if reading.page_size is None and not _pages_points_in_time(client.server):  # a scroll has pages of one size
+        reading = replace(reading, page_size=min(_SCROLL_PAGE, reading.size(client).maximum))
+    left = _SNAPSHOTS if reading.slice is None else 1  # another snapshot is sliced differently
+    while True:
+        left -= 1
         try:
             for page in _snapshot(client, reading):
                 if fresh := seen.fresh(page):
                     yield fresh
             return
+        except _PageTooLarge as rejected:
+            left += 1
+            reading = replace(reading, page_size=rejected.number)
         except _PageLost as lost:
             if not left:
                 raise lost.why from lost
@@ -136,6 +158,15 @@ class _PageLost(Exception):
     def __init__(self, why: NeardupeError) -> None:
         super().__init__(str(why))
         self.why = why
+
+
+class _PageTooLarge(Exception):
+    """A page of a scroll is too large for the memory of the server or the client. All pages of a scroll have the same
+    size, so only another scroll can return smaller ones."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"try {number} documents")
+        self.number = number
 
 
 def _is_lost(error: RequestError) -> bool:
@@ -181,33 +212,39 @@ def _by_point_in_time(client: Sender, reading: ReadQuery) -> Generator[list[_Bod
             return
         raise
     after: Any = None
-    first = {} if reading.first_page is None else {"size": reading.first_page}
+    size = reading.size(client)
     try:
         while True:
             search = reading.search(
+                size.number,
                 pit={"id": pit, "keep_alive": reading.keep_alive},
                 # _doc alone loses documents on several shards; _shard_doc alone sorts everything again for each page
                 sort=["_doc", "_shard_doc"],
                 track_total_hits=False,
-                **({"search_after": after} if after is not None else first),
+                **({"search_after": after} if after is not None else {}),
             )
-            answer = client.request("POST", "/_search", params=_WHOLE, body=search)
+            answer = size.ask(partial(client.request, "POST", "/_search", params=_WHOLE, body=search))
+            if answer is None:
+                continue
             pit = answer.get("pit_id", pit)
             hits = answer["hits"]["hits"]
+            ended = len(hits) < search["size"]
             if hits:
                 after = hits[-1]["sort"]
+                size.read(hits)
                 yield hits
-            if len(hits) < search["size"]:
+            del answer, hits  # a large page is not kept while the next one is read
+            if ended:
                 return
     finally:
         _close(client, pit)
 
 
 def _by_scroll(client: Sender, reading: ReadQuery) -> Generator[list[_Body], None, None]:
-    search = reading.search(sort=["_doc"])
-    answer = client.request(
-        "POST", path(reading.index, "_search"), params={"scroll": reading.keep_alive, **_WHOLE}, body=search
-    )
+    size = reading.size(client)
+    endpoint, params = path(reading.index, "_search"), {"scroll": reading.keep_alive, **_WHOLE}
+    body = reading.search(size.number, sort=["_doc"])
+    answer = _page(size, partial(client.request, "POST", endpoint, params=params, body=body))
     if "_scroll_id" not in answer:  # a pattern that matches no index
         return
     scroll = answer["_scroll_id"]
@@ -216,7 +253,8 @@ def _by_scroll(client: Sender, reading: ReadQuery) -> Generator[list[_Body], Non
         while hits := answer["hits"]["hits"]:
             seen += len(hits)
             yield hits
-            answer = _next_of_scroll(client, {"scroll": reading.keep_alive, "scroll_id": scroll})
+            following = {"scroll": reading.keep_alive, "scroll_id": scroll}
+            answer = _page(size, partial(_next_of_scroll, client, following))
             scroll = answer["_scroll_id"]
         if seen != expected:
             raise IncompleteAnswer(f"Only {seen} of {expected} documents of {reading.index} were read. Try again.")
@@ -224,12 +262,18 @@ def _by_scroll(client: Sender, reading: ReadQuery) -> Generator[list[_Body], Non
         _drop(client, "/_search/scroll", {"scroll_id": [scroll]})
 
 
+def _page(size: RequestSize, request: Callable[[], Any]) -> Any:
+    if (answer := size.ask(request)) is None:
+        raise _PageTooLarge(size.number)
+    return answer
+
+
 def _next_of_scroll(client: Sender, body: _Body) -> Any:
     """The next page. The request is never repeated: the server may have moved on, and a page would be skipped."""
     try:
         return client.request("POST", "/_search/scroll", body=body, again=False)
     except NeardupeError as error:
-        if may_pass(error):
+        if may_pass(error) and not is_too_large(error):
             raise _PageLost(error) from error
         raise
 

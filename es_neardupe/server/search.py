@@ -9,20 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from es_neardupe.errors import Forbidden, RequestError, UnexpectedAnswer
 from es_neardupe.records import Address, Hit, Product, Reference, Server
-from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import JSON, Client, path
 from es_neardupe.server.pacing import PART_RETRIES, retrying
+from es_neardupe.server.request_sizes import RequestSize, in_requests
 from es_neardupe.server.responses import hit_of
 
 __all__ = [
     "count",
     "counts",
     "fetch",
+    "fetch_portions",
     "fetch_whole",
+    "find",
+    "first_hits",
     "knows",
     "refresh",
     "refresh_if_allowed",
@@ -57,6 +61,16 @@ def search(client: Client, name: str, body: Mapping[str, Any]) -> JSON:
     return answer
 
 
+def first_hits(client: Client, name: str, body: Mapping[str, Any], maximum: int) -> list[JSON]:
+    """Up to ``maximum`` hits of a search for documents of any size, fewer if they do not fit into memory."""
+    size = RequestSize.of_documents(client, maximum)
+    while True:
+        answer = size.ask(partial(search, client, name, {**body, "size": size.number}))
+        if answer is not None:
+            found: list[JSON] = answer["hits"]["hits"]
+            return found
+
+
 def count(client: Client, name: str, query: Mapping[str, Any] | None = None) -> int:
     """The exact number of documents that match a query."""
     body = {"size": 0, "track_total_hits": True, "query": query or {"match_all": {}}}
@@ -69,6 +83,9 @@ def counts(client: Client, name: str, **queries: Mapping[str, Any]) -> dict[str,
     buckets = search(client, name, body)["aggregations"]
     return {part: int(buckets[part]["doc_count"]) for part in queries}
 
+
+_BATCH = 500
+"""Maximum number of documents in one request."""
 
 _NO_SHARD = "no_shard_available_action_exception"
 _ABSENT = ("index_not_found_exception", "routing_missing_exception")
@@ -83,17 +100,46 @@ def fetch(
     source: Sequence[str] | bool,
     *,
     stored: Sequence[str] = (),
-    batch: int = 500,
+    batch: int | None = None,
 ) -> Iterator[Hit | None]:
+    """See `fetch_portions`; one document after the other."""
+    for portion in fetch_portions(client, references, source, stored=stored, batch=batch):
+        yield from portion
+
+
+def fetch_portions(
+    client: Client,
+    references: Iterable[Reference],
+    source: Sequence[str] | bool,
+    *,
+    stored: Sequence[str] = (),
+    batch: int | None = None,
+) -> Iterator[list[Hit | None]]:
     """The ``source`` fields of each document, in the order of the references; None for a document that does
     not exist. True means all fields of the source, False none. ``stored`` fields are read too.
+
+    Each request is for at most ``batch`` documents; None is for documents of any size: each portion has as many as fit
+    into memory (`es_neardupe.server.request_sizes`).
 
     Raises `Forbidden` for a document that the user may not read, and `RequestError` for one that cannot be read, with
     status 503 if its shard stays unavailable.
     """
-    for chunk in chunked(references, batch):
-        docs = [_doc_of(reference, source, stored) for reference in chunk]
-        yield from retrying(PART_RETRIES, _lacks_shard)(_fetch_once, client, docs)
+    small = batch is not None or (source is False and not stored)
+    size = RequestSize.fixed(batch or _BATCH) if small else RequestSize.of_documents(client, _BATCH)
+    docs = (_doc_of(reference, source, stored) for reference in references)
+    yield from in_requests(size, docs, partial(retrying(PART_RETRIES, _lacks_shard), _fetch_once, client))
+
+
+def find(client: Client, index: str, ids: Iterable[str], source: Sequence[str]) -> Iterator[JSON]:
+    """The ``source`` fields of documents by id, found by searches, which need no routing; in any order."""
+
+    def request(some: list[str]) -> list[JSON]:
+        body = {"size": len(some), "query": {"ids": {"values": some}}, "_source": list(source)}
+        found: list[JSON] = search(client, index, body)["hits"]["hits"]
+        return found
+
+    for hits in in_requests(RequestSize.of_documents(client, _BATCH), ids, request):
+        yield from hits
 
 
 _HIDES_VECTORS = (9, 2, 0)
@@ -110,32 +156,32 @@ def whole_source(server: Server) -> bool | JSON:
     return {"exclude_vectors": False} if _hides_vectors(server) else True
 
 
-def fetch_whole(client: Client, references: Sequence[Reference]) -> Iterator[Hit | None]:
-    """As `fetch`, with sources as they were sent. On servers that can hide vectors, documents are read by a search, so
-    changes since the last refresh are not seen."""
-    if not _hides_vectors(client.server):
-        yield from fetch(client, references, True, batch=_WHOLE_BATCH)
-        return
-    for chunk in chunked(references, _WHOLE_BATCH):
-        ids: dict[str, list[str]] = {}
-        for index, id, _ in chunk:
-            ids.setdefault(index, []).append(id)
-        found = {hit.address: hit for index, some in ids.items() for hit in _search_ids(client, index, some)}
-        yield from (found.get(Address(index, id)) for index, id, _ in chunk)
+def fetch_whole(client: Client, references: Iterable[Reference]) -> Iterator[list[Hit | None]]:
+    """As `fetch_portions`, with sources as they were sent. Servers that can hide vectors are asked by searches, which
+    do not see changes since the last refresh."""
+    if _hides_vectors(client.server):
+        size = RequestSize.of_documents(client, _BATCH)
+        yield from in_requests(size, references, partial(_search_whole, client))
+    else:
+        yield from fetch_portions(client, references, True)
 
 
-_WHOLE_BATCH = 100
-
-
-def _search_ids(client: Client, index: str, ids: Sequence[str]) -> Iterator[Hit]:
-    body = {
-        "query": {"ids": {"values": list(ids)}},
-        "size": len(ids),
-        "_source": whole_source(client.server),
-        "seq_no_primary_term": True,
-        "version": True,
-    }
-    yield from map(hit_of, search(client, index, body)["hits"]["hits"])
+def _search_whole(client: Client, references: Sequence[Reference]) -> list[Hit | None]:
+    ids: dict[str, list[str]] = {}
+    for index, id, _ in references:
+        ids.setdefault(index, []).append(id)
+    found: dict[Address, Hit] = {}
+    for index, some in ids.items():
+        body = {
+            "query": {"ids": {"values": some}},
+            "size": len(some),
+            "_source": whole_source(client.server),
+            "seq_no_primary_term": True,
+            "version": True,
+        }
+        hits = map(hit_of, search(client, index, body)["hits"]["hits"])
+        found |= {hit.address: hit for hit in hits}
+    return [found.get(Address(index, id)) for index, id, _ in references]
 
 
 def _lacks_shard(error: BaseException) -> bool:

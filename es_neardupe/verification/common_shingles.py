@@ -196,7 +196,7 @@ def effect(
 def _examples(index: Index, ignored: Ignored) -> list[str]:
     """The most frequent common passages in a sample of documents."""
     fields = index.settings.fields
-    hits = fetch(index.client, islice(sampled(index), _TEXTS), fields, batch=50)
+    hits = fetch(index.client, islice(sampled(index), _TEXTS), fields)
     texts = [text_of(hit.source, fields) for hit in hits if hit is not None]
     passages = covered_passages(texts, ignored.features, index.settings.shingle)
     return [beginning(passage, 100) for passage, _ in passages[:_EXAMPLES]]

@@ -21,9 +21,8 @@ from es_neardupe.keys.arrays import U64, Flags, Floats, Ints, Positions
 from es_neardupe.keys.text import contents
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import DocumentsInScope, FingerprintColumns, Hit, Reference, TextClasses
-from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client
-from es_neardupe.server.search import fetch, search
+from es_neardupe.server.search import fetch, fetch_portions, search
 from es_neardupe.similarity.features import INDEXED, fields_of
 from es_neardupe.similarity.measure import Measure, Prepared
 from es_neardupe.verification.spill_to_disk import SpilledRows, scratch
@@ -49,9 +48,6 @@ _DOCUMENTS = 500
 
 _BLOCK = 1_000_000
 """Numbers compared at a time if they are spilled to disk: 8 MB for each side."""
-
-_FETCH = 50
-"""Documents read at a time to compare with one other document."""
 
 
 class CurrentDocuments:
@@ -391,9 +387,9 @@ def _by_blocks(left: NDArray[np.int32], right: NDArray[np.int32]) -> list[Positi
 
 
 def current_hits(client: Client, references: Iterable[Reference], fields: Sequence[str]) -> Iterator[list[Hit]]:
-    """Documents by their addresses, in portions, without those that were deleted."""
-    for chunk in chunked(references, _FETCH):
-        yield [hit for hit in fetch(client, chunk, fields) if hit is not None]
+    """Documents by their addresses, in portions that fit into memory, without those that were deleted."""
+    for found in fetch_portions(client, references, fields):
+        yield [hit for hit in found if hit is not None]
 
 
 def compared_with(

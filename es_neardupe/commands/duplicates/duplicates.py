@@ -42,9 +42,6 @@ __all__ = ["check_fields", "contents", "duplicates", "overlapping"]
 _MAX_NAMES = 40
 """Field names in a message."""
 
-_DOCUMENTS = 100
-"""Documents per request."""
-
 _MAX_DEPTH = 100
 """Levels of lists and objects in a value. Deeper ones are left out and counted as truncated."""
 
@@ -168,7 +165,7 @@ def contents(client: Client, pairs: PairList, plan: ContentPlan, progress: Progr
     numbers = list(dict.fromkeys(_ends(pairs)))
     chosen = numbers[: plan.limit]
     truncator = _Truncator(plan.fields)
-    hits = fetch(client, (pairs.references[number] for number in chosen), list(plan.fields), batch=_DOCUMENTS)
+    hits = fetch(client, (pairs.references[number] for number in chosen), list(plan.fields))
     hits = tracked(hits, progress, "reading contents", len(chosen))
     documents = tuple(
         {"index": hit.index, "id": hit.id, "fields": truncator.fields(hit)} for hit in hits if hit is not None

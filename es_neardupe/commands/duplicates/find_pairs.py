@@ -48,9 +48,6 @@ from es_neardupe.verification.spill_to_disk import SpilledEntries, scratch
 __all__ = ["SimilarityFunction", "find_pairs"]
 
 
-_DOCUMENTS = 20
-"""Documents per request for the features of skipped groups."""
-
 _MAX_CHARS = 100_000
 """Characters of a text that are searched for a common passage."""
 
@@ -206,7 +203,7 @@ def _features(
     for place in range(max(len(group.documents) for group in groups)):
         pending = [k for k, group in enumerate(groups) if found[k] is None and place < len(group.documents)]
         references = [scope.references[groups[k].documents[place]] for k in pending]
-        for k, hit in zip(pending, fetch(client, references, fields, batch=_DOCUMENTS), strict=True):
+        for k, hit in zip(pending, fetch(client, references, fields), strict=True):
             if hit is not None:
                 text = example(tree, values_by_field(hit.source, fields), groups[k].hash)
                 found[k] = None if text is None else beginning(text)

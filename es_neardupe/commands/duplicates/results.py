@@ -9,13 +9,11 @@ from typing import Any, overload
 from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan
 from es_neardupe.display_text import escaped
 from es_neardupe.index.document_text import text_of
-from es_neardupe.index.shown_fields import read_at_once
 from es_neardupe.keys.arrays import Floats, Positions
 from es_neardupe.keys.shingles import token_hashes
 from es_neardupe.records import Address, Reference, one_line
-from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client
-from es_neardupe.server.search import search
+from es_neardupe.server.search import find
 from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS, literal
 from es_neardupe.similarity.comparison import Block, blocks_of, side_of
 
@@ -225,10 +223,6 @@ class DuplicatesReport:
         return one_line(self, index=self.index, stages=list(self.stages))
 
 
-_BATCH = 20
-"""Documents whose texts are read in one request: a text may have megabytes, and only its beginning is kept."""
-
-
 def page_texts(
     client: Client, plan: DuplicatesPlan, pairs: Iterable[DocumentPair], characters: int
 ) -> dict[Address, str]:
@@ -236,7 +230,7 @@ def page_texts(
 
     A deleted document is left out; a document without these fields has the text "".
     """
-    sources = _sources(client, pairs, plan.fields, _BATCH)
+    sources = _sources(client, pairs, plan.fields)
     return {address: text_of(source, plan.fields)[:characters] for address, source in sources}
 
 
@@ -246,22 +240,20 @@ _FIELD_CHARACTERS = 1000
 
 def page_fields(client: Client, pairs: Iterable[DocumentPair], names: Sequence[str]) -> dict[Address, dict[str, str]]:
     """The beginnings of some fields of the documents in the pairs, without deleted documents."""
-    sources = _sources(client, pairs, names, read_at_once(names))
+    sources = _sources(client, pairs, names)
     return {
         address: {name: text_of(source, [name])[:_FIELD_CHARACTERS] for name in names} for address, source in sources
     }
 
 
 def _sources(
-    client: Client, pairs: Iterable[DocumentPair], fields: Sequence[str], batch: int
+    client: Client, pairs: Iterable[DocumentPair], fields: Sequence[str]
 ) -> Iterator[tuple[Address, Mapping[str, Any]]]:
-    """The fields of the documents in the pairs, found by searches, which need no routing."""
+    """The fields of the documents in the pairs."""
     wanted: dict[str, dict[str, None]] = {}
     for pair in pairs:
         for index, id in (pair.a, pair.b):
             wanted.setdefault(index, {})[id] = None
     for index, ids in wanted.items():
-        for chunk in chunked(ids, batch):
-            body = {"size": len(chunk), "query": {"ids": {"values": list(chunk)}}, "_source": list(fields)}
-            for hit in search(client, index, body)["hits"]["hits"]:
-                yield Address(hit["_index"], hit["_id"]), hit.get("_source", {})
+        for hit in find(client, index, ids, fields):
+            yield Address(hit["_index"], hit["_id"]), hit.get("_source", {})

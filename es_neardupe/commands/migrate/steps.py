@@ -247,7 +247,7 @@ def _endings(client: Client, source: str, target: str, at: str) -> Iterator[Acti
     Such groups were founded after the new registry was made.
     """
     for chunk in chunked(_documents(client, target), 500):
-        counterparts = fetch(client, [(source, hit.id, None) for hit in chunk], ["kind"])
+        counterparts = fetch(client, [(source, hit.id, None) for hit in chunk], ["kind"], batch=500)
         for hit, counterpart in zip(chunk, counterparts, strict=True):
             stored = hit.source.get("kind")
             if counterpart is not None or stored == "lease":

@@ -338,7 +338,7 @@ class DeletedDocuments:
         settings = self._index.settings
         source = [*settings.fields, *(f"{settings.prefix}.{name}" for name in _STORED)]
         body: JSON = {**self._docvalue_fields, "query": query, "_source": source}
-        for page in self._index.client.pages(self._index.path, body, page_size=200):
+        for page in self._index.client.pages(self._index.path, body, page_size=None):
             texts = [text_of(hit.source, settings.fields) for hit in page]
             for hit, one in zip(page, fingerprints(texts, settings.scheme, max_chars=DEFAULT_MAX_CHARS), strict=True):
                 yield hit, one.content

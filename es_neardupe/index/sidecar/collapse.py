@@ -136,14 +136,15 @@ def _members(index: Index, request: CollapsedSearch, groups: list[str]) -> dict[
         for hit in page:
             group_of[hit.address] = stored_fields(hit.source, index.settings.prefix)["group"]
     members: dict[str, list[JSON]] = {}
-    source = list(request.shown) if request.expand else False
     for chunk in chunked(sorted(group_of), window):
         query = {"bool": {"must": [request.query], "filter": [ids_clause(chunk)]}}
-        body = {"query": query, "size": window, "_source": source, **_order(request)}
+        body = {"query": query, "size": window, "_source": False, **_order(request)}
         for hit in search(index.client, index.path, body)["hits"]["hits"]:
             members.setdefault(group_of[_address(hit)], []).append(hit)
-    for hits in members.values() if request.expand else ():
-        _add_stored(index, hits)
+    for group, hits in members.items() if request.expand else ():
+        shown = _shown(index, request, hits)
+        members[group] = [shown[_address(hit)] for hit in hits]
+        _add_stored(index, members[group])
     return members
 
 

@@ -12,7 +12,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from es_neardupe.index import queries
-from es_neardupe.index.document_text import SAMPLE, sized_pages, text_of
 from es_neardupe.index.field_writes import partial_update
 from es_neardupe.index.sidecar.entries import (
     KnownEntries,
@@ -29,8 +28,9 @@ from es_neardupe.index.target import index_uuids
 from es_neardupe.index.updates import fingerprint_documents, fingerprint_fields, is_current
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
-from es_neardupe.server.bulk import BulkCounts, chunked
-from es_neardupe.server.search import counts, fetch, search
+from es_neardupe.server.bulk import BulkCounts
+from es_neardupe.server.request_sizes import in_portions
+from es_neardupe.server.search import counts, fetch_portions
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
@@ -41,7 +41,8 @@ _ROUNDS = 10
 """Maximum number of attempts for an entry that another client keeps changing."""
 
 _PAGE = 10_000
-_FETCH = 500
+_AT_ONCE = 500
+"""Maximum number of documents whose entries are written together."""
 
 _MIN_KNOWN = 0.5
 """Minimum share of documents with a current entry for reading versions first, and only the texts that changed."""
@@ -92,7 +93,7 @@ class _SidecarEnrichment:
         every = every or self._known.current < _MIN_KNOWN * total
         pages = self._texts(scope) if every else self._selected(scope, total, recent)
         hits = tracked(chain.from_iterable(pages), self._progress, "fingerprinting", total if every else None)
-        conflicts = self._settle(send(self._writes(chunked(hits, _FETCH))))
+        conflicts = self._settle(send(self._writes(in_portions(hits, _AT_ONCE))))
         for _ in range(_ROUNDS):
             if not conflicts:
                 break
@@ -103,11 +104,8 @@ class _SidecarEnrichment:
 
     def _texts(self, scope: Mapping[str, Any]) -> Iterator[list[Hit]]:
         """All documents with their texts and their own version."""
-        fields = list(self._index.settings.fields)
-        body = {"query": dict(scope), "_source": fields}
-        sample = search(self._index.client, self._index.path, {**body, "size": SAMPLE})["hits"]["hits"]
-        chars = sum(len(text_of(hit.get("_source", {}), fields)) for hit in sample) / max(len(sample), 1)
-        for page in sized_pages(self._index.client, self._index.path, body, chars):
+        body = {"query": dict(scope), "_source": list(self._index.settings.fields)}
+        for page in self._index.client.pages(self._index.path, body, page_size=None):
             self._see(page)
             yield page
 
@@ -134,8 +132,7 @@ class _SidecarEnrichment:
 
     def _fetched(self, references: Iterable[Reference], *, new: bool = False) -> Iterator[list[Hit]]:
         """The current documents with their texts; counts those that were deleted."""
-        for chunk in chunked(references, _FETCH):
-            found = list(fetch(self._index.client, chunk, self._index.settings.fields))
+        for found in fetch_portions(self._index.client, references, self._index.settings.fields):
             self.tally.counts["deleted"] += found.count(None)
             self.tally.counts["read"] += found.count(None) if new else 0
             yield [hit for hit in found if hit is not None]

@@ -88,7 +88,7 @@ def fetch_entries(index: Index, references: Sequence[Reference], source: Source)
     document; None if there is no entry. Raises what `fetch` raises."""
     names = SidecarNames(index.target)
     of_entries = [(names.sidecars[concrete], id, routing) for concrete, id, routing in references]
-    entries = fetch(index.plain, of_entries, source)
+    entries = fetch(index.plain, of_entries, source, batch=_BATCH)
     return [None if one is None else replace(one, index=names.indices[one.index]) for one in entries]
 
 
@@ -197,7 +197,7 @@ def entry_takeovers(source: Index, target: Index, hits: Iterable[Hit]) -> Iterat
     names, prefix = SidecarNames(source.target), target.settings.prefix
     for chunk in chunked(hits, _BATCH):
         references = [(sidecar_name(names.indices[hit.index], prefix), hit.id, hit.routing) for hit in chunk]
-        present = fetch(source.plain, references, True)
+        present = fetch(source.plain, references, True, batch=_BATCH)
         for hit, (name, *_), former in zip(chunk, references, present, strict=True):
             before: Mapping[str, Any] = {} if former is None else former.source
             entry = _taken_over(hit, source.settings.prefix, before, prefix)

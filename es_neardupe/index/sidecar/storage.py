@@ -30,7 +30,7 @@ from es_neardupe.index.sidecar.enrich import enrich_sidecar
 from es_neardupe.index.sidecar.entries import entry_takeovers, fetch_entries, replaced_entries
 from es_neardupe.index.sidecar.indices import REFERENCE, SidecarNames, Sidecars
 from es_neardupe.index.storage import EnrichRequest, EnrichResult, GroupIdsWritten, Send
-from es_neardupe.index.stored_fields import group_of, stored_fields
+from es_neardupe.index.stored_fields import count_of, group_of, stored_fields, text_bytes
 from es_neardupe.index.target import SidecarLayout, mappings_of
 from es_neardupe.keys.arrays import Ints
 from es_neardupe.progress import Progress, tracked
@@ -103,7 +103,8 @@ class SidecarStorage:
             return GroupIdsWritten(written=count(plain, names.path, lacking))
         refresh(self._index.client, self._index.path)
         tally, writer = Counter[str](), document_writer(self._index, plain)
-        for page in plain.pages(names.path, {"query": lacking, "_source": [self._index.fields.group, REFERENCE]}):
+        read = [self._index.fields.group, self._index.fields.tokens, REFERENCE]
+        for page in plain.pages(names.path, {"query": lacking, "_source": read}):
             entries = {(names.indices[entry.index], entry.id): entry for entry in page}
             prefix = self._index.settings.prefix
             changes = (_group_id_change(entry, concrete, prefix) for (concrete, _), entry in entries.items())
@@ -186,8 +187,9 @@ class SidecarStorage:
 def _group_id_change(entry: Hit, concrete: str, prefix: str) -> Change:
     """The change of a document of index ``concrete``, rejected if it is not of the version that its entry names."""
     reference = entry.source[REFERENCE]
+    stored = stored_fields(entry.source, prefix)
     hit = Hit(concrete, entry.id, entry.routing, reference["seq_no"], reference["primary_term"], source={})
-    return Change(hit, {"group": stored_fields(entry.source, prefix).get("group")})
+    return Change(hit, {"group": stored.get("group")}, document_bytes=text_bytes(count_of(stored, "tokens")))
 
 
 def _mirrored_update(entry: Hit, written: Outcome) -> Action:

@@ -21,6 +21,7 @@ from threading import Lock, Thread
 from typing import Any, Protocol
 
 from es_neardupe.errors import (
+    AnswerTooLarge,
     CertificateRefused,
     ConnectError,
     NeardupeError,
@@ -30,6 +31,7 @@ from es_neardupe.errors import (
 )
 from es_neardupe.log_events import is_logged, log_event, new_run
 from es_neardupe.server.numbers import loads
+from es_neardupe.server.request_sizes import current_limit
 from es_neardupe.server.responses import Answer
 
 __all__ = [
@@ -174,7 +176,8 @@ _PIECE = 2**16
 
 
 class LimitedPool:
-    """A connection pool of urllib3, whose answers are read only up to `MAX_ANSWER`, however far they expand."""
+    """A connection pool of urllib3, whose answers are read only up to `MAX_ANSWER`, or the limit of
+    `es_neardupe.server.request_sizes.answer_limit`, however far they expand."""
 
     def __init__(self, pool: Any, url: str) -> None:
         self._pool = pool
@@ -184,16 +187,16 @@ class LimitedPool:
         return getattr(self._pool, name)
 
     def urlopen(self, *args: Any, **options: Any) -> Any:
-        """As ``urllib3.HTTPConnectionPool.urlopen``. Raises ``UnexpectedAnswer``."""
+        """As ``urllib3.HTTPConnectionPool.urlopen``. Raises ``AnswerTooLarge``."""
         response = self._pool.urlopen(*args, **options, preload_content=False)
-        pieces, size = [], 0
+        pieces, size, maximum = [], 0, current_limit(MAX_ANSWER)
         for piece in response.stream(_PIECE, decode_content=True):
             pieces.append(piece)
             size += len(piece)
-            if size > MAX_ANSWER:
+            if size > maximum:
                 response.close()
-                raise UnexpectedAnswer(
-                    f"{self._url}: the answer is larger than {MAX_ANSWER:,} bytes. Check any proxy in front of the "
+                raise AnswerTooLarge(
+                    f"{self._url}: the answer is larger than {maximum:,} bytes. Check any proxy in front of the "
                     "server, or request less (a smaller `batch`)."
                 )
         response.release_conn()

@@ -1,0 +1,218 @@
+"""Sizes of requests for documents: how many to request at a time, so that neither the server nor the client runs out of
+memory.
+
+A server keeps all documents of an answer in its heap, and nothing reports their sizes before they are read. So the
+number follows the sizes of the documents read last, at most doubles from one request to the next, and never exceeds the
+number of very large documents that fit into the smallest heap of the cluster: any request may be the first to meet
+them. The client stops reading an answer that is too large. If the server or the client rejects a request for its size,
+the same documents are requested in halves.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from itertools import islice
+from typing import Any, Protocol, TypeVar
+
+from es_neardupe.errors import AnswerTooLarge, NeardupeError, RequestError, UnexpectedAnswer
+from es_neardupe.log_events import log_event
+from es_neardupe.records import Hit
+from es_neardupe.server.pacing import Pace
+
+__all__ = [
+    "RequestSize",
+    "answer_limit",
+    "can_be_split",
+    "current_limit",
+    "fits_at_once",
+    "in_portions",
+    "in_requests",
+    "is_too_large",
+    "size_of",
+]
+
+_BYTES = 8_000_000
+"""Approximate size of the documents in one answer."""
+
+_MAX_BYTES = 64_000_000
+"""Maximum size in bytes of an answer with several documents."""
+
+_FIRST = 16
+"""Maximum number of documents in the first request: until it is answered, no other work can start."""
+
+_HEAP_PER_DOCUMENT = 32_000_000
+"""Bytes of heap for each document in a request. A text of 10,000,000 characters, the longest that gets keys, has this
+size as UTF-8, or exists three times in ASCII: compressed in a stored block, as a document, and in the answer."""
+
+_UNKNOWN_HEAP = 1_000_000_000
+"""Assumed heap of a server that does not report it."""
+
+_ANSWER_LIMIT: ContextVar[int | None] = ContextVar("answer_limit", default=None)
+
+_Answer = TypeVar("_Answer")
+_Item = TypeVar("_Item")
+_Found = TypeVar("_Found")
+
+
+class _Connection(Protocol):
+    """The members of a client that are needed."""
+
+    @property
+    def pace(self) -> Pace: ...
+
+    def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> Any: ...
+
+
+class RequestSize:
+    """The number of documents for the next request of one reading."""
+
+    def __init__(self, maximum: int, first: int, *, small: bool = False) -> None:
+        self.maximum = maximum
+        self.number = min(first, maximum)
+        self._small = small
+
+    @classmethod
+    def fixed(cls, number: int) -> RequestSize:
+        """For documents of which only small fields are read."""
+        return cls(number, number, small=True)
+
+    @classmethod
+    def of_documents(cls, client: _Connection, maximum: int) -> RequestSize:
+        """For documents of any size."""
+        if client.pace.documents is None:
+            client.pace.documents = max(1, _smallest_heap(client) // _HEAP_PER_DOCUMENT)
+        return cls(min(maximum, client.pace.documents), _FIRST)
+
+    def ask(self, request: Callable[[], _Answer]) -> _Answer | None:
+        """The answer to a request for ``number`` documents. None if it is too large: then ``number`` is halved. Raises
+        the error of a request for one document."""
+        if self.number == 1:
+            return request()
+        try:
+            with answer_limit(_MAX_BYTES):
+                return request()
+        except NeardupeError as error:
+            if not is_too_large(error):
+                raise
+            log_event(logging.WARNING, "too_large", documents=self.number, error=type(error).__name__)
+            self.number //= 2
+            return None
+
+    def read(self, documents: Sequence[Any]) -> None:
+        """Adapt to the documents of an answer: objects of an answer, hits, or None."""
+        fitting = self.maximum
+        if not self._small:
+            fitting = _BYTES * len(documents) // max(sum(map(_size_read, documents)), 1)
+        self.number = max(1, min(2 * self.number, fitting, self.maximum))
+
+
+def fits_at_once(client: _Connection, documents: int) -> bool:
+    """Whether one request for this number of documents is safe, whatever their size."""
+    return documents <= RequestSize.of_documents(client, documents).maximum
+
+
+def in_requests(
+    size: RequestSize, items: Iterable[_Item], request: Callable[[list[_Item]], list[_Found]]
+) -> Iterator[list[_Found]]:
+    """The results of requests for a part of the items each. ``request`` returns the documents that it found."""
+    remaining, pending = iter(items), list[_Item]()
+    while True:
+        pending += islice(remaining, max(0, size.number - len(pending)))
+        if not pending:
+            return
+        size.number = min(size.number, len(pending))
+        asked = pending[: size.number]
+        found = size.ask(partial(request, asked))
+        if found is not None:
+            pending = pending[len(asked) :]
+            size.read(found)
+            yield found
+
+
+def in_portions(hits: Iterable[Hit], maximum: int) -> Iterator[list[Hit]]:
+    """The hits in lists of at most ``maximum``, fewer if they are large."""
+    portion, size = list[Hit](), 0
+    for hit in hits:
+        portion.append(hit)
+        size += size_of(hit.source)
+        if len(portion) == maximum or size > _BYTES:
+            yield portion
+            portion, size = [], 0
+    if portion:
+        yield portion
+
+
+def _smallest_heap(client: _Connection) -> int:
+    """The smallest heap, in bytes, of the nodes that answer searches."""
+    wanted = {"filter_path": "nodes.*.roles,nodes.*.jvm.mem.heap_max_in_bytes"}
+    try:
+        nodes = client.request("GET", "/_nodes/jvm", params=wanted)["nodes"].values()
+        heaps = [int(node["jvm"]["mem"]["heap_max_in_bytes"]) for node in nodes if not _is_manager(node)]
+    except (RequestError, UnexpectedAnswer, AttributeError, KeyError, TypeError, ValueError):
+        return _UNKNOWN_HEAP  # not permitted, not available in a serverless cluster, or hidden by a proxy
+    return min(heaps, default=_UNKNOWN_HEAP)
+
+
+def _is_manager(node: Mapping[str, Any]) -> bool:
+    """Whether a node only manages the cluster."""
+    roles = set(node.get("roles", ()))
+    return bool(roles) and roles <= {"master", "cluster_manager", "voting_only"}
+
+
+@contextmanager
+def answer_limit(maximum: int) -> Iterator[None]:
+    """Within a ``with`` block, answers of more than ``maximum`` bytes raise `AnswerTooLarge`."""
+    token = _ANSWER_LIMIT.set(maximum)
+    try:
+        yield
+    finally:
+        _ANSWER_LIMIT.reset(token)
+
+
+def current_limit(maximum: int) -> int:
+    """The limit of `answer_limit`, at most ``maximum``."""
+    limit = _ANSWER_LIMIT.get()
+    return maximum if limit is None else min(limit, maximum)
+
+
+def is_too_large(error: BaseException) -> bool:
+    """Whether a request for fewer documents may succeed: the answer does not fit into the memory that the server or the
+    client has for it."""
+    if isinstance(error, RequestError):
+        words = f"{error.type} {error.reason}"
+        return any(one in words for one in ("circuit_breaking_exception", "Data too large", "more than 2GB"))
+    return isinstance(error, AnswerTooLarge)
+
+
+def can_be_split(path: str, body: Mapping[str, Any] | None) -> bool:
+    """Whether a request asks for several documents by `RequestSize`: if it is too large, fewer are requested at once,
+    instead of the same ones a little later."""
+    if body is None:
+        return False
+    return (path == "/_mget" and len(body["docs"]) > 1) or (path == "/_search" and body.get("size", 1) > 1)
+
+
+def _size_read(document: Any) -> int:
+    if isinstance(document, Hit):
+        return size_of(document.source)
+    return 0 if document is None else size_of(document.get("_source")) + size_of(document.get("fields"))
+
+
+def size_of(source: Any) -> int:
+    """Approximate size of a JSON value in bytes, as UTF-8; for other scripts than ASCII rather more than less."""
+    size, values = 0, [source]
+    while values:
+        value = values.pop()
+        if isinstance(value, str):
+            size += len(value) if value.isascii() else 3 * len(value)
+        elif isinstance(value, Mapping):
+            size += sum(map(len, value))
+            values += value.values()
+        elif isinstance(value, list):
+            values += value
+        size += 8
+    return size

@@ -1,0 +1,176 @@
+"""Large documents on a server with the smallest heap: every command that reads texts, and the memory of the client.
+
+The first documents are short, so nothing announces the others. All of them together have more than half the size of the
+heap, and the server ends when its memory does (``ExitOnOutOfMemoryError``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from itertools import combinations, islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from every_command import LOOKING
+from server_tools import JSON, make_index, required
+
+from es_neardupe.local_server import control
+from es_neardupe.server.bulk import chunked
+from es_neardupe.server.client import Client, path, to_json
+from es_neardupe.server.connect import connect
+from es_neardupe.server.login.settings import ConnectionSettings
+
+pytestmark = pytest.mark.server
+
+SHORT, LARGE, FAMILIES = 25, 60, 3
+HEAP, SIZE = 128, 1_200_000
+"""Megabytes, and characters of a large text."""
+
+FIELDS = {"n": {"type": "integer"}, "url": {"type": "keyword"}, "text": {"type": "text", "index": False}}
+SETTINGS = {"number_of_shards": 1, "number_of_replicas": 0, "sort.field": "n", "refresh_interval": "-1"}
+"""Documents are read in the order of ``n``: the short ones first."""
+
+NOT_TEXTS = {"doctor", "bands", "version", "stats"}
+PEAK = """
+import resource, sys
+from es_neardupe.cli.app import main
+try:
+    main()
+finally:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1 if sys.platform != "darwin" else 1024))
+"""
+
+
+def document(number: int, size: int) -> JSON:
+    """A short text like no other, or a large one of a family: all texts of a family have a resemblance above 0.99."""
+    large = number >= SHORT
+    rng = random.Random(number % FAMILIES if large else -number - 1)
+    vocabulary = ["".join(rng.choices("abcdefghij", k=6)) for _ in range(3000)]
+    words = rng.choices(vocabulary, k=size // 7 if large else 100)
+    return {"n": number, "url": f"https://a.example/{number}", "text": " ".join([*words, f"edited{number}"])}
+
+
+def fill(client: Client, index: str, size: int) -> None:
+    """Index the documents, in requests that fit into the memory of the server."""
+    make_index(client, index, FIELDS, settings=SETTINGS)
+    numbers = iter(range(SHORT + LARGE))
+    for some in (list(islice(numbers, SHORT)), *chunked(numbers, max(1, 4_000_000 // size))):
+        lines = [part for k in some for part in ({"index": {"_index": index, "_id": f"d{k}"}}, document(k, size))]
+        assert not client.bulk(b"".join(to_json(line) + b"\n" for line in lines))["errors"]
+    client.request("POST", path(index, "_refresh"))
+
+
+def family_of(number: int) -> list[str]:
+    """The ids of the family of a large document."""
+    return [f"d{k}" for k in range(SHORT, SHORT + LARGE) if k % FAMILIES == number % FAMILIES]
+
+
+PAIRS = {pair for number in range(FAMILIES) for pair in combinations(sorted(family_of(number)), 2)}
+
+
+@pytest.fixture(scope="module")
+def small_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of an OpenSearch with the smallest heap."""
+    folder = tmp_path_factory.mktemp("small")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("ES_NEARDUPE_HOME", str(folder))
+        with required():
+            started = control.start("opensearch", data=folder / "data", heap=f"{HEAP}m")
+        yield started.url
+        control.stop()
+
+
+@pytest.fixture(scope="module")
+def filled(small_node: str) -> Iterator[Client]:
+    """A connection to the node with an index ``docs``."""
+    client = connect(ConnectionSettings(url=small_node))
+    fill(client, "docs", SIZE)
+    yield client
+    client.close()
+
+
+def run(url: str, *arguments: str) -> tuple[Any, int]:
+    """The JSON that a command prints in a process of its own, and the peak of its memory in MB."""
+    environment = os.environ | {"ES_NEARDUPE_URL": url}
+    command = [sys.executable, "-c", PEAK, *arguments, "--json"]
+    done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=600)
+    assert not done.returncode, done.stderr
+    *printed, peak = done.stdout.splitlines()
+    return [json.loads(line) for line in printed], int(peak) // 1024
+
+
+def request_for_duplicates() -> JSON:
+    fields = {"type": "fields:simple", "fields": ["text"]}
+    source = {"type": "featureSource:words", "fields": fields}
+    stage = {
+        "type": "documentPairs:duplicates",
+        "hashGrouping": {
+            "pairing": {"maxHashGroupSize": 200},
+            "features": {"type": "featureSource:ngrams", "window": 5, "source": source},
+        },
+        "validation": {
+            "pairwiseSimilarity": {
+                "type": "pairwiseSimilarity:featureIntersectionToUnionRatio",
+                "features": {"type": "featureSource:flatten", "source": source},
+            },
+            "min": 0.8,
+        },
+    }
+    return {"stages": {"similarPairs": stage}}
+
+
+def test_enrich_and_group(filled: Client) -> None:
+    run(filled.url, "init", "docs", "--field", "text", "--sample-keys", "20")
+    (report,), peak = run(filled.url, "enrich", "docs")
+    assert (report["writes"]["written"], report["writes"]["refused"]) == (SHORT + LARGE, 0)
+    assert peak < 250
+    (report,), peak = run(filled.url, "group", "docs")
+    assert peak < 250
+    hits = filled.request("POST", "/docs/_search", body={"size": 100, "_source": ["neardupe.group"]})["hits"]["hits"]
+    groups: dict[str, set[str]] = {}
+    for hit in hits:
+        groups.setdefault(hit["_source"]["neardupe"]["group"], set()).add(hit["_id"])
+    assert {frozenset(one) for one in groups.values() if len(one) > 1} == {frozenset(family_of(k)) for k in range(3)}
+
+
+READING: Mapping[str, list[str]] = {
+    "pairs": [],
+    "similar": ["--id", "d30"],
+    "contained": ["--id", "d30"],
+    "compare": ["d30", "d33"],
+    "moved": ["https://a.example/30"],
+    "distribution": ["--sample", "60"],
+    "audit": ["--sample", "20"],
+    "what-if": ["--min", "0.9"],
+    "search": ["*", "--field", "text", "--expand", "--size", "50"],
+    "shingles": ["d30"],
+    "duplicates": ["--request", "REQUEST"],
+    "groups": [],
+    "watch": ["--once"],
+    "enrich": ["--check"],
+    "group": ["--rebuild", "--evidence"],
+    "migrate": ["--threshold", "0.7", "--yes"],
+    "clean": ["--yes"],
+}
+
+
+def test_every_reading_command_is_here() -> None:
+    assert set(LOOKING) - NOT_TEXTS <= set(READING)
+
+
+@pytest.mark.parametrize("command", READING)
+def test_commands(command: str, filled: Client, tmp_path: Path) -> None:
+    file = tmp_path / "request.json"
+    file.write_text(json.dumps(request_for_duplicates()), "utf-8")
+    options = [str(file) if one == "REQUEST" else one for one in READING[command]]
+    printed, peak = run(filled.url, command, "docs", *options)
+    print(command, peak, json.dumps(printed)[:1500])
+    assert peak < 400
+    if command == "pairs":
+        assert {(one["a"]["id"], one["b"]["id"]) for one in printed if "a" in one} == PAIRS
