@@ -123,6 +123,8 @@ class Hit:
     primary_term: int | None
     source: Mapping[str, Any]
     score: float | None = None
+    version: int | None = None
+    """``_version``: each write of the document increments it by one."""
 
     @property
     def address(self) -> Address:
@@ -153,6 +155,8 @@ class Action:
     seq_no: int | None = None
     primary_term: int | None = None
     pipeline: str | None = None
+    whole: bool = False
+    """Whether ``body`` is the whole document of a user, to be written with the literals of its numbers."""
     document_bytes: int = 0
     """For an update: approximate size of the document, which the server reads and indexes again."""
 
@@ -204,6 +208,9 @@ class FingerprintColumns:
     references: list[Reference]
     versions: NDArray[np.int64]
     """Sequence number and primary term; shape (n, 2)."""
+    checked: NDArray[np.int64]
+    """``_version`` of each document that is known to have no number that a partial update changes, see
+    `es_neardupe.index.field_writes`; 0 for others. Shape (n,)."""
     content: NDArray[np.bytes_]
     """Content hash, 32 bytes of ASCII; empty without tokens. Shape (n,)."""
     tokens: NDArray[np.int64]

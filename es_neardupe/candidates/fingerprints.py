@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from sys import intern
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index import queries
+from es_neardupe.index.field_writes import is_checked
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.stored_fields import decode, decode_grouping, group_of, stored_fields
@@ -22,7 +24,10 @@ from es_neardupe.server.search import count, refresh_if_allowed
 
 __all__ = ["classes_of", "in_order", "read_corpus", "read_fingerprints", "requested", "source_of"]
 
-_READ = ("scheme", "state", "content", "bands", "tokens", "features", "group", "principal", "similarity")
+_READ = (
+    *("scheme", "state", "content", "bands", "tokens", "features"),
+    *("group", "principal", "similarity", "checked"),
+)
 _PAGE = 2000
 
 
@@ -42,7 +47,7 @@ def read_fingerprints(
     total = count(index.client, index.path, query)
     pages = index.client.pages(index.path, {"query": query, **requested(index.fields, rules)}, page_size=_PAGE)
     pages = tracked(pages, lambda stage, done, _: progress(stage, done * _PAGE, total), "reading keys", total, step=1)
-    return read_corpus(pages, index.settings.prefix, index.settings.scheme.bands, rules)
+    return read_corpus(pages, index.settings.prefix, index.settings.scheme.bands, rules, index.target.uuids)
 
 
 def requested(fields: Fields, rules: GroupRules) -> dict[str, Any]:
@@ -57,11 +62,17 @@ def source_of(fields: Fields) -> list[str]:
 
 
 def read_corpus(
-    pages: Iterable[Sequence[Hit]], prefix: str, bands: int, rules: GroupRules = DEFAULT_RULES
+    pages: Iterable[Sequence[Hit]],
+    prefix: str,
+    bands: int,
+    rules: GroupRules = DEFAULT_RULES,
+    uuids: Mapping[str, str] = MappingProxyType({}),
 ) -> FingerprintColumns:
-    """Convert pages of hits to columns. The hits must have the ``docvalue_fields`` of the rules."""
+    """Convert pages of hits to columns. The hits must have the ``docvalue_fields`` of the rules. ``uuids``: those of
+    the indices, to recognise checked documents."""
     references: list[Reference] = []
     versions: list[tuple[int, int]] = []
+    checked: list[int] = []
     content: list[str] = []
     tokens: list[int] = []
     keys: list[U64] = []
@@ -83,6 +94,7 @@ def read_corpus(
                 continue
             references.append((intern(hit.index), hit.id, hit.routing))
             versions.append((hit.seq_no or 0, hit.primary_term or 0))
+            checked.append(hit.version if hit.version and is_checked(hit, uuids) else 0)
             content.append(fingerprint.content)
             tokens.append(fingerprint.tokens)
             group_ids.append(_group_id(stored))
@@ -94,6 +106,7 @@ def read_corpus(
     return FingerprintColumns(
         references=references,
         versions=np.array(versions, np.int64).reshape(-1, 2),
+        checked=np.array(checked, np.int64),
         content=np.array(content, "S32"),
         tokens=np.array(tokens, np.int64),
         keys=np.concatenate(keys) if keys else np.zeros((0, bands), np.uint64),

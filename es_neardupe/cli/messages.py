@@ -13,12 +13,15 @@ from es_neardupe.cli.output import ExitCode, escaped, say, warn
 if TYPE_CHECKING:
     from es_neardupe.candidates.detection import DetectionCase
     from es_neardupe.candidates.large_buckets import Bucket
+    from es_neardupe.commands.report_parts import WriteCounts
     from es_neardupe.server.dry_run import ShownRequest
     from es_neardupe.verification.common_shingles import CommonShinglesUsed
     from es_neardupe.verification.criterion import WeightsUsed
 
 __all__ = [
     "fail_on",
+    "fail_on_writes",
+    "outcome_rows",
     "range_text",
     "say_common",
     "say_next",
@@ -29,6 +32,7 @@ __all__ = [
     "warn_of_buckets",
     "warn_of_candidates",
     "warn_of_detection",
+    "warn_of_failures",
 ]
 
 
@@ -107,6 +111,27 @@ def say_tuning(tuned: Mapping[str, Mapping[str, str | None]] | None) -> None:
 def say_next(command: str, dry_run: bool) -> None:
     """Suggest the next command, unless this was a dry run."""
     say("Nothing was written: this was a dry run." if dry_run else f"Next: {command}")
+
+
+def outcome_rows(writes: WriteCounts, *, dry_run: bool) -> list[tuple[str, int]]:
+    """The rows of a table for written and unwritten documents; those of rare outcomes only if there are any."""
+    rows = [("    as whole documents", writes.whole), ("  not written: another field could change", writes.failed)]
+    return [(f"  {'would be written' if dry_run else 'written'}", writes.written), *(row for row in rows if row[1])]
+
+
+def fail_on_writes(writes: WriteCounts) -> None:
+    """If documents failed or the server rejected any, warn of it and exit with code 1."""
+    warn_of_failures(writes.failures)
+    fail_on(writes.refused, writes.refusals)
+    if writes.failed:
+        warn(f"{writes.failed:,} documents were not written.")
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def warn_of_failures(reasons: Iterable[str]) -> None:
+    """Warn of the reasons why documents were not written."""
+    for reason in dict.fromkeys(reasons):
+        warn(f"Not written: {reason}.")
 
 
 def fail_on(refused: int, refusals: tuple[str, ...], what: str = "documents") -> None:

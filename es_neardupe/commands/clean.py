@@ -5,26 +5,27 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from es_neardupe import options
 from es_neardupe.commands.report_parts import WriteCounts, one_line
-from es_neardupe.errors import BeingMigrated, InputError, NotFound
+from es_neardupe.errors import BeingMigrated, NotFound
 from es_neardupe.index import mapping as schema
+from es_neardupe.index.field_writes import CHECKED, Change, document_writer
 from es_neardupe.index.hidden_indices import HiddenIndex, find, remove
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import is_switching, phase_of, replaced_prefix
 from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
 from es_neardupe.index.same_indices import SameIndicesClient
 from es_neardupe.index.storage import may_see_sidecars, settings_mappings, sidecar_mappings
-from es_neardupe.index.stored_fields import text_bytes
+from es_neardupe.index.stored_fields import count_of, stored_fields, text_bytes
 from es_neardupe.index.target import mappings_of, stored_settings
 from es_neardupe.index.tuning import restore_abandoned, tuned_mappings
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, Hit, Reference
 from es_neardupe.server.bulk import BulkCounts, chunked, write
-from es_neardupe.server.client import Client, path, to_json
+from es_neardupe.server.client import Client, path
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import count, fetch, knows, refresh
 
@@ -137,18 +138,20 @@ class _Cleaning:
         self._batch, self._workers, self._progress = batch, workers, progress
         self._query = {"exists": {"field": self._prefix}}
         self._in_documents = index.storage.groups_in_documents
-        self._actions = _by_script if _has_scripts(index.plain) else _by_index
+        removal = _removal(self._prefix) if _has_scripts(index.plain) else None
+        self._writer = document_writer(index, self._plain, removal)
+        self._whole = removal is None
         self._pending = dict[Address, Reference]()
         """Documents that were read and may still have the fields."""
         self._tally = BulkCounts()
         self._changed = set[Address]()
         """Pending documents whose last write conflicted with another client."""
-        self.total = self._cleaned = self._deleted = self._conflicts = self._refused = 0
+        self.total = self._cleaned = self._deleted = self._conflicts = self._refused = self._failed = 0
 
     @property
     def rewrites_documents(self) -> bool:
         """Whether each document is written back as a whole."""
-        return self._in_documents and self._actions is _by_index
+        return self._in_documents and self._whole
 
     @property
     def writes(self) -> WriteCounts:
@@ -158,7 +161,10 @@ class _Cleaning:
             conflicts=self._conflicts,
             deleted=self._deleted,
             refused=self._refused,
+            failed=self._failed,
+            whole=self._tally.counts["whole"],
             refusals=self._tally.refusals,
+            failures=self._tally.failures,
         )
 
     def run(self) -> None:
@@ -167,7 +173,7 @@ class _Cleaning:
             return
         remaining = self._count()
         for _ in range(_ROUNDS):
-            if not remaining:
+            if remaining <= len(self._writer.failed):
                 break
             self._round(remaining)
             remaining = self._count()
@@ -178,13 +184,11 @@ class _Cleaning:
         """Count the documents, and send the first write requests to the client of a dry run."""
         if not self._in_documents:
             return
-        self.total = self._cleaned = self._count()
-        if client.full:
-            return
-        actions = self._actions(self._hits(), self._prefix, BulkCounts())
-        for _ in write(client, actions, batch=self._batch, workers=1):
-            if client.full:
-                break
+        self.total = self._count()
+        for outcome in write(client, self._actions(self._hits()), batch=self._batch, workers=1):
+            self._tally.add(outcome)
+        self._cleaned, self._failed = self._tally.counts["written"], len(self._writer.failed)
+        self._tally.add_failed(self._failed, self._writer.reasons)
 
     def _count(self) -> int:
         """Number of documents that have the fields now."""
@@ -194,7 +198,7 @@ class _Cleaning:
     def _round(self, number: int) -> None:
         """Clean the ``number`` documents that have the fields now."""
         hits = tracked(self._hits(), self._progress, "cleaning", number)
-        actions = self._actions(self._noted(hits), self._prefix, self._tally)
+        actions = self._actions(self._noted(hits))
         for outcome in write(self._plain, actions, batch=self._batch, workers=self._workers):
             address = outcome.action.address
             if outcome.conflict:
@@ -213,12 +217,16 @@ class _Cleaning:
             self._pending[hit.address] = hit.reference
             yield hit
 
+    def _actions(self, hits: Iterable[Hit]) -> Iterator[Action]:
+        return self._writer.writes(map(self._change, hits))
+
+    def _change(self, hit: Hit) -> Change:
+        tokens = count_of(stored_fields(hit.source, self._prefix), "tokens")
+        return Change(hit, None, document_bytes=text_bytes(tokens))
+
     def _hits(self) -> Iterator[Hit]:
-        whole = self._actions is _by_index
-        body = {"query": self._query, "_source": whole} | (
-            {} if whole else {"docvalue_fields": [self._index.fields.tokens]}
-        )
-        for page in self._plain.pages(self._path, body, page_size=None if whole else self._batch):
+        body = {"query": self._query, "_source": [f"{self._prefix}.{CHECKED}", f"{self._prefix}.tokens"]}
+        for page in self._plain.pages(self._path, body, page_size=self._batch):
             yield from page
 
     def _settle(self) -> None:
@@ -235,11 +243,14 @@ class _Cleaning:
                     self._deleted += 1
                 elif self._prefix not in hit.source:
                     self._cleaned += 1
+                elif address in self._writer.failed:
+                    self._failed += 1
                 elif address in self._changed:
                     self._conflicts += 1
                 else:
                     self._refused += 1
-        unread = max(0, self._count() - self._conflicts - self._refused)
+        self._tally.add_failed(self._failed, self._writer.reasons)
+        unread = max(0, self._count() - self._conflicts - self._refused - self._failed)
         self.total += unread
         self._conflicts += unread
 
@@ -274,32 +285,7 @@ def _has_scripts(client: Client) -> bool:
     return knows(client, "POST", path("_scripts", "painless", "_execute"), {"script": {"source": "true"}})
 
 
-def _by_script(hits: Iterable[Hit], prefix: str, _: BulkCounts) -> Iterator[Action]:
+def _removal(prefix: str) -> dict[str, Any]:
+    """The update that removes the object of a prefix."""
     script = {"source": "ctx._source.remove(params.name)", "lang": "painless", "params": {"name": prefix}}
-    for hit in hits:
-        tokens = max(hit.source.get(f"{prefix}.tokens", [0]))
-        yield replace(_action(hit, "update", {"script": script}), document_bytes=text_bytes(tokens))
-
-
-def _by_index(hits: Iterable[Hit], prefix: str, tally: BulkCounts) -> Iterator[Action]:
-    for hit in hits:
-        source = {name: value for name, value in hit.source.items() if name != prefix}
-        try:
-            to_json(source)
-        except InputError:
-            tally.note("a document has numbers or arrays that cannot be written back unchanged")
-            continue
-        yield _action(hit, "index", source, pipeline="_none")
-
-
-def _action(hit: Hit, op: str, body: dict[str, Any], pipeline: str | None = None) -> Action:
-    return Action(
-        op=op,
-        index=hit.index,
-        id=hit.id,
-        body=body,
-        routing=hit.routing,
-        seq_no=hit.seq_no,
-        primary_term=hit.primary_term,
-        pipeline=pipeline,
-    )
+    return {"script": script}

@@ -205,7 +205,7 @@ def group(
         linked = link(rules.linkage, verified, criterion, progress)
         result = form_groups(index, registry, scope, linked, rules=run.rules, progress=progress)
         if lease is None:
-            written, stored = run.simulate_writes(result, show_requests), None
+            written, stored = run.write_documents(result, workers=1), None  # to the client of a dry run
         else:
             written, stored = run.write(scope, result, lease)
         mirrored = index.storage.write_group_ids(batch=batch, workers=workers, dry_run=dry_run)
@@ -291,14 +291,6 @@ class _Run:
             progress=self.progress,
         )
 
-    def simulate_writes(self, result: GroupingResult, show_requests: int) -> BulkCounts:
-        """Count the updates of a dry run. If requests are to be shown, pass them to its client, which sends none."""
-        written = BulkCounts()
-        written.counts["written"] = len(result.writes)
-        if show_requests:
-            self._write_documents(result, workers=1)
-        return written
-
     def write(self, scope: RunScope, result: GroupingResult, lease: Lease) -> tuple[BulkCounts, EvidenceReport | None]:
         """Store common shingles, evidence, registry and documents.
 
@@ -327,15 +319,16 @@ class _Run:
         self.registry.note_begun(result.at)
         self.registry.write(result.updates)
         lease.check()
-        written = self._write_documents(result, workers=self.workers)
+        written = self.write_documents(result, workers=self.workers)
         refresh(self.index.client, self.index.path)
-        if not (gaps or written.counts["refused"] or written.counts["unsettled"]):
+        if not (gaps or any(written.counts[left] for left in ("refused", "unsettled", "failed"))):
             self.registry.note_ended(self.rules, result.at, evidence=self.evidence is not None)
         return written, stored
 
-    def _write_documents(self, result: GroupingResult, *, workers: int) -> BulkCounts:
-        corpus, prefix = result.linked.verified.corpus, self.index.settings.prefix
-        return write_groups(self.index.client, corpus, result.writes, prefix, batch=self.batch, workers=workers)
+    def write_documents(self, result: GroupingResult, *, workers: int) -> BulkCounts:
+        """Store the groups in the documents."""
+        writer, corpus = self.index.storage.field_writer(), result.linked.verified.corpus
+        return write_groups(writer, corpus, result.writes, batch=self.batch, workers=workers)
 
     def common_shingles(self, verified: Verified, *, with_effect: bool) -> CommonShinglesUsed | None:
         """The ignored shingles, and with ``with_effect`` how many matches that changes."""
@@ -404,6 +397,9 @@ def _writes(result: GroupingResult, written: BulkCounts, mirrored: GroupIdsWritt
         conflicts=written.counts["changed"],
         deleted=written.counts["deleted"],
         refused=written.counts["refused"],
+        failed=written.counts["failed"],
+        whole=written.counts["whole"],
         refusals=written.refusals,
+        failures=written.failures,
         mirrored=mirrored,
     )

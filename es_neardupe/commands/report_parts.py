@@ -138,6 +138,9 @@ class WriteCounts:
     """Documents by the outcome of their update. Each document counts once; `total` is their sum."""
 
     written: int
+    whole: int = 0
+    """Of the written documents, those written back as a whole, because a partial update changes one of their numbers,
+    or because the server has no scripts."""
     unchanged: int = 0
     """Documents that needed no update."""
     conflicts: int = 0
@@ -146,20 +149,24 @@ class WriteCounts:
     """Documents deleted during the run."""
     refused: int = 0
     """Updates that the server rejected; ``refusals`` has the reasons."""
+    failed: int = 0
+    """Documents that were not written, because that could change another field; ``failures`` has the reasons."""
     refusals: tuple[str, ...] = ()
     """The most frequent reasons."""
+    failures: tuple[str, ...] = ()
+    """Reasons why documents failed."""
     mirrored: GroupIdsWritten | None = None
     """Group ids also written to the documents; None without ``init --sidecar --write-group``."""
 
     @property
     def total(self) -> int:
-        """``written + unchanged + conflicts + deleted + refused``."""
-        return self.written + self.unchanged + self.conflicts + self.deleted + self.refused
+        """``written + unchanged + conflicts + deleted + refused + failed``."""
+        return self.written + self.unchanged + self.conflicts + self.deleted + self.refused + self.failed
 
     @property
     def left(self) -> int:
-        """``conflicts + refused``: documents left for the next run."""
-        return self.conflicts + self.refused
+        """``conflicts + refused + failed``: documents left for the next run."""
+        return self.conflicts + self.refused + self.failed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -174,7 +174,8 @@ def affected_pairs(
     earlier = None
     while True:
         area.widen(progress)
-        corpus = read_corpus([list(area.hits.values())], index.settings.prefix, index.settings.scheme.bands, rules)
+        hits, bands = [list(area.hits.values())], index.settings.scheme.bands
+        corpus = read_corpus(hits, index.settings.prefix, bands, rules, index.target.uuids)
         inside, moving = (
             np.array([reference[:2] in addresses for reference in corpus.references], np.bool_)
             for addresses in (area.inside, area.moving)

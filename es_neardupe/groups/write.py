@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from es_neardupe.errors import CorruptFingerprint
+from es_neardupe.index.field_writes import Change, FieldWriter
 from es_neardupe.index.stored_fields import decode, encode_grouping, stored_fields, text_bytes
-from es_neardupe.records import Action, FingerprintColumns, Grouping
+from es_neardupe.records import FingerprintColumns, Grouping, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
-from es_neardupe.server.client import Client
 from es_neardupe.server.search import fetch
 
 __all__ = ["changes", "write_groups"]
@@ -34,16 +34,10 @@ def _same(stored: Grouping | None, new: Grouping) -> bool:
 
 
 def write_groups(
-    client: Client,
-    corpus: FingerprintColumns,
-    groupings: Mapping[int, Grouping],
-    prefix: str,
-    *,
-    batch: int,
-    workers: int,
+    writer: FieldWriter, corpus: FingerprintColumns, groupings: Mapping[int, Grouping], *, batch: int, workers: int
 ) -> BulkCounts:
     """Store groupings. Counts written, deleted, refused and ``changed`` documents, and of the latter the ``unsettled``
-    ones: given up because another client changed them each time.
+    ones: given up because another client changed them each time. ``failed`` ones are those of the writer.
 
     A document that another client has changed since it was read still gets its grouping if its fingerprint is the one
     that was grouped; otherwise it is left for the next run.
@@ -54,51 +48,51 @@ def write_groups(
     written = BulkCounts()
     for principal in (True, False):
         part = {row: grouping for row, grouping in groupings.items() if grouping.principal is principal}
-        _write_part(client, corpus, part, prefix, written, batch=batch, workers=workers)
+        _write_part(writer, corpus, part, written, batch=batch, workers=workers)
+    written.add_failed(len(writer.failed), writer.reasons)
     return written
 
 
 def _write_part(
-    client: Client,
+    writer: FieldWriter,
     corpus: FingerprintColumns,
     groupings: Mapping[int, Grouping],
-    prefix: str,
     written: BulkCounts,
     *,
     batch: int,
     workers: int,
 ) -> None:
     """Store groupings in any order."""
-    versions = {row: (int(corpus.versions[row, 0]), int(corpus.versions[row, 1])) for row in groupings}
+    documents = {row: _document(corpus, row) for row in groupings}
     rows = {corpus.references[row][:2]: row for row in groupings}
     for _ in range(_ROUNDS):
-        if not versions:
+        if not documents:
             break
-        updates = (_update(corpus, row, version, groupings[row], prefix) for row, version in versions.items())
+        changes = (one._replace(fields=encode_grouping(groupings[row])) for row, one in documents.items())
         conflicts = []
-        for outcome in write(client, updates, batch=batch, workers=workers):
+        for outcome in write(writer.client, writer.writes(changes), batch=batch, workers=workers):
             if outcome.conflict:
                 conflicts.append(rows[outcome.action.address])
             else:
                 written.add(outcome)
-        versions = dict(_retryable(client, corpus, conflicts, prefix, written.counts))
-    written.counts["changed"] += len(versions)
-    written.counts["unsettled"] += len(versions)
+        documents = dict(_retryable(writer, corpus, conflicts, written.counts))
+    written.counts["changed"] += len(documents)
+    written.counts["unsettled"] += len(documents)
 
 
 def _retryable(
-    client: Client, corpus: FingerprintColumns, rows: Iterable[int], prefix: str, counts: Counter[str]
-) -> Iterator[tuple[int, tuple[int, int]]]:
-    """The rows with a conflict that may be written again, each with its current version. Counts the others."""
+    writer: FieldWriter, corpus: FingerprintColumns, rows: Iterable[int], counts: Counter[str]
+) -> Iterator[tuple[int, Change]]:
+    """The rows with a conflict that may be written again, each with its current document. Counts the others."""
     for chunk in chunked(rows, 100):
         references = [corpus.references[row] for row in chunk]
-        for row, hit in zip(chunk, fetch(client, references, [prefix], batch=100), strict=True):
+        for row, hit in zip(chunk, fetch(writer.client, references, [writer.prefix], batch=100), strict=True):
             if hit is None:
                 counts["deleted"] += 1
-            elif _content(stored_fields(hit.source, prefix)) != corpus.content[row]:
+            elif _content(stored_fields(hit.source, writer.prefix)) != corpus.content[row]:
                 counts["changed"] += 1
             else:
-                yield row, (hit.seq_no or 0, hit.primary_term or 0)
+                yield row, Change(hit, {}, document_bytes=text_bytes(int(corpus.tokens[row])))
 
 
 def _content(stored: Mapping[str, Any]) -> bytes | None:
@@ -109,15 +103,10 @@ def _content(stored: Mapping[str, Any]) -> bytes | None:
         return None
 
 
-def _update(corpus: FingerprintColumns, row: int, version: tuple[int, int], grouping: Grouping, prefix: str) -> Action:
+def _document(corpus: FingerprintColumns, row: int) -> Change:
+    """The document of a row, without its fields."""
     index, id, routing = corpus.references[row]
-    return Action(
-        op="update",
-        index=index,
-        id=id,
-        body={"doc": {prefix: encode_grouping(grouping)}},
-        routing=routing,
-        seq_no=version[0],
-        primary_term=version[1],
-        document_bytes=text_bytes(int(corpus.tokens[row])),
-    )
+    seq_no, primary_term = (int(number) for number in corpus.versions[row])
+    checked, size = int(corpus.checked[row]), text_bytes(int(corpus.tokens[row]))
+    hit = Hit(index, id, routing, seq_no, primary_term, {}, version=checked or None)
+    return Change(hit, {}, checked=checked > 0, document_bytes=size)

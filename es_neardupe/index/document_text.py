@@ -12,7 +12,7 @@ from es_neardupe.keys.fingerprint import stream_fingerprints, without_keys
 from es_neardupe.records import Fingerprint, Hit, State
 from es_neardupe.server.client import Client
 from es_neardupe.server.request_sizes import size_of
-from es_neardupe.server.search import first_hits
+from es_neardupe.server.search import first_hits, whole_source
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
@@ -139,7 +139,7 @@ _WHOLE = 0.6
 """Minimum share of the fields in a document for reading the whole document."""
 
 
-def text_pages(index: Index, query: Mapping[str, Any], source: Sequence[str]) -> Iterator[list[Hit]]:
+def text_pages(index: Index, query: Mapping[str, Any], source: Sequence[str] | None) -> Iterator[list[Hit]]:
     """The matching documents of an opened index with the ``source`` fields, see `field_pages`.
 
     Documents of an index that the name resolves to only since the target was opened are skipped: the index must be
@@ -152,13 +152,15 @@ def text_pages(index: Index, query: Mapping[str, Any], source: Sequence[str]) ->
 
 
 def field_pages(
-    client: Client, index: str, fields: Sequence[str], query: Mapping[str, Any], source: Sequence[str]
+    client: Client, index: str, fields: Sequence[str], query: Mapping[str, Any], source: Sequence[str] | None
 ) -> Iterator[list[Hit]]:
-    """The matching documents with the ``source`` fields, in pages that fit into memory.
+    """The matching documents with the ``source`` fields (None: whole documents), in pages that fit into memory.
 
     If the texts in ``fields`` are most of a document, as estimated from the first documents, the whole document is
     read: extracting fields takes the server longer than sending all of them.
     """
+    if source is None:
+        return client.pages(index, {"query": dict(query), "_source": whole_source(client.server)}, page_size=None)
     sources = [hit.get("_source", {}) for hit in first_hits(client, index, {"query": dict(query)}, _SAMPLE)]
     needed = sum(size_of(text_of(one, fields)) for one in sources)
     read_whole = needed >= _WHOLE * sum(map(size_of, sources))

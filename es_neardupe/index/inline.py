@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from es_neardupe.index import queries
 from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch, collapse_request, collapsed_by_server
 from es_neardupe.index.document_text import text_pages
+from es_neardupe.index.field_writes import CHECKED, Change, FieldWriter, document_writer
 from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.index.migration_state import Phase, replaced_prefix
 from es_neardupe.index.permissions import check_writable
@@ -29,16 +30,16 @@ from es_neardupe.index.target import (
 from es_neardupe.index.updates import (
     FingerprintedDocument,
     fingerprint_documents,
-    fingerprint_update,
+    fingerprint_fields,
     is_current,
-    source_of,
 )
 from es_neardupe.keys.arrays import Ints
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Address, Hit, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.client import Client
-from es_neardupe.server.search import count, counts, fetch_portions, refresh
+from es_neardupe.server.request_sizes import size_of
+from es_neardupe.server.search import count, counts, fetch_whole, refresh
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
@@ -72,6 +73,10 @@ class InlineStorage:
     def path(self) -> str:
         """The path of the index."""
         return self._index.path
+
+    def field_writer(self) -> FieldWriter:
+        """A writer of documents."""
+        return document_writer(self._index, self.client)
 
     def check_writable(self) -> None:
         """Check the indices of the target."""
@@ -118,13 +123,13 @@ class InlineStorage:
             before, now = (stored_fields(hit.source, one.settings.prefix) for one in (former, self._index))
             yield group_of(before), group_of(now)
 
-    def takeovers(self, after: Index, *, batch: int, progress: Progress) -> Iterator[Action]:
-        """Partial updates of the documents that have these keys."""
+    def takeovers(self, after: Index, writer: FieldWriter, *, batch: int, progress: Progress) -> Iterator[Action]:
+        """Writes of the documents that have these keys."""
         path, query = self._index.path, queries.processed(self._index.fields)
         prefixes = [self._index.settings.prefix, after.settings.prefix]
         pages = self.client.pages(path, {"query": query, "_source": prefixes}, page_size=max(batch, 100))
         hits = tracked((hit for page in pages for hit in page), progress, "switching", count(self.client, path, query))
-        return takeovers(hits, *prefixes)
+        return writer.writes(takeovers(hits, *prefixes))
 
     def refresh(self) -> None:
         """Refresh the indices of the target."""
@@ -140,31 +145,19 @@ class InlineStorage:
         return {}
 
 
-def takeovers(hits: Iterable[Hit], source: str, target: str) -> Iterator[Action]:
-    """Partial updates that copy the fields under prefix ``source`` to prefix ``target``.
-
-    The server rejects an update if the document has changed since. Documents without keys under ``source``, and those
-    with equal fields under both, need none.
-    """
+def takeovers(hits: Iterable[Hit], source: str, target: str) -> Iterator[Change]:
+    """The changes that copy the fields under prefix ``source`` to prefix ``target``. Documents without keys under
+    ``source``, and those with equal fields under both, need none."""
     for hit in hits:
         copied, present = (_all_fields(hit, prefix) for prefix in (source, target))
         if copied["scheme"] is not None and copied != present:
-            yield Action(
-                op="update",
-                index=hit.index,
-                id=hit.id,
-                body={"doc": {target: copied}},
-                routing=hit.routing,
-                seq_no=hit.seq_no,
-                primary_term=hit.primary_term,
-                document_bytes=text_bytes(count_of(copied, "tokens")),
-            )
+            yield Change(hit, copied, document_bytes=text_bytes(count_of(copied, "tokens")))
 
 
 def _all_fields(hit: Hit, prefix: str) -> dict[str, Any]:
-    """Every field of the mapping, null if missing: a partial update keeps fields that it does not name."""
+    """Every field of the mapping but the mark, null if missing: a partial update keeps fields that it does not name."""
     stored = stored_fields(hit.source, prefix)
-    return {name: stored.get(name) for name in fields_mapping()["properties"]}
+    return {name: stored.get(name) for name in fields_mapping()["properties"] if name != CHECKED}
 
 
 def _enrich(index: Index, request: EnrichRequest, send: Send, progress: Progress) -> EnrichResult:
@@ -179,8 +172,8 @@ def _enrich(index: Index, request: EnrichRequest, send: Send, progress: Progress
         current=queries.all_of(scope, queries.fingerprinted(index.fields, index.scheme_id)),
         selected=selection,
     )
-    enrichment = _InlineEnrichment(index.target, rewrite=request.all)
-    pages = text_pages(index, selection, source_of(index.settings, index.target.inherits))
+    enrichment = _InlineEnrichment(index, rewrite=request.all)
+    pages = text_pages(index, selection, None)
     updates = enrichment.updates(
         tracked(
             fingerprint_documents(pages, index.settings, request.max_chars),
@@ -197,7 +190,7 @@ def _enrich(index: Index, request: EnrichRequest, send: Send, progress: Progress
             _read_again(index, conflicts, enrichment.tally), index.settings, request.max_chars
         )
         conflicts = enrichment.settle(send(enrichment.updates(current, again=True)))
-    enrichment.tally.counts["conflicts"] = len(conflicts)
+    enrichment.finish(conflicts)
     return EnrichResult(before, before["current"], enrichment.tally, enrichment.states)
 
 
@@ -212,8 +205,8 @@ def _selection(target: IndexTarget, request: EnrichRequest) -> JSON:
 
 def _read_again(index: Index, references: Iterable[Reference], tally: BulkCounts) -> Iterator[list[Hit]]:
     """The current documents; counts those that were deleted."""
-    source = [*source_of(index.settings, index.target.inherits), index.fields.at]
-    for found in fetch_portions(index.client, references, source):
+    refresh(index.client, index.path)
+    for found in fetch_whole(index.client, references):
         tally.counts["deleted"] += found.count(None)
         yield [hit for hit in found if hit is not None]
 
@@ -221,9 +214,10 @@ def _read_again(index: Index, references: Iterable[Reference], tally: BulkCounts
 class _InlineEnrichment:
     """Decides which of the documents read are written, and counts the results of all."""
 
-    def __init__(self, target: IndexTarget, *, rewrite: bool) -> None:
-        self.settings = target.settings
-        self.inherits = target.inherits
+    def __init__(self, index: Index, *, rewrite: bool) -> None:
+        self.settings = index.settings
+        self.inherits = index.target.inherits
+        self.writer = index.storage.field_writer()
         self.rewrite = rewrite
         self.at = timestamp()
         self.tally = BulkCounts()
@@ -246,7 +240,8 @@ class _InlineEnrichment:
             elif current and (again or not self.rewrite):
                 self.tally.counts["unchanged"] += 1
             else:
-                yield fingerprint_update(one, self.settings, self.at, current=current, inherits=self.inherits)
+                fields = fingerprint_fields(one, self.settings, self.at, current=current, inherits=self.inherits)
+                yield from self.writer.write(Change(one.hit, fields, document_bytes=size_of(one.hit.source)))
 
     def settle(self, outcomes: Iterable[Outcome]) -> list[Reference]:
         """Count outcomes; returns the documents with a version conflict."""
@@ -258,9 +253,15 @@ class _InlineEnrichment:
                 continue
             self.tally.add(outcome)
             if outcome.done:
-                fields = outcome.action.body["doc"][self.settings.prefix]
+                body = outcome.action.body
+                fields = body.get("doc", body)[self.settings.prefix]
                 self._count(fields["state"], fields["numeric"] is True)
         return conflicts
+
+    def finish(self, conflicts: Sequence[Reference]) -> None:
+        """Count the documents that were not written."""
+        self.tally.counts["conflicts"] = len(conflicts)
+        self.tally.add_failed(len(self.writer.failed), self.writer.reasons)
 
     def _written_here(self, hit: Hit) -> bool:
         """Whether this run has written the document, though the answer was lost. A synthetic source returns the time

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch
+from es_neardupe.index.field_writes import FieldWriter
 from es_neardupe.index.migration_state import Phase, next_prefix, replaced_prefix
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.settings import Settings
@@ -68,8 +69,8 @@ class GroupIdsWritten:
 
     written: int = 0
     left: int = 0
-    """Documents that changed or were deleted since they were enriched, or whose update was rejected: the next run of
-    ``enrich`` processes them."""
+    """Documents that changed or were deleted since they were enriched, or whose update was rejected, or would have
+    changed another field: the next run of ``enrich`` processes them."""
 
 
 class Storage(Protocol):
@@ -96,6 +97,9 @@ class Storage(Protocol):
     def groups_in_documents(self) -> bool:
         """Whether documents contain their group ids: then searches can collapse on them, and ``clean`` removes
         them."""
+
+    def field_writer(self) -> FieldWriter:
+        """Makes the writes of fingerprints and groups, which `client` sends."""
 
     def check_writable(self) -> None:
         """Raises `Blocked` if an index that keys or group ids are written to is read-only."""
@@ -134,9 +138,9 @@ class Storage(Protocol):
     def group_pairs(self, former: Index, progress: Progress) -> Iterator[tuple[str | None, str | None]]:
         """For each document, its group id by the ``former`` keys and by these keys."""
 
-    def takeovers(self, after: Index, *, batch: int, progress: Progress) -> Iterator[Action]:
-        """Writes that replace the keys and groups of ``after`` by these; the server rejects a write if its document has
-        changed since. Documents that have the same under both need none."""
+    def takeovers(self, after: Index, writer: FieldWriter, *, batch: int, progress: Progress) -> Iterator[Action]:
+        """Writes that replace the keys and groups of ``after`` by these, made by its ``writer``; the server rejects a
+        write if its document has changed since. Documents that have the same under both need none."""
 
     def refresh(self) -> None:
         """Make all writes visible to searches."""

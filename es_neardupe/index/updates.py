@@ -1,18 +1,18 @@
-"""Updates that write fingerprints into documents, from the documents as they were read."""
+"""Fields that store fingerprints, from documents as they were read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.document_text import fingerprint_sources
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import decode, encode, group_of, own_group, stored_fields
-from es_neardupe.records import Action, Fingerprint, Hit
-from es_neardupe.server.request_sizes import size_of
+from es_neardupe.records import Fingerprint, Hit
 
-__all__ = ["FingerprintedDocument", "fingerprint_documents", "fingerprint_update", "is_current", "source_of"]
+__all__ = ["FingerprintedDocument", "fingerprint_documents", "fingerprint_fields", "is_current"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +21,6 @@ class FingerprintedDocument:
 
     hit: Hit
     fingerprint: Fingerprint
-
-
-def source_of(settings: Settings, inherits: str | None = None) -> list[str]:
-    """The fields that the functions below read. ``inherits``: see `fingerprint_update`."""
-    stored = ("scheme", "state", "content", "tokens", "features", "numeric", "group")
-    inherited = [] if inherits is None else [f"{inherits}.group"]
-    return [*settings.fields, *(f"{settings.prefix}.{name}" for name in stored), *inherited]
 
 
 def fingerprint_documents(
@@ -54,10 +47,10 @@ def is_current(document: FingerprintedDocument, settings: Settings) -> bool:
     return same and before.numeric == now.numeric and group_of(stored) is not None
 
 
-def fingerprint_update(
+def fingerprint_fields(
     document: FingerprintedDocument, settings: Settings, at: str, *, current: bool, inherits: str | None = None
-) -> Action:
-    """The partial update that stores the fingerprint, rejected by the server if the document has changed since.
+) -> dict[str, Any]:
+    """The fields that store the fingerprint, for an update of the document.
 
     A document that was not ``current`` waits for ``group``: similarity and principal become null, but it keeps its
     group id. A document without an id takes the one that it has under the prefix ``inherits``, or gets a group of its
@@ -73,13 +66,4 @@ def fingerprint_update(
             group = group_of(stored_fields(hit.source, inherits))
         fields["group"] = group or own_group(hit.index, hit.id)
         fields["principal"] = None
-    return Action(
-        op="update",
-        index=hit.index,
-        id=hit.id,
-        body={"doc": {settings.prefix: fields}},
-        routing=hit.routing,
-        seq_no=hit.seq_no,
-        primary_term=hit.primary_term,
-        document_bytes=size_of(hit.source),
-    )
+    return fields

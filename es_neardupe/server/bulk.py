@@ -25,6 +25,7 @@ from es_neardupe.errors import Blocked, Forbidden, IncompleteAnswer, RequestErro
 from es_neardupe.log_events import log_event
 from es_neardupe.records import Action, Outcome
 from es_neardupe.server.client import Client, to_json
+from es_neardupe.server.numbers import document_json
 from es_neardupe.server.pacing import PART_RETRIES, retrying
 
 __all__ = ["BulkCounts", "chunked", "pretend", "write"]
@@ -120,6 +121,8 @@ def _encode(action: Action) -> bytes:
     head = {action.op: meta}
     if action.op == "delete":
         return to_json(head) + b"\n"
+    if action.whole:
+        return b"%b\n%b\n" % (to_json(head), document_json(action.body))
     if action.op == "update":  # these bodies have no NaN, which orjson would write as null
         with suppress(orjson.JSONEncodeError):  # a lone surrogate in an id, say
             return b"%b\n%b\n" % (orjson.dumps(head), orjson.dumps(action.body))
@@ -260,22 +263,27 @@ class BulkCounts:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        """``written``, ``deleted``, ``refused``, and further counts of the caller."""
+        """``written``, and of these ``whole``; ``deleted``, ``refused``, ``failed``, and further counts of the
+        caller."""
+        self.failures: tuple[str, ...] = ()
+        """Reasons why documents ``failed``."""
         self._reasons: Counter[str] = Counter()
 
     def add(self, outcome: Outcome) -> None:
         """Count an outcome. Callers handle conflicts, or count them under another name."""
         if outcome.done:
             self.counts["written"] += 1
+            self.counts["whole"] += outcome.action.whole
         elif outcome.gone:
             self.counts["deleted"] += 1
         else:
             self.counts["refused"] += 1
             self._reasons[f"{outcome.type}: {outcome.reason}"] += 1
 
-    def note(self, reason: str) -> None:
-        """Add the reason why an action was not sent."""
-        self._reasons[reason] += 1
+    def add_failed(self, number: int, reasons: Iterable[str]) -> None:
+        """Count documents for which no action was sent as ``failed``, with the reasons."""
+        self.counts["failed"] += number
+        self.failures = tuple(reasons)[:_MAX_REASONS]
 
     @property
     def refusals(self) -> tuple[str, ...]:

@@ -108,7 +108,7 @@ class ReadQuery:
 
     def search(self, size: int, **more: Any) -> dict[str, Any]:
         """The search body of one page."""
-        search = {**self.body, "size": size, "seq_no_primary_term": True, **more}
+        search = {**self.body, "size": size, "seq_no_primary_term": True, "version": True, **more}
         if self.slice is not None and self.slice[1] > 1:  # servers reject a single slice
             search["slice"] = {"id": self.slice[0], "max": self.slice[1]}
         return search

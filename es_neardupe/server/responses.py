@@ -240,4 +240,5 @@ def hit_of(raw: Mapping[str, Any]) -> Hit:
         primary_term=raw.get("_primary_term"),
         source={**source, **fields} if fields else source,
         score=raw.get("_score"),
+        version=raw.get("_version"),
     )

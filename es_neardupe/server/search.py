@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from es_neardupe.errors import Forbidden, RequestError, UnexpectedAnswer
-from es_neardupe.records import Hit, Reference
+from es_neardupe.records import Address, Hit, Product, Reference, Server
 from es_neardupe.server.client import JSON, Client, path
 from es_neardupe.server.pacing import PART_RETRIES, retrying
 from es_neardupe.server.request_sizes import RequestSize, in_requests
@@ -24,12 +24,14 @@ __all__ = [
     "counts",
     "fetch",
     "fetch_portions",
+    "fetch_whole",
     "find",
     "first_hits",
     "knows",
     "refresh",
     "refresh_if_allowed",
     "search",
+    "whole_source",
 ]
 
 
@@ -138,6 +140,48 @@ def find(client: Client, index: str, ids: Iterable[str], source: Sequence[str]) 
 
     for hits in in_requests(RequestSize.of_documents(client, _BATCH), ids, request):
         yield from hits
+
+
+_HIDES_VECTORS = (9, 2, 0)
+"""From this version on, Elasticsearch removes vectors from the source that it returns, and rewrites its numbers, if the
+index has a field of vectors."""
+
+
+def _hides_vectors(server: Server) -> bool:
+    return server.product is Product.ELASTICSEARCH and server.version >= _HIDES_VECTORS
+
+
+def whole_source(server: Server) -> bool | JSON:
+    """The ``_source`` of a search that returns sources as they were sent."""
+    return {"exclude_vectors": False} if _hides_vectors(server) else True
+
+
+def fetch_whole(client: Client, references: Iterable[Reference]) -> Iterator[list[Hit | None]]:
+    """As `fetch_portions`, with sources as they were sent. Servers that can hide vectors are asked by searches, which
+    do not see changes since the last refresh."""
+    if _hides_vectors(client.server):
+        size = RequestSize.of_documents(client, _BATCH)
+        yield from in_requests(size, references, partial(_search_whole, client))
+    else:
+        yield from fetch_portions(client, references, True)
+
+
+def _search_whole(client: Client, references: Sequence[Reference]) -> list[Hit | None]:
+    ids: dict[str, list[str]] = {}
+    for index, id, _ in references:
+        ids.setdefault(index, []).append(id)
+    found: dict[Address, Hit] = {}
+    for index, some in ids.items():
+        body = {
+            "query": {"ids": {"values": some}},
+            "size": len(some),
+            "_source": whole_source(client.server),
+            "seq_no_primary_term": True,
+            "version": True,
+        }
+        hits = map(hit_of, search(client, index, body)["hits"]["hits"])
+        found |= {hit.address: hit for hit in hits}
+    return [found.get(Address(index, id)) for index, id, _ in references]
 
 
 def _lacks_shard(error: BaseException) -> bool:

@@ -139,6 +139,7 @@ def columns(size: int, **some: Any) -> FingerprintColumns:
     plain: dict[str, Any] = {
         "references": [("i", f"d{row}", None) for row in range(size)],
         "versions": np.zeros((size, 2), np.int64),
+        "checked": np.zeros(size, np.int64),
         "content": np.array([f"{row:032}" for row in range(size)], "S32"),
         "tokens": np.ones(size, np.int64),
         "keys": np.ones((size, 1), np.uint64),

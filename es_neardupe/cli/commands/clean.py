@@ -9,7 +9,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
-from es_neardupe.cli.messages import show_first
+from es_neardupe.cli.messages import outcome_rows, show_first, warn_of_failures
 from es_neardupe.cli.output import ExitCode, print_json, print_table, printable, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_PREFIX
@@ -62,6 +62,7 @@ def clean(
             [
                 (f"with the field {prefix}", report.documents),
                 (f"  {done}", writes.written),
+                *outcome_rows(writes, dry_run=dry_run)[1:],
                 ("  deleted meanwhile", writes.deleted),
                 ("  gave up after repeated changes", writes.conflicts),
                 ("  rejected by the server", writes.refused),
@@ -72,6 +73,7 @@ def clean(
         show_first(report.requests)
         if report.documents or not any("-sidecar" in name for name in report.deleted_indices):
             say(f"The mapping of {prefix!r} stays: no server can remove a field from a mapping. It costs nothing.")
+    warn_of_failures(writes.failures)
     for reason in writes.refusals:
         warn(f"The server rejected: {reason}")
     if writes.left:

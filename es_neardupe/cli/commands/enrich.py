@@ -5,7 +5,15 @@ from __future__ import annotations
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import AGAIN, AGAIN_FROM_START, open_index, resumable
-from es_neardupe.cli.messages import fail_on, say_next, say_prepared, say_speed, say_tuning, show_first
+from es_neardupe.cli.messages import (
+    fail_on_writes,
+    outcome_rows,
+    say_next,
+    say_prepared,
+    say_speed,
+    say_tuning,
+    show_first,
+)
 from es_neardupe.cli.output import print_json, print_table, progress_bars, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
@@ -65,7 +73,6 @@ def enrich(
     if as_json:
         print_json(report)
     else:
-        done = "would be written" if dry_run else "written"
         print_table(
             [f"{index}, scheme {report.scheme}", "documents"],
             [
@@ -76,7 +83,7 @@ def enrich(
             ],
         )
         outcomes = [
-            (f"  {done}", writes.written),
+            *outcome_rows(writes, dry_run=dry_run),
             ("  unchanged", writes.unchanged),
             ("  deleted meanwhile", writes.deleted),
             ("  gave up after repeated changes", writes.conflicts),
@@ -99,4 +106,4 @@ def enrich(
         warn(f"{mirrored.left:,} documents changed before their group id was written: run the command again.")
     if writes.conflicts:
         warn(f"{writes.conflicts:,} documents kept changing: run the same command again for them.")
-    fail_on(writes.refused, writes.refusals)
+    fail_on_writes(writes)

@@ -12,6 +12,8 @@ from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.messages import (
     fail_on,
+    fail_on_writes,
+    outcome_rows,
     range_text,
     say_common,
     say_next,
@@ -124,7 +126,7 @@ def group(
         _show_groups(report)
         show_first(report.requests)
     _warn_of_groups(report)
-    fail_on(report.writes.refused, report.writes.refusals)
+    fail_on_writes(report.writes)
     if report.evidence is not None:
         fail_on(report.evidence.refused, report.evidence.refusals, "pairs of the evidence")
 
@@ -171,7 +173,7 @@ def _show_groups(report: GroupReport) -> None:
 def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
     """Rows about the pairs and documents of a run that examined at least one document."""
     scope, pairs, groups, writes = report.scope, report.pairs, report.groups.looked_at, report.writes
-    yield f"  {'would be written' if report.dry_run else 'written'}", writes.written
+    yield from outcome_rows(writes, dry_run=report.dry_run)
     yield "  unchanged", writes.unchanged
     yield "  changed or deleted meanwhile", writes.conflicts + writes.deleted
     yield "  skipped: text changed since enrich", scope.stale

@@ -9,7 +9,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
-from es_neardupe.cli.messages import say_tuning, show_first
+from es_neardupe.cli.messages import say_tuning, show_first, warn_of_failures
 from es_neardupe.cli.output import ExitCode, named, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.cli.run_log import result
@@ -119,9 +119,10 @@ def migrate(
 def _fail_if_not_done(report: MigrateReport, prepare: bool) -> None:
     """Exit with code 1 if documents are left, or if the question was answered no."""
     if report.writes.left:
+        warn_of_failures(report.writes.failures)
         for reason in report.writes.refusals:
             warn(f"The server rejected: {reason}")
-        warn(f"{report.writes.left:,} documents kept changing or were rejected: run the same command again for them.")
+        warn(f"{report.writes.left:,} documents are left: run the same command again for them.")
         raise typer.Exit(ExitCode.FAILED)
     if report.state == "prepared" and not (prepare or report.dry_run):
         raise typer.Exit(ExitCode.FAILED)

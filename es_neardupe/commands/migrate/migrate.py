@@ -18,6 +18,7 @@ from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.groups.registry import Registry, remembered
 from es_neardupe.groups.rules import remembered_rules, rules_of
 from es_neardupe.index import queries
+from es_neardupe.index.field_writes import document_writer
 from es_neardupe.index.hidden_indices import HiddenIndex, check_names, hidden_index_name, remove
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held
@@ -49,8 +50,11 @@ class MigrateWrites:
     cleaned: int
     """Documents from which the fields under the second prefix were removed."""
     left: int
-    """Documents that kept changing during the run, or that the server rejected: run it again."""
+    """Documents that kept changing during the run, that the server rejected, or that could not be written without a
+    change to another field: run it again."""
     refusals: tuple[str, ...]
+    failures: tuple[str, ...]
+    """Reasons for the last kind."""
 
 
 @dataclass(frozen=True)
@@ -210,6 +214,7 @@ def _report(index: Index, done: MigrationProgress, dry_run: bool, started: float
             cleaned=done.cleaned,
             left=done.left,
             refusals=done.refusals,
+            failures=done.failures,
         ),
         dry_run=dry_run,
         seconds=time.monotonic() - started,
@@ -332,7 +337,8 @@ class _DryRunSteps:
         new, after = opened(self._index, adopting=True, prefix=self._plan.settings.prefix), self._plan.after
         before = len(self._client.shown)
         refresh_both(new, after)
-        actions = new.storage.takeovers(after, batch=self._run.batch, progress=silent)
+        writer = document_writer(after, self._client)
+        actions = new.storage.takeovers(after, writer, batch=self._run.batch, progress=silent)
         for _ in write(self._client, actions, batch=self._run.batch, workers=1):
             if self._client.full:
                 break

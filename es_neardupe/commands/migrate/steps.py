@@ -13,6 +13,7 @@ from es_neardupe.commands.migrate.plan import MigrationPlan
 from es_neardupe.errors import RequestError
 from es_neardupe.groups.compare_groupings import GroupChangeExample, GroupChanges, compare_groups
 from es_neardupe.groups.registry import Registry
+from es_neardupe.index.field_writes import document_writer
 from es_neardupe.index.hidden_indices import HiddenIndex, ensure, find
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held
@@ -61,8 +62,10 @@ class MigrationProgress:
     cleaned: int = 0
     """Documents from which the fields under the second prefix were removed."""
     left: int = 0
-    """Documents that kept changing during the run, or that the server rejected: for the next run."""
+    """Documents that kept changing during the run, that the server rejected, or that failed: for the next run."""
     refusals: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
+    """Reasons why documents were not written: another field could have changed."""
 
 
 class MigrationWork:
@@ -124,6 +127,7 @@ class MigrationWork:
         self.done.enriched += enriched.writes.written
         self.done.left += enriched.writes.left
         self.done.refusals += enriched.writes.refusals
+        self.done.failures += enriched.writes.failures
         if self.done.grouped:
             before_grouping()
             grouped = group(
@@ -134,8 +138,9 @@ class MigrationWork:
                 batch=run.batch,
                 progress=run.progress,
             )
-            self.done.left += grouped.writes.refused
+            self.done.left += grouped.writes.refused + grouped.writes.failed
             self.done.refusals += grouped.writes.refusals
+            self.done.failures += grouped.writes.failures
 
     def switch(self) -> None:
         """Let commands use the new keys.
@@ -149,6 +154,7 @@ class MigrationWork:
             _hand_over(self.new, self.plan.after, timestamp())
             tally, self.done.left = self._switch_documents()
             self.done.switched, self.done.refusals = tally.counts["written"], tally.refusals
+            self.done.failures += tally.failures
             if not self.done.left:
                 lease.check()
                 self._mark(Phase.CLEANING)
@@ -161,17 +167,20 @@ class MigrationWork:
         """
         new, after, run = self.new, self.plan.after, self.run
         client = SameIndicesClient(new.plain, new.target)
-        tally, left = BulkCounts(), 0
+        tally, left, writer = BulkCounts(), 0, document_writer(after, client)
         for _ in range(_ROUNDS):
             left = 0
             refresh_both(new, after)
-            actions = new.storage.takeovers(after, batch=run.batch, progress=run.progress)
+            writer.failed.clear()
+            actions = new.storage.takeovers(after, writer, batch=run.batch, progress=run.progress)
             for outcome in write(client, actions, batch=run.batch, workers=run.workers):
                 left += not (outcome.done or outcome.gone)
                 if not outcome.conflict:
                     tally.add(outcome)
+            left += len(writer.failed)
             if not left:
                 break
+        tally.add_failed(len(writer.failed), writer.reasons)
         refresh_both(new, after)
         return tally, left
 
@@ -192,6 +201,7 @@ class MigrationWork:
         )
         self.done.cleaned, self.done.left = cleaned.writes.written, cleaned.writes.left
         self.done.refusals += cleaned.writes.refusals
+        self.done.failures += cleaned.writes.failures
         if not cleaned.writes.left:
             self.done.state = state
 

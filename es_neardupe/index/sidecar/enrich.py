@@ -12,6 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from es_neardupe.index import queries
+from es_neardupe.index.field_writes import partial_update
 from es_neardupe.index.sidecar.entries import (
     KnownEntries,
     confirmation,
@@ -23,7 +24,7 @@ from es_neardupe.index.sidecar.entries import (
 from es_neardupe.index.sidecar.indices import SidecarNames
 from es_neardupe.index.storage import EnrichRequest, EnrichResult, Send
 from es_neardupe.index.stored_fields import timestamp
-from es_neardupe.index.updates import fingerprint_documents, fingerprint_update, is_current
+from es_neardupe.index.updates import fingerprint_documents, fingerprint_fields, is_current
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts
@@ -146,9 +147,9 @@ class _SidecarEnrichment:
             documents = fingerprint_documents([[hit for hit, _ in page]], settings, self._max_chars)
             for one, (hit, entry) in zip(documents, page, strict=True):
                 current, uuid = entry is not None and is_current(one, settings), self._uuids[hit.index]
-                inline = fingerprint_update(
-                    one, settings, self._at, current=current, inherits=self._index.target.inherits
-                )
+                inherits = self._index.target.inherits
+                fields = fingerprint_fields(one, settings, self._at, current=current, inherits=inherits)
+                inline = partial_update(one.hit, settings.prefix, fields)
                 if not current or (self._rewrite and not again):
                     yield entry_write(inline, entry, settings.prefix, uuid, current=current)
                 elif entry is not None and not again and self._known.is_same_version(hit):

@@ -19,6 +19,7 @@ import numpy as np
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch, collapse_request
+from es_neardupe.index.field_writes import Change, FieldWriter, document_writer
 from es_neardupe.index.migration_state import Phase, replaced_prefix
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.queries import JSON
@@ -72,6 +73,10 @@ class SidecarStorage:
         """The sidecar indices, separated by commas."""
         return self._names.path
 
+    def field_writer(self) -> FieldWriter:
+        """A writer of entries."""
+        return FieldWriter(self.client, self._index.settings.prefix, None)
+
     def check_writable(self) -> None:
         """Check the sidecar indices, and the documents' indices if group ids are written there."""
         written = [self.path, *[self._index.path] * self.groups_in_documents]
@@ -97,16 +102,16 @@ class SidecarStorage:
         if dry_run:
             return GroupIdsWritten(written=count(plain, names.path, lacking))
         refresh(self._index.client, self._index.path)
-        tally = Counter[str]()
+        tally, writer = Counter[str](), document_writer(self._index, plain)
         read = [self._index.fields.group, self._index.fields.tokens, REFERENCE]
         for page in plain.pages(names.path, {"query": lacking, "_source": read}):
             entries = {(names.indices[entry.index], entry.id): entry for entry in page}
             prefix = self._index.settings.prefix
-            updates = [_group_id_update(entry, concrete, prefix) for (concrete, _), entry in entries.items()]
-            outcomes = list(write(plain, updates, batch=batch, workers=workers, versions=True))
+            changes = (_group_id_change(entry, concrete, prefix) for (concrete, _), entry in entries.items())
+            outcomes = list(write(plain, writer.writes(changes), batch=batch, workers=workers, versions=True))
             marks = [_mirrored_update(entries[one.action.address], one) for one in outcomes if one.done]
             marked = sum(one.done for one in write(plain, marks, batch=batch, workers=workers))
-            tally.update(written=len(marks), left=len(outcomes) - marked)
+            tally.update(written=len(marks), left=len(entries) - marked)
         refresh(self._index.client, self._index.path)
         return GroupIdsWritten(tally["written"], tally["left"])
 
@@ -156,7 +161,7 @@ class SidecarStorage:
                 before = {} if entry is None else stored_fields(entry.source, former.settings.prefix)
                 yield group_of(before), group_of(stored_fields(hit.source, self._index.settings.prefix))
 
-    def takeovers(self, after: Index, *, batch: int, progress: Progress) -> Iterator[Action]:
+    def takeovers(self, after: Index, writer: FieldWriter, *, batch: int, progress: Progress) -> Iterator[Action]:
         """Writes of whole entries."""
         plain, query = self._index.plain, queries.processed(self._index.fields)
         pages = plain.pages(self.path, {"query": query, "_source": True}, page_size=max(batch, 100))
@@ -179,14 +184,12 @@ class SidecarStorage:
         return Sidecars(self._index.plain, self._index.name, mappings, settings, write_group=write_group)
 
 
-def _group_id_update(entry: Hit, concrete: str, prefix: str) -> Action:
-    """The update of a document of index ``concrete``, rejected if it is not of the version that its entry names."""
+def _group_id_change(entry: Hit, concrete: str, prefix: str) -> Change:
+    """The change of a document of index ``concrete``, rejected if it is not of the version that its entry names."""
     reference = entry.source[REFERENCE]
     stored = stored_fields(entry.source, prefix)
-    change = {prefix: {"group": stored.get("group")}}
-    version = reference["seq_no"], reference["primary_term"]
-    size = text_bytes(count_of(stored, "tokens"))
-    return Action("update", concrete, entry.id, {"doc": change}, entry.routing, *version, document_bytes=size)
+    hit = Hit(concrete, entry.id, entry.routing, reference["seq_no"], reference["primary_term"], source={})
+    return Change(hit, {"group": stored.get("group")}, document_bytes=text_bytes(count_of(stored, "tokens")))
 
 
 def _mirrored_update(entry: Hit, written: Outcome) -> Action:

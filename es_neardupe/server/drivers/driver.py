@@ -7,7 +7,6 @@ import base64
 import contextvars
 import hashlib
 import itertools
-import json
 import logging
 import re
 import ssl
@@ -31,6 +30,7 @@ from es_neardupe.errors import (
     Unreachable,
 )
 from es_neardupe.log_events import is_logged, log_event, new_run
+from es_neardupe.server.numbers import loads
 from es_neardupe.server.request_sizes import current_limit
 from es_neardupe.server.responses import Answer
 
@@ -228,11 +228,12 @@ def identity(header: str | None) -> str:
 
 
 def parsed(text: str) -> Any:
-    """The value if the text is JSON, else the text (a proxy's HTML page), None if it is empty."""
+    """The value if the text is JSON (see `es_neardupe.server.numbers`), else the text (a proxy's HTML page), None if it
+    is empty."""
     if not text:
         return None
     try:
-        return json.loads(text)
+        return loads(text)
     except RecursionError:
         with suppress(ValueError):
             return deep(text)
@@ -253,7 +254,7 @@ def deep(text: str | bytes) -> Any:
         before = sys.getrecursionlimit()
         sys.setrecursionlimit(before + _MORE_LEVELS)
         try:
-            return json.loads(text)
+            return loads(text)
         except RecursionError:
             raise ValueError("nested too deeply") from None
         finally:

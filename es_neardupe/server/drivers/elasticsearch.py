@@ -7,6 +7,7 @@ and turns ``Warning`` headers into Python warnings, which can be silenced only f
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 from elastic_transport import ConnectionError as NoConnection
@@ -15,32 +16,38 @@ from elastic_transport import (
     JsonSerializer,
     NodeConfig,
     SerializationError,
+    SerializerCollection,
     TransportError,
     Urllib3HttpNode,
 )
 from elasticsearch import Elasticsearch
 
-from es_neardupe.errors import InputError, SettingsError
+from es_neardupe.errors import SettingsError
 from es_neardupe.server.drivers.driver import POOL_SIZE, LimitedPool, deep, identity, lost_connection, unreadable
 from es_neardupe.server.login import tls
 from es_neardupe.server.login.settings import ConnectionSettings, authorization
+from es_neardupe.server.numbers import loads
 from es_neardupe.server.responses import Answer
 
 __all__ = ["ElasticsearchDriver", "open_driver", "wrap_driver"]
 
 
 class _Json(JsonSerializer):
-    """Reads answers nested more deeply than the recursion limit, as documents of a hostile user may be."""
+    """Reads numbers with their literals, and answers nested more deeply than the recursion limit, as documents of a
+    hostile user may be."""
 
     def json_loads(self, data: bytes) -> Any:
         try:
-            return super().json_loads(data)
+            return loads(data)
         except RecursionError:
             return deep(data)
 
 
 class _VendorJson(_Json):
     mimetype = "application/vnd.elasticsearch+json"
+
+
+_SERIALIZERS = {one.mimetype: one() for one in (_Json, _VendorJson)}
 
 
 class _LimitedNode(Urllib3HttpNode):
@@ -55,6 +62,8 @@ class ElasticsearchDriver:
     def __init__(self, client: Elasticsearch, *, owned: bool) -> None:
         self._client = client
         self._owned = owned
+        self._transport = copy(client.transport)  # the same connections, even if the client reads JSON in another way
+        self._transport.serializers = SerializerCollection({**client.transport.serializers.serializers, **_SERIALIZERS})
         # The credentials of a client are among the headers that it adds to each request, which are not public.
         self._headers: dict[str, str] = {k.lower(): v for k, v in client._headers.items()}
 
@@ -69,7 +78,7 @@ class ElasticsearchDriver:
     def send(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         """One request, one answer. Raises ``Unreachable`` or ``CertificateRefused``."""
         try:
-            meta, parsed = self._client.transport.perform_request(
+            meta, parsed = self._transport.perform_request(
                 method,
                 target,
                 body=body,
@@ -79,10 +88,6 @@ class ElasticsearchDriver:
             )
         except (NoConnection, ConnectionTimeout) as error:
             raise lost_connection(error, self.url) from error
-        except RecursionError:
-            raise InputError(
-                f"{self.url}: the given client cannot read an answer nested this deeply. Connect by URL instead."
-            ) from None
         except SerializationError as error:
             raise unreadable(self.url) from error
         except TransportError as error:
@@ -101,7 +106,6 @@ def open_driver(settings: ConnectionSettings) -> ElasticsearchDriver:
         "request_timeout": settings.timeout,
         "connections_per_node": POOL_SIZE,
         "node_class": _LimitedNode,
-        "serializers": {one.mimetype: one() for one in (_Json, _VendorJson)},
     }
     if settings.cloud_id:
         options["cloud_id"] = settings.cloud_id

@@ -131,6 +131,7 @@ def test_nothing() -> None:
 def test_what_is_read() -> None:
     """Everything that `read_corpus` needs, and neither text nor signature."""
     names = ["scheme", "state", "content", "bands", "tokens", "features", "group", "principal", "similarity"]
+    names.append("checked")
     assert source_of(Fields("nd")) == [f"nd.{name}" for name in names]
     (hit,) = hits({"1": "a b c d e"})
     read = {name: value for name, value in hit.source["neardupe"].items() if name in names}

@@ -20,7 +20,7 @@ from es_neardupe.errors import InputError
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, own_group
 from es_neardupe.index.target import IndexTarget
-from es_neardupe.index.updates import fingerprint_documents, fingerprint_update, is_current
+from es_neardupe.index.updates import fingerprint_documents, fingerprint_fields, is_current
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.records import Hit
 
@@ -178,7 +178,7 @@ def test_enrich_finds_nothing_to_do(texts: list[Any]) -> None:
     for action, made in zip(actions, fingerprinted_actions(actions, SETTINGS, index="i"), strict=True):
         plain = Hit("i", action["_id"], None, 1, 1, {"text": action["text"]})
         (document,) = fingerprint_documents([[plain]], SETTINGS, 10_000)
-        enriched = fingerprint_update(document, SETTINGS, AT, current=False).body["doc"]["neardupe"]
+        enriched = fingerprint_fields(document, SETTINGS, AT, current=False)
         at_once = made["neardupe"]
         assert {name: value for name, value in enriched.items() if value is not None} | {"at": 0} == at_once | {"at": 0}
         indexed = Hit("i", action["_id"], None, 1, 1, {"text": action["text"], "neardupe": at_once})

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from es_neardupe.groups.compare_groupings import KINDS, changed_parts, compare_groups
+from es_neardupe.index.field_writes import Change
 from es_neardupe.index.inline import takeovers
 from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.records import Hit
@@ -71,8 +72,9 @@ def test_takeovers() -> None:
     new = {"scheme": "v1-b", "state": "signed", "bands": ["A"], "group": "g", "principal": True, "similarity": 1.0}
     old = {"scheme": "v1-a", "samples": ["x"], "content": "c", "group": "h"}
     done = [hit("same", ours=new, next=new), hit("none", ours=old), hit("broken", ours=old, next="text")]
-    (action,) = takeovers([*done, hit("switch", ours=old, next=new)], "next", "ours")
-    assert (action.op, action.id, action.routing, action.seq_no, action.primary_term) == ("update", "switch", "r", 7, 2)
-    assert action.body == {"doc": {"ours": dict.fromkeys(fields_mapping()["properties"]) | new}}
+    switched = hit("switch", ours=old, next={**new, "checked": "of another version"})
+    every = dict.fromkeys(name for name in fields_mapping()["properties"] if name != "checked")
+    assert list(takeovers([*done, switched], "next", "ours")) == [Change(switched, every | new)]
     (first,) = takeovers([hit("whole", next=new)], "next", "ours")
-    assert first.body["doc"]["ours"]["group"] == "g"
+    assert first.fields is not None
+    assert first.fields["group"] == "g"

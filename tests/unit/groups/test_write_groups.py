@@ -13,6 +13,7 @@ from unit_tools import FakeClient, hits
 from es_neardupe.candidates.fingerprints import read_corpus
 from es_neardupe.errors import Unreachable
 from es_neardupe.groups.write import changes, write_groups
+from es_neardupe.index.field_writes import FieldWriter
 from es_neardupe.records import FingerprintColumns, Grouping
 
 
@@ -47,7 +48,8 @@ def write(index: Index, dice: random.Random) -> dict[int, Grouping]:
     """Write as a run of ``group``, and return the new groupings."""
     wanted = index.world.wanted()
     corpus = index.world.corpus()
-    write_groups(index, corpus, changes(corpus, wanted), "nd", batch=dice.randint(1, 3), workers=dice.randint(1, 3))
+    writer = FieldWriter(index, "nd", None)
+    write_groups(writer, corpus, changes(corpus, wanted), batch=dice.randint(1, 3), workers=dice.randint(1, 3))
     return wanted
 
 
@@ -88,7 +90,7 @@ def test_what_is_sent() -> None:
     corpus = corpus_of({"1": "a b c d e", "2": "a b c d f"})
     client = FakeClient()
     wanted = {1: Grouping("g", False, 0.875), 0: Grouping("g", True, 1.0)}
-    tally = write_groups(client, corpus, wanted, SETTINGS_PREFIX, batch=10, workers=1)
+    tally = write_groups(FieldWriter(client, SETTINGS_PREFIX, None), corpus, wanted, batch=10, workers=1)
     sent = [pair for request in client.bulks for pair in request]
     assert sent == [
         (
@@ -132,7 +134,9 @@ def test_conflicts(now: str, counted: dict[str, int]) -> None:
         else {"status": 409, "error": {"type": "version_conflict_engine_exception", "reason": "x"}}
     )
     corpus = corpus_of({"1": "a b c d e"})
-    tally = write_groups(client, corpus, {0: Grouping("g", True, 1.0)}, SETTINGS_PREFIX, batch=10, workers=1)
+    tally = write_groups(
+        FieldWriter(client, SETTINGS_PREFIX, None), corpus, {0: Grouping("g", True, 1.0)}, batch=10, workers=1
+    )
     assert {name: number for name, number in tally.counts.items() if number} == counted
 
 
@@ -141,7 +145,9 @@ def test_endless_conflicts_end() -> None:
     client = FakeClient({("i", "1"): hit.source})
     client.answer = lambda op, meta, body: {"status": 409, "error": {"type": "version_conflict", "reason": "x"}}
     corpus = corpus_of({"1": "a b c d e"})
-    tally = write_groups(client, corpus, {0: Grouping("g", True, 1.0)}, SETTINGS_PREFIX, batch=10, workers=1)
+    tally = write_groups(
+        FieldWriter(client, SETTINGS_PREFIX, None), corpus, {0: Grouping("g", True, 1.0)}, batch=10, workers=1
+    )
     assert {name: number for name, number in tally.counts.items() if number} == {"changed": 1, "unsettled": 1}
     assert 1 < len(client.bulks) < 20
 
@@ -156,7 +162,7 @@ def test_deleted_and_refused_are_counted() -> None:
     client.answer = lambda op, meta, body: answers[meta["_id"]]
     corpus = corpus_of({"1": "a", "2": "b", "3": "c"})
     wanted = {row: Grouping(f"g{row}", True, 1.0) for row in range(3)}
-    tally = write_groups(client, corpus, wanted, SETTINGS_PREFIX, batch=10, workers=1)
+    tally = write_groups(FieldWriter(client, SETTINGS_PREFIX, None), corpus, wanted, batch=10, workers=1)
     assert {name: number for name, number in tally.counts.items() if number} == {
         "deleted": 1,
         "refused": 1,
@@ -167,6 +173,6 @@ def test_deleted_and_refused_are_counted() -> None:
 
 def test_nothing_to_write_sends_nothing() -> None:
     client = FakeClient()
-    tally = write_groups(client, corpus_of({"1": "a"}), {}, SETTINGS_PREFIX, batch=10, workers=1)
+    tally = write_groups(FieldWriter(client, SETTINGS_PREFIX, None), corpus_of({"1": "a"}), {}, batch=10, workers=1)
     assert client.bulks == []
     assert not any(tally.counts.values())

@@ -37,6 +37,7 @@ MAPPING = {
         "principal": {"type": "boolean"},
         "similarity": {"type": "float"},
         "at": {"type": "date"},
+        "checked": {"type": "binary"},
     },
 }
 

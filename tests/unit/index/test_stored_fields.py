@@ -17,6 +17,7 @@ from unit_tools import AT, JSON, SETTINGS, hits
 from es_neardupe.candidates.fingerprints import read_corpus
 from es_neardupe.errors import CorruptFingerprint, InputError
 from es_neardupe.index.document_text import fingerprint_sources, has_any, read_text, readable_text
+from es_neardupe.index.field_writes import partial_update
 from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import (
@@ -28,7 +29,7 @@ from es_neardupe.index.stored_fields import (
     stored_fields,
     timestamp,
 )
-from es_neardupe.index.updates import fingerprint_documents, fingerprint_update, is_current
+from es_neardupe.index.updates import fingerprint_documents, fingerprint_fields, is_current
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.records import Fingerprint, Grouping, Hit, State
 
@@ -351,7 +352,7 @@ def test_any_json_in_the_place_of_the_object(value: Any) -> None:
     assert fields == (value if isinstance(value, dict) else {})
     (document,) = fingerprint_documents([[hit]], SETTINGS, 100)
     assert not is_current(document, SETTINGS)
-    body = fingerprint_update(document, SETTINGS, AT, current=False).body["doc"]["neardupe"]
+    body = fingerprint_fields(document, SETTINGS, AT, current=False)
     assert isinstance(body["group"], str)
     assert body["content"] == SOUND.content
     corpus = read_corpus([[hit]], "neardupe", SETTINGS.scheme.bands)
@@ -438,13 +439,15 @@ def test_renewal() -> None:
         {"content": "0" * 32},
     ):
         assert not is_current(document(**changed), SETTINGS)
-    action = fingerprint_update(document(group=KEPT, text="else"), SETTINGS, AT, current=False)
+    changed = document(group=KEPT, text="else")
+    body = fingerprint_fields(changed, SETTINGS, AT, current=False)
+    action = partial_update(changed.hit, "neardupe", body)
     assert (action.op, action.address, action.routing) == ("update", ("i", "1"), "r")
     assert (action.seq_no, action.primary_term) == (3, 2)
-    body = action.body["doc"]["neardupe"]
+    assert action.body == {"doc": {"neardupe": body}}
     assert (body["group"], body["principal"], body["similarity"], body["at"]) == (KEPT, None, None, AT)
     assert decode(body) == fingerprints(["else"], SETTINGS.scheme)[0]
-    rewritten = fingerprint_update(document(), SETTINGS, AT, current=True).body["doc"]["neardupe"]
+    rewritten = fingerprint_fields(document(), SETTINGS, AT, current=True)
     assert not {"group", "principal", "similarity"} & set(rewritten)
-    founded = fingerprint_update(document(group=None), SETTINGS, AT, current=False).body["doc"]["neardupe"]
+    founded = fingerprint_fields(document(group=None), SETTINGS, AT, current=False)
     assert founded["group"] == own_group("i", "1")

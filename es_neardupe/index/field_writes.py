@@ -1,0 +1,223 @@
+"""Writes of the object of a prefix into documents, after which all other fields have the same values.
+
+A server that updates a document in part, or by a script, rewrites all its numbers (`es_neardupe.server.numbers`). A
+document with a number that would change is written as a whole instead, with the literals of its numbers. Where that
+could change other fields, it is not written at all.
+
+So each write needs to know whether the document has such a number. ``enrich`` reads whole documents. Each partial
+update stores a mark, ``checked``: a hash of the version that the document has after it. The server has rewritten all
+numbers then, so while the document has this version, there is no such number. Any write of another client gives it
+another version: then the whole document is read before it is written again. So is a copy in another index, since the
+hash includes the uuid of the index.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import xxhash
+
+from es_neardupe.errors import InputError
+from es_neardupe.index.mapping import field_types
+from es_neardupe.index.permissions import check_updates
+from es_neardupe.index.stored_fields import stored_fields
+from es_neardupe.records import Action, Address, Hit
+from es_neardupe.server.bulk import chunked
+from es_neardupe.server.client import Client, path
+from es_neardupe.server.numbers import document_json, has_unheld
+from es_neardupe.server.request_sizes import size_of
+from es_neardupe.server.search import fetch_whole
+
+if TYPE_CHECKING:
+    from es_neardupe.index.index import Index
+
+__all__ = ["CHECKED", "Change", "FieldWriter", "document_writer", "is_checked", "partial_update"]
+
+CHECKED = "checked"
+
+_FETCH = 100
+"""Documents looked at before they are read together, if some of them must be read."""
+
+_FINAL_PIPELINE = "index.final_pipeline"
+
+_DERIVED = {"semantic_text", "semantic", "knn_vector"}
+"""Types of fields whose values the server stores apart from ``_source``, or computes when a whole document is
+written."""
+
+
+class Change(NamedTuple):
+    """A document and the new fields of its object; None: the object is to be removed."""
+
+    hit: Hit
+    fields: Mapping[str, Any] | None
+    checked: bool = False
+    """Whether the document is known to have no number that a partial update changes."""
+    document_bytes: int = 0
+    """Approximate size of the document, if its source was not read."""
+
+
+def document_writer(index: Index, client: Client, removal: Mapping[str, Any] | None = None) -> FieldWriter:
+    """A writer of the documents of an opened index. ``removal``: see `FieldWriter`."""
+    check_whole = partial(check_updates, index, "writing whole documents", whole=True)
+    return FieldWriter(client, index.settings.prefix, index.target.uuids, check_whole, removal=removal)
+
+
+def checked_mark(uuid: str, version: int) -> str:
+    """The mark of a document that has no number which a partial update changes, and this version."""
+    digest = xxhash.xxh3_64_digest(f"{uuid} {version}".encode())
+    return base64.b64encode(digest).decode("ascii")
+
+
+def is_checked(hit: Hit, uuids: Mapping[str, str]) -> bool:
+    """Whether a document has the mark of its version, under any prefix that was read."""
+    uuid = uuids.get(hit.index)
+    if uuid is None or hit.version is None:
+        return False
+    mark = checked_mark(uuid, hit.version)
+    return any(type(one) is dict and one.get(CHECKED) == mark for one in hit.source.values())
+
+
+def partial_update(hit: Hit, prefix: str, fields: Mapping[str, Any], document_bytes: int = 0) -> Action:
+    """The update of the object of a prefix, rejected by the server if the document has changed since it was read."""
+    return _action("update", hit, {"doc": {prefix: fields}}, document_bytes=document_bytes)
+
+
+class FieldWriter:
+    """Makes the writes of one run.
+
+    A document that cannot be written is in `failed`; each such document needs the server to change, or its owner to
+    change the number, so it is not tried again in this run.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        prefix: str,
+        uuids: Mapping[str, str] | None,
+        check_whole: Callable[[], None] = lambda: None,
+        *,
+        removal: Mapping[str, Any] | None = None,
+    ) -> None:
+        """``uuids``: those of the indices, to mark documents; empty without marks, None if the writes go to entries of
+        a sidecar index, not to documents. ``check_whole``: raises an error if
+        the user may not write whole documents. ``removal``: body of the update that removes the object; without one,
+        documents are written as a whole to remove it."""
+        self.client = client
+        self.prefix = prefix
+        self.failed: set[Address] = set()
+        """Documents that were not written, since other fields could change."""
+        self.reasons: dict[str, None] = {}
+        """Why, in the order of occurrence."""
+        self._uuids = uuids
+        self._check_whole: Callable[[], None] | None = check_whole
+        self._removal = removal
+        self._obstacles: dict[str, str | None] = {}
+
+    def writes(self, changes: Iterable[Change]) -> Iterator[Action]:
+        """The writes of the changes, in any order. Documents that have no mark of their version are read for it.
+
+        A document that was changed or deleted since it was read gets a write that the server rejects.
+        """
+        for chunk in chunked(changes, _FETCH):
+            unknown = []
+            for change in chunk:
+                if self._needs_source(change):
+                    unknown.append(change)
+                else:
+                    yield self._partial(change)
+            found = chain.from_iterable(fetch_whole(self.client, [change.hit.reference for change in unknown]))
+            for change, hit in zip(unknown, found, strict=True):
+                if hit is None or (hit.seq_no, hit.primary_term) != (change.hit.seq_no, change.hit.primary_term):
+                    yield partial_update(change.hit, self.prefix, {})
+                else:
+                    yield from self.write(change._replace(hit=hit, document_bytes=size_of(hit.source)))
+
+    def write(self, change: Change) -> Iterator[Action]:
+        """The write of a document whose whole source was read; none if it cannot be written."""
+        if not (self._only_whole(change) or has_unheld(change.hit.source)):
+            yield self._partial(change)
+            return
+        action = self._whole(change)
+        if (why := self._obstacle(action)) is None:
+            yield action
+        else:
+            self.failed.add(action.address)
+            self.reasons[why] = None
+
+    def _only_whole(self, change: Change) -> bool:
+        return change.fields is None and self._removal is None
+
+    def _needs_source(self, change: Change) -> bool:
+        if self._uuids is None:
+            return False
+        return self._only_whole(change) or not (change.checked or is_checked(change.hit, self._uuids))
+
+    def _partial(self, change: Change) -> Action:
+        hit, fields, *_ = change
+        if fields is None:
+            return _action("update", hit, self._removal or {}, document_bytes=change.document_bytes)
+        uuid = (self._uuids or {}).get(hit.index)
+        if uuid is not None and hit.version is not None:
+            fields = {**fields, CHECKED: checked_mark(uuid, hit.version + 1)}
+        return partial_update(hit, self.prefix, fields, change.document_bytes)
+
+    def _whole(self, change: Change) -> Action:
+        hit, fields, *_ = change
+        body = {name: value for name, value in hit.source.items() if name != self.prefix}
+        if fields is not None:
+            stored = {name: one for name, one in stored_fields(hit.source, self.prefix).items() if name != CHECKED}
+            body[self.prefix] = {**stored, **fields}
+        return _action("index", hit, body, pipeline="_none", whole=True)
+
+    def _obstacle(self, action: Action) -> str | None:
+        """Why writing a whole document could change its other fields; None if it cannot."""
+        if self._check_whole is not None:
+            self._check_whole()
+            self._check_whole = None
+        if action.index not in self._obstacles:
+            self._obstacles[action.index] = _obstacle(self.client, action.index)
+        try:
+            document_json(action.body)
+        except InputError:
+            return "a document must be written as a whole, and is nested too deeply for that"
+        return self._obstacles[action.index]
+
+
+def _obstacle(client: Client, index: str) -> str | None:
+    whole = "must be written as a whole, without a change to other fields"
+    settings = client.request("GET", path(index, "_settings", _FINAL_PIPELINE), params={"flat_settings": True}) or {}
+    for entry in settings.values():
+        if (name := entry["settings"].get(_FINAL_PIPELINE, "_none")) != "_none":
+            return f"documents of {index} {whole}, but its final pipeline {name!r} would process them"
+    for entry in client.request("GET", path(index, "_mapping")).values():
+        for field, kind in field_types(entry["mappings"].get("properties", {})):
+            if kind in _DERIVED:
+                return f"documents of {index} {whole}, but the server may compute their {kind} field {field} again"
+    return None
+
+
+def _action(
+    op: str,
+    hit: Hit,
+    body: Mapping[str, Any],
+    *,
+    pipeline: str | None = None,
+    whole: bool = False,
+    document_bytes: int = 0,
+) -> Action:
+    return Action(
+        op=op,
+        index=hit.index,
+        id=hit.id,
+        body=body,
+        routing=hit.routing,
+        seq_no=hit.seq_no,
+        primary_term=hit.primary_term,
+        pipeline=pipeline,
+        whole=whole,
+        document_bytes=document_bytes,
+    )

@@ -1,0 +1,338 @@
+"""Numbers that a partial update would change: all commands leave the values of other fields as they are.
+
+The oracle is the index itself, read without our code: the literals are parsed as decimals.
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from elasticsearch import Elasticsearch
+from opensearchpy import OpenSearch
+from server_tools import JSON, family, make_index, ours
+
+from es_neardupe import NearDupe, Settings
+from es_neardupe.errors import RequestError, Unreachable
+from es_neardupe.records import Product
+from es_neardupe.server.client import Client, ForwardingClient, path
+from es_neardupe.server.connect import wrap
+from es_neardupe.server.numbers import UnheldNumber, loads
+from es_neardupe.server.search import refresh
+
+SETTINGS = Settings(("text",))
+MAPPING: JSON = {
+    "text": {"type": "text"},
+    "keyword": {"type": "keyword"},
+    "number": {"type": "double"},
+    "disabled": {"type": "object", "enabled": False},
+}
+CHANGED = (
+    *("1E400", "-1E400", "1e-400", "0.12345678901234567890123", "1.7976931348623158e308", "2e-324"),
+    *("9007199254740993.0", "123456789.123456789", "18446744073709551616.5", "1e400000"),
+)
+SAME = (
+    *("9223372036854775808", "-9223372036854775809", "18446744073709551616", "123456789012345678901234567890"),
+    *("1.10", "-0.0", "-0", "1e5", "1E+5", "1e23", "0.1", "0.30000000000000004", "1.7976931348623157e308", "0e400"),
+)
+LITERALS = (*CHANGED, *SAME)
+
+
+def source(literal: str, text: str, ours: str = "") -> str:
+    """A document with the literal in fields of every kind; only a mapped number must be a finite float."""
+    number = "0.12345678901234567890123" if literal in CHANGED else "1.50"
+    return (
+        f'{{"text":{json.dumps(text)},"keyword":{literal},"unmapped":[{{"deep":[{literal}]}}],'
+        f'"disabled":{{"inside":{literal}}},"number":{number}{ours}}}'
+    )
+
+
+def send(client: Client, lines: list[str], **params: str) -> JSON:
+    answer: JSON = client.bulk(("\n".join(lines) + "\n").encode(), params={"refresh": "true", **params})
+    assert not answer["errors"], answer
+    return answer
+
+
+def fill(client: Client, index: str, literals: tuple[str, ...] = LITERALS, **mapping: Any) -> None:
+    """Near-duplicates, each with another literal."""
+    make_index(client, index, {**MAPPING, **mapping.pop("properties", {})}, dynamic=False, **mapping)
+    lines = []
+    for (number, literal), text in zip(enumerate(literals), family(index, len(literals)), strict=True):
+        lines += [json.dumps({"index": {"_index": index, "_id": str(number)}}), source(literal, text)]
+    send(client, lines)
+    NearDupe(index, client).init(SETTINGS)
+
+
+def values(url: str, index: str) -> dict[str, Any]:
+    """The other fields of all documents."""
+    refresh_request = urllib.request.Request(f"{url}/{index}/_refresh", method="POST")
+    urllib.request.urlopen(refresh_request).close()
+    try:
+        opened = urllib.request.urlopen(f"{url}/{index}/_search?size=1000&_source_exclude_vectors=false")
+    except urllib.error.HTTPError:  # a server that never leaves vectors out
+        opened = urllib.request.urlopen(f"{url}/{index}/_search?size=1000")
+    with opened as answer:
+        found = json.loads(answer.read(), parse_float=Decimal, parse_int=Decimal)["hits"]["hits"]
+    assert found
+    return {
+        hit["_id"]: {name: one for name, one in hit["_source"].items() if not name.startswith("neardupe")}
+        for hit in found
+    }
+
+
+def enriched(client: Client, index: str) -> set[str]:
+    """The ids of the documents with our fields."""
+    return {id for id, stored in ours(client, index).items() if stored}
+
+
+def wrapped(client: Client, url: str) -> Client:
+    """A connection through a client of the user, which reads JSON in its own way."""
+    elasticsearch = client.server.product is Product.ELASTICSEARCH
+    return wrap(Elasticsearch(url) if elasticsearch else OpenSearch(url))
+
+
+@pytest.mark.parametrize("scripted", [False, True])
+def test_which_numbers_an_update_changes(client: Client, index_name: str, server_url: str, scripted: bool) -> None:
+    """The server itself, by partial updates and by scripts: the premise of all that follows."""
+    fill(client, index_name)
+    before = values(server_url, index_name)
+    body: JSON = {"doc": {"text": "changed"}}
+    if scripted:
+        body = {"script": {"source": "ctx._source.text = 'changed'", "lang": "painless"}}
+    try:
+        for number in range(len(LITERALS)):
+            client.request("POST", path(index_name, "_update", str(number)), body=body)
+    except RequestError:
+        assert scripted
+        pytest.skip("this server has no scripts")
+    after = values(server_url, index_name)
+    for number, literal in enumerate(LITERALS):
+        same = {name: after[str(number)][name] == before[str(number)][name] for name in ("keyword", "disabled")}
+        assert set(same.values()) == {literal in SAME}, literal
+        assert isinstance(loads(f"[{literal}]")[0], UnheldNumber) is (literal in CHANGED), literal
+
+
+@pytest.mark.parametrize("connection", ["own", "wrapped"])
+def test_no_command_changes_a_value(client: Client, index_name: str, server_url: str, connection: str) -> None:
+    """Each command, with its dry run; the reports count the documents that were written as a whole."""
+    fill(client, index_name)
+    before = values(server_url, index_name)
+    one = NearDupe(index_name, client if connection == "own" else wrapped(client, server_url))
+    for command in (one.enrich, one.group, lambda **how: one.enrich(all=True, **how), one.clean):
+        dry = command(dry_run=True).writes
+        done = command().writes
+        assert (dry.written, dry.whole, dry.failed) == (done.written, done.whole, 0)
+        assert values(server_url, index_name) == before
+        if done.written and command != one.clean:
+            assert (done.written, done.whole) == (len(LITERALS), len(CHANGED))
+    one.init(SETTINGS)
+    one.enrich()
+    one.group()
+    assert one.migrate(threshold=0.6).writes.switched == len(LITERALS)
+    assert values(server_url, index_name) == before
+    assert one.group(rebuild=True).groups.grouped == len(LITERALS)
+
+
+def test_values_written_by_others_in_between(client: Client, index_name: str, server_url: str) -> None:
+    """An application reads documents, with our fields, and writes them back as a whole with new numbers."""
+    fill(client, index_name, SAME)
+    one = NearDupe(index_name, client)
+    one.enrich()
+    lines = []
+    for (id, stored), text in zip(ours(client, index_name).items(), family(index_name, len(SAME)), strict=True):
+        copied = f',"neardupe":{json.dumps(stored)}'
+        lines += [json.dumps({"index": {"_index": index_name, "_id": id}}), source("1E400", text, copied)]
+    send(client, lines)
+    before = values(server_url, index_name)
+    writes = one.group().writes
+    assert (writes.written, writes.whole) == (len(SAME), len(SAME))
+    assert values(server_url, index_name) == before
+
+
+def test_a_copy_of_an_index(client: Client, index_name: str, server_url: str) -> None:
+    """The marks of the documents are not valid in another index, even if the versions are the same."""
+    fill(client, index_name, SAME)
+    NearDupe(index_name, client).enrich()
+    copy = f"{index_name}-copy"
+    make_index(client, copy, MAPPING, dynamic=False)
+    NearDupe(copy, client).init(SETTINGS)
+    for _ in range(2):  # the versions are 2, as those of the enriched documents
+        lines = []
+        for (id, stored), text in zip(ours(client, index_name).items(), family(index_name, len(SAME)), strict=True):
+            copied = f',"neardupe":{json.dumps(stored)}'
+            lines += [json.dumps({"index": {"_index": copy, "_id": id}}), source("1E400", text, copied)]
+        send(client, lines)
+    before = values(server_url, copy)
+    assert NearDupe(copy, client).group().writes.whole == len(SAME)
+    assert values(server_url, copy) == before
+
+
+class Counting(ForwardingClient):
+    """Counts the documents that are read as a whole by their ids, and can stop answering."""
+
+    def __init__(self, client: Client, lives: float = float("inf")) -> None:
+        super().__init__(client)
+        self.whole = 0
+        self.lives = lives
+
+    def request(self, method: str, path: str, **options: Any) -> Any:
+        body = options.get("body") or {}
+        self.whole += sum(one["_source"] is True for one in body.get("docs", ()))
+        if body.get("_source") == {"exclude_vectors": False}:
+            self.whole += len(body["query"].get("ids", {}).get("values", ()))
+        return self.plain.request(method, path, **options)
+
+    def bulk(self, body: bytes, **options: Any) -> Any:
+        self.lives -= 1
+        if self.lives < 0:
+            raise Unreachable("killed")
+        return self.plain.bulk(body, **options)
+
+
+def test_marked_documents_are_not_read_again(client: Client, index_name: str) -> None:
+    """``group`` and ``clean`` read whole documents only without a valid mark."""
+    fill(client, index_name, ("1.50",) * 40)
+    counting = Counting(client)
+    one = NearDupe(index_name, counting)
+    one.enrich()
+    assert one.group(dry_run=True).writes.written == 40
+    assert counting.whole == 0
+    client.request("POST", path(index_name, "_update", "0"), params={"refresh": True}, body={"doc": {"other": 1}})
+    assert one.group().writes.written == 40
+    assert counting.whole == 1
+    assert one.clean().writes.written == 40
+    assert counting.whole in (1, 41)  # all of them on a server without scripts
+
+
+def test_killed_at_any_write(client: Client, index_name: str, server_url: str) -> None:
+    fill(client, index_name)
+    before = values(server_url, index_name)
+    commands: list[Callable[[NearDupe], Any]] = [
+        lambda one: one.enrich(batch=4, workers=1),
+        lambda one: one.group(batch=4, workers=1),
+        lambda one: one.clean(batch=4, workers=1),
+    ]
+    kills = 0
+    for command in commands:
+        for lives in range(1, 30):
+            try:
+                command(NearDupe(index_name, Counting(client, lives)))
+                break
+            except Unreachable:
+                kills += 1
+                assert values(server_url, index_name) == before
+    assert kills > 8
+    assert values(server_url, index_name) == before
+    assert not enriched(client, index_name)
+
+
+def with_final_pipeline(client: Client, index: str) -> None:
+    """A final pipeline of the index, which some servers cannot run, but all can name."""
+    client.request("PUT", path("_ingest", "pipeline", f"{index}-final"), body={"processors": []})
+    client.request("PUT", path(index, "_settings"), body={"index.final_pipeline": f"{index}-final"})
+
+
+def test_a_final_pipeline(client: Client, index_name: str, server_url: str) -> None:
+    """It would run on a document that is written as a whole: such documents are left, counted, and written later."""
+    fill(client, index_name)
+    with_final_pipeline(client, index_name)
+    before = values(server_url, index_name)
+    one = NearDupe(index_name, client)
+    for how in ({"dry_run": True}, {}):
+        writes = one.enrich(**how).writes
+        assert (writes.written, writes.whole, writes.failed) == (len(SAME), 0, len(CHANGED))
+        assert writes.left == len(CHANGED)
+        assert [reason.partition("its final")[2] for reason in writes.failures] == [
+            f" pipeline '{index_name}-final' would process them"
+        ]
+    assert enriched(client, index_name) == {str(number) for number in range(len(CHANGED), len(LITERALS))}
+    assert values(server_url, index_name) == before
+    client.request("PUT", path(index_name, "_settings"), body={"index.final_pipeline": None})
+    writes = one.enrich().writes
+    assert (writes.written, writes.whole) == (len(CHANGED), len(CHANGED))
+    with_final_pipeline(client, index_name)
+    failed = one.group().writes
+    assert (failed.failed, failed.written) == (len(CHANGED), len(SAME))
+    cleaned = one.clean().writes
+    assert cleaned.failed >= len(CHANGED)
+    assert cleaned.written + cleaned.failed == len(LITERALS)
+    assert values(server_url, index_name) == before
+    client.request("PUT", path(index_name, "_settings"), body={"index.final_pipeline": None})
+    assert not one.clean().writes.left
+    assert values(server_url, index_name) == before
+
+
+def test_vectors_that_the_source_does_not_show(client: Client, index_name: str, server_url: str) -> None:
+    """Elasticsearch leaves vectors out of the source that it returns: a document written back would lose them."""
+    vector: JSON = {"vector": {"type": "dense_vector", "dims": 2, "index": False}}
+    try:
+        make_index(client, index_name, {**MAPPING, **vector}, dynamic=False)
+    except RequestError:
+        pytest.skip("this server has no dense vectors")
+    for id, literal in (("0", "1E400"), ("1", "1.50")):
+        send(
+            client,
+            [
+                json.dumps({"index": {"_index": index_name, "_id": id}}),
+                source(literal, " ".join(family(id, 1)), ',"vector":[0.25,0.5]'),
+            ],
+        )
+
+    def vectors() -> list[Any]:
+        return [[float(part) for part in one["vector"]] for one in values(server_url, index_name).values()]
+
+    assert vectors() == [[0.25, 0.5]] * 2
+    before = values(server_url, index_name)
+    one = NearDupe(index_name, client)
+    one.init(SETTINGS)
+    for command in (one.enrich, one.group, one.clean):
+        writes = command().writes
+        assert (writes.written, writes.failed) == (2, 0)
+        assert vectors() == [[0.25, 0.5]] * 2
+        assert values(server_url, index_name) == before
+
+
+def test_group_ids_of_a_sidecar(client: Client, index_name: str, server_url: str) -> None:
+    """With ``--write-group``, documents of the user are written."""
+    make_index(client, index_name, MAPPING, dynamic=False)
+    lines = []
+    for (number, literal), text in zip(enumerate(LITERALS), family(index_name, len(LITERALS)), strict=True):
+        lines += [json.dumps({"index": {"_index": index_name, "_id": str(number)}}), source(literal, text)]
+    send(client, lines)
+    before = values(server_url, index_name)
+    one = NearDupe(index_name, client)
+    one.init(SETTINGS, sidecar=True, write_group=True)
+    assert one.enrich().writes.written == len(LITERALS)
+    mirrored = one.group().writes.mirrored
+    assert mirrored is not None
+    assert not mirrored.left
+    assert len({stored["group"] for stored in ours(client, index_name).values()}) == 1
+    assert values(server_url, index_name) == before
+    assert one.clean().writes.written == len(LITERALS)
+    assert values(server_url, index_name) == before
+
+
+def test_changed_between_reading_and_writing(client: Client, index_name: str, server_url: str) -> None:
+    """A document that is written as a whole is read again after a conflict."""
+    fill(client, index_name, ("1E400", "1.50"))
+
+    class Meddling(ForwardingClient):
+        todo = True
+
+        def bulk(self, body: bytes, **options: Any) -> Any:
+            if self.todo:
+                self.todo = False
+                other = source("0.98765432109876543210", "another text of five words or more, by the application")
+                send(client, [json.dumps({"index": {"_index": index_name, "_id": "0"}}), other])
+            return self.plain.bulk(body, **options)
+
+    writes = NearDupe(index_name, Meddling(client)).enrich().writes
+    assert (writes.written, writes.whole, writes.conflicts) == (2, 1, 0)
+    refresh(client, index_name)
+    assert values(server_url, index_name)["0"]["keyword"] == Decimal("0.98765432109876543210")
+    assert enriched(client, index_name) == {"0", "1"}
