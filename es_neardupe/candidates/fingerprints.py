@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index import queries
-from es_neardupe.index.field_writes import is_checked
+from es_neardupe.index.field_writes import checked_version
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.stored_fields import decode, decode_grouping, group_of, stored_fields
@@ -94,7 +94,7 @@ def read_corpus(
                 continue
             references.append((intern(hit.index), hit.id, hit.routing))
             versions.append((hit.seq_no or 0, hit.primary_term or 0))
-            checked.append(hit.version if hit.version and is_checked(hit, uuids) else 0)
+            checked.append(checked_version(hit, uuids))
             content.append(fingerprint.content)
             tokens.append(fingerprint.tokens)
             group_ids.append(_group_id(stored))

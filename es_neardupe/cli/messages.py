@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from es_neardupe.server.dry_run import ShownRequest
     from es_neardupe.verification.common_shingles import CommonShinglesUsed
     from es_neardupe.verification.criterion import WeightsUsed
+    from es_neardupe.verification.dominating_passage import DominatingPassage
 
 __all__ = [
     "fail_on",
@@ -32,6 +33,7 @@ __all__ = [
     "warn_of_buckets",
     "warn_of_candidates",
     "warn_of_detection",
+    "warn_of_dominating",
     "warn_of_failures",
 ]
 
@@ -54,6 +56,17 @@ def warn_of_buckets(skipped: int, large: Sequence[Bucket]) -> None:
         say(
             f"  {one.documents:,} documents share: '{one.passage}' ({one.skipped:,} comparisons skipped, key {one.key})"
         )
+
+
+def warn_of_dominating(index: str, found: DominatingPassage | None) -> None:
+    """Warn of boilerplate because of which different texts match, and name the option that ignores it."""
+    if found is None:
+        return
+    warn(
+        f"Different texts match because of a common passage: {found.documents:,} documents share '{found.passage}'. Of "
+        f"{found.pairs:,} pairs of a sample of them, {found.matches:,} match, and {found.remaining:,} without this "
+        f"passage: run `es-neardupe group {index} --ignore-common {found.ignore_common:g}`."
+    )
 
 
 def say_common(common: CommonShinglesUsed | None) -> None:

@@ -38,6 +38,7 @@ from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import count, refresh
 from es_neardupe.verification.common_shingles import CommonShinglesUsed, effect, store_list, used
 from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, WeightsUsed, match_criterion
+from es_neardupe.verification.dominating_passage import DominatingPassage, dominating_passage
 from es_neardupe.verification.evidence import Evidence, EvidenceReport, evidence_of, write_evidence
 from es_neardupe.verification.verify import Verified, verified_pairs
 
@@ -72,6 +73,9 @@ class GroupReport:
     """With measure weighted: the sample that the weights were computed from."""
     common: CommonShinglesUsed | None
     """With ``ignore_common``: the ignored shingles."""
+    dominating: DominatingPassage | None
+    """Boilerplate of a large bucket that makes different texts match; None if there is none, for another measure and in
+    an incremental run."""
     scope: GroupScope
     pairs: PairCounts
     groups: GroupCounts
@@ -225,6 +229,7 @@ def group(
         detection_cases=cases_in_index(index, criterion.measure, criterion.min),
         weights=criterion.weights,
         common=run.common_shingles(verified, with_effect=dry_run),
+        dominating=run.dominating_passage(scope, verified),
         scope=group_scope,
         pairs=_pairs(index, result),
         groups=_groups(group_scope, result),
@@ -329,6 +334,14 @@ class _Run:
         """Store the groups in the documents."""
         writer, corpus = self.index.storage.field_writer(), result.linked.verified.corpus
         return write_groups(writer, corpus, result.writes, batch=self.batch, workers=workers)
+
+    def dominating_passage(self, scope: RunScope, verified: Verified) -> DominatingPassage | None:
+        """The boilerplate because of which different texts match."""
+        if not scope.whole or not self.criterion.measure.by_keys:
+            return None
+        return dominating_passage(
+            self.index, verified.corpus, verified.classes, verified.candidates, self.criterion.min
+        )
 
     def common_shingles(self, verified: Verified, *, with_effect: bool) -> CommonShinglesUsed | None:
         """The ignored shingles, and with ``with_effect`` how many matches that changes."""

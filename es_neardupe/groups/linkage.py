@@ -155,6 +155,8 @@ def inner_pairs(
 
     Groups are included whole, smaller ones first; if there are too many pairs, the largest groups are left out.
     """
+    if not groups:
+        return np.zeros(0, np.intp), np.zeros(0, np.intp)
     ordered = sorted(groups, key=len)
     group_of = _group_numbers(ordered, size)
     known = np.zeros(len(ordered), np.int64)

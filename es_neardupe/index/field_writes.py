@@ -35,7 +35,7 @@ from es_neardupe.server.search import fetch_whole
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
-__all__ = ["CHECKED", "Change", "FieldWriter", "document_writer", "is_checked", "partial_update"]
+__all__ = ["CHECKED", "Change", "FieldWriter", "checked_version", "document_writer", "partial_update"]
 
 CHECKED = "checked"
 
@@ -72,13 +72,13 @@ def checked_mark(uuid: str, version: int) -> str:
     return base64.b64encode(digest).decode("ascii")
 
 
-def is_checked(hit: Hit, uuids: Mapping[str, str]) -> bool:
-    """Whether a document has the mark of its version, under any prefix that was read."""
+def checked_version(hit: Hit, uuids: Mapping[str, str]) -> int:
+    """The version of a document that has its mark, under any prefix that was read; 0 without it."""
     uuid = uuids.get(hit.index)
     if uuid is None or hit.version is None:
-        return False
+        return 0
     mark = checked_mark(uuid, hit.version)
-    return any(type(one) is dict and one.get(CHECKED) == mark for one in hit.source.values())
+    return hit.version if any(type(one) is dict and one.get(CHECKED) == mark for one in hit.source.values()) else 0
 
 
 def partial_update(hit: Hit, prefix: str, fields: Mapping[str, Any], document_bytes: int = 0) -> Action:
@@ -154,7 +154,7 @@ class FieldWriter:
     def _needs_source(self, change: Change) -> bool:
         if self._uuids is None:
             return False
-        return self._only_whole(change) or not (change.checked or is_checked(change.hit, self._uuids))
+        return self._only_whole(change) or not (change.checked or checked_version(change.hit, self._uuids))
 
     def _partial(self, change: Change) -> Action:
         hit, fields, *_ = change

@@ -20,21 +20,24 @@ from es_neardupe.keys.arrays import U64, Flags, Floats
 from es_neardupe.progress import Progress
 from es_neardupe.server.search import fetch
 from es_neardupe.similarity.common_passages import covered_passages
+from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Ignored, Measure
 from es_neardupe.verification.feature_weights import frequencies, sampled
 from es_neardupe.verification.verify import Verified, Verifier
 
 __all__ = [
+    "MIN_DOCUMENTS",
     "CommonShingles",
     "CommonShinglesEffect",
     "CommonShinglesUsed",
     "common_shingles",
     "effect",
+    "shingles_above",
     "store_list",
     "used",
 ]
 
-_MIN = 100
+MIN_DOCUMENTS = 100
 """Minimum number of documents in the sample."""
 
 _TEXTS = 200
@@ -114,16 +117,20 @@ def _id(target: IndexTarget) -> str:
 def _sampled(index: Index, share: float, renew: bool) -> CommonShingles:
     measure = Measure(shingle=index.settings.shingle, unit=index.settings.unit)
     sample = frequencies(index, measure, renew=renew)
-    if sample.weights.documents < _MIN:  # the cached sample may be smaller than the index is now
+    if sample.weights.documents < MIN_DOCUMENTS:  # the cached sample may be smaller than the index is now
         sample = frequencies(index, measure, renew=True)
     weights = sample.weights
-    if weights.documents < _MIN:
+    if weights.documents < MIN_DOCUMENTS:
         raise IndexUnusable(
-            f"{weights.documents} documents with keys are too few to determine common shingles: at least {_MIN} are "
-            f"needed."
+            f"{weights.documents} documents with keys are too few to determine common shingles: at least "
+            f"{MIN_DOCUMENTS} are needed."
         )
-    features = weights.features[weights.frequencies > share * weights.documents]
-    return CommonShingles(_ignored(features), share, weights.documents, sample.at, stored=False)
+    return CommonShingles(_ignored(shingles_above(weights, share)), share, weights.documents, sample.at, stored=False)
+
+
+def shingles_above(weights: Weights, share: float) -> U64:
+    """The shingles that more than this share of the sample of the weights have; sorted."""
+    return weights.features[weights.frequencies > share * weights.documents]
 
 
 def _ignored(features: U64) -> Ignored:

@@ -24,7 +24,7 @@ from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Measure, Prepared, weights_of
 from es_neardupe.verification.current_texts import current_hits, prepared
 
-__all__ = ["SAMPLE", "Frequencies", "frequencies", "sampled"]
+__all__ = ["SAMPLE", "Frequencies", "frequencies", "sample_weights", "sampled"]
 
 SAMPLE = 2000
 """Maximum number of documents in the sample."""
@@ -60,7 +60,7 @@ def frequencies(index: Index, measure: Measure, *, renew: bool = False) -> Frequ
     cached = None if renew else _read(file)
     if cached is not None and _age(cached.at) < _DAY:
         return cached
-    computed = Frequencies(_sampled(index, measure), timestamp())
+    computed = Frequencies(sample_weights(index, measure), timestamp())
     _write(file, computed)
     return computed
 
@@ -86,7 +86,7 @@ def _age(at: str) -> timedelta:
     return abs(datetime.now(timezone.utc) - taken)
 
 
-def _sampled(index: Index, measure: Measure) -> Weights:
+def sample_weights(index: Index, measure: Measure) -> Weights:
     """Count in how many documents of a random sample each feature occurs."""
     fields = index.settings.fields
     documents: list[Prepared] = []

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import combinations
 from pathlib import Path
 
 import pytest
 from conftest import Cli
-from server_tools import JSON, make_index, one_line, ours, put, shingles, words
+from server_tools import JSON, make_index, one_line, ours, put, shingles, true_pairs, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, SettingsError
@@ -119,8 +120,13 @@ def test_large_buckets_say_what_their_texts_share(
     assert top.documents >= top.size
     assert len(top.passage) > 100
     assert top.passage.removesuffix("...") in NOTICE
-    assert top.compared <= 30 * top.size
-    assert report.pairs.skipped == sum(one.skipped for one in report.pairs.large_buckets) > 0
+    assert top.compared + top.skipped == top.size * (top.size - 1) // 2
+    corpus = {fields["content"]: fields["bands"] for fields in ours(client, index_name).values()}
+    shared = Counter(key for keys in corpus.values() for key in keys)
+    large = [{key for key in keys if shared[key] > 30} for keys in corpus.values()]
+    every = sum(not one.isdisjoint(other) for one, other in combinations(large, 2))
+    assert 0 < report.pairs.skipped < sum(one.skipped for one in report.pairs.large_buckets)
+    assert every - report.pairs.candidates <= report.pairs.skipped <= every - 12
     shown = server_cli("pairs", index_name, "--max-bucket", "30")
     assert f"documents share: '{top.passage}'" in shown.err
 
@@ -128,6 +134,59 @@ def test_large_buckets_say_what_their_texts_share(
     found = {(pair.a[1], pair.b[1]) for pair in NearDupe(index_name, client).pairs(max_bucket=30)}
     planted = {(f"mail{row:03}", f"mail{row:03}-copy") for row in range(0, 120, 10)}
     assert len(planted & found) >= 11
+
+
+def filled(client: Client, name: str, texts: dict[str, str]) -> NearDupe:
+    make_index(client, name)
+    put(client, name, {id: {"text": text} for id, text in texts.items()})
+    news = NearDupe(name, client)
+    news.init(SETTINGS)
+    news.enrich()
+    return news
+
+
+def test_a_passage_that_dominates_different_texts(client: Client, index_name: str, server_cli: Cli) -> None:
+    """Short texts with a long footer, 12 of them with a near-copy: the footer joins them all, and `group` names the
+    value of the option with which only the 12 pairs match. The audit counts such pairs apart."""
+    footer = " ".join(words("footer", 90))
+    texts = {f"t{row:03}": f"{' '.join(words(row, 8))} {footer}" for row in range(240)}
+    texts |= {f"t{row:03}-copy": f"Re: {texts[f't{row:03}']}" for row in range(12)}
+    wanted = {(f"t{row:03}", f"t{row:03}-copy") for row in range(12)}
+    news = filled(client, index_name, texts)
+
+    plain = news.group(max_bucket=40)
+    assert plain.groups.largest > 200
+    found = plain.dominating
+    assert found is not None
+    assert found.passage.removesuffix("...") in footer
+    assert (found.pairs, found.matches) == (4950, 4950)
+    assert found.remaining <= 12
+    shown = server_cli("group", index_name, "--dry-run", "--rebuild")
+    assert f"run `es-neardupe group {index_name} --ignore-common {found.ignore_common:g}`." in shown.err
+
+    audited = news.audit(max_bucket=40)
+    assert audited.boilerplate is not None
+    assert audited.boilerplate.found < audited.boilerplate.pairs
+    assert audited.boilerplate.pairs + audited.recall.pairs == len(true_pairs(texts, LEAST))
+    assert (audited.recall.pairs, audited.recall.recall) == (len(wanted), 1.0)
+    assert audited.recall.pairs == sum(one.recall.pairs for one in audited.lengths)
+    assert sum(one.pairs for one in audited.lost) == 0
+
+    news.group(ignore_common=found.ignore_common)
+    groups = {id: fields["group"] for id, fields in ours(client, index_name).items()}
+    assert {(a, b) for a, b in combinations(sorted(groups), 2) if groups[a] == groups[b]} == wanted
+    assert news.group(rebuild=True, dry_run=True).dominating is None  # the option is used
+
+
+def test_near_copies_are_not_dominated(client: Client, index_name: str) -> None:
+    """Form letters are one group because they are nearly equal: there is nothing to warn of."""
+    letter = words("letter", 100)
+    texts = {str(row): " ".join([*letter[: row % 90], f"name{row}", *letter[row % 90 + 1 :]]) for row in range(150)}
+    news = filled(client, index_name, texts)
+    report = news.group(max_bucket=20)
+    assert report.pairs.large_buckets
+    assert (report.groups.grouped, report.dominating) == (150, None)
+    assert news.audit(max_bucket=20, sample=50).boilerplate is None
 
 
 def test_too_few_documents(client: Client, index_name: str) -> None:

@@ -255,7 +255,8 @@ def reconcile(name: str, report: Any) -> None:
         assert scope.affected == sum(scope.states.values()) + scope.corrupt == report.writes.total + left
         assert scope.affected == scope.documents or not scope.whole
         assert pairs.matches <= pairs.candidates
-        assert pairs.skipped == sum(one.skipped for one in pairs.large_buckets)
+        skipped = [one.skipped for one in pairs.large_buckets]  # buckets overlap
+        assert max(skipped, default=0) <= pairs.skipped <= sum(skipped)
         assert 2 * groups.count <= groups.grouped
         assert groups.looked_at.count == groups.count or not scope.whole
         assert (groups.looked_at.mean_similarity is None) == (groups.looked_at.count == 0)

@@ -10,6 +10,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.messages import warn_of_dominating
 from es_neardupe.cli.output import ExitCode, named, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
@@ -87,6 +88,8 @@ def _rows(report: AuditReport) -> Iterator[tuple[object, ...]]:
     yield _row("  within the sample", report.within)
     for title, parts in (("tokens", report.lengths), ("script", report.scripts)):
         yield from (_part(title, one) for one in parts)
+    if report.boilerplate is not None:
+        yield _row("similar only because of a common passage", report.boilerplate)
 
 
 def _part(title: str, one: RecallPart) -> tuple[object, ...]:
@@ -121,6 +124,7 @@ def _examples(report: AuditReport, lost: list[LostPairs]) -> Iterator[tuple[obje
 def _warn(report: AuditReport) -> None:
     if not report.recall.pairs:
         warn("No document of the sample is in a true pair, so recall cannot be measured: use a larger --sample.")
+    warn_of_dominating(report.index, report.dominating)
     if report.denied:
         warn(
             f"{report.denied:,} pairs are not as similar as stored or verified. Unless another client wrote the "

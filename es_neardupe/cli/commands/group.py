@@ -22,6 +22,7 @@ from es_neardupe.cli.messages import (
     show_first,
     warn_of_buckets,
     warn_of_detection,
+    warn_of_dominating,
 )
 from es_neardupe.cli.output import print_json, print_table, printable, progress_bars, say, show, warn
 from es_neardupe.cli.phrasing import phrase
@@ -206,3 +207,6 @@ def _warn_of_groups(report: GroupReport) -> None:
     if scope.corrupt:
         warn(f"{scope.corrupt:,} documents have unreadable keys: run `es-neardupe enrich {name} --all`.")
     warn_of_buckets(report.pairs.skipped, report.pairs.large_buckets)
+    if report.linkage == "complete" and report.pairs.skipped:
+        warn("Groups may be split, because linkage complete requires every pair: raise --max-bucket to skip fewer.")
+    warn_of_dominating(name, report.dominating)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from es_neardupe.keys.arrays import U64, Floats, Ints, Positions
+from es_neardupe.keys.arrays import U64, Flags, Floats, Ints, Positions
 
 __all__ = ["InvertedIndex", "PairSimilarities"]
 
@@ -24,6 +24,10 @@ class PairSimilarities(NamedTuple):
     given: Positions
     similarity: Floats
 
+    def only(self, kept: Flags) -> PairSimilarities:
+        """The pairs selected by ``kept``, bool[pairs]."""
+        return PairSimilarities(self.inside[kept], self.given[kept], self.similarity[kept])
+
 
 class InvertedIndex:
     """Index from each feature of some texts to the texts that have it.
@@ -34,7 +38,7 @@ class InvertedIndex:
 
     def __init__(self, features: Sequence[U64]) -> None:
         """``features``: sorted distinct features of each text, as returned by `es_neardupe.keys.shingles.features`."""
-        self._features = list(features)
+        self.features = list(features)
         self.sizes = _sizes(features)
         self._known, columns = np.unique(_joined(features), return_inverse=True)
         rows = np.concatenate(([0], np.cumsum(self.sizes)))
@@ -56,7 +60,7 @@ class InvertedIndex:
 
     def within(self, minimum: float) -> Iterator[PairSimilarities]:
         """All such pairs of two texts inside, each pair once."""
-        for inside, given, similarity in self.similar(self._features, minimum):
+        for inside, given, similarity in self.similar(self.features, minimum):
             once = inside < given
             yield PairSimilarities(inside[once], given[once], similarity[once])
 

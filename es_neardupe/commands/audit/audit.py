@@ -40,17 +40,18 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.random_samples import address_hashes
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.index.target import IndexTarget
-from es_neardupe.keys.arrays import U64, Numbers
+from es_neardupe.keys.arrays import U64, Flags, Numbers
 from es_neardupe.keys.scheme import choose_bands
 from es_neardupe.keys.shingles import features
 from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, FingerprintColumns, Grouping, Hit, Reference, TextClasses
 from es_neardupe.server.search import count, refresh_if_allowed
-from es_neardupe.similarity.formulas import resemblance
+from es_neardupe.similarity.formulas import resemblance, resemblances
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.criterion import check_min
 from es_neardupe.verification.current_texts import CurrentDocuments, current_hits
+from es_neardupe.verification.dominating_passage import DominatingPassage, dominating_passage
 from es_neardupe.verification.verify import Verifier
 
 __all__ = ["audit"]
@@ -97,10 +98,11 @@ def audit(
     scope = _scope(index, chosen, minimum=minimum, max_bucket=max_bucket, progress=progress)
     claims = VerifiedPairsCheck(index, scope, progress)
     counts = RecallCounts(len(scope.sample.addresses))
-    for pairs, others in _true_pairs(index, scope, progress):
+    for pairs, others, apart in _true_pairs(index, scope, progress):
         claims.confirm(pairs, scope.sample, others)
         verdict = verdicts(scope.candidacy, scope.sample, others, pairs.inside, pairs.given)
-        counts.add(pairs, verdict, scope.sample, others)
+        counts.add_boilerplate(pairs, verdict, apart, within=others is scope.sample)
+        counts.add(pairs.only(~apart), verdict[~apart], scope.sample, others)
     members = list(_memberships(index, chosen, scope)) if _grouped_by_resemblance(index) else None
     wrong = [*claims.denied(), *(one for one in members or () if not one.is_right)]
     claimed = len(claims) + len(members or ())
@@ -116,6 +118,8 @@ def audit(
         sampled=len(scope.sample.addresses),
         recall=counts.all.recall(whole),
         within=counts.within.recall(whole),
+        dominating=scope.dominating,
+        boilerplate=None if scope.dominating is None else counts.boilerplate.recall(whole),
         promised=index.settings.scheme.detection(minimum),
         expected=counts.expected(index.settings.scheme),
         lengths=counts.lengths(whole),
@@ -172,6 +176,8 @@ class _AuditScope(NamedTuple):
     sample: DocumentStates
     inverted: InvertedIndex
     """The features of the sample."""
+    dominating: DominatingPassage | None
+    """Boilerplate of a large bucket, because of which different texts are similar."""
     minimum: float
 
 
@@ -189,7 +195,9 @@ def _scope(
         sampled += _features(hits, index.target)
         parts.append(states_of(hits, index.settings, candidacy))
     sample = DocumentStates.joined(parts)
-    return _AuditScope(corpus, classes, pairs.left, pairs.right, candidacy, sample, InvertedIndex(sampled), minimum)
+    dominating = dominating_passage(index, corpus, classes, pairs, minimum)
+    inverted = InvertedIndex(sampled)
+    return _AuditScope(corpus, classes, pairs.left, pairs.right, candidacy, sample, inverted, dominating, minimum)
 
 
 def _features(hits: Sequence[Hit], target: IndexTarget) -> list[U64]:
@@ -200,21 +208,42 @@ def _features(hits: Sequence[Hit], target: IndexTarget) -> list[U64]:
 
 def _true_pairs(
     index: Index, scope: _AuditScope, progress: Progress
-) -> Iterator[tuple[PairSimilarities, DocumentStates]]:
-    """Every true pair once: first those within the sample, then those of a sampled document and any other one."""
+) -> Iterator[tuple[PairSimilarities, DocumentStates, Flags]]:
+    """Every true pair once: first those within the sample, then those of a sampled document and any other one. And
+    which of them are similar only because of the dominating passage."""
+    boilerplate = _OnlyBoilerplate(scope)
     for pairs in scope.inverted.within(scope.minimum):
-        yield pairs, scope.sample
+        yield pairs, scope.sample, boilerplate.of(pairs, scope.inverted.features)
     sampled = set(scope.sample.addresses)
     everything = queries.matching(index.target.within())
     total, read = count(index.client, index.path, everything), 0
     for page in text_pages(index, everything, source_of(index.settings)):
         others = [hit for hit in page if hit.address not in sampled]
-        for inside, given, similarity in scope.inverted.similar(_features(others, index.target), scope.minimum):
+        read_features = _features(others, index.target)
+        for pairs in scope.inverted.similar(read_features, scope.minimum):
+            inside, given, similarity = pairs
+            apart = boilerplate.of(pairs, read_features)
             numbers, places = np.unique(given, return_inverse=True)
             states = states_of([others[k] for k in numbers.tolist()], index.settings, scope.candidacy)
-            yield PairSimilarities(inside, places.reshape(-1), similarity), states
+            yield PairSimilarities(inside, places.reshape(-1), similarity), states, apart
         read += len(page)
         progress("comparing with all texts", read, total)
+
+
+class _OnlyBoilerplate:
+    """Recognises pairs that are similar only because of the dominating passage."""
+
+    def __init__(self, scope: _AuditScope) -> None:
+        self._scope = scope
+        self._sample = [] if scope.dominating is None else scope.dominating.without(scope.inverted.features)
+
+    def of(self, pairs: PairSimilarities, features: Sequence[U64]) -> Flags:
+        """Whether each pair of a sampled text and one of these features is less similar without the passage than the
+        minimum."""
+        if self._scope.dominating is None:
+            return np.zeros(len(pairs.inside), np.bool_)
+        rest = [*self._sample, *self._scope.dominating.without(features)]
+        return resemblances(rest, pairs.inside, pairs.given + len(self._sample)) < self._scope.minimum
 
 
 class VerifiedPairsCheck:

@@ -16,6 +16,7 @@ from es_neardupe.keys.arrays import Flags, Ints, Positions
 from es_neardupe.keys.intervals import wilson_interval
 from es_neardupe.keys.scheme import Scheme, Unit
 from es_neardupe.records import Address
+from es_neardupe.verification.dominating_passage import DominatingPassage
 
 __all__ = [
     "AuditReport",
@@ -116,6 +117,11 @@ class AuditReport:
     """Recall among the pairs of a sampled document and any other document of the index."""
     within: Recall
     """Recall among the pairs with both documents in the sample."""
+    dominating: DominatingPassage | None
+    """Boilerplate of a large bucket, because of which different texts are similar; None if there is none."""
+    boilerplate: Recall | None
+    """Pairs of a sampled document with any other that are similar only because of this passage. They count nowhere
+    else. None without such a passage."""
     promised: float
     """Probability that the bands find a pair exactly ``min`` similar."""
     expected: float | None
@@ -211,7 +217,7 @@ class RecallCounts:
     """Counts of the true pairs, by length, script and reason of loss."""
 
     def __init__(self, sampled: int) -> None:
-        self.all, self.within = PairCounter(sampled), PairCounter(sampled)
+        self.all, self.within, self.boilerplate = (PairCounter(sampled) for _ in range(3))
         self.lost: Counter[LossReason] = Counter()
         self._lengths = {name: PairCounter(sampled) for name in LENGTHS}
         self._scripts: dict[str, PairCounter] = defaultdict(lambda: PairCounter(sampled))
@@ -244,6 +250,13 @@ class RecallCounts:
             for k in numbers[np.argsort(-similarity[numbers], kind="stable")][:_EXAMPLES].tolist():
                 both = ordered(sample.addresses[inside[k]], others.addresses[given[k]])
                 self._examples[loss].append(MissedPair(*both, float(similarity[k])))
+
+    def add_boilerplate(
+        self, pairs: PairSimilarities, verdict: NDArray[np.int8], apart: Flags, *, within: bool
+    ) -> None:
+        """Count the pairs that are similar only because of boilerplate (``apart``), which `add` does not get."""
+        ends = (pairs.inside, pairs.given) if within else (pairs.inside,)
+        self._part(self.boilerplate, ends, verdict == FOUND, apart)
 
     @staticmethod
     def _part(part: PairCounter, ends: Iterable[Positions], found: Flags, chosen: Flags) -> None:

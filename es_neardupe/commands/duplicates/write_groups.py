@@ -20,6 +20,7 @@ from es_neardupe.groups.registry import GroupHistoryUpdate, GroupRecord, Registr
 from es_neardupe.groups.write import changes, write_groups
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
+from es_neardupe.index.field_writes import checked_version
 from es_neardupe.index.hidden_indices import check_names
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held
@@ -109,24 +110,23 @@ def write_groups_of_pairs(
     ids, as in `group`. A second run without changes writes nothing; a run after a killed one reaches the same state.
     """
     if dry_run:
-        found = _form_groups(
-            index, _existing_registry(index, settings), plan, result, prefix=settings.prefix, progress=progress
-        )
+        existing = _existing_registry(index, settings)
+        found = _form_groups(index, existing, plan, result, prefix=settings.prefix, uuids={}, progress=progress)
         planned = BulkCounts()
         planned.counts["written"] = len(found.writes)
         return _report(plan, settings, found, planned, dry_run=True)
     target = _prepared(index, settings)
     registry = Registry(target)
     with held(target, "duplicates --write-groups", progress=progress) as lease:
-        found = _form_groups(index, registry, plan, result, prefix=settings.prefix, progress=progress)
+        uuids = target.target.uuids
+        found = _form_groups(index, registry, plan, result, prefix=settings.prefix, uuids=uuids, progress=progress)
         written = BulkCounts()
         if found.updates or found.writes:
             lease.check()
             registry.write(found.updates)
             lease.check()
-            written = write_groups(
-                target.client, found.corpus, found.writes, settings.prefix, batch=_BATCH, workers=_WORKERS
-            )
+            writer = target.storage.field_writer()
+            written = write_groups(writer, found.corpus, found.writes, batch=_BATCH, workers=_WORKERS)
             refresh(target.client, target.path)
     return _report(plan, settings, found, written, dry_run=False)
 
@@ -163,10 +163,12 @@ def _form_groups(
     result: PairsResult,
     *,
     prefix: str,
+    uuids: Mapping[str, str],
     progress: Progress,
 ) -> _Found:
+    """``uuids``: those of the indices, to recognise checked documents, if groups will be written."""
     assert result.scope is not None
-    corpus, changed = _stored(index, plan, result.scope, prefix)
+    corpus, changed = _stored(index, plan, result.scope, prefix, uuids)
     before = {} if registry is None else {record.group: record for record in registry.living()}
     kept = ~(changed[result.pairs.left] | changed[result.pairs.right])
     left, right = result.pairs.left[kept], result.pairs.right[kept]
@@ -259,14 +261,17 @@ def _record(
 
 
 def _stored(
-    index: Index, plan: DuplicatesPlan, scope: DocumentsInScope, prefix: str
+    index: Index, plan: DuplicatesPlan, scope: DocumentsInScope, prefix: str, uuids: Mapping[str, str]
 ) -> tuple[FingerprintColumns, Flags]:
     """The stored groups of the documents in scope and of all others that have one, and which documents in scope were
-    changed or deleted since they were hashed. Raises `IndexUnusable` if a document has another value in the field."""
+    changed or deleted since they were hashed. ``uuids``: see `_form_groups`.
+
+    Raises `IndexUnusable` if a document has another value in the field.
+    """
     row_of = {reference[:2]: row for row, reference in enumerate(scope.references)}
     size = len(scope)
     changed = np.ones(size, np.bool_)
-    references, versions = list(scope.references), scope.versions.tolist()
+    references, versions, checked = list(scope.references), scope.versions.tolist(), [0] * size
     stored: list[Mapping[str, Any]] = [{}] * size
     grouped = {"exists": {"field": f"{prefix}.group"}}
     query = {"bool": {"should": [queries.matching(plan.query), grouped], "minimum_should_match": 1}}
@@ -278,14 +283,17 @@ def _stored(
             if row is None and value.get("group") is not None:
                 references.append(hit.reference)
                 versions.append(version)
+                checked.append(checked_version(hit, uuids))
                 stored.append(value)
             elif row is not None:
                 stored[row] = value
+                checked[row] = checked_version(hit, uuids)
                 changed[row] = versions[row] != version
     total = len(references)
     corpus = FingerprintColumns(
         references=references,
         versions=np.array(versions, np.int64).reshape(-1, 2),
+        checked=np.array(checked, np.int64),
         content=np.zeros(total, "S32"),
         tokens=np.concatenate([scope.sizes, np.zeros(total - size, np.int64)]),
         keys=np.zeros((total, 0), np.uint64),

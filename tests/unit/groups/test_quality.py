@@ -92,6 +92,13 @@ def path(links: Any, start: int, end: int) -> list[int]:
     return []
 
 
+def test_pairs_without_groups() -> None:
+    """Candidates of which none matches."""
+    left, right = arrays([(0, 1), (1, 2)])
+    assert [side.tolist() for side in inner_pairs([], left, right, 3)] == [[], []]
+    assert list(judge([], (left, right, np.zeros(2)), documents=np.ones(3, np.intp), minimum=0.8)) == []
+
+
 def test_groups_of_one_text_hang_together() -> None:
     (found,) = bridges([np.array([3])], *arrays([]), np.zeros(0), 5)
     assert (found.diameter, found.weakest) == (0, 1.0)
