@@ -26,7 +26,7 @@ from es_neardupe.server.client import Client, path, to_json
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.timeout(1800)]
 
 SHORT, LARGE, FAMILIES = 25, 60, 3
 HEAP, SIZE = 128, 1_200_000
@@ -164,6 +164,7 @@ def test_every_reading_command_is_here() -> None:
     assert set(LOOKING) - NOT_TEXTS <= set(READING)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", READING)
 def test_commands(command: str, filled: Client, tmp_path: Path) -> None:
     file = tmp_path / "request.json"
