@@ -32,6 +32,7 @@ from es_neardupe.commands.distribution.sample import (
 )
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.settings import Settings
+from es_neardupe.keys.scheme import Unit
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.records import FingerprintColumns
 from es_neardupe.similarity import measure as allpairs
@@ -334,7 +335,11 @@ def test_portions_hold_whole_components(
 
 
 def made(names: Sequence[str], shingles: Sequence[int]) -> list[Measure]:
-    return list(flow._measures(flow._names(names), Matching.LITERAL, shingles, Settings(("a",), shingle=3)))
+    return list(
+        flow._measures(
+            flow._names(names), Matching.LITERAL, [(one, Unit.WORD) for one in shingles], Settings(("a",), shingle=3)
+        )
+    )
 
 
 def test_a_measure_by_name_and_symbol_is_one() -> None:

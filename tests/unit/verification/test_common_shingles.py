@@ -18,7 +18,7 @@ from es_neardupe.candidates.join import read_signatures
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.target import IndexTarget
-from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.scheme import Scheme, Unit
 from es_neardupe.keys.shingles import features, token_hashes, window_hashes
 from es_neardupe.options import MeasureName
 from es_neardupe.records import TextClasses
@@ -100,6 +100,13 @@ def test_it_is_another_measure() -> None:
     assert (measure.by_keys, measure.copies_are_equal) == (False, True)
     assert detection_of(measure, 0.8, scheme) is None
     assert detection_cases(measure, 0.8, scheme, TextLength(100, 0))
+
+
+def test_covered_passages_of_characters() -> None:
+    """In the normalised text, which characters belong to."""
+    texts = ["One two, THREE", "x one TWO", "other"]
+    (common,) = features(["one two"], 5, Unit.CHARACTER)
+    assert covered_passages(texts, common, 5, Unit.CHARACTER) == [("one two", 2)]
 
 
 def test_covered_passages() -> None:
