@@ -591,6 +591,21 @@ PAGE_FIELDS = typer.Option(
     "--field", metavar="FIELD", help="Field to show with the texts. Repeatable.", show_default="title"
 )
 PageFields = Annotated[Sequence[str], PAGE_FIELDS]
+Stage = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Stage whose pairs are written to lines, files and groups.", show_default="the only one"
+    ),
+]
+WriteGroups = Annotated[
+    str | None,
+    typer.Option(
+        "--write-groups",
+        metavar="PREFIX",
+        help="Store the pairs as groups in an object field of this name in the documents.",
+        show_default=False,
+    ),
+]
 Expand = Annotated[bool, typer.Option("--expand", help="Also show the near-copies, up to 99 of each hit.")]
 UrlField = Annotated[
     str | None,

@@ -14,6 +14,7 @@ from es_neardupe.commands.duplicates.results import (
     ContentResult,
     DocumentPair,
     DuplicatesReport,
+    GroupsOfPairs,
     OverlapsResult,
     PairsResult,
 )
@@ -30,6 +31,7 @@ _MAX_VALUE = 60
 """Maximum characters of a value in a table; --json has the whole value."""
 
 _COLUMNS = ["index_a", "id_a", "index_b", "id_b", "similarity", "explanation"]
+"""Columns of CSV, followed by the similarities of further validations: ``similarity_2``, ..."""
 
 Result = PairsResult | ContentResult | OverlapsResult
 
@@ -44,23 +46,35 @@ def show_report(report: DuplicatesReport, top: int) -> None:
             _show_content(name, result, top, several)
         else:
             _show_overlaps(name, result, top, several)
+    if report.groups is not None:
+        _show_groups(report.groups)
+
+
+def _show_groups(groups: GroupsOfPairs) -> None:
+    written = f"{groups.writes.written:,} {'to be written (dry run)' if groups.dry_run else 'written'}"
+    minimum = "" if groups.min_similarity is None else f", minimum similarity {groups.min_similarity:.4f}"
+    show(f"{groups.prefix}: {_of(groups.count, 'group')} with {_of(groups.grouped, 'document')}{minimum}")
+    show(
+        f"{_of(groups.documents, 'document')}: {groups.grouped:,} in groups, {groups.alone:,} alone, "
+        f"{groups.changed:,} changed or deleted; {written}, {groups.writes.unchanged:,} unchanged"
+    )
+    show(f"Pairs of members below the minimum: {groups.pairs_below:,}; not compared: {groups.pairs_not_compared:,}")
 
 
 def _show_pairs(name: str, result: PairsResult, top: int, several: bool) -> None:
     shown = list(islice(result.pairs, top))
-    explained = any(pair.explanation for pair in shown)
-    rows = [_row(pair, several)[: 4 if explained else 3] for pair in shown]
+    columns = ["a", "b", "similarity", *(f"similarity {number}" for number in range(2, result.validations + 1))]
+    rows = [(named(one.a, several), named(one.b, several), *(one.similarities or [one.similarity])) for one in shown]
+    if any(one.explanation for one in shown):
+        columns.append("explanation")
+        rows = [(*row, one.explanation) for row, one in zip(rows, shown, strict=True)]
     if rows:
-        print_table(["a", "b", "similarity", "explanation"][: len(rows[0])], rows, title=name)
+        print_table(columns, rows, title=name)
     show(
         f"{name}: {_of(len(result.pairs), 'pair')}, {len(shown):,} of them shown" + _more(len(result.pairs), len(shown))
     )
     steps = [(heading if place == 0 else "", what, _number(value)) for heading, place, what, value in _steps(result)]
     print_table(["step", "diagnostic", "value"], steps)
-
-
-def _row(pair: DocumentPair, several: bool) -> tuple[object, ...]:
-    return named(pair.a, several), named(pair.b, several), pair.similarity, pair.explanation
 
 
 def _more(total: int, shown: int) -> str:
@@ -113,6 +127,17 @@ def warn_of_losses(report: DuplicatesReport) -> None:
             warn(f"{name}: no document is in scope: the query matches nothing, or the index is empty.")
         if isinstance(result, PairsResult) and result.skipped_groups:
             _warn_of_groups(name, result)
+    if report.groups is not None:
+        _warn_of_writes(report.groups)
+
+
+def _warn_of_writes(groups: GroupsOfPairs) -> None:
+    """Warn of documents whose groups were not written."""
+    left = groups.changed + groups.writes.left
+    if left:
+        warn(f"{groups.prefix}: documents left for the next run, because they changed or were rejected: {left:,}.")
+    for reason in groups.writes.refusals:
+        say(f"  {reason}")
 
 
 def _losses(result: Result) -> list[tuple[int, str]]:
@@ -134,8 +159,13 @@ def _losses(result: Result) -> list[tuple[int, str]]:
 
 
 def _counted(result: PairsResult) -> dict[str, Any]:
-    """The diagnostics of all steps in one dictionary."""
-    return {what: value for counters in result.diagnostics.values() for what, value in counters.items()}
+    """The diagnostics of all steps in one dictionary; those of several validations are added."""
+    counted: dict[str, Any] = {}
+    for counters in result.diagnostics.values():
+        for what, value in counters.items():
+            several = isinstance(value, int) and what in counted  # of several validations
+            counted[what] = counted[what] + value if several else value
+    return counted
 
 
 def _warn_of_groups(name: str, result: PairsResult) -> None:
@@ -159,17 +189,15 @@ def _short(value: object) -> str:
 
 
 def duplicates_json(report: DuplicatesReport) -> dict[str, Any]:
-    """The report as the documented JSON: directly if each kind of result occurs once, otherwise by stage.
-
-    Pairs are an iterator, because a list of records would take too much memory.
-    """
-    answer: dict[str, Any] = {"index": report.index, "indices": report.indices, "seconds": report.seconds}
-    results = report.stages.values()
-    if len({type(one) for one in results}) == len(results):
-        for one in results:
-            answer |= _result_json(one)
-        return answer
-    return answer | {"stages": {name: _result_json(one) for name, one in report.stages.items()}}
+    """The report as the documented JSON. Pairs are an iterator, because a list of records would take too much
+    memory."""
+    return {
+        "index": report.index,
+        "indices": report.indices,
+        "seconds": report.seconds,
+        "stages": {name: _result_json(one) for name, one in report.stages.items()},
+        "groups": report.groups,
+    }
 
 
 def _result_json(result: Result) -> dict[str, Any]:
@@ -206,8 +234,12 @@ def _result_json(result: Result) -> dict[str, Any]:
 
 
 def _pair_json(pair: DocumentPair) -> dict[str, Any]:
-    found = {"pair": [pair.a, pair.b], "similarity": pair.similarity}
-    return found if pair.explanation is None else found | {"explanation": pair.explanation}
+    found: dict[str, Any] = {"pair": [pair.a, pair.b], "similarity": pair.similarity}
+    if pair.similarities:
+        found["similarities"] = pair.similarities
+    if pair.explanation is not None:
+        found["explanation"] = pair.explanation
+    return found
 
 
 def print_pairs(result: PairsResult) -> None:
@@ -226,8 +258,9 @@ def write_csv(file: str, result: PairsResult) -> None:
 
 def _write_rows(stream: IO[str], result: PairsResult) -> None:
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(_COLUMNS)
+    more = range(2, result.validations + 1)
+    writer.writerow([*_COLUMNS, *(f"similarity_{number}" for number in more)])
     for pair in result.pairs:
         words = (*pair.a, *pair.b, pair.explanation or "")
         *addresses, explanation = map(harmless_cell, words)
-        writer.writerow([*addresses, pair.similarity, explanation])
+        writer.writerow([*addresses, pair.similarity, explanation, *pair.similarities[1:]])

@@ -88,7 +88,7 @@ def clean(
         seconds = time.monotonic() - started
         return CleanReport(index.name, False, 0, WriteCounts(written=0), (), dry_run, seconds)
     _check_migration(index)
-    index = opened(index, adopting=True)
+    index = opened(index, adopting=True, groups=True)
     plain = index.plain
     check_sees_all(index, "cleaning")
     sidecars = index.storage.sidecars

@@ -35,7 +35,7 @@ def groups(
 
     Reads only grouped documents. ``fields`` are shown of all members; None: none.
     """
-    index = opened(index)
+    index = opened(index, groups=True)
     shown = shown_fields(index, fields)
     refresh_if_allowed(index.client, index.path)
     found = read_groups(index, min_size=min_size, top=top, group=group)
@@ -46,7 +46,7 @@ def groups(
 
 def with_titles(index: Index, found: list[Group], fields: options.TitleFields = ()) -> list[Group]:
     """Some groups of an index with the ``fields`` to show of their principals, not of other members."""
-    index = opened(index)
+    index = opened(index, groups=True)
     shown = shown_fields(index, fields)
     principals = [replace(one, members=one.members[:1]) for one in found]
     titled = _with_fields(index, principals, shown)
@@ -68,7 +68,7 @@ def _matching_record(group: Group, record: GroupRecord | None) -> GroupRecord | 
 
 def group_history(index: Index, group: str) -> GroupRecord:
     """The record of a group in the registry, even if it has ended. Raises `NotFound` for an unknown id."""
-    index = opened(index)
+    index = opened(index, groups=True)
     check_sees_all(index, "the history of groups")
     record = Registry(index).records({group}).get(group)
     if record is None:
@@ -120,7 +120,7 @@ def suggest_keep(
     The policies are those of ``group --principal``; the default is that of the last run. Raises `SettingsError` for an
     invalid policy or an unknown field.
     """
-    index = opened(index)
+    index = opened(index, groups=True)
     if policy is None:
         _, rules = remembered(Registry(index).last_run())
         policy = rules.principal.name

@@ -179,7 +179,7 @@ def _checked(
     """The opened index and the search of it, after checking the options. Raises what `search` raises."""
     if size < 1 or start < 0:
         raise SettingsError("`size` must be 1 or more, `start` 0 or more.")
-    index = opened(index)
+    index = opened(index, groups=True)
     if start + size > index.target.max_result_window:
         raise SettingsError(
             f"`start` {start} and `size` {size} reach beyond the result window of {index.target.max_result_window:,} "

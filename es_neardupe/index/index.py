@@ -80,17 +80,24 @@ class Index:
 
 
 def opened(
-    index: Index, *, texts: bool = False, adopting: bool = False, writes: bool = False, prefix: str | None = None
+    index: Index,
+    *,
+    texts: bool = False,
+    adopting: bool = False,
+    writes: bool = False,
+    groups: bool = False,
+    prefix: str | None = None,
 ) -> Index:
     """Resolve the name of an index, and check that all concrete indices have the same settings.
 
     ``texts``: the caller compares texts, so the user must have access to the text fields. ``adopting``: the caller
-    prepares the indices that a rollover created. ``writes``: the caller writes. ``prefix``: replaces that of the index.
-    Raises what `open_target` raises.
+    prepares the indices that a rollover created. ``writes``: the caller writes. ``groups``: the caller needs no keys,
+    so that a prefix that holds only groups is possible. ``prefix``: replaces that of the index. Raises what
+    `open_target` raises.
     """
     client, name, prefix = index.plain, index.name, prefix or index.prefix
     try:
-        target = open_target(client, name, prefix, texts=texts, adopting=adopting, writes=writes)
+        target = open_target(client, name, prefix, texts=texts, adopting=adopting, writes=writes, groups=groups)
     except NotInitialised as error:
         with_sidecar = open_sidecar_target(client, name, prefix, texts=texts, adopting=adopting, writes=writes)
         if with_sidecar is None:

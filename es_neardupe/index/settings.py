@@ -38,6 +38,8 @@ class Settings:
     sample_mod: int = 0
     prefix: str = DEFAULT_PREFIX
     relations: tuple[str, ...] = ()
+    groups_only: bool = False
+    """Whether the prefix holds groups of the pairs of a request, and no keys."""
     scheme: Scheme = field(init=False)
 
     def __post_init__(self) -> None:
@@ -109,6 +111,7 @@ class Settings:
             "threshold": self.threshold,
             "detection": self.detection,
             **relations,
+            **({"groups_only": True} if self.groups_only else {}),
         }
 
     @classmethod
@@ -144,6 +147,7 @@ class Settings:
             sample_mod=scheme.sample_mod,
             prefix=prefix,
             relations=tuple(relations),
+            groups_only=meta.get("groups_only", False) is True,
         )
         if settings.scheme != scheme:
             raise ValueError(f"scheme {scheme.id} is from another version of this program")
@@ -157,4 +161,6 @@ class Settings:
     def _comparable(self) -> dict[str, Any]:
         scheme = {name: value for name, value in asdict(self.scheme).items() if name != "version"}
         chosen = {"fields": "+".join(self.fields), "threshold": self.threshold, "detection": self.detection}
-        return chosen | scheme | {"relations": "+".join(self.relations) or "all but children"}
+        relations = "+".join(self.relations) or "all but children"
+        stored = "groups of a request" if self.groups_only else "keys"
+        return chosen | scheme | {"relations": relations, "content": stored}

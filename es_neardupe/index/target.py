@@ -7,7 +7,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from es_neardupe.errors import BeingMigrated, NotFound, NotInitialised, RolledOver, SchemeMismatch, SettingsError
+from es_neardupe.errors import (
+    BeingMigrated,
+    IndexUnusable,
+    NotFound,
+    NotInitialised,
+    RolledOver,
+    SchemeMismatch,
+    SettingsError,
+)
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
 from es_neardupe.index.mapping import (
@@ -117,11 +125,13 @@ def open_target(
     texts: bool = False,
     adopting: bool = False,
     writes: bool = False,
+    groups: bool = False,
 ) -> IndexTarget:
     """Resolve a name to concrete indices, and check that all of them have the same settings.
 
     ``texts``: the caller compares texts, so the user must have access to the text fields. ``adopting``: the caller
-    prepares the `new` indices of the target, which a rollover created. ``writes``: the caller writes. While a migration
+    prepares the `new` indices of the target, which a rollover created. ``writes``: the caller writes. ``groups``: the
+    caller needs no keys, so that a prefix that holds only groups is possible. While a migration
     switches documents to a new scheme, the target is that of the new keys, under their own prefix, and writing is not
     possible.
 
@@ -135,6 +145,11 @@ def open_target(
     new = tuple(index for index, settings in stored.items() if settings is None)
     check_unprepared(name, prefix, aliases, new=new, prepared=stored.keys() - set(new), adopting=adopting)
     settings = common_settings(stored, name)
+    if settings.groups_only and not groups:
+        raise IndexUnusable(
+            f"The prefix {prefix!r} of index {name} holds groups that `duplicates` wrote, and no keys: use another "
+            f"prefix."
+        )
     for index, mapping in mappings.items():
         check_fields(index, mapping, settings, prepared=index not in new)
         check_source(index, mapping, settings)

@@ -16,11 +16,11 @@ from math import log10
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from es_neardupe.commands.duplicates.results import DocumentPair, DuplicatesReport, PairsResult
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.arrays import Floats
 from es_neardupe.keys.text import spans
 from es_neardupe.options import Matching
 from es_neardupe.pages.page import rendered
@@ -36,6 +36,8 @@ __all__ = ["MAX_LISTED", "MAX_OPENED", "MAX_TEXT", "Bar", "Bars", "bars", "dupli
 _WIDTH, _HEIGHT = 720, 160
 _GAP = 0.15
 """Space on each side of a bar, as a share of its step."""
+_MAX_BARS, _MAX_MARKS = 50, 10
+"""Bars and marks of a chart of integers."""
 _TENTH = 5
 """Number of bins of the histogram from one tenth to the next."""
 
@@ -66,14 +68,16 @@ class Bars:
     """Position from the top and text of each line."""
 
 
-def bars(similarities: Floats) -> Bars:
+def bars(similarities: NDArray[Any]) -> Bars:
     """The chart of similarities, from the tenth that contains the lowest one up to 1. Exactly 0 and exactly 1 have bars
-    of their own.
+    of their own. Numbers of shared features have a bar each, or for each range of equally many numbers.
 
-    ``similarities``: float64[pairs] in [0, 1], one or more.
+    ``similarities``: float64[pairs] in [0, 1], or int64[pairs]; one or more.
     """
-    histogram = Histogram.of(counted(similarities))
-    slots = list(_slots(histogram))
+    if np.issubdtype(similarities.dtype, np.integer):
+        slots = list(_slots_of_numbers(similarities))
+    else:
+        slots = list(_slots(Histogram.of(counted(similarities))))
     step, maximum = _WIDTH / len(slots), max(pairs for _, _, pairs in slots)
     drawn = tuple(_bar(number * step, step, label, pairs, maximum) for number, (label, _, pairs) in enumerate(slots))
     x_labels = tuple(
@@ -99,6 +103,18 @@ def _slots(histogram: Histogram) -> Iterator[tuple[str, str, int]]:
         mark = f"{low:.1f}" if number % _TENTH == 0 else ""
         yield f"{low:.2f} to below {high:.2f}", mark, histogram.counts[number]
     yield "exactly 1", "= 1", histogram.one
+
+
+def _slots_of_numbers(values: NDArray[Any]) -> Iterator[tuple[str, str, int]]:
+    """As `_slots`, for integers: at most `_MAX_BARS` bars."""
+    low, high = int(values.min()), int(values.max())
+    width = -(-(high - low + 1) // _MAX_BARS)
+    pairs = np.bincount((values - low) // width)
+    marked = -(-len(pairs) // _MAX_MARKS)
+    for number, count in enumerate(pairs.tolist()):
+        first, last = low + number * width, low + (number + 1) * width - 1
+        label = f"{first:,}" if width == 1 else f"{first:,} to {last:,}"
+        yield label, f"{first:,}" if number % marked == 0 else "", count
 
 
 def _bar(x: float, step: float, label: str, pairs: int, maximum: int) -> Bar:

@@ -18,6 +18,7 @@ from es_neardupe.commands.duplicates.request_json import example, names
 from es_neardupe.server.client import Client
 
 FIELDS = {name: {"type": "text"} for name in ("title", "abstract", "body")} | {"year": {"type": "integer"}}
+FIELDS |= {name: {"type": "keyword"} for name in ("volume", "pages")}
 
 TITLE = words("title", 20)
 ABSTRACT = words("abstract", 60)
@@ -83,8 +84,14 @@ def ready(name: str, **change: Any) -> JSON:
     return made
 
 
+def found(done: Run, stage: str = "similarPairs") -> JSON:
+    """The result of a stage in ``--json``."""
+    made: JSON = done.json["stages"][stage]
+    return made
+
+
 def ids(answer: JSON) -> set[frozenset[str]]:
-    """The pairs as they are in ``--json``, by ids."""
+    """The pairs of a stage in ``--json``, by ids."""
     return {frozenset(one["id"] for one in pair["pair"]) for pair in answer["pairs"]}
 
 
@@ -95,6 +102,7 @@ FOUND = {
     "boilerplate-sentences": {frozenset([SLASH, UNICODE])},
     "copies-between-fields": {frozenset(pair) for pair in ([SLASH, ODD], [SLASH, "4"], [ODD, "4"], [ODD, "5"])},
     "copies-across-indices": set(),
+    "records": {frozenset([SLASH, ODD]), frozenset([UNICODE, "4"])},
 }
 
 
@@ -102,10 +110,10 @@ FOUND = {
 def test_example_requests(ask: Any, news: str, name: str) -> None:
     done = ask(f"{news}-one", example(name), "--json")
     assert done.code == 0
-    assert ids(done.json) == FOUND[name]
+    assert ids(found(done)) == FOUND[name]
     assert done.json["indices"] == [f"{news}-one"]
     if FOUND[name]:
-        assert done.json["pairs"][0]["explanation"].startswith("Documents share ")
+        assert found(done)["pairs"][0]["explanation"].startswith("Documents share ")
 
 
 def test_every_example_request_is_tested() -> None:
@@ -114,10 +122,11 @@ def test_every_example_request_is_tested() -> None:
 
 def test_copies_across_the_indices_of_an_alias(ask: Any, news: str) -> None:
     """Copies within one index are counted as out of scope."""
-    answer = ask(news, example("copies-across-indices"), "--json").json
-    assert answer["indices"] == [f"{news}-one", f"{news}-other"]
-    found = {tuple((one["index"][len(news) + 1 :], one["id"]) for one in pair["pair"]) for pair in answer["pairs"]}
-    assert {frozenset(pair) for pair in found} == {
+    done = ask(news, example("copies-across-indices"), "--json")
+    answer = found(done)
+    assert done.json["indices"] == [f"{news}-one", f"{news}-other"]
+    pairs = {tuple((one["index"][len(news) + 1 :], one["id"]) for one in pair["pair"]) for pair in answer["pairs"]}
+    assert {frozenset(pair) for pair in pairs} == {
         frozenset([("one", ODD), ("other", SLASH)]),
         frozenset([("one", "5"), ("other", SLASH)]),
     }
@@ -137,12 +146,12 @@ def test_similarities_of_the_toy_example(ask: Any, news: str) -> None:
     request = ready("near-identical-titles")
     request["stages"]["similarPairs"]["hashGrouping"]["features"]["window"] = 3
     request["stages"]["similarPairs"]["validation"] |= {"min": 0.5, "max": 0.9}
-    pairs = ask(f"{news}-one", request, "--json").json["pairs"]
+    pairs = found(ask(f"{news}-one", request, "--json"))["pairs"]
     assert {pair["similarity"] for pair in pairs if "5" in {one["id"] for one in pair["pair"]}} == {4 / 6}
     said = "Documents share 4 out of 6 distinct features (flattened composites of words from field: title)."
     assert said in {pair["explanation"] for pair in pairs}
     request["stages"]["similarPairs"]["hashGrouping"]["features"]["window"] = 4
-    assert ask(f"{news}-one", request, "--json").json["pairs"] == []
+    assert found(ask(f"{news}-one", request, "--json"))["pairs"] == []
 
 
 def test_contents_and_overlaps(ask: Any, news: str) -> None:
@@ -151,13 +160,14 @@ def test_contents_and_overlaps(ask: Any, news: str) -> None:
         "similarPairs: documents without features, in no pair: 4.",
         "documents: values cut at their maxValueLength: 2.",
     ]
-    answer = done.json
+    assert list(done.json) == ["index", "indices", "seconds", "stages", "groups"]
+    answer = found(done, "documents")
     contents = {one["id"]: one["fields"] for one in answer["documents"]}
     assert set(contents) == {ODD, UNICODE}
     assert contents[ODD]["title"] == ONE[ODD]["title"]
     assert contents[ODD]["abstract"] == ONE[ODD]["abstract"][:250]
     assert (answer["values_cut"], answer["documents_missing"], answer["documents_not_read"]) == (2, 0, 0)
-    (overlap,) = answer["overlaps"]
+    (overlap,) = found(done, "overlaps")["overlaps"]
     assert overlap["words"] == 58
     texts = [ONE[one["id"]]["abstract"] for one in overlap["pair"]]
     assert len(overlap["blocks"]) == 3
@@ -204,7 +214,7 @@ def test_skipped_groups_are_reported(ask: Any, news: str) -> None:
     assert "Raise maxHashGroupSize, or group by rarer features." in done.err
     for option in ("--json", "--pairs-only", "--csv"):
         assert "3 documents share" in ask(f"{news}-one", request, option, *["-"] * (option == "--csv")).err
-    answer = ask(f"{news}-one", request, "--json").json
+    answer = found(ask(f"{news}-one", request, "--json"))
     (group,) = answer["skipped_groups"]
     assert group["size"] == 3
     assert {one["id"] for one in group["documents"]} == {SLASH, ODD, "4"}
@@ -249,15 +259,17 @@ def test_explain_comes_before_the_run(ask: Any, news: str) -> None:
 
 def test_queries_choose_the_scope(ask: Any, news: str) -> None:
     for query in ({"type": "query:string", "query": "year:2024"}, {"term": {"year": 2024}}):
-        answer = ask(f"{news}-one", ready("boilerplate-sentences", query=query), "--json").json
+        answer = found(ask(f"{news}-one", ready("boilerplate-sentences", query=query), "--json"))
         assert answer["diagnostics"]["Computing feature hashes"]["Documents"] == 2
         assert ids(answer) == FOUND["boilerplate-sentences"]
 
 
 def test_a_query_that_matches_nothing(ask: Any, news: str) -> None:
     request = ready("near-identical-abstracts", query={"term": {"year": 1066}})
-    answer = ask(news, request, "--json").json
-    assert (answer["pairs"], answer["documents"], answer["overlaps"]) == ([], [], [])
+    done = ask(news, request, "--json")
+    answer = found(done)
+    empty = [found(done, name)[name] for name in ("documents", "overlaps")]
+    assert (answer["pairs"], empty) == ([], [[], []])
     assert answer["diagnostics"]["Computing feature hashes"]["Documents"] == 0
     shown = ask(news, request)
     assert shown.code == 0
@@ -323,7 +335,7 @@ def test_keys_of_an_enriched_index(client: Client, index_name: str, ask: Any) ->
         "type": "pairwiseSimilarity:resemblance",
         "fields": {"type": "fields:reference", "use": "sourceFields"},
     }
-    (pair, *others) = ask(index_name, request, "--json").json["pairs"]
+    (pair, *others) = found(ask(index_name, request, "--json"))["pairs"]
     assert (ids({"pairs": [pair]}), pair["similarity"], others) == ({frozenset([ODD, "copy"])}, 1, [])
 
 
@@ -344,7 +356,7 @@ def test_routed_documents(client: Client, index_name: str, ask: Any) -> None:
         for id in ("1", "2", "3")
     ]
     send(client, actions)
-    answer = ask(index_name, example("identical-titles"), "--json").json
+    answer = found(ask(index_name, example("identical-titles"), "--json"))
     assert ids(answer) == {frozenset(pair) for pair in ("12", "13", "23")}
 
 

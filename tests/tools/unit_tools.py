@@ -119,13 +119,12 @@ def pair_list(pairs: Sequence[DocumentPair]) -> PairList:
     """The result of a request for duplicates, made of its pairs."""
     addresses = list(dict.fromkeys(address for pair in pairs for address in (pair.a, pair.b)))
     number = {address: place for place, address in enumerate(addresses)}
-    said = {(number[pair.a], number[pair.b]): pair.explanation for pair in pairs}
     return PairList(
         [(index, id, None) for index, id in addresses],
         np.array([number[pair.a] for pair in pairs], np.intp),
         np.array([number[pair.b] for pair in pairs], np.intp),
-        np.array([pair.similarity for pair in pairs], np.float64),
-        lambda similarity, left, right: said[left, right] or "",
+        np.array([pair.similarity for pair in pairs]),
+        lambda place: pairs[place].explanation or "",
     )
 
 

@@ -43,16 +43,15 @@ def duplicates(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Print an example request and exit.",
+            help="Example request: run it, or print it without INDEX.",
             show_default=False,
             autocompletion=complete_example,
         ),
     ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of requests and exit.")] = False,
-    stage: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Stage whose pairs are written to lines and files.", show_default=False),
-    ] = None,
+    stage: options.Stage = None,
+    write_groups: options.WriteGroups = None,
+    dry_run: options.DryRun = False,
     top: Annotated[int, typer.Option(min=1, help="Maximum number of rows per table.")] = 20,
     pairs_only: Annotated[bool, typer.Option("--pairs-only", help="Print each pair as a line of JSON.")] = False,
     csv: Annotated[
@@ -63,28 +62,47 @@ def duplicates(
         Path | None,
         typer.Option(metavar="FILE", help="Write an HTML page with the pairs side by side.", show_default=False),
     ] = None,
-    fields: Annotated[list[str] | None, options.PAGE_FIELDS] = None,
+    fields: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--field",
+            metavar="FIELD",
+            help="With --example: field to compare. With --request: field to show on the page. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
     """Run a request for duplicates: a query, and features for grouping and validation. Needs no keys.
 
+    Writes nothing to the index without --write-groups.
+
     Examples:
+
+      es-neardupe duplicates news --example identical-titles --field headline
 
       es-neardupe duplicates --example near-identical-titles > titles.json
 
       es-neardupe duplicates news --request titles.json --explain
 
       es-neardupe duplicates news --request titles.json --csv pairs.csv --html pairs.html
+
+      es-neardupe duplicates news --request titles.json --write-groups titles --dry-run
     """
-    if (index is not None) + (example is not None) + schema != 1 or (index is None) != (request is None):
-        raise typer.BadParameter("Give INDEX and --request FILE, or --example NAME, or --schema.")
-    if fields and html is None:
-        raise typer.BadParameter("--field is for the page: give --html too.")
+    _check_source(index, request, example, schema=schema)
     if as_json + pairs_only + (csv == "-") > 1:
         raise typer.BadParameter("Only one of --json, --pairs-only and --csv - can be on stdout.")
-    if index is None or request is None:
-        _print_example(example)
+    if (fields and html is None and example is None) or (dry_run and write_groups is None):
+        raise typer.BadParameter("--field needs --html or --example, and --dry-run needs --write-groups.")
+    from es_neardupe.commands.duplicates import request_json
+
+    if schema:
+        sys.stdout.write(json.dumps(request_json.schema(), indent=2) + "\n")
+        return
+    ready = "" if example is None else request_json.example(example, fields or ())
+    if index is None:
+        sys.stdout.write(ready)
         return
     from es_neardupe.cli.duplicates_output import (
         duplicates_json,
@@ -94,21 +112,25 @@ def duplicates(
         write_csv,
     )
     from es_neardupe.commands.duplicates import request_explain
+    from es_neardupe.commands.duplicates.duplicates import chosen_stage
     from es_neardupe.commands.duplicates.duplicates import duplicates as duplicates_
     from es_neardupe.commands.duplicates.request_plan import parse_request
     from es_neardupe.commands.input_files import read_text_file
     from es_neardupe.index.shown_fields import title_fields
 
-    plan = parse_request(read_text_file(request))
-    chosen = _chosen(plan, stage, needed=pairs_only or csv is not None or html is not None)
+    plan = parse_request(ready if request is None else read_text_file(request))
+    needed = pairs_only or csv is not None or html is not None or write_groups is not None
+    chosen = chosen_stage(plan, stage, needed=needed)
     _check_files(csv, html, request)
     if explain:
         for line in request_explain.explain(plan, index):
             say(line)
     opened = open_index(index, prefix)
-    shown = () if html is None else title_fields(opened, fields or ())
+    shown = () if html is None else title_fields(opened, (fields or ()) if example is None else ())
     with progress_bars() as progress:
-        report = duplicates_(opened, plan, progress=progress)
+        report = duplicates_(
+            opened, plan, stage=chosen.name, write_groups=write_groups, dry_run=dry_run, progress=progress
+        )
     if as_json:
         print_json(duplicates_json(report))
     elif pairs_only:
@@ -125,7 +147,16 @@ def duplicates(
         _write_page(html, opened.client, report, stage=chosen, explained=explained, fields=shown)
 
 
-def _check_files(csv: str | None, html: Path | None, request: str) -> None:
+def _check_source(index: str | None, request: str | None, example: str | None, *, schema: bool) -> None:
+    """Raises `typer.BadParameter` unless there is one request, and an index if it is to be run."""
+    sources = (request is not None) + (example is not None) + schema
+    if sources != 1 or (request is not None and index is None) or (schema and index is not None):
+        raise typer.BadParameter(
+            "Give INDEX with --request FILE or --example NAME, or without INDEX --example NAME or --schema."
+        )
+
+
+def _check_files(csv: str | None, html: Path | None, request: str | None) -> None:
     """Raises `InputError` if a file cannot be written, `SettingsError` if both options name the same file."""
     from es_neardupe.pages.files import check_file
 
@@ -141,26 +172,6 @@ def _across(plan: RequestPlan) -> bool:
     from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan
 
     return any(isinstance(one, DuplicatesPlan) and one.across_indices for one in plan.stages)
-
-
-def _print_example(name: str | None) -> None:
-    """Print an example request, or the schema of requests."""
-    from es_neardupe.commands.duplicates import request_json
-
-    text = json.dumps(request_json.schema(), indent=2) + "\n" if name is None else request_json.example(name)
-    sys.stdout.write(text)
-
-
-def _chosen(plan: RequestPlan, stage: str | None, *, needed: bool) -> DuplicatesPlan:
-    """The stage whose pairs go into lines and files. Raises `SettingsError` if it is ``needed`` and ambiguous."""
-    from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan
-
-    finding = {one.name: one for one in plan.stages if isinstance(one, DuplicatesPlan)}
-    if stage is not None and stage not in finding:
-        raise SettingsError(f"No stage {stage!r} finds pairs. Stages that find pairs: {', '.join(finding)}.")
-    if stage is None and needed and len(finding) > 1:
-        raise SettingsError(f"Several stages find pairs: choose one with --stage: {', '.join(finding)}.")
-    return finding[stage] if stage is not None else next(iter(finding.values()))
 
 
 def _pairs(report: DuplicatesReport, stage: DuplicatesPlan) -> PairsResult:

@@ -1,4 +1,4 @@
-"""Duplicates by a request in JSON, among any documents of any index. Needs no keys and writes nothing."""
+"""Duplicates by a request in JSON, among any documents of any index. Needs no keys."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Any
 
+from es_neardupe import options
 from es_neardupe.commands.duplicates.find_pairs import find_pairs
 from es_neardupe.commands.duplicates.request_plan import (
     ContentPlan,
@@ -25,6 +26,7 @@ from es_neardupe.commands.duplicates.results import (
     PairsResult,
     overlaps,
 )
+from es_neardupe.commands.duplicates.write_groups import check_prefix, write_groups_of_pairs
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index import mapping as schema
 from es_neardupe.index.document_text import text_of, values_at
@@ -36,7 +38,7 @@ from es_neardupe.server.client import Client
 from es_neardupe.server.search import fetch, refresh_if_allowed
 from es_neardupe.similarity.comparison import MAX_CHARS
 
-__all__ = ["check_fields", "contents", "duplicates", "overlapping"]
+__all__ = ["check_fields", "chosen_stage", "contents", "duplicates", "overlapping"]
 
 
 _MAX_NAMES = 40
@@ -56,31 +58,62 @@ def duplicates(
     index: Index,
     request: RequestPlan | Mapping[str, Any] | str,
     *,
+    stage: options.Stage = None,
+    write_groups: options.WriteGroups = None,
+    dry_run: options.DryRun = False,
     progress: Progress = silent,
 ) -> DuplicatesReport:
     """Find the pairs of documents that a request describes, and read the fields and text blocks that it requests.
 
     ``index`` may be an alias, a pattern or a comma-separated list. ``request`` is JSON text, the same as Python
-    objects, or a parsed plan. The result does not depend on the order of the documents. Raises `SettingsError` for an
-    invalid request and for a field that no index has, `NotFound` for an unknown index, `NotInitialised` for grouping
-    by stored keys in an index without keys, `RequestError` for a query that the server rejects.
+    objects, or a parsed plan. The result does not depend on the order of the documents.
+
+    ``write_groups``: a prefix under which the pairs are stored as groups; ``stage`` is the stage whose pairs these are,
+    if several find pairs. With ``dry_run``, the groups are formed and counted, and nothing is written.
+
+    Raises `SettingsError` for an invalid request, for a field that no index has and for a prefix of keys, `NotFound`
+    for an unknown index, `NotInitialised` for grouping by stored keys in an index without keys, `RequestError` for a
+    query that the server rejects, `LeaseHeld` while another run writes the same groups.
     """
     started = time.monotonic()
     plan = request if isinstance(request, RequestPlan) else parse_request(request)
     mappings = mappings_of(index.client, index.name)
     check_fields(index.name, mappings, plan, index.prefix)
     refresh_if_allowed(index.client, index.name)
+    settings = None
+    if dry_run and write_groups is None:
+        raise SettingsError("`dry_run` is for `write_groups`: without it, nothing is written.")
+    if write_groups is not None:
+        chosen = chosen_stage(plan, stage, needed=True)
+        settings = check_prefix(index, chosen, write_groups)
     stages: dict[str, PairsResult | ContentResult | OverlapsResult] = {}
     pairs: dict[str, PairList] = {}
-    for stage in plan.stages:
-        if isinstance(stage, DuplicatesPlan):
-            result = find_pairs(index, stage, progress=progress)
-            stages[stage.name], pairs[stage.name] = result, result.pairs
-        elif isinstance(stage, ContentPlan):
-            stages[stage.name] = contents(index.client, pairs[stage.pairs], stage, progress)
+    for one in plan.stages:
+        if isinstance(one, DuplicatesPlan):
+            result = find_pairs(index, one, progress=progress)
+            stages[one.name], pairs[one.name] = result, result.pairs
+        elif isinstance(one, ContentPlan):
+            stages[one.name] = contents(index.client, pairs[one.pairs], one, progress)
         else:
-            stages[stage.name] = overlapping(index.client, pairs[stage.pairs], stage, progress)
-    return DuplicatesReport(index.name, tuple(sorted(mappings)), stages, time.monotonic() - started)
+            stages[one.name] = overlapping(index.client, pairs[one.pairs], one, progress)
+    groups = None
+    if settings is not None:
+        found = stages[chosen.name]
+        assert isinstance(found, PairsResult)
+        groups = write_groups_of_pairs(index, chosen, found, settings, dry_run=dry_run, progress=progress)
+    return DuplicatesReport(index.name, tuple(sorted(mappings)), stages, time.monotonic() - started, groups)
+
+
+def chosen_stage(plan: RequestPlan, stage: str | None, *, needed: bool) -> DuplicatesPlan:
+    """The stage whose pairs are written. Raises `SettingsError` if it is ``needed`` and ambiguous."""
+    finding = {one.name: one for one in plan.stages if isinstance(one, DuplicatesPlan)}
+    if not finding:
+        raise SettingsError("No stage of the request finds pairs.")
+    if stage is not None and stage not in finding:
+        raise SettingsError(f"No stage {stage!r} finds pairs. Stages that find pairs: {', '.join(finding)}.")
+    if stage is None and needed and len(finding) > 1:
+        raise SettingsError(f"Several stages find pairs: choose one with `stage`: {', '.join(finding)}.")
+    return finding[stage] if stage is not None else next(iter(finding.values()))
 
 
 # Fields

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
+from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,27 +19,27 @@ from es_neardupe.commands.duplicates.hash_features import (
     group_hashes,
     read_scope,
 )
-from es_neardupe.commands.duplicates.request_plan import RATIO, DuplicatesPlan, SchemeKeys, Validation
+from es_neardupe.commands.duplicates.request_plan import RATIO, SHARED, DuplicatesPlan, SchemeKeys, Validation
 from es_neardupe.commands.duplicates.results import PairList, PairsResult, SkippedGroup
 from es_neardupe.display_text import beginning
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import field_pages, text_of, values_by_field
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.random_samples import address_hashes
-from es_neardupe.keys.arrays import Flags, Positions
+from es_neardupe.keys.arrays import Flags, Floats, Ints, Positions
 from es_neardupe.keys.minhash import estimate_of
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.options import MeasureName
-from es_neardupe.progress import Progress
+from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Address, DocumentsInScope
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import count, fetch
+from es_neardupe.similarity.alignment import align
 from es_neardupe.similarity.common_passages import common_passage
 from es_neardupe.similarity.features import FeatureTree, describe, example, fields_of
 from es_neardupe.similarity.formulas import Weights
-from es_neardupe.similarity.measure import MEANINGS, Measure, Prepared, weights_of
+from es_neardupe.similarity.measure import Measure, Prepared, weights_of
 from es_neardupe.verification.current_texts import (
-    Compared,
     CurrentDocuments,
     PairComparer,
     current_hits,
@@ -45,7 +47,7 @@ from es_neardupe.verification.current_texts import (
 )
 from es_neardupe.verification.spill_to_disk import SpilledEntries, scratch
 
-__all__ = ["SimilarityFunction", "find_pairs"]
+__all__ = ["SimilarityFunction", "find_pairs", "similarities_of"]
 
 
 _DOCUMENTS = 20
@@ -74,32 +76,26 @@ def find_pairs(index: Index, plan: DuplicatesPlan, *, progress: Progress) -> Pai
         hashed["Seconds"] = clock.lap()
         groups = group_hashes(entries, scope.numbers, plan.max_group, progress)
         aggregated = _aggregated(groups) | {"Seconds": clock.lap()}
-        function, sampled = _similarity_function(index.client, scope, plan.validation)
         left, right = _across_indices(scope, groups) if plan.across_indices else (groups.left, groups.right)
-    documents = CurrentDocuments.of_scope(index.client, scope, function.fields)
-    compared = PairComparer(documents, {"validating pairs": function.measure}).compare(left, right, progress)
-    (similarity,) = compared.similarity
-    passing = (similarity >= plan.validation.min) & (similarity <= plan.validation.max)
-    in_scope = int((~np.isnan(similarity)).sum())
-    validation = {
-        "Pairwise similarity function": function.label,
-        "Similarity thresholds": [plan.validation.min, plan.validation.max],
-        "Pairs passing": int(passing.sum()),
-        "Pairs failing": in_scope - int(passing.sum()),
-        "Documents read": int(documents.seen.sum()),
-        "Documents deleted or changed": int(documents.changed_or_deleted.sum()),
-        **sampled,
-        "Seconds": clock.lap(),
-    }
-    aggregated["Out of scope pairs"] = aggregated["Candidate pairs"] - in_scope
+    pairs, validated = _Pairs(left, right), list[_Validated]()
+    for validation in plan.validations:
+        one, pairs = _validate(index.client, scope, validation, pairs, progress)
+        one.seconds = clock.lap()
+        validated.append(one)
+    if plan.explanations:
+        pairs = _explain(validated, pairs, progress)
+    failing = sum(one.failing for one in validated)
+    aggregated["Out of scope pairs"] = aggregated["Candidate pairs"] - len(pairs.left) - failing
     return PairsResult(
-        pairs=_passing(scope, left, right, compared, passing, function=function if plan.explanations else None),
+        pairs=_in_order(scope, pairs, [one.function for one in validated] if plan.explanations else []),
         diagnostics={
             "Computing feature hashes": hashed,
             "Aggregating results": aggregated,
-            f"Validating pairs using {function.label}": validation,
+            **{f"Validating pairs using {one.function.label}": one.counters() for one in validated},
         },
         skipped_groups=_skipped_groups(index, scope, groups.largest, plan.grouping),
+        validations=len(validated),
+        scope=scope,
     )
 
 
@@ -226,34 +222,65 @@ def _passage(client: Client, scope: DocumentsInScope, group: LargeGroup, fields:
 
 @dataclass(frozen=True)
 class SimilarityFunction:
-    """Measure of a pair of documents, of their features (`RATIO`) or of their texts."""
+    """Measure of a pair of documents, of their features (`OF_FEATURES`) or of their texts."""
 
     measure: Measure
     fields: tuple[str, ...]
     """Fields of the features; or the fields whose values, joined in this order, are the text."""
+    counted: bool = False
+    """Whether the similarity is the number of shared features instead of their ratio."""
 
     @property
     def label(self) -> str:
         """The name of the function in the diagnostics."""
         if self.measure.sources:
-            return f"pairwiseSimilarity:{RATIO} [{self._features}]"
+            return f"pairwiseSimilarity:{SHARED if self.counted else RATIO} [{self._features}]"
         words = "" if self.measure.name in (MeasureName.BAG, MeasureName.EDIT) else f"w = {self.measure.shingle}; "
         return f"pairwiseSimilarity:{self.measure.label} [{words}texts {self._from}]"
 
-    def explained(self, similarity: float, sizes: tuple[int, int]) -> str:
-        """A sentence that explains a similarity. ``sizes``: compared parts of each document (`Measure.prepare`)."""
-        if self.measure.sources:
-            return self._shares(similarity, sum(sizes))
-        meaning = MEANINGS[self.measure.name].partition(":")[0]
-        measured = f"{self.measure.label} of the texts {self._from}: {meaning}"
-        interval = _interval(similarity, sizes[0]) if self.measure.name is MeasureName.ESTIMATE else ""
-        return f"Documents are {similarity:.4f} similar{interval} by {measured}."
+    @property
+    def details(self) -> Measure | None:
+        """The measure with the numbers that an explanation needs in addition to the similarity."""
+        if self.measure.aligned:
+            return AlignmentNumbers(self.measure.name, self.measure.matching, shingle=self.measure.shingle)
+        return Measure(shingle=self.measure.shingle) if self.measure.name is MeasureName.WEIGHTED else None
 
-    def _shares(self, similarity: float, both: int) -> str:
-        """From s = c / (a + b - c) follows the number of shared features, c = s (a + b) / (1 + s)."""
-        common = round(similarity * both / (1 + similarity))
-        total = both - common
-        return f"Documents share {common:,} out of {total:,} distinct feature{'s' * (total != 1)} ({self._features})."
+    def explained(self, similarity: float, sizes: tuple[int, int], numbers: Sequence[float] = ()) -> str:
+        """A sentence with the numbers that a similarity is computed from.
+
+        ``sizes``: compared parts of each document (`Measure.prepare`). ``numbers``: of the `details`: L, S, C and n of
+        common passages; the resemblance for the measure weighted.
+        """
+        if self.measure.sources:
+            common = round(similarity) if self.counted else shared(similarity, sum(sizes))
+            total = sum(sizes) - common
+            ending = "s"[: total != 1]
+            return f"Documents share {common:,} out of {total:,} distinct feature{ending} ({self._features})."
+        interval = _interval(similarity, sizes[0]) if self.measure.name is MeasureName.ESTIMATE else ""
+        measured = f"{self.measure.label} of the texts {self._from}"
+        counts = self._counts(similarity, sizes, numbers)
+        return f"Documents are {similarity:.4f} similar{interval} by {measured}: {counts}."
+
+    def _counts(self, similarity: float, sizes: tuple[int, int], numbers: Sequence[float]) -> str:
+        """The counts of the fraction that a similarity of texts is, such as "85 of 112 words in 2 passages"."""
+        name, both = self.measure.name, sum(sizes)
+        if self.measure.aligned:
+            longer, shorter, common, passages = map(int, numbers)
+            whole = {MeasureName.JACCARD: longer + shorter - common, MeasureName.CONTAINMENT: shorter}.get(name, longer)
+            return (
+                f"{common:,} of {whole:,} words in {passages:,} passage{'s'[: passages != 1]}, L = {longer:,}, "
+                f"S = {shorter:,}"
+            )
+        if name is MeasureName.ESTIMATE:
+            return f"{_equal_slots(similarity, sizes[0]):,} of {sizes[0]:,} slots of the signatures are equal"
+        if name is MeasureName.EDIT:
+            return f"{round(similarity * max(sizes)):,} of {max(sizes):,} words unchanged"
+        common = shared(numbers[0] if name is MeasureName.WEIGHTED else similarity, both)
+        parts = {
+            MeasureName.WEIGHTED: "shingles, weighted by rarity",
+            MeasureName.BAG: f"{self.measure.ngram}-grams, counted with repetitions",
+        }
+        return f"{common:,} of {both - common:,} {parts.get(name, 'shingles')}"
 
     @property
     def _features(self) -> str:
@@ -264,9 +291,162 @@ class SimilarityFunction:
         return f"from field{'s' * (len(self.fields) != 1)}: {', '.join(self.fields)}"
 
 
+def shared(ratio: float, both: int) -> int:
+    """The number of common elements of two sets. From s = c / (a + b - c) follows c = s (a + b) / (1 + s)."""
+    return round(ratio * both / (1 + ratio))
+
+
+@dataclass(frozen=True)
+class AlignmentNumbers(Measure):
+    """Notes L, S, C and n of each pair. A score is the place of a pair in ``numbers``."""
+
+    numbers: array[int] = field(default_factory=lambda: array("q"), compare=False, repr=False)
+
+    def scores(
+        self, prepared: Sequence[Prepared], left: Positions, right: Positions, progress: Progress = silent
+    ) -> Floats:
+        """The places of the numbers of the pairs."""
+        first = len(self.numbers) // 4
+        pairs = zip(left.tolist(), right.tolist(), strict=True)
+        for one, other in tracked(pairs, progress, "", len(left)):
+            found = align(prepared[one], prepared[other], self.matching, self.shingle)
+            self.numbers.extend((found.longer, found.shorter, found.common, found.chunks))
+        return np.arange(first, first + len(left), dtype=np.float64)
+
+    def of(self, places: Floats, sizes: Ints) -> Floats:
+        """L, S, C and n of the pairs with these places; float64[pairs, 4]. ``sizes``: words of both texts, int64[pairs,
+        2]. Texts without words are not aligned, and have nothing in common."""
+        numbers = np.zeros((len(places), 4))
+        numbers[:, 0], numbers[:, 1] = sizes.max(axis=1, initial=0), sizes.min(axis=1, initial=0)
+        worded = (sizes > 0).all(axis=1)
+        numbers[worded] = np.array(self.numbers).reshape(-1, 4)[places[worded].astype(np.intp)]
+        return numbers
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Pairs that passed some validations. p pairs, v validations."""
+
+    left: Positions
+    """Shape (p,)."""
+    right: Positions
+    similarity: tuple[Floats | Ints, ...] = ()
+    """By each validation: v arrays of shape (p,); integers for numbers of shared features."""
+    sizes: tuple[Ints, ...] = ()
+    """Compared parts of both documents: v arrays of shape (p, 2)."""
+    numbers: tuple[Floats, ...] = ()
+    """What explanations need in addition: v arrays of shape (p, 4), (p, 1) or (p, 0)."""
+
+    @property
+    def ends(self) -> tuple[Positions, Positions]:
+        """Both documents of each pair."""
+        return self.left, self.right
+
+    def only(self, some: Flags | Positions) -> _Pairs:
+        """Some of the pairs."""
+        return _Pairs(
+            self.left[some],
+            self.right[some],
+            tuple(one[some] for one in self.similarity),
+            tuple(one[some] for one in self.sizes),
+            tuple(one[some] for one in self.numbers),
+        )
+
+
+@dataclass
+class _Validated:
+    """A validation that was computed."""
+
+    validation: Validation
+    function: SimilarityFunction
+    documents: CurrentDocuments
+    sampled: Counters
+    passing: int
+    failing: int
+    seconds: float = 0
+
+    def counters(self) -> Counters:
+        """The diagnostics."""
+        maximum = None if math.isinf(self.validation.max) else self.validation.max
+        return {
+            "Pairwise similarity function": self.function.label,
+            "Similarity thresholds": [self.validation.min, maximum],
+            "Pairs passing": self.passing,
+            "Pairs failing": self.failing,
+            "Documents read": int(self.documents.seen.sum()),
+            "Documents deleted or changed": int(self.documents.changed_or_deleted.sum()),
+            **self.sampled,
+            "Seconds": self.seconds,
+        }
+
+
+def _validate(
+    client: Client, scope: DocumentsInScope, validation: Validation, pairs: _Pairs, progress: Progress
+) -> tuple[_Validated, _Pairs]:
+    """Compute the similarity of pairs by their current texts. The pairs that pass have it in addition."""
+    function, sampled = _similarity_function(client, scope, validation)
+    documents = CurrentDocuments.of_scope(client, scope, function.fields)
+    comparer = PairComparer(documents, {"validating pairs": function.measure})
+    compared = comparer.compare(pairs.left, pairs.right, progress)
+    (ratio,), (sizes,) = compared
+    both = np.stack([sizes[pairs.left], sizes[pairs.right]], axis=1)
+    similarity: Floats | Ints = ratio
+    compared_pairs = ~np.isnan(ratio)
+    if function.counted:
+        known = np.where(compared_pairs, ratio, 0)
+        similarity = np.rint(known * both.sum(axis=1) / (1 + known)).astype(np.int64)
+    passing = compared_pairs & (similarity >= validation.min) & (similarity <= validation.max)
+    number = int(passing.sum())
+    validated = _Validated(validation, function, documents, sampled, number, int(compared_pairs.sum()) - number)
+    added = _Pairs(pairs.left, pairs.right, (*pairs.similarity, similarity), (*pairs.sizes, both), pairs.numbers)
+    return validated, added.only(passing)
+
+
+def similarities_of(
+    client: Client,
+    scope: DocumentsInScope,
+    validation: Validation,
+    pairs: tuple[Positions, Positions],
+    *,
+    progress: Progress,
+) -> Floats:
+    """The similarity of any pairs in scope, a ratio; NaN for pairs with a document that was changed or deleted."""
+    function, _ = _similarity_function(client, scope, validation)
+    comparer = PairComparer(
+        CurrentDocuments.of_scope(client, scope, function.fields), {"comparing members": function.measure}
+    )
+    similarity: Floats = comparer.compare(*pairs, progress).similarity[0]
+    return similarity
+
+
+def _explain(validated: Sequence[_Validated], pairs: _Pairs, progress: Progress) -> _Pairs:
+    """Add what explanations need and the comparison has not kept, from the texts, which are read again.
+
+    Pairs with a document that was changed or deleted in the meantime are left out.
+    """
+    for one in validated:
+        measure, numbers = one.function.details, np.empty((len(pairs.left), 0))
+        if measure is not None:
+            (found,) = (
+                PairComparer(one.documents, {"explaining pairs": measure}).compare(*pairs.ends, progress).similarity
+            )
+            pairs, found = pairs.only(~np.isnan(found)), found[~np.isnan(found)]
+            numbers = found.reshape(-1, 1)
+            if isinstance(measure, AlignmentNumbers):
+                numbers = measure.of(found, pairs.sizes[len(pairs.numbers)])
+        pairs = replace(pairs, numbers=(*pairs.numbers, numbers))
+    validated[-1].passing = len(pairs.left)
+    return pairs
+
+
+def _equal_slots(similarity: float, slots: int) -> int:
+    """The number of equal slots of signatures that gives this estimate."""
+    return round(slots * (similarity + (1 - similarity) / 256))
+
+
 def _interval(similarity: float, slots: int) -> str:
-    """The interval of an estimated similarity, from the number of equal slots that gives this estimate."""
-    estimate = estimate_of(round(slots * (similarity + (1 - similarity) / 256)), slots)
+    """The interval of an estimated similarity."""
+    estimate = estimate_of(_equal_slots(similarity, slots), slots)
     return f" (95 % interval: {estimate.low:.4f} to {estimate.high:.4f})"
 
 
@@ -275,7 +455,8 @@ def _similarity_function(
 ) -> tuple[SimilarityFunction, Counters]:
     """The function, and the counters of the sample that it needs, if any."""
     if validation.features is not None:
-        return SimilarityFunction(Measure(sources=(validation.features,)), fields_of(validation.features)), {}
+        measure, counted = Measure(sources=(validation.features,)), validation.measure == SHARED
+        return SimilarityFunction(measure, fields_of(validation.features), counted), {}
     name = MeasureName(validation.measure)
     weights = _weights(client, scope, validation) if name is MeasureName.WEIGHTED else None
     ngram = validation.ngram if name is MeasureName.BAG else 1
@@ -294,22 +475,17 @@ def _weights(client: Client, scope: DocumentsInScope, validation: Validation) ->
     return weights_of(sets)
 
 
-def _passing(
-    scope: DocumentsInScope,
-    left: Positions,
-    right: Positions,
-    compared: Compared,
-    passing: Flags,
-    *,
-    function: SimilarityFunction | None,
-) -> PairList:
-    """The passing pairs in order, explained if there is a ``function``."""
-    (similarities,), (sizes,) = compared
-    some = np.flatnonzero(passing)
-    some = some[np.argsort(-similarities[some], kind="stable")]  # pairs are in the order of addresses already
+def _in_order(scope: DocumentsInScope, pairs: _Pairs, functions: Sequence[SimilarityFunction]) -> PairList:
+    """The pairs by falling similarity, explained by the ``functions``, if any."""
+    order = np.argsort(-pairs.similarity[0], kind="stable")  # pairs are in the order of addresses already
+    pairs = pairs.only(order)
 
-    def explained(similarity: float, one: int, other: int) -> str:
-        assert function is not None
-        return function.explained(similarity, (int(sizes[one]), int(sizes[other])))
+    def explained(place: int) -> str:
+        columns = zip(functions, pairs.similarity, pairs.sizes, pairs.numbers, strict=True)
+        return " ".join(
+            function.explained(float(similarity[place]), tuple(sizes[place].tolist()), numbers[place].tolist())
+            for function, similarity, sizes, numbers in columns
+        )
 
-    return PairList(scope.references, left[some], right[some], similarities[some], explained if function else None)
+    first, *others = pairs.similarity
+    return PairList(scope.references, pairs.left, pairs.right, first, explained if functions else None, tuple(others))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from es_neardupe.commands.duplicates.request_plan import (
     RATIO,
@@ -17,6 +19,7 @@ from es_neardupe.commands.duplicates.request_plan import (
 from es_neardupe.options import MeasureName
 from es_neardupe.similarity.features import (
     Characters,
+    Combine,
     FeatureTree,
     Flatten,
     Leaf,
@@ -73,16 +76,22 @@ def _duplicates(stage: DuplicatesPlan, index: str) -> Iterator[str]:
         f"     Documents{across} that share a {shared} become candidate pairs. A {shared} shared by more than "
         f"{stage.max_group:,} documents is skipped and counted; the largest of these groups are listed."
     )
-    yield f"  3. Validation: the similarity of each candidate pair is {_similarity(stage.validation)}."
-    yield f"     A pair passes with {_range(stage.validation)}."
+    for number, validation in enumerate(stage.validations):
+        if number == 0:
+            yield f"  3. Validation: the similarity of each candidate pair is {_similarity(validation)}."
+        else:
+            yield f"     Of the pairs that pass, a further similarity is {_similarity(validation)}."
+        yield f"     A pair passes with {_range(validation)}."
     if stage.explanations:
         yield "  4. Output: each pair has an explanation of its similarity."
 
 
 def _similarity(validation: Validation) -> str:
-    if validation.measure == RATIO and validation.features is not None:
-        ratio = "the number of shared features divided by that of all features of both documents, each counted once"
-        return f"{ratio}: {describe(validation.features)}"
+    if validation.features is not None:
+        meaning = "the number of shared features"
+        if validation.measure == RATIO:
+            meaning += " divided by that of all features of both documents"
+        return f"{meaning}, each counted once: {describe(validation.features)}"
     name = MeasureName(validation.measure)
     settings = [f"{validation.matching.value} matching"] * (name in ALIGNED)
     settings += [f"{validation.ngram}-grams"] * (name is MeasureName.BAG)
@@ -97,6 +106,8 @@ def _fields(names: tuple[str, ...]) -> str:
 def _range(validation: Validation) -> str:
     if validation.min == validation.max:
         return f"a similarity of exactly {validation.min:g}"
+    if math.isinf(validation.max):
+        return f"a similarity of {validation.min:g} or more"
     return f"a similarity from {validation.min:g} to {validation.max:g}, both inclusive"
 
 
@@ -107,30 +118,84 @@ def warnings(plan: RequestPlan) -> list[str]:
 
 
 def _warnings(stage: DuplicatesPlan) -> Iterator[str]:
-    grouping, validation = stage.grouping, stage.validation
-    if not isinstance(grouping, SchemeKeys):
-        yield from _grouping_warnings(grouping, validation)
+    yield from _year_ranges(stage.query)
+    if not isinstance(stage.grouping, SchemeKeys):
+        yield from _grouping_warnings(stage.grouping, stage.validations)
     else:
         yield (
             "two documents share a key with a probability that depends on their resemblance; `es-neardupe bands` "
             "shows it. Documents without a common key are never compared."
         )
-    if validation.min == 0:
+    if all(validation.min == 0 for validation in stage.validations):
         yield "with min 0 every candidate pair passes, even if the documents have nothing in common."
-    compared = validation.features
-    whole = compared is not None and isinstance(compared, Leaf)
-    if compared is not None and whole and validation.min < 1 and len(fields_of(compared)) == 1:
-        yield (
-            f"the similarity compares {describe(compared)}, which are one feature per value: two values are either "
-            "equal or different. Use featureSource:flatten to compare their parts."
-        )
-
-
-def _grouping_warnings(grouping: FeatureTree, validation: Validation) -> Iterator[str]:
-    if isinstance(grouping, Leaf):
-        if validation.min < 1 or validation.features != grouping:
+    for validation in stage.validations:
+        compared = validation.features
+        if isinstance(compared, Leaf) and validation.min < 1 and len(fields_of(compared)) == 1:
             yield (
-                f"grouping by {describe(grouping)} makes candidates only of documents with an equal value; "
+                f"the similarity compares {describe(compared)}, which are one feature per value: two values are either "
+                "equal or different. Use featureSource:flatten to compare their parts."
+            )
+
+
+_PERIOD = re.compile(r"[0-9]{4}(-[0-9]{2})?")
+"""A year or a month."""
+_RANGE = re.compile(
+    r"(?P<field>[^\s:()\[\]{}]+):\s*(?:"
+    r'(?P<open>[\[{])\s*"?(?P<low>[^\s"\]}]+)"?\s+TO\s+"?(?P<high>[^\s"\]}]+)"?\s*(?P<close>[\]}])'
+    r'|(?P<sign><=|>)\s*"?(?P<bound>[^\s"()]+)"?)'
+)
+"""A range in the syntax of ``query_string``."""
+
+
+def _year_ranges(query: object) -> Iterator[str]:
+    """Warnings for ranges that end or begin inside a year or month that a reader would take as a whole.
+
+    Both servers complete a date that lacks month or day by the first one, also at the end of a range.
+    """
+    if isinstance(query, list):
+        for one in query:
+            yield from _year_ranges(one)
+    elif isinstance(query, Mapping):
+        for name, value in query.items():
+            if name == "query_string" and isinstance(value, Mapping):
+                yield from _ranges_in_text(str(value.get("query", "")))
+            elif name == "range" and isinstance(value, Mapping):
+                for field, bounds in value.items():
+                    if isinstance(bounds, Mapping):
+                        yield from _bounds(field, str(bounds.get("gt", "")), str(bounds.get("lte", "")))
+            else:
+                yield from _year_ranges(value)
+
+
+def _ranges_in_text(text: str) -> Iterator[str]:
+    for found in _RANGE.finditer(text):
+        if found["open"]:
+            excluded_low = found["low"] if found["open"] == "{" else ""
+            included_high = found["high"] if found["close"] == "]" else ""
+        else:
+            excluded_low = found["bound"] if found["sign"] == ">" else ""
+            included_high = found["bound"] if found["sign"] == "<=" else ""
+        yield from _bounds(found["field"], excluded_low, included_high)
+
+
+def _bounds(field: str, excluded_low: str, included_high: str) -> Iterator[str]:
+    """Warnings for a lower bound that is excluded and an upper bound that is included, "" for none."""
+    if _PERIOD.fullmatch(included_high):
+        last_day = f"{included_high}-12-31" if len(included_high) == len("2017") else "its last day"
+        yield (
+            f"if {field} is a date, a range up to {included_high} ends with the first day of {included_high}. To "
+            f"include all of it, write {last_day} as its end."
+        )
+    if _PERIOD.fullmatch(excluded_low):
+        yield (f"if {field} is a date, a range after {excluded_low} excludes only the first day of {excluded_low}.")
+
+
+def _grouping_warnings(grouping: FeatureTree, validations: Sequence[Validation]) -> Iterator[str]:
+    if isinstance(grouping, Leaf | Combine):
+        if not any(one.measure == RATIO and one.min == 1 and one.features == grouping for one in validations):
+            what = "an equal value" if isinstance(grouping, Leaf) else "an equal combination"
+            yield (
+                f"grouping by {describe(grouping)} makes candidates only of documents with {what}; "
                 "documents with similar values are never compared."
             )
     elif _single(grouping, Words):

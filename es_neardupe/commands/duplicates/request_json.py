@@ -19,6 +19,12 @@ from es_neardupe.errors import SettingsError
 __all__ = ["Step", "example", "invalid", "listed", "names", "read_request", "schema", "shown"]
 
 
+_FIELDS = "sourceFields"
+"""Component of an example request with the fields that it compares."""
+
+_EXAMPLE_LENGTH = 250
+"""``maxValueLength`` of the fields that are given for an example."""
+
 _MAX_DEPTH = 50
 """Maximum nesting of objects and arrays. No request needs more, and much more exceeds the recursion limit of Python."""
 
@@ -56,11 +62,26 @@ def names() -> list[str]:
     return list(_examples())
 
 
-def example(name: str) -> str:
-    """The JSON text of an example request. Raises `SettingsError` for an unknown name."""
+def example(name: str, fields: Sequence[str] = ()) -> str:
+    """The JSON text of an example request, with other ``fields`` to compare and to read, if any are given.
+
+    Raises `SettingsError` for an unknown name, and for fields of an example that compares each in another way.
+    """
     if name not in _examples():
         raise SettingsError(f"Unknown example {name!r}. Available: {', '.join(names())}.")
-    return _examples()[name]
+    text = _examples()[name]
+    if not fields:
+        return text
+    request = json.loads(text)
+    if _FIELDS not in request["components"]:
+        raise SettingsError(
+            f"The example {name!r} compares several fields, each in another way: print it and replace them there."
+        )
+    request["components"][_FIELDS]["fields"] = list(dict.fromkeys(fields))
+    for stage in request["stages"].values():
+        if stage["type"] == "documentContent":
+            stage["fields"]["fields"] = {field: {"maxValueLength": _EXAMPLE_LENGTH} for field in fields}
+    return json.dumps(request, indent=2, ensure_ascii=False) + "\n"
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -16,6 +17,7 @@ from pydantic import (
     Tag,
     ValidationError,
     ValidatorFunctionWrapHandler,
+    WithJsonSchema,
     WrapValidator,
     model_validator,
 )
@@ -25,11 +27,14 @@ from pydantic_core import PydanticCustomError
 from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS
 
 __all__ = [
+    "MAX_SHARED",
     "Between",
+    "Bound",
     "Component",
     "Content",
     "ContentFields",
     "Duplicates",
+    "FeatureCombine",
     "FeatureFlatten",
     "FeatureLeaf",
     "FeatureSource",
@@ -42,10 +47,10 @@ __all__ = [
     "Query",
     "QueryAll",
     "QueryString",
-    "Ratio",
     "Request",
     "Similarity",
     "ValidationRange",
+    "Validations",
     "Words",
 ]
 
@@ -75,7 +80,22 @@ def _distinct(names: list[str]) -> list[str]:
 
 Name = Annotated[str, MinLen(1)]
 Names = Annotated[list[Name], MinLen(1), AfterValidator(_distinct), Field(json_schema_extra={"uniqueItems": True})]
-Ratio = Annotated[float, Between(0, 1, "a number")]
+
+
+def _number(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    try:
+        return handler(value)
+    except ValidationError:
+        allowed = f"a number from 0 to 1, or for featureIntersectionSize an integer from 0 to {MAX_SHARED:,}"
+        raise PydanticCustomError("range", "{allowed}", {"allowed": allowed}) from None
+
+
+MAX_SHARED = 1_000_000_000
+"""Largest number of shared features in a range."""
+_NUMBER = {"type": "number", "minimum": 0, "maximum": MAX_SHARED}
+Bound = Annotated[float, WrapValidator(_number), WithJsonSchema(_NUMBER)]
+"""End of a range. Whether it is a ratio or a number of features depends on the similarity, which may be a
+reference."""
 Words = Annotated[int, Between(1, 1000, "an integer")]
 
 
@@ -123,8 +143,15 @@ Fields: TypeAlias = Annotated[FieldsSimple | FieldsReference, Discriminator("typ
 class FeatureLeaf(Model):
     """Features made directly from the values of fields."""
 
-    type: Literal["featureSource:values", "featureSource:words", "featureSource:characters", "featureSource:sentences"]
+    type: Literal[
+        "featureSource:values",
+        "featureSource:words",
+        "featureSource:characters",
+        "featureSource:sentences",
+        "featureSource:paragraphs",
+    ]
     fields: Fields
+    per_field: bool = False
 
 
 class FeatureNgrams(Model):
@@ -138,21 +165,34 @@ class FeatureFlatten(Model):
     source: FeatureSource
 
 
+def _two_or_more(value: Any) -> Any:
+    if not isinstance(value, list) or len(value) < 2:
+        raise PydanticCustomError("sources", "{allowed}", {"allowed": "an array of two or more feature sources"})
+    return value
+
+
+class FeatureCombine(Model):
+    """One feature of the features of several sources."""
+
+    type: Literal["featureSource:combine"]
+    sources: Annotated[list[FeatureSource], BeforeValidator(_two_or_more), Field(json_schema_extra={"minItems": 2})]
+
+
 class FeatureReference(Model):
     type: Literal["featureSource:reference"]
     use: Name
 
 
 FeatureSource: TypeAlias = Annotated[
-    FeatureLeaf | FeatureNgrams | FeatureFlatten | FeatureReference, Discriminator("type")
+    FeatureLeaf | FeatureNgrams | FeatureFlatten | FeatureCombine | FeatureReference, Discriminator("type")
 ]
 
 
 # Similarity of two documents
 
 
-class RatioOfFeatures(Model):
-    type: Literal["pairwiseSimilarity:featureIntersectionToUnionRatio"]
+class SharedFeatures(Model):
+    type: Literal["pairwiseSimilarity:featureIntersectionToUnionRatio", "pairwiseSimilarity:featureIntersectionSize"]
     features: FeatureSource
 
 
@@ -197,7 +237,7 @@ class SimilarityReference(Model):
 
 
 TextMeasure: TypeAlias = MeasureOfShingles | MeasureOfPassages | MeasureOfBags | MeasureOfEdits
-Similarity: TypeAlias = Annotated[RatioOfFeatures | TextMeasure | SimilarityReference, Discriminator("type")]
+Similarity: TypeAlias = Annotated[SharedFeatures | TextMeasure | SimilarityReference, Discriminator("type")]
 
 
 # Scope
@@ -260,8 +300,9 @@ Component: TypeAlias = Annotated[
     | FeatureLeaf
     | FeatureNgrams
     | FeatureFlatten
+    | FeatureCombine
     | FeatureReference
-    | RatioOfFeatures
+    | SharedFeatures
     | TextMeasure
     | SimilarityReference
     | QueryString
@@ -312,10 +353,25 @@ class HashGrouping(Model):
     pairing: Pairing = Pairing()
 
 
+def _without_default(schema: dict[str, Any]) -> None:
+    schema.pop("default")  # JSON has no infinity
+
+
 class ValidationRange(Model):
     pairwise_similarity: Similarity
-    min: Ratio
-    max: Ratio = 1.0
+    min: Bound
+    max: Bound = Field(default=math.inf, json_schema_extra=_without_default)
+    """Infinity: no maximum."""
+
+
+def _kind_of_validation(value: Any) -> str:
+    return "several" if isinstance(value, list) else "one"
+
+
+Validations: TypeAlias = Annotated[
+    Annotated[ValidationRange, Tag("one")] | Annotated[list[ValidationRange], MinLen(1), Tag("several")],
+    Discriminator(_kind_of_validation),
+]
 
 
 class Output(Model):
@@ -327,7 +383,7 @@ class Duplicates(Model):
 
     type: Literal["documentPairs:duplicates"]
     hash_grouping: HashGrouping
-    validation: ValidationRange
+    validation: Validations
     query: Query = Field(default_factory=lambda: QueryAll(type="query:all"))
     output: Output = Output()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,10 +13,12 @@ from es_neardupe.options import Matching, MeasureName
 from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS
 from es_neardupe.similarity.features import (
     Characters,
+    Combine,
     FeatureTree,
     Flatten,
     Leaf,
     Ngrams,
+    Paragraphs,
     Sentences,
     Values,
     Words,
@@ -24,7 +27,8 @@ from es_neardupe.similarity.features import (
 from es_neardupe.similarity.measure import named_measure
 
 __all__ = [
-    "RATIO",
+    "OF_FEATURES",
+    "SHARED",
     "ContentPlan",
     "DuplicatesPlan",
     "OverlapsPlan",
@@ -37,7 +41,11 @@ __all__ = [
 
 
 RATIO = "featureIntersectionToUnionRatio"
-"""The measure of features: shared features divided by all features of both documents, each counted once."""
+"""Shared features divided by all features of both documents, each counted once."""
+SHARED = "featureIntersectionSize"
+"""The number of shared features."""
+OF_FEATURES = (RATIO, SHARED)
+"""The measures of features."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +58,11 @@ class Validation:
     """Similarity that is computed for each candidate pair, and the range that passes, both ends inclusive."""
 
     measure: str
-    """`RATIO` or the name of a `MeasureName`."""
+    """One of `OF_FEATURES`, or the name of a `MeasureName`."""
     features: FeatureTree | None
-    """For `RATIO`; None for measures of texts."""
+    """For `OF_FEATURES`; None for measures of texts."""
     fields: tuple[str, ...]
-    """For measures of texts: the fields whose values, joined in this order, are the text. Empty for `RATIO`."""
+    """For measures of texts: the fields whose values, joined in this order, are the text. Empty for `OF_FEATURES`."""
     matching: Matching
     """For jaccard and the containment measures."""
     ngram: int
@@ -63,11 +71,12 @@ class Validation:
     """Words per shingle, and the minimum number of words in a common passage."""
     min: float
     max: float
+    """Infinity for a number of shared features without a maximum."""
 
 
 @dataclass(frozen=True)
 class DuplicatesPlan:
-    """Find the pairs of documents in scope that share a feature and pass the validation."""
+    """Find the pairs of documents in scope that share a feature and pass all validations."""
 
     name: str
     query: Mapping[str, Any] | None
@@ -75,7 +84,8 @@ class DuplicatesPlan:
     grouping: FeatureTree | SchemeKeys
     max_group: int
     """Maximum number of documents with a common feature. Larger groups are skipped, counted and listed."""
-    validation: Validation
+    validations: tuple[Validation, ...]
+    """One or more. Each is computed only for the pairs that pass those before it. Pairs are ordered by the first."""
     explanations: bool
     """Whether the similarity of each pair is explained in a sentence; always for an estimate, with its interval."""
     across_indices: bool = False
@@ -83,10 +93,13 @@ class DuplicatesPlan:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields of the validation, then those of the grouping, each once. Stored keys have none."""
-        validation, grouping = self.validation, self.grouping
-        compared = fields_of(validation.features) if validation.features is not None else validation.fields
-        grouped = () if isinstance(grouping, SchemeKeys) else fields_of(grouping)
+        """The fields of the validations, then those of the grouping, each once. Stored keys have none."""
+        compared = [
+            field
+            for one in self.validations
+            for field in (fields_of(one.features) if one.features is not None else one.fields)
+        ]
+        grouped = () if isinstance(self.grouping, SchemeKeys) else fields_of(self.grouping)
         return tuple(dict.fromkeys((*compared, *grouped)))
 
 
@@ -139,6 +152,7 @@ _LEAVES: dict[str, type[Leaf]] = {
     "featureSource:words": Words,
     "featureSource:characters": Characters,
     "featureSource:sentences": Sentences,
+    "featureSource:paragraphs": Paragraphs,
 }
 
 
@@ -202,33 +216,60 @@ class _Resolver:
     def _duplicates(self, name: str, stage: request_model.Duplicates, place: RequestPlace) -> DuplicatesPlan:
         grouping, pairing = stage.hash_grouping.features, stage.hash_grouping.pairing
         at = place.at("hashGrouping", "features")
-        validation = self._validation(stage.validation, place.at("validation"))
-        estimated = validation.measure == MeasureName.ESTIMATE.value  # an estimate always shows its interval
+        validations = self._validations(stage.validation, place.at("validation"))
+        # an estimate always shows its interval
+        estimated = any(one.measure == MeasureName.ESTIMATE.value for one in validations)
         return DuplicatesPlan(
             name=name,
             query=self.query(stage.query, place.at("query")),
             grouping=SchemeKeys() if isinstance(grouping, str) else self.features(grouping, at),
             max_group=pairing.max_hash_group_size,
-            validation=validation,
+            validations=validations,
             explanations=stage.output.explanations or estimated,
             across_indices=pairing.across_indices,
         )
 
+    def _validations(
+        self, given: request_model.ValidationRange | list[request_model.ValidationRange], place: RequestPlace
+    ) -> tuple[Validation, ...]:
+        if not isinstance(given, list):
+            return (self._validation(given, place),)
+        found: list[Validation] = []
+        for number, one in enumerate(given):
+            validation = self._validation(one, place.at(number))
+            for earlier, other in enumerate(found):
+                if replace(other, min=validation.min, max=validation.max) == validation:
+                    at = place.at(number, "pairwiseSimilarity").path
+                    raise invalid(at, f"is the same as that of validation[{earlier}]; allowed: each similarity once.")
+            found.append(validation)
+        return tuple(found)
+
     def _validation(self, given: request_model.ValidationRange, place: RequestPlace) -> Validation:
-        if given.min > given.max:
-            raise invalid(place.at("min").path, f"is {given.min:g}; allowed: at most max, which is {given.max:g}.")
         similarity = self.similarity(given.pairwise_similarity, place.at("pairwiseSimilarity"))
-        return replace(similarity, min=float(given.min), max=float(given.max))
+        counted = similarity.measure == SHARED
+        for name in ("min", "max"):
+            value = getattr(given, name)
+            if math.isinf(value):  # no maximum
+                continue
+            if counted and not (value == int(value) and 0 <= value <= request_model.MAX_SHARED):
+                allowed = f"an integer from 0 to {request_model.MAX_SHARED:,}"
+                raise invalid(place.at(name).path, f"is {value:g}; allowed: {allowed}, a number of shared features.")
+            if not counted and not 0 <= value <= 1:
+                raise invalid(place.at(name).path, f"is {value:g}; allowed: a number from 0 to 1.")
+        maximum = float(given.max) if counted else min(float(given.max), 1.0)
+        if given.min > maximum:
+            raise invalid(place.at("min").path, f"is {given.min:g}; allowed: at most max, which is {maximum:g}.")
+        return replace(similarity, min=float(given.min), max=maximum)
 
     def similarity(self, given: Any, place: RequestPlace) -> Validation:
         """The measure and its settings, with the whole range of similarities."""
         one, place = self._followed(given, place)
         measure = one.type.partition(":")[2]
-        ratio = measure == RATIO
+        of_features = measure in OF_FEATURES
         return Validation(
-            measure=measure if ratio else named_measure(measure).value,
-            features=self.features(one.features, place.at("features")) if ratio else None,
-            fields=() if ratio else self.fields(one.fields, place.at("fields")),
+            measure=measure if of_features else named_measure(measure).value,
+            features=self.features(one.features, place.at("features")) if of_features else None,
+            fields=() if of_features else self.fields(one.fields, place.at("fields")),
             matching=Matching(getattr(one, "matching", "literal")),
             ngram=getattr(one, "ngram", 1),
             shingle=getattr(one, "shingle", DEFAULT_MIN_WORDS),
@@ -251,15 +292,19 @@ class _Resolver:
             raise invalid(place.path, f"is nested too deeply; allowed: up to {_MAX_SOURCES} feature sources.")
         one, place = self._followed(given, place)
         if isinstance(one, request_model.FeatureLeaf):
-            return _LEAVES[one.type](self.fields(one.fields, place.at("fields")))
+            return _LEAVES[one.type](self.fields(one.fields, place.at("fields")), apart=one.per_field)
+        if isinstance(one, request_model.FeatureCombine):
+            places = [(source, place.at("sources", number)) for number, source in enumerate(one.sources)]
+            return Combine(tuple(self.features(source, at, depth + 1) for source, at in places))
         source = self.features(one.source, place.at("source"), depth + 1)
         if isinstance(one, request_model.FeatureFlatten):
             return Flatten(source)
-        if isinstance(source, Values):
+        if isinstance(source, Values | Combine):
+            kind = "values" if isinstance(source, Values) else "combine"
             raise invalid(
                 place.at("source").path,
-                "is featureSource:values, which makes features without parts; allowed: words, characters, sentences, "
-                "ngrams, flatten.",
+                f"is featureSource:{kind}, which makes features without parts; allowed: words, characters, sentences, "
+                f"paragraphs, ngrams, flatten.",
             )
         return Ngrams(one.window, source)
 

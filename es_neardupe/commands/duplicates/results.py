@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, overload
 
 from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan
+from es_neardupe.commands.report_parts import WriteCounts
 from es_neardupe.display_text import escaped
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.shown_fields import read_at_once
-from es_neardupe.keys.arrays import Floats, Positions
+from es_neardupe.keys.arrays import Floats, Ints, Positions
 from es_neardupe.keys.shingles import token_hashes
-from es_neardupe.records import Address, Reference, one_line
+from es_neardupe.records import Address, DocumentsInScope, Reference, one_line
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import search
@@ -23,6 +24,7 @@ __all__ = [
     "ContentResult",
     "DocumentPair",
     "DuplicatesReport",
+    "GroupsOfPairs",
     "OverlappingPair",
     "OverlapsResult",
     "PairList",
@@ -89,7 +91,10 @@ class DocumentPair:
     a: Address
     b: Address
     similarity: float
+    """From 0 to 1, or an integer: the number of shared features. With several validations, that of the first."""
     explanation: str | None = None
+    similarities: tuple[float, ...] = ()
+    """With several validations: the similarity by each, in their order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +109,11 @@ class PairList(Sequence[DocumentPair]):
     left: Positions = field(repr=False)
     """Number of one document of each pair; ``left < right``. Shape (pairs,), as of the other arrays."""
     right: Positions = field(repr=False)
-    similarity: Floats
-    _explained: Callable[[float, int, int], str] | None = field(default=None, repr=False)
+    similarity: Floats | Ints
+    _explained: Callable[[int], str] | None = field(default=None, repr=False)
+    """The explanation of the pair at a place."""
+    others: tuple[Floats | Ints, ...] = field(default=(), repr=False)
+    """The similarities by further validations."""
 
     def __len__(self) -> int:
         return len(self.left)
@@ -126,10 +134,10 @@ class PairList(Sequence[DocumentPair]):
 
     def _pair(self, place: int) -> DocumentPair:
         left, right = int(self.left[place]), int(self.right[place])
-        similarity = float(self.similarity[place])
-        explanation = None if self._explained is None else self._explained(similarity, left, right)
+        similarity, *others = (each[place].item() for each in (self.similarity, *self.others))
+        explanation = None if self._explained is None else self._explained(place)
         a, b = (Address(*self.references[number][:2]) for number in (left, right))
-        return DocumentPair(a, b, similarity, explanation)
+        return DocumentPair(a, b, similarity, explanation, (similarity, *others) if others else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +158,15 @@ class PairsResult:
 
     pairs: PairList
     diagnostics: Mapping[str, Mapping[str, Any]]
-    """Step -> name of a count -> number or text. Candidate pairs = pairs passing + pairs failing + out of scope
-    pairs."""
+    """Step -> name of a count -> number or text. Candidate pairs = pairs passing the last validation + pairs failing
+    any + out of scope pairs."""
     skipped_groups: tuple[SkippedGroup, ...]
     """The largest ones; the diagnostics have the number of all."""
+
+    validations: int = 1
+    """Number of validations that each pair has passed."""
+    scope: DocumentsInScope | None = field(default=None, repr=False, compare=False)
+    """All documents in scope."""
 
     def __repr__(self) -> str:
         return one_line(self, pairs=len(self.pairs), skipped_groups=len(self.skipped_groups))
@@ -211,6 +224,34 @@ class OverlapsResult:
 
 
 @dataclass(frozen=True)
+class GroupsOfPairs:
+    """The groups that were made of the pairs of a stage: ``documents = grouped + alone + changed``."""
+
+    stage: str
+    prefix: str
+    """The object field that holds the groups."""
+    count: int
+    """Groups of two or more documents."""
+    documents: int
+    """Documents in scope, and those outside that have a group of an earlier run."""
+    grouped: int
+    alone: int
+    """Documents in a group of their own."""
+    changed: int
+    """Documents that were changed or deleted during the run, which are left for the next one."""
+    min_similarity: float | None
+    """Minimum similarity of a member to its principal; None without groups."""
+    pairs_below: int
+    """Pairs of members that are less similar than the minimum of the first validation."""
+    pairs_not_compared: int
+    writes: WriteCounts
+    dry_run: bool
+
+    def __repr__(self) -> str:
+        return one_line(self, prefix=self.prefix, groups=self.count, grouped=self.grouped, dry_run=self.dry_run)
+
+
+@dataclass(frozen=True)
 class DuplicatesReport:
     """The results of all stages by name, in the order of execution."""
 
@@ -220,6 +261,8 @@ class DuplicatesReport:
     """The concrete indices that it resolves to."""
     stages: Mapping[str, PairsResult | ContentResult | OverlapsResult]
     seconds: float = field(compare=False)
+    groups: GroupsOfPairs | None = None
+    """The groups that were made of the pairs; None without ``write_groups``."""
 
     def __repr__(self) -> str:
         return one_line(self, index=self.index, stages=list(self.stages))

@@ -164,7 +164,7 @@ SCHEME = {"preset", "threshold", "detection", "shingle", "permutations", "bands"
 ELSEWHERE = {
     "compare": {"what", "file", "matching", "context", "html", "no_color"},  # what is printed, and of which texts
     "contained": {"file"},
-    "duplicates": {"request", "explain", "example", "schema", "stage", "top", "pairs_only", "csv", "html", "fields"},
+    "duplicates": {"request", "explain", "example", "schema", "top", "pairs_only", "csv", "html", "fields"},
     "groups": {"history", "suggest_keep", "keep_policy"},  # other functions: see below
     "init": {"fields", "relations"},  # of `Settings`
     "load": {"files"},

@@ -81,5 +81,5 @@ def test_pairs_are_created_on_access() -> None:
     assert first in some
     with pytest.raises(IndexError):
         some[3]
-    explained = PairList(REFERENCES, some.left, some.right, some.similarity, lambda s, a, b: f"{s} {a} {b}")
-    assert explained[2].explanation == "0.8 1 3"
+    explained = PairList(REFERENCES, some.left, some.right, some.similarity, lambda place: f"at {place}")
+    assert explained[-1].explanation == "at 2"

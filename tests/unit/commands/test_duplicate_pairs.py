@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit_tools import FakeClient, columns, paged, words
 
-from es_neardupe.commands.duplicates.find_pairs import SimilarityFunction
+from es_neardupe.commands.duplicates.find_pairs import AlignmentNumbers, SimilarityFunction
 from es_neardupe.commands.duplicates.hash_features import LISTED, HashGroups, enriched_scope, group_hashes, read_scope
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.text import tokenize
@@ -170,9 +171,25 @@ def test_other_measures_are_those_of_two_texts(name: MeasureName, monkeypatch: p
     for (a, b), similarity in found.pairs().items():
         one, other = measure.prepare([by_id[a], by_id[b]])
         assert similarity == measure.score(one, other)
-    said = function.explained(1.0, (128, 128))
-    assert measure.label in said
-    assert ("95 % interval" in said) == (name is MeasureName.ESTIMATE)
+    details = function.details
+    for (a, b), similarity in found.pairs().items():
+        one, other = measure.prepare([by_id[a], by_id[b]])
+        numbers = []
+        if isinstance(details, AlignmentNumbers):
+            places = details.scores([one, other], np.array([0]), np.array([1]))
+            numbers = details.of(places, np.array([[len(one), len(other)]]))[0].tolist()
+        elif details is not None:
+            numbers = [details.score(*details.prepare([by_id[a], by_id[b]]))]
+        said = function.explained(similarity, (len(one), len(other)), numbers)
+        assert measure.label in said
+        assert ("95 % interval" in said) == (name is MeasureName.ESTIMATE)
+        part, whole = re.search(r"title: ([\d,]+) of ([\d,]+) ", said).groups()  # type: ignore[union-attr]
+        if name is MeasureName.WEIGHTED:  # without a sample, all weights are equal
+            assert int(part) / int(whole) == pytest.approx(similarity)
+        elif name is MeasureName.ESTIMATE:
+            assert int(part) == np.count_nonzero(one == other)
+        else:
+            assert int(part) / int(whole) == similarity
 
 
 @pytest.mark.parametrize(

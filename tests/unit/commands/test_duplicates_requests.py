@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ from es_neardupe.commands.duplicates.request_explain import explain, warnings
 from es_neardupe.commands.duplicates.request_json import example, names, schema
 from es_neardupe.commands.duplicates.request_plan import (
     RATIO,
+    SHARED,
     ContentPlan,
     DuplicatesPlan,
     OverlapsPlan,
@@ -27,7 +29,7 @@ from es_neardupe.commands.duplicates.request_plan import (
 )
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import Matching, MeasureName
-from es_neardupe.similarity.features import Flatten, Ngrams, Sentences, Values, Words, describe
+from es_neardupe.similarity.features import Combine, Flatten, Ngrams, Sentences, Values, Words, describe
 
 JSON = dict[str, Any]
 TITLE = {"type": "fields:simple", "fields": ["title"]}
@@ -88,16 +90,16 @@ def printed(name: str) -> RequestPlan:
 def test_identical_titles_as_printed(name: str) -> None:
     plan = duplicates(printed(name))
     assert (plan.query, plan.max_group, plan.explanations) == (CREATED, 200, True)
-    assert plan.grouping == plan.validation.features == Values(("title",))
-    assert (plan.validation.min, plan.validation.max) == (1, 1)
+    assert plan.grouping == plan.validations[0].features == Values(("title",))
+    assert (plan.validations[0].min, plan.validations[0].max) == (1, 1)
 
 
 def test_near_identical_titles_as_printed() -> None:
     plan = duplicates(printed("near_identical_titles"))
     assert (plan.query, plan.max_group, plan.explanations) == (CREATED, 200, True)
     assert plan.grouping == Ngrams(5, Words(("title",)))
-    assert plan.validation.features == Flatten(Words(("title",)))
-    assert (plan.validation.measure, plan.validation.min, plan.validation.max) == (RATIO, 0.9, 0.999)
+    assert plan.validations[0].features == Flatten(Words(("title",)))
+    assert (plan.validations[0].measure, plan.validations[0].min, plan.validations[0].max) == (RATIO, 0.9, 0.999)
 
 
 @pytest.mark.parametrize(
@@ -117,6 +119,7 @@ EXAMPLES = {
     "identical-titles": Values(("title",)),
     "near-identical-abstracts": Ngrams(5, Words(("abstract",))),
     "near-identical-titles": Ngrams(5, Words(("title",))),
+    "records": Ngrams(2, Words(("title",))),
 }
 
 
@@ -158,14 +161,14 @@ def test_without_a_query_all_documents() -> None:
 
 def test_defaults() -> None:
     plan = duplicates(parse_request({"stages": {"similarPairs": stage()}}))
-    assert (plan.max_group, plan.explanations, plan.across_indices, plan.validation.max) == (200, False, False, 1)
+    assert (plan.max_group, plan.explanations, plan.across_indices, plan.validations[0].max) == (200, False, False, 1)
 
 
 @pytest.mark.parametrize("measure", [one.value for one in MeasureName])
 def test_every_measure_has_its_similarity(measure: str) -> None:
     more = {"bag": {"ngram": 3}, "edit": {}, "jaccard": {"matching": "information", "shingle": 4}}
     given = {"type": f"pairwiseSimilarity:{measure}", "fields": TITLE, **more.get(measure, {})}
-    found = duplicates(parse_request(request(similarPairs=stage(similarity=given)))).validation
+    found = duplicates(parse_request(request(similarPairs=stage(similarity=given)))).validations[0]
     assert (found.measure, found.features, found.fields) == (measure, None, ("title",))
     if measure == "jaccard":
         assert (found.matching, found.shingle) == (Matching.INFORMATION, 4)
@@ -204,7 +207,7 @@ def test_references_to_references() -> None:
     made = stage(grams, similarity={"type": "pairwiseSimilarity:reference", "use": "similar"})
     plan = duplicates(parse_request(request(components=components, similarPairs=made)))
     assert plan.grouping == Ngrams(3, Words(("title", "body")))
-    assert plan.validation.features == Words(("title", "body"))
+    assert plan.validations[0].features == Words(("title", "body"))
 
 
 def test_stages_that_find_pairs_come_first() -> None:
@@ -249,9 +252,12 @@ def test_invalid_stages(change: JSON, expected: str) -> None:
     ("change", "expected"),
     [
         ({"mim": 0.5}, "mim is unknown; allowed properties: pairwiseSimilarity, min, max."),
-        ({"min": None}, "min is null; allowed: a number from 0 to 1."),
-        ({"min": "0.9"}, 'min is "0.9"; allowed: a number from 0 to 1.'),
-        ({"min": True}, "min is true; allowed: a number from 0 to 1."),
+        (
+            {"min": None},
+            "min is null; allowed: a number from 0 to 1, or for featureIntersectionSize an integer from 0 to ",
+        ),
+        ({"min": "0.9"}, 'min is "0.9"; allowed: a number from 0 to 1, or'),
+        ({"min": True}, "min is true; allowed: a number from 0 to 1, or"),
         ({"min": -0.1}, "min is -0.1; allowed: a number from 0 to 1."),
         ({"max": 90}, "max is 90; allowed: a number from 0 to 1."),
         ({"min": 0.9, "max": 0.5}, "min is 0.9; allowed: at most max, which is 0.5."),
@@ -294,7 +300,7 @@ def test_a_validation_without_min() -> None:
         ({"type": "featureSource:word"}, '.type is "featureSource:word"; allowed: featureSource:values, '),
         ({"type": 5}, ".type is 5; allowed: featureSource:values, "),
         ({"fields": TITLE}, ".type is missing; allowed: featureSource:values, "),
-        ({"type": "featureSource:words"}, ".fields is missing; allowed properties: type, fields."),
+        ({"type": "featureSource:words"}, ".fields is missing; allowed properties: type, fields, perField."),
         (WORDS | {"fields": ["title"]}, '.fields is ["title"]; allowed: an object with one of the types fields:simple'),
         (WORDS | {"fields": TITLE | {"fields": []}}, ".fields.fields is []; allowed: a non-empty array."),
         (WORDS | {"fields": TITLE | {"fields": "title"}}, '.fields.fields is "title"; allowed: an array of strings.'),
@@ -512,6 +518,150 @@ def properties(definition: Mapping[str, Any]) -> set[str]:
     return set(definition.get("properties", ()))
 
 
+VALUES = {"type": "featureSource:values", "fields": TITLE}
+SIZE = {"type": "pairwiseSimilarity:featureIntersectionSize", "features": FLAT}
+
+
+def test_hair_and_facial_hair_as_one_feature() -> None:
+    """Each field apart in the similarity; a reference inside a combination is followed."""
+    faces = {"type": "fields:simple", "fields": ["hair", "beard"]}
+    hair = {"type": "featureSource:values", "fields": {"type": "fields:simple", "fields": ["hair"]}}
+    combine = {"type": "featureSource:combine", "sources": [{"type": "featureSource:reference", "use": "hair"}, VALUES]}
+    shared = SIZE | {"features": VALUES | {"fields": faces, "perField": True}}
+    made = stage(combine, similarity=shared) | {"validation": {"pairwiseSimilarity": shared, "min": 5}}
+    plan = duplicates(parse_request(request(components={"hair": hair}, similarPairs=made)))
+    assert plan.grouping == Combine((Values(("hair",)), Values(("title",))))
+    (validation,) = plan.validations
+    assert validation.features == Values(("hair", "beard"), apart=True)
+    assert (validation.measure, validation.min, validation.max) == (SHARED, 5, math.inf)
+    assert plan.fields == ("hair", "beard", "title")
+    lines = "\n".join(explain(plan_of(made, hair=hair), "faces"))
+    assert "Grouping: by combinations of entire values from field: hair and entire values from field: title." in lines
+    assert "is the number of shared features, each counted once: entire values from fields: hair, beard (each" in lines
+    assert "A pair passes with a similarity of 5 or more." in lines
+
+
+def plan_of(made: JSON, **components: JSON) -> RequestPlan:
+    return parse_request(request(components=components, similarPairs=made))
+
+
+@pytest.mark.parametrize(
+    ("features", "expected"),
+    [
+        ({"type": "featureSource:combine"}, ".sources is missing; allowed properties: type, sources."),
+        (
+            {"type": "featureSource:combine", "sources": [VALUES]},
+            '.sources is [{"type": "featureSource:values", "fields": {"type": "fields...; allowed: an array of two or '
+            "more feature sources.",
+        ),
+        ({"type": "featureSource:combine", "sources": VALUES}, "; allowed: an array of two or more feature sources."),
+        (
+            {"type": "featureSource:combine", "sources": [VALUES, {"type": "x"}]},
+            '.sources[1].type is "x"; allowed: featureSource:values, ',
+        ),
+        (VALUES | {"perField": 1}, ".perField is 1; allowed: true or false."),
+        (
+            {"type": "featureSource:ngrams", "window": 2, "source": VALUES},
+            ".source is featureSource:values, which makes features without parts; allowed: words, characters, ",
+        ),
+        (
+            {
+                "type": "featureSource:ngrams",
+                "window": 2,
+                "source": {"type": "featureSource:combine", "sources": [VALUES, WORDS]},
+            },
+            ".source is featureSource:combine, which makes features without parts; allowed: words, characters, ",
+        ),
+    ],
+)
+def test_invalid_combinations(features: Any, expected: str) -> None:
+    message = message_of(request(similarPairs=stage(features)))
+    assert f"{AT}.hashGrouping.features" in message
+    assert expected in message
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"min": 1.5}, "min is 1.5; allowed: an integer from 0 to 1,000,000,000, a number of shared features."),
+        ({"min": -1}, "min is -1; allowed: an integer from 0 to 1,000,000,000, a number of shared features."),
+        ({"min": 3, "max": 2}, "min is 3; allowed: at most max, which is 2."),
+        ({"max": "6"}, 'max is "6"; allowed: a number from 0 to 1, or for featureIntersectionSize an integer from 0'),
+        ({"max": None}, "max is null; allowed: a number from 0 to 1, or for featureIntersectionSize an integer from 0"),
+    ],
+)
+def test_invalid_numbers_of_shared_features(change: JSON, expected: str) -> None:
+    made = stage() | {"validation": {"pairwiseSimilarity": SIZE, "min": 1} | change}
+    assert f"{AT}.validation.{expected}" in message_of(request(similarPairs=made))
+
+
+def test_two_validations() -> None:
+    made = stage() | {
+        "validation": [
+            {"pairwiseSimilarity": SIZE, "min": 3},
+            {"pairwiseSimilarity": {"type": "pairwiseSimilarity:S_L", "fields": TITLE}, "min": 0.5, "max": 0.9},
+        ]
+    }
+    plan = duplicates(plan_of(made))
+    assert [(one.measure, one.min, one.max) for one in plan.validations] == [
+        (SHARED, 3, math.inf),
+        ("containment-longer", 0.5, 0.9),
+    ]
+    lines = "\n".join(explain(plan_of(made), "news"))
+    assert "Of the pairs that pass, a further similarity is containment-longer (literal matching; w = 5" in lines
+    made["validation"][1]["min"] = 2
+    assert f"{AT}.validation[1].min is 2; allowed: a number from 0 to 1." in message_of(request(similarPairs=made))
+    made["validation"][1] = made["validation"][0] | {"min": 1}
+    same = f"{AT}.validation[1].pairwiseSimilarity is the same as that of validation[0]; allowed: each similarity once."
+    assert same in message_of(request(similarPairs=made))
+    made["validation"] = []
+    assert f"{AT}.validation is []; allowed: a non-empty array." in message_of(request(similarPairs=made))
+
+
+DAYS = {"type": "query:string", "query": "created:[2015 TO 2017]"}
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (
+            DAYS,
+            "if created is a date, a range up to 2017 ends with the first day of 2017. To include all of it, write ",
+        ),
+        (DAYS | {"query": 'a b AND (created:[* TO "2017-05"] OR x:1)'}, "a range up to 2017-05 ends with the first"),
+        (DAYS | {"query": "published.on:<=2017"}, "if published.on is a date, a range up to 2017 ends"),
+        (DAYS | {"query": "created:>2015"}, "if created is a date, a range after 2015 excludes only the first day"),
+        (DAYS | {"query": "created:{2015 TO *]"}, "if created is a date, a range after 2015 excludes only the first"),
+        ({"range": {"created": {"gte": 2015, "lte": 2017}}}, "if created is a date, a range up to 2017 ends with"),
+        ({"bool": {"filter": [{"range": {"created": {"lte": "2017-05"}}}]}}, "a range up to 2017-05 ends with the"),
+        ({"query": {"bool": {"must": {"query_string": DAYS}}}}, "a range up to 2017 ends with the first day of 2017"),
+        (DAYS | {"query": "created:[2015 TO 2017-12-31]"}, ""),
+        (DAYS | {"query": "created:[2015 TO 2018}"}, ""),
+        (DAYS | {"query": "created:>=2015 title:[a TO z] year:2017"}, ""),
+        ({"range": {"created": {"gte": "2015", "lt": "2018"}}}, ""),
+    ],
+)
+def test_ranges_that_end_inside_a_year(query: JSON, expected: str) -> None:
+    found = "\n".join(warnings(plan_of(stage(VALUES, similarity=RATIO_OF_VALUES, query=query, min=1))))
+    assert expected in found
+    assert bool(found) == bool(expected)
+
+
+RATIO_OF_VALUES = {"type": "pairwiseSimilarity:featureIntersectionToUnionRatio", "features": VALUES}
+
+
+def test_an_example_with_other_fields() -> None:
+    """Every example that compares all its fields alike; what it reads are these fields too."""
+    for name in names():
+        if name == "records":
+            with pytest.raises(SettingsError, match="compares several fields, each in another way"):
+                example(name, ["headline"])
+            continue
+        plan = parse_request(example(name, ["headline", "teaser", "headline"]))
+        assert duplicates(plan).fields == ("headline", "teaser")
+        assert all(set(one.fields) == {"headline", "teaser"} for one in plan.stages)
+
+
 def test_schema() -> None:
     made = schema()
     assert made["$schema"] == "https://json-schema.org/draft/2020-12/schema"
@@ -522,7 +672,7 @@ def test_schema() -> None:
     assert all(one["additionalProperties"] is False for one in objects)
     (validation,) = (one for one in objects if properties(one) == {"pairwiseSimilarity", "min", "max"})
     assert validation["properties"]["min"] | {"title": ""} == {
-        "maximum": 1,
+        "maximum": 1_000_000_000,
         "minimum": 0,
         "title": "",
         "type": "number",

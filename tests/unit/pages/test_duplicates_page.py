@@ -248,3 +248,14 @@ def test_bars_begin_at_the_tenth_of_the_least_similar() -> None:
     assert [text for _, text in made.x_labels] == ["0.9", "= 1"]
     assert bars(np.array([1.0])).bars[0].label == "exactly 1"
     assert bars(np.array([0.0])).bars[0].label == "exactly 0"
+
+
+def test_bars_of_numbers_of_shared_features() -> None:
+    """One bar for each number, or for equal ranges of numbers if there are many."""
+    few = bars(np.array([6, 5, 5, 3]))
+    assert [(one.label, one.pairs) for one in few.bars] == [("3", 1), ("4", 0), ("5", 2), ("6", 1)]
+    assert [text for _, text in few.x_labels] == ["3", "4", "5", "6"]
+    numbers = np.arange(1, 1001)
+    many = bars(numbers)
+    assert [(one.label, one.pairs) for one in many.bars[:2]] == [("1 to 20", 20), ("21 to 40", 20)]
+    assert sum(one.pairs for one in many.bars) == len(numbers)

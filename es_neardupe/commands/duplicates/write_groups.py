@@ -1,0 +1,339 @@
+"""Groups of the pairs of a request, stored under a prefix of their own, as `group` stores those of keys."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+import numpy as np
+
+from es_neardupe.commands.duplicates.find_pairs import similarities_of
+from es_neardupe.commands.duplicates.request_plan import SHARED, DuplicatesPlan
+from es_neardupe.commands.duplicates.results import GroupsOfPairs, PairsResult
+from es_neardupe.commands.report_parts import WriteCounts
+from es_neardupe.errors import IndexUnusable, SettingsError
+from es_neardupe.groups.linkage import GroupCohesion, assign_ids, inner_pairs, judge, star
+from es_neardupe.groups.registry import GroupHistoryUpdate, GroupRecord, Registry
+from es_neardupe.groups.write import changes, write_groups
+from es_neardupe.index import mapping as schema
+from es_neardupe.index import queries
+from es_neardupe.index.hidden_indices import check_names
+from es_neardupe.index.index import Index, opened
+from es_neardupe.index.lease import held
+from es_neardupe.index.migration_state import replaced_prefix
+from es_neardupe.index.permissions import check_sees_all, check_updates
+from es_neardupe.index.settings import Settings
+from es_neardupe.index.storage import sidecar_mappings
+from es_neardupe.index.stored_fields import decode_grouping, group_of, own_group, stored_fields
+from es_neardupe.index.target import mappings_of, put_settings, stored_settings
+from es_neardupe.keys.arrays import Flags, Floats, Positions
+from es_neardupe.progress import Progress
+from es_neardupe.records import Address, DocumentsInScope, FingerprintColumns, Grouping, Hit
+from es_neardupe.server.bulk import BulkCounts
+from es_neardupe.server.search import refresh
+
+__all__ = ["check_prefix", "write_groups_of_pairs"]
+
+_BATCH, _WORKERS = 500, 2
+
+_PAGE = 2000
+"""Documents per request that reads stored groups."""
+
+
+# The prefix
+
+
+def check_prefix(index: Index, plan: DuplicatesPlan, prefix: str) -> Settings:
+    """The settings of groups under a prefix. Raises `SettingsError`, `NameTaken` or another `IndexUnusable` if they
+    cannot be stored there."""
+    if prefix == index.prefix or replaced_prefix(prefix) != prefix:
+        raise SettingsError(
+            f"The prefix {prefix!r} is that of keys. Groups of a request need one of their own, such as "
+            f"`write_groups` titles."
+        )
+    if plan.validations[0].measure == SHARED:
+        raise SettingsError(
+            f"Groups need a similarity from 0 to 1, but the first validation of {plan.name} is a number of shared "
+            f"features: put another one first, or choose another similarity."
+        )
+    settings = Settings(plan.fields, prefix=prefix, groups_only=True)
+    mappings = mappings_of(index.plain, index.name)
+    if sidecar_mappings(index.plain, mappings, prefix):
+        raise IndexUnusable(_has_keys(index.name, prefix))
+    for name, mapping in mappings.items():
+        stored = stored_settings(mapping, prefix)
+        if stored is not None and not stored.groups_only:
+            raise IndexUnusable(_has_keys(name, prefix))
+        schema.check_fields(name, mapping, settings, prepared=False)
+        schema.check_source(name, mapping, settings)
+        present = mapping.get("properties", {}).get(prefix, {}).get("properties", {})
+        if others := sorted(present.keys() - schema.fields_mapping()["properties"].keys()):
+            raise IndexUnusable(
+                f"Index {name} has an object {prefix} with other fields ({', '.join(others[:5])}): choose another "
+                f"prefix for the groups."
+            )
+    return settings
+
+
+def _has_keys(name: str, prefix: str) -> str:
+    return f"Index {name} has keys under the prefix {prefix!r}: choose another prefix for the groups of a request."
+
+
+def _prepared(index: Index, settings: Settings) -> Index:
+    """The index opened under the prefix of the groups, after adding fields and settings where they are missing."""
+    for name, mapping in mappings_of(index.plain, index.name).items():
+        if stored_settings(mapping, settings.prefix) != settings:
+            put_settings(index.plain, name, mapping, settings)
+    found = opened(Index(index.name, index.plain, settings.prefix), groups=True, writes=True)
+    check_sees_all(found, "grouping")
+    found.storage.check_writable()
+    check_updates(found, "grouping")
+    check_names(found)
+    return found
+
+
+# Groups
+
+
+def write_groups_of_pairs(
+    index: Index, plan: DuplicatesPlan, result: PairsResult, settings: Settings, *, dry_run: bool, progress: Progress
+) -> GroupsOfPairs:
+    """Make star groups of the pairs of a stage, and write group, principal and similarity to the documents in scope.
+
+    The principal is the longest document by the values that the grouping hashed (ties: lowest id). Every other member
+    has passed all validations with it; the stored similarity is that of the first. A document without a partner is
+    alone in a group of its own, also if an earlier run wrote its group and it is no longer in scope. Groups keep their
+    ids, as in `group`. A second run without changes writes nothing; a run after a killed one reaches the same state.
+    """
+    if dry_run:
+        found = _form_groups(
+            index, _existing_registry(index, settings), plan, result, prefix=settings.prefix, progress=progress
+        )
+        planned = BulkCounts()
+        planned.counts["written"] = len(found.writes)
+        return _report(plan, settings, found, planned, dry_run=True)
+    target = _prepared(index, settings)
+    registry = Registry(target)
+    with held(target, "duplicates --write-groups", progress=progress) as lease:
+        found = _form_groups(index, registry, plan, result, prefix=settings.prefix, progress=progress)
+        written = BulkCounts()
+        if found.updates or found.writes:
+            lease.check()
+            registry.write(found.updates)
+            lease.check()
+            written = write_groups(
+                target.client, found.corpus, found.writes, settings.prefix, batch=_BATCH, workers=_WORKERS
+            )
+            refresh(target.client, target.path)
+    return _report(plan, settings, found, written, dry_run=False)
+
+
+def _existing_registry(index: Index, settings: Settings) -> Registry | None:
+    """The registry of the groups, if an earlier run has prepared all indices."""
+    mappings = mappings_of(index.plain, index.name).values()
+    if any(stored_settings(mapping, settings.prefix) is None for mapping in mappings):
+        return None
+    return Registry(opened(Index(index.name, index.plain, settings.prefix), groups=True))
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The groups of n documents: those in scope, in their order, then others that have a group."""
+
+    corpus: FingerprintColumns
+    changed: Flags
+    """Documents that were changed or deleted since they were hashed; shape (n,)."""
+    groupings: dict[int, Grouping]
+    """Row -> new grouping, of all other documents."""
+    writes: dict[int, Grouping]
+    """Those that differ from the stored ones."""
+    records: dict[str, GroupRecord]
+    """Id -> record of each group of two or more documents."""
+    updates: list[GroupRecord]
+    """Records to write: those that differ from the registry."""
+
+
+def _form_groups(
+    index: Index,
+    registry: Registry | None,
+    plan: DuplicatesPlan,
+    result: PairsResult,
+    *,
+    prefix: str,
+    progress: Progress,
+) -> _Found:
+    assert result.scope is not None
+    corpus, changed = _stored(index, plan, result.scope, prefix)
+    before = {} if registry is None else {record.group: record for record in registry.living()}
+    kept = ~(changed[result.pairs.left] | changed[result.pairs.right])
+    left, right = result.pairs.left[kept], result.pairs.right[kept]
+    similarity = result.pairs.similarity[kept].astype(np.float64)
+    members, to_principal = _star_groups(corpus, left, right, similarity)
+    members = {first: rows for first, rows in members.items() if not changed[first]}
+    created = {id: record.created for id, record in before.items()}
+    ids = assign_ids(
+        members,
+        corpus.group_ids,
+        lambda row: (stored := corpus.groupings[row]) is not None and stored.principal,
+        lambda row, attempt: own_group(*corpus.references[row][:2], attempt),
+        reserved={id for row in np.flatnonzero(changed).tolist() if (id := corpus.group_ids[row]) is not None},
+        created=lambda id: created.get(id, ""),
+    )
+    groupings = {
+        row: Grouping(ids[first], row == first, 1.0 if row == first else float(to_principal[row]))
+        for first, rows in members.items()
+        for row in rows
+    }
+    groups = [np.sort(np.array(rows, np.intp)) for rows in members.values() if len(rows) > 1]
+    more = inner_pairs(groups, left, right, len(corpus))
+    others = similarities_of(index.client, result.scope, plan.validations[0], more, progress=progress)
+    cohesions = judge(
+        groups,
+        np.concatenate([left, more[0]]),
+        np.concatenate([right, more[1]]),
+        np.concatenate([similarity, others]),
+        documents=np.ones(len(corpus), np.intp),
+        minimum=plan.validations[0].min,
+    )
+    records = dict(
+        _record(corpus, groupings, rows.tolist(), cohesion) for rows, cohesion in zip(groups, cohesions, strict=True)
+    )
+    if registry is not None:
+        before |= registry.records(records.keys() - before.keys())
+    previous: dict[str, Counter[str]] = {}
+    for row, grouping in groupings.items():
+        stored = corpus.group_ids[row]
+        previous.setdefault(grouping.group, Counter()).update([stored] if stored is not None else [])
+    at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+    updates = GroupHistoryUpdate(before, records, previous, at).records()
+    return _Found(corpus, changed, groupings, changes(corpus, groupings), records, updates)
+
+
+def _star_groups(
+    corpus: FingerprintColumns, left: Positions, right: Positions, similarity: Floats
+) -> tuple[dict[int, list[int]], Floats]:
+    """Principal -> the rows of its group, itself first; and the similarity of each row to its principal."""
+    size = len(corpus)
+    order = np.lexsort((np.arange(size), -corpus.tokens))  # rows are in the order of ids
+    rank = np.empty(size, np.intp)
+    rank[order] = np.arange(size)
+    earlier, later = np.sort(np.stack([rank[left], rank[right]]), axis=0)
+    principal = order[star(size, earlier, later)[rank]]
+    direct = principal[order[later]] == order[earlier]
+    to_principal = np.ones(size)
+    to_principal[order[later[direct]]] = similarity[direct]
+    members: dict[int, list[int]] = {}
+    for row in order.tolist():  # a principal comes before its partners
+        members.setdefault(int(principal[row]), []).append(row)
+    return members, to_principal
+
+
+def _record(
+    corpus: FingerprintColumns, groupings: Mapping[int, Grouping], rows: list[int], cohesion: GroupCohesion
+) -> tuple[str, GroupRecord]:
+    """Id and record of a group, without dates and history."""
+    (first,) = (row for row in rows if groupings[row].principal)
+    similarities = [groupings[row].similarity for row in rows if row != first]
+    record = GroupRecord(
+        group=groupings[first].group,
+        created="",
+        updated="",
+        ended=None,
+        size=len(rows),
+        texts=len(rows),
+        principal=Address(*corpus.references[first][:2]),
+        min_similarity=min(similarities),
+        mean_similarity=sum(similarities) / len(similarities),
+        pairs_below=cohesion.below,
+        pairs_not_compared=cohesion.not_compared,
+        diameter=None,
+        weakest=None,
+        settings=None,
+    )
+    return record.group, record
+
+
+# Stored groups
+
+
+def _stored(
+    index: Index, plan: DuplicatesPlan, scope: DocumentsInScope, prefix: str
+) -> tuple[FingerprintColumns, Flags]:
+    """The stored groups of the documents in scope and of all others that have one, and which documents in scope were
+    changed or deleted since they were hashed. Raises `IndexUnusable` if a document has another value in the field."""
+    row_of = {reference[:2]: row for row, reference in enumerate(scope.references)}
+    size = len(scope)
+    changed = np.ones(size, np.bool_)
+    references, versions = list(scope.references), scope.versions.tolist()
+    stored: list[Mapping[str, Any]] = [{}] * size
+    grouped = {"exists": {"field": f"{prefix}.group"}}
+    query = {"bool": {"should": [queries.matching(plan.query), grouped], "minimum_should_match": 1}}
+    for page in index.client.pages(index.name, {"query": query, "_source": [prefix]}, page_size=_PAGE):
+        for hit in page:
+            _check_value(hit, prefix)
+            value, version = stored_fields(hit.source, prefix), [hit.seq_no or 0, hit.primary_term or 0]
+            row = row_of.get((hit.index, hit.id))
+            if row is None and value.get("group") is not None:
+                references.append(hit.reference)
+                versions.append(version)
+                stored.append(value)
+            elif row is not None:
+                stored[row] = value
+                changed[row] = versions[row] != version
+    total = len(references)
+    corpus = FingerprintColumns(
+        references=references,
+        versions=np.array(versions, np.int64).reshape(-1, 2),
+        content=np.zeros(total, "S32"),
+        tokens=np.concatenate([scope.sizes, np.zeros(total - size, np.int64)]),
+        keys=np.zeros((total, 0), np.uint64),
+        group_ids=[group_of(one) for one in stored],
+        groupings=[decode_grouping(one) for one in stored],
+        states={},
+        corrupt=[],
+        places=np.zeros(total, np.int64),
+        scopes=np.zeros(total, np.int64),
+        days=np.zeros(total),
+    )
+    return corpus, np.concatenate([changed, np.zeros(total - size, np.bool_)])
+
+
+def _check_value(hit: Hit, prefix: str) -> None:
+    value = hit.source.get(prefix)
+    known = schema.fields_mapping()["properties"].keys()
+    if value is not None and not (isinstance(value, dict) and value.keys() <= known):
+        raise IndexUnusable(
+            f"Document {hit.id!r} of index {hit.index} has a value {prefix} that es-neardupe did not write: choose "
+            f"another prefix for the groups."
+        )
+
+
+def _report(
+    plan: DuplicatesPlan, settings: Settings, found: _Found, written: BulkCounts, *, dry_run: bool
+) -> GroupsOfPairs:
+    records = found.records.values()
+    grouped = sum(one.size for one in records)
+    return GroupsOfPairs(
+        stage=plan.name,
+        prefix=settings.prefix,
+        count=len(records),
+        documents=len(found.corpus),
+        grouped=grouped,
+        alone=len(found.groupings) - grouped,
+        changed=int(found.changed.sum()),
+        min_similarity=min((one.min_similarity for one in records), default=None),
+        pairs_below=sum(one.pairs_below for one in records),
+        pairs_not_compared=sum(one.pairs_not_compared for one in records),
+        writes=WriteCounts(
+            written=written.counts["written"],
+            unchanged=len(found.groupings) - len(found.writes),
+            conflicts=written.counts["changed"],
+            deleted=written.counts["deleted"],
+            refused=written.counts["refused"],
+            refusals=written.refusals,
+        ),
+        dry_run=dry_run,
+    )
