@@ -25,7 +25,7 @@ PLAN = DuplicatesPlan(
     None,
     Ngrams(3, Words(("body.text",))),
     200,
-    Validation("featureIntersectionToUnionRatio", Flatten(Words(("title",))), (), Matching.LITERAL, 1, 5, 0.5, 1.0),
+    (Validation("featureIntersectionToUnionRatio", Flatten(Words(("title",))), (), Matching.LITERAL, 1, 5, 0.5, 1.0),),
     explanations=True,
 )
 
@@ -41,8 +41,8 @@ def test_the_fields_of_the_page() -> None:
     assert PLAN.fields == ("title", "body.text")
     assert replace(PLAN, grouping=Words(("body.text", "title"))).fields == ("title", "body.text")
     assert replace(PLAN, grouping=SchemeKeys()).fields == ("title",)
-    measure = replace(PLAN.validation, measure="jaccard", features=None, fields=("b", "a"))
-    assert replace(PLAN, validation=measure, grouping=TITLES).fields == ("b", "a", "title")
+    measure = replace(PLAN.validations[0], measure="jaccard", features=None, fields=("b", "a"))
+    assert replace(PLAN, validations=(measure,), grouping=TITLES).fields == ("b", "a", "title")
 
 
 def test_texts_are_found_in_all_indices(client: Client, index_name: str) -> None:
