@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 import unicodedata
 from bisect import bisect_right
@@ -19,8 +20,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from conftest import Cli
+from conftest import Cli, Run
 from every_command import names
 from recount import (
     Document,
@@ -121,6 +123,12 @@ LOADED = {
     "loaded1": _document("loaded1", "7 8", 4),
 }
 LATE = {"late": _document("late", f"{DOCUMENTS['alone0']['text']} and more", 1)}
+FORGED = {
+    "price3": {"scheme": "v1-00000000"},
+    "umlaut1": {"content": "nothing"},
+    "alone1": {"state": "strange"},
+}
+"""What another client wrote into the fields of some documents."""
 ADDED = {"added": _document("added", f"{DOCUMENTS['alone1']['text']} and more", 2)}
 
 
@@ -137,6 +145,8 @@ class World:
     ran: set[str] = field(default_factory=set)
     grouped: Snapshot | None = None
     """After the last run of ``group``."""
+    chained: bool = False
+    """Whether the last run of ``group`` used linkage chain."""
     current: Snapshot | None = None
     """As long as nothing is written."""
 
@@ -154,6 +164,8 @@ class World:
         case = Case(self, line, said, before, self.current or self.look(more.pop("scheme", SCHEME)), wall, more)
         self.ran.add(line[0])
         wrong = differences(said, COUNTED[line[0]](case))
+        if "text" in more:
+            self.wrong += list(_unexplained(case, self.run(*line)))
         self.wrong += [f"{' '.join(line).replace(self.index, 'INDEX')}: {one}" for one in wrong]
         return case
 
@@ -324,12 +336,14 @@ def _bounds(low: Any, high: Any) -> Any:
 def _of_run(case: Case, affected: set[str]) -> JSON:
     """The numbers of a run that processes these documents."""
     index = case.before
+    if "--measure" in case.line:
+        index = replace(index, measure=_measure(case))
     minimum = case.given("--min", THRESHOLD)
     bucket = case.given("--max-bucket", 200)
     dry = "--dry-run" in case.line
     processed = [one for one in index if one.processed]
     corrupt, stale = [one for one in processed if one.corrupt], [one for one in processed if one.stale]
-    made = index.star(minimum)
+    made = index.chain(minimum) if "chain" in case.line else index.star(minimum)
     values = [value for one in made.groups for value in list(one.values())[1:]]
     looked = [one for one in made.groups if affected & one.keys()]
     looked_values = [value for one in looked for value in list(one.values())[1:]]
@@ -339,14 +353,13 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
     matches = [pair for pair in index.similar_texts(minimum) if touched >= set(pair)]
     written = case.after.changed(case.before)
     remaining = [one for one in inside if not one.stale]
-    new = {id: (one, next(iter(members)), members[id]) for one, members in made.members.items() for id in members}
     if dry:
-        written = [one for one in remaining if not _is_stored(index, one, new, made)]
+        written = [one for one in remaining if not _is_stored(index, one, made)]
     found = {
         "min": minimum,
         "max": 1.0,
-        "rules": _rules(minimum, bucket),
-        "detection": detection(minimum, BANDS, ROWS),
+        "rules": _rules(minimum, bucket) | _weights(case),
+        **_detection(case, minimum, _median(len(one.tokens) for one in index if one.processed and one.tokens)),
         "scope": {
             "documents": len(processed) + index.orphans,
             "unprocessed": len(index.documents) - len(processed),
@@ -435,15 +448,81 @@ def _affected(index: Snapshot, lost: set[str]) -> tuple[set[str], set[str]]:
     return least & reached, reached
 
 
-def _is_stored(index: Snapshot, one: Document, new: Mapping[str, Any], made: Star) -> bool:
-    """Whether a document has its group already."""
-    return one.group is not None and one.stored.get("similarity") is not None and _same_group(index, one, made)
+def _is_stored(index: Snapshot, one: Document, made: Star) -> bool:
+    """Whether a document has its group, its role and its similarity already. A group keeps its id if its principal was
+    one before."""
+    members = next((some for some in made.members.values() if one.id in some), {one.id: 1.0})
+    first, similarity = index[next(iter(members))], one.stored.get("similarity")
+    return bool(
+        first.stored["principal"]
+        and one.group == first.group
+        and one.stored["principal"] == (one is first)
+        and similarity is not None
+        and about(members[one.id])(similarity)
+    )
 
 
-def _same_group(index: Snapshot, one: Document, made: Star) -> bool:
-    mine = next((members for members in made.members.values() if one.id in members), {one.id: 1.0})
-    first = index[next(iter(mine))]
-    return first.stored["principal"] and one.group == first.group and one.stored["principal"] == (one is first)
+def _measure(case: Case) -> Callable[[Document, Document], float]:
+    """Another measure of two documents."""
+    name = case.given("--measure", "")
+    if name in ("jaccard", "containment"):
+        return lambda a, b: _by_passages(name, a, b)
+    sample = [one for one in case.before if one.keys]
+    frequency = Counter(shingle for one in sample for shingle in one.shingles)
+
+    def weight(shingles: Iterable[int]) -> float:
+        return math.fsum(math.log((len(sample) + 1) / (frequency[one] + 1)) + 1 for one in shingles)
+
+    return lambda a, b: weight(a.shingles & b.shingles) / weight(a.shingles | b.shingles)
+
+
+def _by_passages(name: str, a: Document, b: Document) -> float:
+    common, sizes = sum(size for *_, size in _tiles(a, b)), (len(a.tokens), len(b.tokens))
+    return common / (sum(sizes) - common if name == "jaccard" else min(sizes))
+
+
+def _median(values: Iterable[int]) -> int:
+    """As the server estimates it: exact for so few documents, and rounded."""
+    return round(float(np.median(list(values))))
+
+
+def _detection(case: Case, minimum: float, words: int, more: JSON | None = None) -> JSON:
+    """For resemblance, the probability that a pair exactly this similar is found; for others, that of some cases."""
+    name = case.given("--measure", "resemblance")
+    probability = detection(minimum, BANDS, ROWS)
+    if name == "resemblance":
+        return {"detection": probability if more is None else {**more, "probability": probability}}
+    found: JSON = {} if more is None else {"detection": more}
+    if name == "weighted":
+        cases = [(one["shape"], float(one["shape"].split()[1])) for one in case.said["detection_cases"]]
+        found |= _weights(case)
+    else:
+        cases = [(one["shape"], _of_shape(one["shape"], name, minimum)) for one in case.said["detection_cases"]]
+        assert all(f"{words} and " in shape for shape, _ in cases)
+    found["detection_cases"] = [
+        {"shape": shape, "resemblance": value, "probability": detection(value, BANDS, ROWS)} for shape, value in cases
+    ]
+    return found
+
+
+def _weights(case: Case) -> JSON:
+    """The sample of the weights: so few documents are all in it."""
+    return {"weights": {"documents": case.before.count(lambda one: one.keys)}} if "weighted" in case.line else {}
+
+
+def _of_shape(shape: str, name: str, minimum: float) -> float:
+    """The resemblance of two texts that are made as described: no others of this shape that just reach the minimum have
+    fewer common words."""
+    shorter, longer = map(int, re.findall(r"(\d+) and (\d+) words", shape)[0])
+    for common in range(1, shorter + 1):
+        similarity = common / (shorter + longer - common if name == "jaccard" else shorter)
+        if similarity >= minimum - 1e-9 and common >= SHINGLE:
+            break
+    pieces = 1 if shape.startswith("one passage") else min(shorter - common + 1, common // SHINGLE)
+    sizes = [(common + k) // pieces for k in range(pieces)]
+    shared = sum(max(size - SHINGLE + 1, 0) for size in sizes)
+    every = shorter - SHINGLE + 1 + longer - SHINGLE + 1 - shared
+    return 1.0 if common == longer else shared / every
 
 
 def _rules(minimum: float, bucket: int) -> JSON:
@@ -457,7 +536,9 @@ def _rules(minimum: float, bucket: int) -> JSON:
 
 def _below(index: Snapshot, ids: Sequence[str], minimum: float) -> int:
     return sum(
-        index.similarity(a, b) < minimum for a, b in combinations(ids, 2) if index[a].content != index[b].content
+        index.measure(index[a], index[b]) < minimum
+        for a, b in combinations(ids, 2)
+        if index[a].content != index[b].content
     )
 
 
@@ -584,6 +665,7 @@ def of_groups(case: Case) -> Any:
                 "size": size,
                 "min_similarity": about(min(values.values())),
                 "members": [{"id": id, "similarity": about(value)} for id, value in values.items()],
+                **(_bridges(then, list(values)) if case.world.chained else {}),
             }
         )
     wanted = {one["group"] for one in case.said} if "--group" in case.line else None
@@ -606,7 +688,42 @@ def _history(case: Case, one: JSON) -> JSON:
         "pairs_below": _below(then, [each.id for each in members], THRESHOLD),
         "pairs_not_compared": 0,
         "settings": _rules(THRESHOLD, 200),
+        **(_bridges(then, [each.id for each in members]) if case.world.chained else {}),
     }
+
+
+def _bridges(index: Snapshot, ids: Sequence[str]) -> JSON:
+    """Of a chained group: the maximum number of steps between two texts, and the highest threshold that keeps it
+    together."""
+    texts = list({index[id].content: id for id in ids}.values())
+    edges = {
+        pair: value
+        for pair in combinations(texts, 2)
+        if index[pair[0]].keys & index[pair[1]].keys and (value := index.similarity(*pair)) >= THRESHOLD
+    }
+    weakest = max((low for low in {1.0, *edges.values()} if _steps(texts, edges, low) is not None), default=1.0)
+    return {"diameter": _steps(texts, edges, THRESHOLD), "weakest": weakest}
+
+
+def _steps(texts: Sequence[str], edges: Mapping[tuple[str, str], float], minimum: float) -> int | None:
+    """The maximum number of steps from one text to another along edges of this similarity; None: not connected."""
+    longest = 0
+    for first in texts:
+        reached, steps, at = {first}, 0, {first}
+        while (
+            at := {
+                b
+                for a, b in [*edges, *((b, a) for a, b in edges)]
+                if a in at and edges.get((a, b), edges.get((b, a), 0)) >= minimum
+            }
+            - reached
+        ):
+            reached |= at
+            steps += 1
+        if len(reached) < len(texts):
+            return None
+        longest = max(longest, steps)
+    return longest
 
 
 def of_pairs(case: Case) -> Any:
@@ -642,12 +759,17 @@ def of_similar(case: Case) -> JSON:
     for one in candidates:
         first.setdefault(one.content or "", one)
     listed = {one["id"] for one in case.said["hits"]}
-    values = {one.id: resemblance(probe.shingles, one.shingles) for one in candidates}
+    value, shown = (
+        (_measure(case), "similarity")
+        if "--measure" in case.line
+        else (lambda a, b: resemblance(a.shingles, b.shingles), "resemblance")
+    )
+    values = {one.id: value(probe, one) for one in candidates}
     hits = []
     for one in candidates:
         copies = [each for each in candidates if each.content == one.content and not each.stale]
         if one.id in listed or (values[one.id] >= minimum and not listed & {each.id for each in copies}):
-            hit = {"id": one.id, "resemblance": values[one.id], "shared_bands": shared[one.id]}
+            hit = {"id": one.id, shown: values[one.id], "shared_bands": shared[one.id]}
             hits.append({**hit, "copies": 0 if one.stale else len(copies) - 1})
     found = {"query": {"tokens": len(probe.tokens)}, "candidates": len(candidates), "max": 1.0}
     texts = min(len(first), case.given("--max-candidates", 1000))
@@ -660,7 +782,7 @@ def of_similar(case: Case) -> JSON:
         "hits": hits if texts == len(first) else [one for one in hits if one["id"] in listed],
         "texts": between(texts, texts + replaced),  # the current text of a changed copy was compared too
         "not_compared": missed,
-        "detection": {"min": minimum, "probability": detection(minimum, BANDS, ROWS)},
+        **_detection(case, minimum, len(probe.tokens), {"min": minimum}),
     }
 
 
@@ -1019,7 +1141,9 @@ def _expected(near: Sequence[tuple[str, str]], size: int, documents: int) -> JSO
 def of_what_if(case: Case) -> JSON:
     index = case.index
     processed = [one for one in index if one.processed]
-    sizes = index.sizes()
+    readable = [one for one in processed if not one.corrupt]
+    sizes = Counter(one.group for one in readable if one.group)
+    sizes = Counter({group: size for group, size in sizes.items() if size > 1})
     known = {frozenset((one["content_a"], one["content_b"])) for one in index.evidence.values()}
     unknown = [pair for pair in index.candidates if frozenset(pair) not in known]
     values = {frozenset((one["content_a"], one["content_b"])): one["value"] for one in index.evidence.values()}
@@ -1036,7 +1160,7 @@ def of_what_if(case: Case) -> JSON:
         }
         made = star(index, matches, stale=True)
         together = {id: members for members in made.groups for id in members}
-        now = {one.id for one in processed if sizes[one.group or ""]}
+        now = {one.id for one in readable if sizes[one.group]}
         thresholds.append(
             {
                 "min": minimum,
@@ -1051,6 +1175,7 @@ def of_what_if(case: Case) -> JSON:
         "min": THRESHOLD,
         "max": 1.0,
         "documents": len(processed) + index.orphans,
+        "corrupt": len(processed) - len(readable),
         "groups": len(sizes),
         "grouped": sizes.total(),
         "largest": max(sizes.values()),
@@ -1104,7 +1229,7 @@ def of_audit(case: Case) -> JSON:
         one
         for one in index
         if one.id in drawn and one.stored.get("principal") is False and (one.stored.get("similarity") or 0) >= minimum
-        if not one.stale and not leading[one.group].stale
+        if all(each.processed and not each.corrupt and not each.stale for each in (one, leading[one.group]))
     ]
     advice = {"advice": _advice(minimum, true.values())} if case.said["advice"] else {}
     return {
@@ -1443,6 +1568,14 @@ def of_clean(case: Case) -> JSON:
 
 
 def of_doctor(case: Case) -> JSON:
+    """Its numbers are in messages."""
+    messages = {one["name"]: one["message"] for one in case.said["checks"]}
+    others, waiting = (case.index.count(one) for one in (lambda one: not one.processed, lambda one: one.waits))
+    total = len(case.index.documents)
+    assert (
+        f"{others} of {total} are not enriched" in messages["documents"] or f"all {total} are" in messages["documents"]
+    )
+    assert messages["groups"].startswith(f"{waiting or 'no'} document")
     return {}
 
 
@@ -1471,6 +1604,57 @@ COUNTED: dict[str, Callable[[Case], Any]] = {
     "clean": of_clean,
     "doctor": of_doctor,
 }
+
+NUMBER = re.compile(r"(?<![\w.,:/-])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?%?(?![\w:/-])")
+"""A number in printed text, without those that are parts of ids, dates and names."""
+
+NO_REPORT = re.compile(r"\.\.\. \d+ words|\[1 \.\.\.\]|Seconds|[█▁▂▃▄▅▆▇]|[\d.]+ s$")
+"""Parts of a page, plots, and durations."""
+
+
+def _unexplained(case: Case, done: Run) -> Iterator[str]:
+    """Printed numbers that are not in the JSON of the same command, nor derived from one of its numbers."""
+    known = {number for text in _texts_in([case.said, list(case.line)]) for number in NUMBER.findall(text)}
+    derived = DERIVED[case.line[0]](case) if case.line[0] in DERIVED else ()
+    known.update(f"{size:,}" for size in _lengths(case.said))
+    for value in (95, *derived, *(value for _, value in numbers(case.said))):  # 95 %: the level of all intervals
+        forms = (f"{value:.{places}f}" for places in range(5))
+        known.update((f"{value:,}", f"{value:g}", f"{value:.0%}", f"{value:.1%}", *forms))
+    for line in (done.out + done.err).splitlines():
+        left = [one for one in NUMBER.findall(line) if one not in known]
+        if left and not NO_REPORT.search(line):
+            yield f"{case.line[0]} {case.line[2:]!r:.60}: {left} printed: {line[-150:]!r}"
+
+
+DERIVED: dict[str, Callable[[Case], Iterable[Any]]] = {
+    "groups": lambda case: [sum(len(one.get("redundant", ())) for one in case.said)],
+    "pairs": lambda case: (
+        case.given("--min", THRESHOLD),
+        len(case.index.candidates),
+        case.index.count(lambda one: one.stale),
+    ),
+    "shingles": lambda case: (band["slots"][1] - 1 for band in case.said["bands"]),
+}
+"""Numbers that a command prints in addition to those of its JSON."""
+
+
+def _lengths(value: Any) -> Iterator[int]:
+    """The lengths of all lists."""
+    if isinstance(value, list):
+        yield len(value)
+    for one in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+        yield from _lengths(one)
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        value = list(value.values()) + list(value)
+    if isinstance(value, list):
+        for one in value:
+            yield from _texts_in(one)
+    elif isinstance(value, str):
+        yield value
+
 
 NOT_COUNTED = {"demo", "help", "node start", "node stop", "node status"}
 """Commands without an index. The numbers of ``node`` are a port and a process: `test_node` uses both."""
@@ -1511,25 +1695,37 @@ def _live(world: World) -> None:
     world.check("group", index, "--evidence")
     world.check("group", index, "--rebuild", "--max-bucket", "4", "--dry-run")
     world.check("group", index, "--min", "0.8", "--dry-run")
+    world.check("group", index, "--measure", "jaccard", "--min", "0.6", "--dry-run")
+    world.check("group", index, "--measure", "weighted", "--min", "0.6", "--dry-run")
     world.grouped = world.look()
     _look_at_all(world)
     change(client, index, "bridge5", {"text": f"{DOCUMENTS['bridge5']['text']} changed by another client"})
     change(client, index, "ferry1", {"text": " ".join(words("other", 60))})
     change(client, index, "chain2", {"title": "bchanged"})
     put(client, index, LATE)
+    entries = f"{index}-neardupe-sidecar" if world.sidecar else index
+    for id, forged in FORGED.items():
+        change(client, entries, id, {"neardupe": forged})
     _look_at_all(world)
     _look(world)
+    world.check("group", index, "--rebuild", "--dry-run")
+    for id in FORGED:  # as an application repairs them
+        change(client, entries, id, {"neardupe": {"scheme": None}})
     world.check("enrich", index, *limit, "--check")
     world.check("group", index, "--evidence", lost=set())
     world.grouped = world.look()
     put(client, index, ADDED)
     world.check("watch", index, "--once")
-    lost = {str(world.look()[id].group) for id in ("bridge4", "chain1")}
-    for id in ("bridge4", "chain1"):
+    lost = {str(world.look()[id].group) for id in ("bridge4", "near1")}
+    for id in ("bridge4", "near1"):
         client.request("DELETE", path(index, "_doc", id), params={"refresh": True})
     world.check("enrich", index)
     world.check("group", index, "--check", lost=lost)
-    world.check("group", index, "--rebuild")
+    world.check("group", index, "--rebuild", "--linkage", "chain")
+    world.grouped, world.chained = world.look(), True
+    world.check("groups", index)
+    world.check("groups", index, "--history", str(world.grouped["chain0"].group))
+    world.check("group", index, "--default-rules")
     world.check("clean", index, "--dry-run")
     _read_fields(world, "text")
     bands, rows = chosen_bands(0.3)
@@ -1555,7 +1751,7 @@ def _look_at_all(world: World) -> None:
     ]
     with world.unchanged():
         for line in lines:
-            world.check(*line)
+            world.check(*line, text=True)
 
 
 def _look(world: World) -> None:
@@ -1573,6 +1769,7 @@ def _look(world: World) -> None:
         ["similar", index, "--id", "bridge0", "--min", "0.1"],
         ["similar", index, "--id", "ferry2", "--max-candidates", "2"],
         ["similar", index, "--text", probe, "--min", "0.6"],
+        ["similar", index, "--id", "bridge0", "--measure", "containment", "--min", "0.6"],
         ["contained", index, "--id", "bridge0", "--min", "0.1"],
         ["contained", index, "--text", probe],
         ["search", index, "*", "--field", "text", "--expand"],
@@ -1589,7 +1786,7 @@ def _look(world: World) -> None:
     ]
     with world.unchanged():
         for line in lines:
-            world.check(*line, hits=everything)
+            world.check(*line, hits=everything, text=True)
 
 
 def _hits_of(world: World, query: JSON) -> list[JSON]:

@@ -22,7 +22,6 @@ from es_neardupe.server.client import Client
 
 __all__ = [
     "Document",
-    "Pair",
     "Passage",
     "Snapshot",
     "Star",
@@ -40,9 +39,6 @@ __all__ = [
     "resemblance",
     "star",
 ]
-
-Pair = tuple[str, str]
-"""Ids of two documents, the lower one first."""
 
 Number = int | float
 
@@ -263,11 +259,15 @@ class Document:
 
     @property
     def corrupt(self) -> bool:
-        return self.processed and self.stored.get("state") in ("signed", "short") and not self.stored.get("content")
+        """Whether it has a fingerprint of the scheme that no program has written."""
+        state, content = self.stored.get("state"), self.stored.get("content")
+        keyed = state in ("signed", "short")
+        known = keyed or state in ("empty", "too_large", "failed")
+        return self.processed and not (known and bool(re.fullmatch("[0-9a-f]{32}", content or "")) == keyed)
 
     @cached_property
     def content(self) -> str | None:
-        return self.stored.get("content") if self.processed else None
+        return self.stored.get("content") if self.processed and not self.corrupt else None
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -297,8 +297,8 @@ class Snapshot:
     """Entries of a sidecar index whose documents were deleted."""
     evidence: dict[str, JSON]
     """The hidden index of pairs."""
-    registry: dict[str, JSON]
-    """The living groups of the hidden index of groups."""
+    measure: Callable[[Document, Document], float]
+    """What decides about a match."""
 
     @classmethod
     def of(
@@ -321,18 +321,9 @@ class Snapshot:
                 scheme,
                 max_chars,
             )
-        hidden = {
-            kind: {hit["_id"]: hit["_source"] for hit in hits(client, f"{index}-{prefix}-{kind}")}
-            if exists(client, f"{index}-{prefix}-{kind}")
-            else {}
-            for kind in ("pairs", "groups")
-        }
-        living = {
-            one["group"]: one
-            for one in hidden["groups"].values()
-            if one.get("kind") == "group" and one.get("ended") is None
-        }
-        return cls(documents, scheme, len(stored.keys() - raw.keys()), hidden["pairs"], living)
+        pairs = f"{index}-{prefix}-pairs"
+        evidence = {hit["_id"]: hit["_source"] for hit in hits(client, pairs)} if exists(client, pairs) else {}
+        return cls(documents, scheme, len(stored.keys() - raw.keys()), evidence, _resemblance)
 
     def __iter__(self) -> Iterator[Document]:
         return iter(self.documents.values())
@@ -372,19 +363,13 @@ class Snapshot:
         found = {}
         for a, b in self.candidates:
             one, other = self.current(a), self.current(b)
-            if one and other and minimum <= (value := resemblance(one[0].shingles, other[0].shingles)) <= maximum:
+            if one and other and minimum <= (value := self.measure(one[0], other[0])) <= maximum:
                 found[a, b] = value
         return found
 
-    def true_pairs(self, minimum: float) -> dict[Pair, float]:
-        """All pairs of documents that are at least this similar, found by comparing each with each."""
-        known = [one for one in self if one.state in ("signed", "short")]
-        found = {(a.id, b.id): resemblance(a.shingles, b.shingles) for a, b in combinations(known, 2)}
-        return {pair: value for pair, value in found.items() if value >= minimum}
-
     def sizes(self) -> Counter[str]:
-        """Group id -> number of its documents, for groups of two or more."""
-        every = Counter(one.group for one in self if one.processed and one.group)
+        """Stored group id -> number of its documents, for groups of two or more."""
+        every = Counter(one.group for one in self if one.group)
         return Counter({group: size for group, size in every.items() if size > 1})
 
     def changed(self, earlier: Snapshot) -> list[Document]:
@@ -395,9 +380,30 @@ class Snapshot:
         """The groups by star linkage of the current texts."""
         return star(self, self.similar_texts(minimum, maximum))
 
+    def chain(self, minimum: float) -> Star:
+        """The groups by chain linkage: everything that a chain of matches connects."""
+        matches = self.similar_texts(minimum)
+        group = {content: content for content in self.texts if self.current(content)}
+        for a, b in matches:
+            one, other = group[a], group[b]
+            group = {content: one if name == other else name for content, name in group.items()}
+        members: dict[str, dict[str, float]] = {}
+        for name in set(group.values()):
+            some = [one for content, mine in group.items() if mine == name for one in self.current(content)]
+            first, *others = sorted(some, key=in_order)
+            others.sort(key=lambda one: one.content != first.content)
+            members[first.id] = {
+                one.id: 1.0 if one.content == first.content else self.measure(first, one) for one in [first, *others]
+            }
+        return Star(members)
+
 
 def resemblance(a: frozenset[int], b: frozenset[int]) -> float:
     return len(a & b) / len(a | b) if a and b else 0.0
+
+
+def _resemblance(a: Document, b: Document) -> float:
+    return resemblance(a.shingles, b.shingles)
 
 
 def in_order(one: Document) -> tuple[int, str, str]:
