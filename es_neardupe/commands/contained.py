@@ -105,7 +105,7 @@ class Contained:
     unreadable: int
     """Candidates with malformed sampled keys: not compared."""
     unprocessed: int
-    """Other documents that match ``query`` but have no keys, so they cannot be found."""
+    """Other documents that match ``query`` but are not enriched, so they cannot be found."""
     keys: int
     """Sampled keys of the probe."""
     keys_left_out: int

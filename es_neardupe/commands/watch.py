@@ -49,9 +49,9 @@ __all__ = [
 class Lag:
     """How long documents have been waiting; can be read from any thread at any time.
 
-    Counted from the start of the first round that found documents without keys or waiting for ``group``, to the end of
-    a round that processed all documents it found. A document that is added between two rounds is noticed by the next
-    one.
+    Counted from the start of the first round that found documents that are not enriched or wait for ``group``, to the
+    end of a round that processed all documents it found. A document that is added between two rounds is noticed by the
+    next one.
     """
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class RoundScope:
     documents: int
     """Documents in the index when the round began."""
     new: int
-    """Of these, documents without keys of the index's scheme."""
+    """Of these, documents without a fingerprint of the index's scheme."""
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ def may_succeed_later(error: NeardupeError) -> bool:
 
 
 def _waiting(index: Index) -> int:
-    """Number of documents without keys of the index's scheme, or waiting for ``group``."""
+    """Number of documents without a fingerprint of the index's scheme, or waiting for ``group``."""
     index = opened(index, adopting=True)
     refresh(index.client, index.path)
     waiting = [index.target.stale(), queries.ungrouped(index.fields, index.scheme_id)]

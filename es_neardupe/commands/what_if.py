@@ -69,8 +69,11 @@ class WhatIf:
     max: float
     linkage: str
     documents: int
+    """Enriched documents."""
+    corrupt: int
+    """Of these, documents with unreadable keys: in no group before and after."""
     groups: int
-    """Stored groups of two or more documents."""
+    """Stored groups of two or more documents, without the ``corrupt`` ones."""
     grouped: int
     largest: int
     candidates: int
@@ -125,6 +128,7 @@ def what_if(
         max=last.rules.match.max,
         linkage=last.group.linkage.value,
         documents=len(corpus) + len(corpus.corrupt),
+        corrupt=len(corpus.corrupt),
         **_statistics(_sizes(corpus.group_ids)),
         candidates=len(pairs.candidates),
         unknown=int(unknown.sum()),

@@ -98,7 +98,8 @@ def sample_weights(index: Index, measure: Measure) -> Weights:
 def sampled(index: Index) -> list[Reference]:
     """Random documents with keys; always the same ones as long as the index does not change."""
     refresh_if_allowed(index.client, index.path)
-    scope = queries.fingerprinted(index.fields, index.scheme_id)
+    keyed = {"exists": {"field": index.fields.content}}
+    scope = queries.all_of(queries.fingerprinted(index.fields, index.scheme_id), keyed)
     size = min(SAMPLE, index.target.max_result_window)
     chosen: list[Reference] = []
     tokens = 0

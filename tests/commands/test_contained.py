@@ -182,7 +182,7 @@ def test_few_keys_are_reported(mails: str, server_cli: Cli) -> None:
 def test_documents_without_keys_are_counted(mails: str, client: Client, server_cli: Cli) -> None:
     put(client, mails, {f"late{n}": {"text": MAILS["mail0"], "kind": "l"} for n in range(3)})
     done = server_cli("contained", mails, "--id", "late0")
-    assert "2 documents have no keys and cannot be found: run `es-neardupe enrich" in done.err
+    assert "2 documents are not enriched and cannot be found: run `es-neardupe enrich" in done.err
     other = server_cli("contained", mails, "--id", "mail0", "--query", '{"term": {"kind": "r"}}', "--json")
     assert (other.json["unprocessed"], "no keys" in other.err) == (0, False)
     NearDupe(mails, client).enrich()

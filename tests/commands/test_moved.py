@@ -363,7 +363,7 @@ def test_indices_without_what_is_needed(client: Client, index_name: str, server_
     client.request("PUT", path(index_name, "_mapping"), body={"properties": {"date": {"type": "date"}}})
     done = server_cli("moved", index_name, "/a")
     assert "Not found: its text is empty." in done.out
-    assert "2 documents have no keys" in done.err
+    assert "2 documents are not enriched" in done.err
     assert NearDupe(index_name, client).moved("/b").reason == "no copy found"
     with pytest.raises(SettingsError, match="`max_candidates`"):
         NearDupe(index_name, client).moved("/b", max_candidates=0)

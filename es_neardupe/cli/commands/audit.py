@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["audit"]
 
 _REASONS = {
-    "UNPROCESSED": ("a document has no keys", "enrich {index}"),
+    "UNPROCESSED": ("a document is not enriched", "enrich {index}"),
     "TOO_LARGE": ("a document was too large for keys", "enrich {index} --all --max-chars N"),
     "FAILED": ("a document had no readable text", "enrich {index} --check"),
     "CORRUPT": ("stored keys are unreadable, or not those of the text", "enrich {index} --all"),

@@ -103,7 +103,7 @@ def _warn(found: Contained, index: str) -> None:
     if found.not_compared:
         warn(f"{found.not_compared:,} candidates with lower estimates were not compared: raise --max-candidates.")
     if found.unprocessed:
-        warn(f"{found.unprocessed:,} documents have no keys and cannot be found: run `es-neardupe enrich {index}`.")
+        warn(f"{found.unprocessed:,} documents are not enriched and cannot be found: run `es-neardupe enrich {index}`.")
     if found.unreadable:
         warn(
             f"{found.unreadable:,} candidates have sampled keys that cannot be read: "

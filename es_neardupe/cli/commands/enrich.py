@@ -79,7 +79,7 @@ def enrich(
                 *([("documents out of scope", scope.excluded)] if scope.excluded else []),
                 *([("  of other relations, skipped", scope.left_alone)] if scope.left_alone else []),
                 ("documents in scope", scope.documents),
-                ("  already had keys", scope.current),
+                ("  already enriched", scope.current),
             ],
         )
         outcomes = [

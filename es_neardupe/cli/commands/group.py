@@ -148,10 +148,10 @@ def _show_groups(report: GroupReport) -> None:
     print_table(
         [f"{report.index}, scheme {report.scheme}", "whole index"],
         [
-            ("documents with keys", scope.documents),
+            ("enriched documents", scope.documents),
             (phrase(f"  in {groups.count:,} groups"), groups.grouped),
             ("  alone", groups.alone),
-            *([("documents without keys", scope.unprocessed)] if scope.unprocessed else []),
+            *([("documents not enriched", scope.unprocessed)] if scope.unprocessed else []),
             ("largest group", groups.largest),
             ("minimum similarity to a principal", groups.min_similarity),
         ],
@@ -199,7 +199,7 @@ def _warn_of_groups(report: GroupReport) -> None:
     name = report.index
     scope, mirrored = report.scope, report.writes.mirrored
     if scope.unprocessed:
-        warn(f"{scope.unprocessed:,} documents have no keys and are in no group: run `es-neardupe enrich {name}`.")
+        warn(f"{scope.unprocessed:,} documents are not enriched and are in no group: run `es-neardupe enrich {name}`.")
     if mirrored is not None and mirrored.left:
         warn(f"{mirrored.left:,} documents changed before their group id was written: run enrich and group.")
     if scope.stale:

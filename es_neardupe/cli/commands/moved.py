@@ -156,7 +156,7 @@ def _warn(index: str, found: Moved) -> None:
 
 def _warn_of_unprocessed(index: str, found: Moved) -> None:
     if found.unprocessed:
-        warn(f"{found.unprocessed:,} documents have no keys and cannot be found: run `es-neardupe enrich {index}`.")
+        warn(f"{found.unprocessed:,} documents are not enriched and cannot be found: run `es-neardupe enrich {index}`.")
 
 
 def _print_all(index: str, answers: Iterable[Moved], as_json: bool) -> None:

@@ -79,5 +79,7 @@ def _warn(found: WhatIf) -> None:
             f"{found.stale:,} entries of evidence are about documents that were changed or deleted: the next "
             f"`es-neardupe group {name} --evidence` removes them."
         )
+    if found.corrupt:
+        warn(f"{found.corrupt:,} documents have unreadable keys: run `es-neardupe enrich {name} --all`.")
     if found.unprocessed:
-        warn(f"{found.unprocessed:,} documents have no keys and are in no group: run `es-neardupe enrich {name}`.")
+        warn(f"{found.unprocessed:,} documents are not enriched and are in no group: run `es-neardupe enrich {name}`.")

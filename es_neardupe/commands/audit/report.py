@@ -135,8 +135,8 @@ class AuditReport:
     claims: int
     """Pairs of texts with at least ``min`` that verification finds among the candidates of the sample."""
     members: int | None
-    """Sampled documents whose stored similarity to their principal is at least ``min``; None unless the last run of
-    ``group`` used the resemblance."""
+    """Sampled documents whose stored similarity to their principal is at least ``min``, and whose texts have both not
+    changed since they were enriched; None unless the last run of ``group`` used the resemblance."""
     denied: int
     """Claims and members that the comparison of texts refutes."""
     precision: float | None

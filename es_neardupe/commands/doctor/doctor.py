@@ -327,15 +327,17 @@ def _limits(window: int) -> Check:
 
 
 def _documents(index: Index) -> Iterator[Check]:
-    """Documents without keys, and documents that wait for `group`."""
+    """Documents that are not enriched, and documents that wait for `group`."""
     name = index.name
     total = count(index.client, index.path, index.target.within())
     without = count(index.client, index.path, index.target.stale())
     waiting = count(index.client, index.path, queries.ungrouped(index.fields, index.scheme_id))
     if without:
-        yield Check("documents", "warning", f"{without:,} of {total:,} have no keys: run `es-neardupe enrich {name}`")
+        yield Check(
+            "documents", "warning", f"{without:,} of {total:,} are not enriched: run `es-neardupe enrich {name}`"
+        )
     else:
-        yield Check("documents", "ok", f"all {total:,} have keys")
+        yield Check("documents", "ok", f"all {total:,} are enriched")
     if waiting:
         message = f"{waiting:,} documents wait for grouping: run `es-neardupe group {name}`"
         yield Check("groups", "warning", message)

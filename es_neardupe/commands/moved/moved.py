@@ -94,7 +94,7 @@ class Moved:
     not_compared: int
     """Candidates beyond ``max_candidates``: those that share the fewest keys."""
     unprocessed: int
-    """Documents of the index without keys, which cannot be found by their text."""
+    """Documents of the index that are not enriched, which cannot be found by their text."""
     url_field: str
     date_field: str
     min: float

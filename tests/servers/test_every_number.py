@@ -1,0 +1,1804 @@
+"""Every number in the JSON of every command, counted again from the raw documents of the index in another way.
+
+A new number fails the test until it has an entry here. Numbers of a run that nobody can know (durations, bytes on disk)
+are checked for their bounds.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+import unicodedata
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Cli, Run
+from every_command import names
+from recount import (
+    Document,
+    Passage,
+    Snapshot,
+    Star,
+    about,
+    address_hash,
+    at_most,
+    between,
+    chosen_bands,
+    detection,
+    differences,
+    edits,
+    numbers,
+    passages,
+    places,
+    resemblance,
+    star,
+)
+from scheme_oracle import GOLDEN, M32, M64, mix64, oracle_signature, oracle_token_hash, oracle_tokens
+from scipy.optimize import brentq
+from scipy.stats import binomtest, chi2
+from server_tools import JSON, change, family, make_index, mapping, put, words
+
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.server.client import Client, path
+
+MAX_CHARS, THRESHOLD, SAMPLE_MOD, SHINGLE = 2000, 0.5, 2, 5
+BANDS, ROWS = chosen_bands(THRESHOLD)
+SCHEME = Scheme(bands=BANDS, rows=ROWS, sample_mod=SAMPLE_MOD)
+FIELDS = ("headline", "text")
+SITE = "https://a.example"
+PROPERTIES = {
+    "headline": {"type": "object", "enabled": False},
+    "text": {"type": "text"},
+    "title": {"type": "text"},
+    "url": {"type": "keyword"},
+    "date": {"type": "date"},
+    "source": {"type": "keyword"},
+}
+
+
+def _documents() -> dict[str, JSON]:
+    """Exact copies, near-copies, revisions, quotations, boilerplate; empty, short, too long and unreadable texts."""
+    texts: dict[str, Any] = {f"bridge{n}": text for n, text in enumerate(family("bridge", 6, length=90))}
+    ferry = family("ferry", 3, length=80, edits=3)
+    texts |= {f"ferry{n}": text for n, text in enumerate([*ferry, ferry[0].upper(), f"{ferry[0]}!", ferry[1]])}
+    long = words("chain", 130)
+    texts |= {f"chain{n}": " ".join(link) for n, link in enumerate((long[:80], long[20:104], long[40:120]))}
+    body = " ".join(words("price", 70))
+    texts |= {f"price{n}": f"{body} costs {n + 10} euros on {n + 3} May 202{n}" for n in range(4)}
+    footer = " ".join(words("footer", 45))
+    texts |= {f"footer{n}": f"{' '.join(words(('own', n), 40))} {footer}" for n in range(8)}
+    far, near = words("far", 70), words("near", 70)
+    texts |= {"far0": " ".join(far), "far1": " ".join([*far[:44], *words("farther", 26)])}
+    texts |= {f"near{n}": " ".join([*near[: 70 - 8 * n], *words(("end", n), 8 * n)]) for n in range(4)}
+    texts["quoting"] = " ".join([*words("before", 60), *words("bridge", 90)[10:70], *words("after", 50)])
+    texts |= {f"umlaut{n}": f"Straße nach Köln Nr {n} " + " ".join(words("umlaut", 40)) for n in range(2)}
+    texts |= {f"alone{n}": " ".join(words(("alone", n), 40)) for n in range(3)}
+    texts |= {"empty": "", "missing": None, "points": "... !!!", "short0": "two words", "short1": "Two words!"}
+    texts |= {"numbers": " ".join(map(str, range(100, 150))), "number": 4711}
+    texts |= {"list0": [" ".join(words("list", 30)), " ".join(words("more", 30))]}
+    texts |= {"list1": " ".join([*words("list", 30), *words("more", 30)])}
+    texts |= {"long0": "word " * MAX_CHARS, "long1": "word " * MAX_CHARS}
+    found = {id: _document(id, text, day) for day, (id, text) in enumerate(texts.items())}
+    found["object"] = {**_document("object", None, 5), "headline": {"not": "a text"}}
+    return found | _visits()
+
+
+def _document(id: str, text: Any, day: int) -> JSON:
+    about_it = {"title": id, "url": f"{SITE}/{id}", "date": f"2024-01-{day % 28 + 1:02}", "source": "ab"[day % 2]}
+    return about_it if text is None else {**about_it, "text": text}
+
+
+def _visits() -> dict[str, JSON]:
+    """Documents at addresses: moved, and replaced by another one."""
+    page, used = (family(name, 4, length=100) for name in ("page", "used"))
+    visits = [
+        ("page0", "old", "2024-03-01", page[0]),
+        ("page1", "new", "2024-04-01", page[1]),
+        ("page2", "mirror", "2024-05-01", page[2]),
+        ("page3", "earlier", "2024-02-01", page[3]),
+        ("used0", "used", "2024-01-01", used[0]),
+        ("used1", "used", "2024-05-01", " ".join(words("another", 70))),
+        ("used2", "used-moved", "2024-06-01", used[1]),
+    ]
+    return {
+        id: {"title": id, "url": f"{SITE}/{where}", "date": date, "source": "b", "text": text}
+        for id, where, date, text in visits
+    }
+
+
+DOCUMENTS = _documents()
+ROUTED = {"routed0": _document("routed0", DOCUMENTS["alone2"]["text"], 7)}
+LOADED = {
+    "loaded0": _document("loaded0", f"{DOCUMENTS['bridge0']['text']} loaded", 3),
+    "loaded1": _document("loaded1", "7 8", 4),
+}
+LATE = {"late": _document("late", f"{DOCUMENTS['alone0']['text']} and more", 1)}
+FORGED = {
+    "price3": {"scheme": "v1-00000000"},
+    "umlaut1": {"content": "nothing"},
+    "alone1": {"state": "strange"},
+}
+"""What another client wrote into the fields of some documents."""
+ADDED = {"added": _document("added", f"{DOCUMENTS['alone1']['text']} and more", 2)}
+
+
+@dataclass
+class World:
+    """An index, the commands that were run on it, and the numbers that were wrong."""
+
+    client: Client
+    index: str
+    run: Cli
+    folder: Path
+    sidecar: bool
+    wrong: list[str] = field(default_factory=list)
+    ran: set[str] = field(default_factory=set)
+    grouped: Snapshot | None = None
+    """After the last run of ``group``."""
+    chained: bool = False
+    """Whether the last run of ``group`` used linkage chain."""
+    current: Snapshot | None = None
+    """As long as nothing is written."""
+
+    def look(self, scheme: Scheme = SCHEME) -> Snapshot:
+        return Snapshot.of(self.client, self.index, FIELDS, scheme, MAX_CHARS)
+
+    def check(self, *line: str, **more: Any) -> Case:
+        """Run a command and count all its numbers again."""
+        before = self.current or self.look()
+        started = time.monotonic()
+        done = self.run(*line, "--json")
+        wall = time.monotonic() - started
+        assert done.out, (line, done.err)
+        said = done.lines[0] if len(done.lines) == 1 and line[0] not in MANY else done.lines
+        case = Case(self, line, said, before, self.current or self.look(more.pop("scheme", SCHEME)), wall, more)
+        self.ran.add(line[0])
+        wrong = differences(said, COUNTED[line[0]](case))
+        if "text" in more:
+            self.wrong += list(_unexplained(case, self.run(*line)))
+        self.wrong += [f"{' '.join(line).replace(self.index, 'INDEX')}: {one}" for one in wrong]
+        return case
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """While nothing may be written."""
+        self.current = self.look()
+        yield
+        assert self.look() == self.current
+        self.current = None
+
+
+MANY = {"groups", "pairs"}
+"""Commands that print one object per line."""
+
+
+@dataclass
+class Case:
+    """One command with its output, and the index before and after it."""
+
+    world: World
+    line: tuple[str, ...]
+    said: Any
+    before: Snapshot
+    after: Snapshot
+    wall: float
+    more: JSON
+
+    @property
+    def index(self) -> Snapshot:
+        return self.before
+
+    def given(self, option: str, default: Any) -> Any:
+        """The value of an option."""
+        return type(default)(self.line[self.line.index(option) + 1]) if option in self.line else default
+
+    @property
+    def seconds(self) -> JSON:
+        return {"seconds": at_most(self.wall)}
+
+
+# init, bands, version
+
+
+def of_init(case: Case) -> JSON:
+    threshold = case.given("--threshold", 0.8)
+    bands, rows = chosen_bands(threshold)
+    found = {"threshold": threshold, "bands": bands, "rows": rows, "agree": 1, "sample_mod": SAMPLE_MOD}
+    found["detection"] = detection(threshold, bands, rows)
+    if "--sample-keys" in case.line:
+        wanted = case.given("--sample-keys", 0)
+        read = [one for one in case.index if one.tokens]
+        sizes = [len(one.shingles) for one in read]
+        mean = sum(sizes) / len(sizes)
+        mod = round(mean / wanted)
+        found["sample_mod"] = mod
+        found["sampling"] = {
+            "sample_mod": mod,
+            "wanted": wanted,
+            "documents": len(read),
+            "mean_words": sum(len(one.tokens) for one in read) / len(read),
+            "mean_shingles": mean,
+            "without": sum(math.exp(size * math.log1p(-1 / mod)) for size in sizes) / len(sizes),
+        }
+    return found
+
+
+def of_bands(case: Case) -> JSON:
+    threshold = case.given("--threshold", 0.8)
+    bands, rows = chosen_bands(threshold)
+    step = brentq(lambda s: s**rows - 1 / bands, 0, 1, xtol=1e-15)
+    return {
+        "threshold": threshold,
+        "bands": bands,
+        "rows": rows,
+        "agree": 1,
+        "permutations": 128,
+        "key_bytes": len("x" * 8) * bands,
+        "detection": detection(threshold, bands, rows),
+        "wanted_detection": 0.99,
+        "step": step,
+        "curve": [[k / 20, detection(k / 20, bands, rows)] for k in range(1, 21)],
+    }
+
+
+def of_version(case: Case) -> JSON:
+    return {"scheme_version": int(case.said["scheme"][1])}
+
+
+# Commands that write
+
+
+def _outcomes(case: Case, written: Sequence[Document], *, unchanged: int = 0) -> JSON:
+    """The writes of a run that nothing has disturbed."""
+    return {"written": len(written), "unchanged": unchanged, "conflicts": 0, "deleted": 0, "refused": 0}
+
+
+def _fingerprints(case: Case, written: Sequence[Document], *, unchanged: int = 0) -> JSON:
+    """The same with the states of the documents."""
+    return _outcomes(case, written, unchanged=unchanged) | {
+        "states": Counter(one.state for one in written),
+        "numeric": sum(_numeric(one) for one in written),
+    }
+
+
+def _numeric(one: Document) -> bool:
+    return one.state in ("signed", "short") and all(token.isdecimal() for token in one.tokens)
+
+
+def of_load(case: Case) -> JSON:
+    ids: list[str | None] = []
+    for line in Path(case.line[2]).read_text("utf-8").splitlines():
+        try:
+            ids.append(json.loads(line)["id"])
+        except ValueError:
+            ids.append(None)
+    known = [id for id in ids if id]
+    added = [one for one in case.after if one.id not in case.before.documents]
+    scope = {
+        "read": len(ids),
+        "bad": ids.count(None),
+        "duplicates": len(known) - len(set(known)),
+        "existing": len(set(known) & case.before.documents.keys()),
+        "skipped_links": 0,
+    }
+    return {"scope": scope, "writes": _fingerprints(case, added), **case.seconds}
+
+
+def of_enrich(case: Case) -> JSON:
+    """With ``--query``, only documents of one source."""
+    scope = [one for one in case.before if "--query" not in case.line or one.source["source"] == "a"]
+    every = "--check" in case.line or "--all" in case.line
+    if case.world.sidecar and 2 * sum(one.processed for one in case.before) < len(scope):
+        every = True  # reading the versions first would not pay
+    read = [one for one in scope if every or not one.processed]
+    # An entry of a sidecar may get the new version of its document only.
+    written = [one for one in case.after.changed(case.before) if one.stored != case.before[one.id].stored]
+    dry = "--dry-run" in case.line
+    unchanged = [one for one in read if one.id not in {each.id for each in written}]
+    return {
+        "scope": {
+            "documents": len(scope),
+            "excluded": len(case.before.documents) - len(scope),
+            "left_alone": 0,
+            "current": sum(one.processed for one in scope),
+            "read": len(read),
+        },
+        "writes": _fingerprints(case, read if dry else written, unchanged=0 if dry else len(unchanged)),
+        "removed": case.before.orphans - (0 if dry else case.after.orphans),
+        **case.seconds,
+    }
+
+
+def of_group(case: Case) -> JSON:
+    """A run over the whole index; or one whose numbers lie between those of the documents that it must process, and
+    those of all documents that these can reach."""
+    if case.said["scope"]["whole"]:
+        return _of_run(case, {one.id for one in case.before if one.processed})
+    low, high = (dict(numbers(_of_run(case, some))) for some in _affected(case.before, case.more["lost"]))
+    assert low.keys() == high.keys()
+    return {path: one if one == high[path] else _bounds(one, high[path]) for path, one in low.items()}
+
+
+def _bounds(low: Any, high: Any) -> Any:
+    return high if callable(high) else between(*sorted((low, high)))
+
+
+def _of_run(case: Case, affected: set[str]) -> JSON:
+    """The numbers of a run that processes these documents."""
+    index = case.before
+    if "--measure" in case.line:
+        index = replace(index, measure=_measure(case))
+    minimum = case.given("--min", THRESHOLD)
+    bucket = case.given("--max-bucket", 200)
+    dry = "--dry-run" in case.line
+    processed = [one for one in index if one.processed]
+    corrupt, stale = [one for one in processed if one.corrupt], [one for one in processed if one.stale]
+    made = index.chain(minimum) if "chain" in case.line else index.star(minimum)
+    values = [value for one in made.groups for value in list(one.values())[1:]]
+    looked = [one for one in made.groups if affected & one.keys()]
+    looked_values = [value for one in looked for value in list(one.values())[1:]]
+    inside = [one for one in processed if one.id in affected and one not in corrupt]
+    touched = {one.content for one in inside}
+    candidates = [pair for pair in index.candidates if touched & set(pair)]
+    matches = [pair for pair in index.similar_texts(minimum) if touched >= set(pair)]
+    written = case.after.changed(case.before)
+    remaining = [one for one in inside if not one.stale]
+    if dry:
+        written = [one for one in remaining if not _is_stored(index, one, made)]
+    found = {
+        "min": minimum,
+        "max": 1.0,
+        "rules": _rules(minimum, bucket) | _weights(case),
+        **_detection(case, minimum, _median(len(one.tokens) for one in index if one.processed and one.tokens)),
+        "scope": {
+            "documents": len(processed) + index.orphans,
+            "unprocessed": len(index.documents) - len(processed),
+            "affected": len(inside) + len([one for one in corrupt if one.id in affected]) + index.orphans,
+            "states": {
+                state: sum(one.stored["state"] == state for one in inside)
+                for state in ("signed", "short", "empty", "too_large", "failed")
+            },
+            "stale": len([one for one in stale if one.id in affected]) + index.orphans,
+            "corrupt": len([one for one in corrupt if one.id in affected]),
+        },
+        "pairs": {
+            "copies": sum(len(some) - 1 for content, some in index.texts.items() if content in touched),
+            "candidates": len(candidates),
+            "compared": case.more.get("compared", at_most(len(index.texts) ** 2)),
+            "matches": len(matches),
+            **_large_buckets(case, bucket),
+        },
+        "groups": {
+            "count": len(made.groups),
+            "grouped": sum(made.sizes),
+            "alone": len(processed) - len(stale) - len(corrupt) - sum(made.sizes),
+            "largest": max(made.sizes),
+            "min_similarity": min(values),
+            "looked_at": {
+                "count": len(looked),
+                "mean_similarity": sum(looked_values) / len(looked_values) if looked_values else 1.0,
+                "pairs_below": sum(_below(index, list(one), minimum) for one in looked),
+                "pairs_not_compared": 0,
+            },
+        },
+        "writes": _outcomes(case, written, unchanged=len(remaining) - len(written)),
+        **({"evidence": _evidence(case)} if "--evidence" in case.line and not dry else {}),
+        **case.seconds,
+    }
+    if bucket < 200:  # which pairs of a large bucket are compared is not known
+        found |= _with_fewer_pairs(found, case)
+    return found
+
+
+def _with_fewer_pairs(full: JSON, case: Case) -> JSON:
+    """The numbers that depend on skipped pairs: at most those of all pairs."""
+    pairs, groups = full["pairs"], full["groups"]
+    possible = pairs["candidates"]
+    skipped = case.said["pairs"]["skipped"]
+    return {
+        "pairs": pairs | {"candidates": between(possible - skipped, possible), "matches": at_most(pairs["matches"])},
+        "groups": {
+            "count": at_most(groups["grouped"]),
+            "grouped": at_most(groups["grouped"]),
+            "alone": between(groups["alone"], groups["alone"] + groups["grouped"]),
+            "largest": at_most(groups["largest"]),
+            "min_similarity": between(groups["min_similarity"], 1),
+            "looked_at": groups["looked_at"]
+            | {
+                "count": at_most(groups["grouped"]),
+                "mean_similarity": between(0.5, 1),
+                "pairs_below": at_most(possible),
+            },
+        },
+        "writes": full["writes"] | {name: at_most(len(case.before.documents)) for name in ("written", "unchanged")},
+    }
+
+
+def _affected(index: Snapshot, lost: set[str]) -> tuple[set[str], set[str]]:
+    """The documents that an incremental run must process, and all that it can: those that wait or whose groups ``lost``
+    documents, with the other members; and what is reached from there through matches and common groups."""
+    waiting = {one.id for one in index if one.processed and (one.waits or one.group in lost)}
+    ties: dict[str, set[str]] = {one.id: {one.id} for one in index if one.processed}
+    together: dict[Any, list[str]] = {}
+    for one in index:
+        if one.processed:
+            together.setdefault(one.group, []).append(one.id)
+            together.setdefault(one.content or one.id, []).append(one.id)
+    least = {id for ids in together.values() if waiting & set(ids) for id in ids}
+    for a, b in index.similar_texts(THRESHOLD):
+        together[a, b] = [one.id for text in (a, b) for one in index.texts[text]]
+    for ids in together.values():
+        for id in ids:
+            ties[id].update(ids)
+    reached: set[str] = set()
+    following = waiting
+    while following:
+        reached |= following
+        following = {other for id in following for other in ties[id]} - reached
+    return least & reached, reached
+
+
+def _is_stored(index: Snapshot, one: Document, made: Star) -> bool:
+    """Whether a document has its group, its role and its similarity already. A group keeps its id if its principal was
+    one before."""
+    members = next((some for some in made.members.values() if one.id in some), {one.id: 1.0})
+    first, similarity = index[next(iter(members))], one.stored.get("similarity")
+    return bool(
+        first.stored["principal"]
+        and one.group == first.group
+        and one.stored["principal"] == (one is first)
+        and similarity is not None
+        and about(members[one.id])(similarity)
+    )
+
+
+def _measure(case: Case) -> Callable[[Document, Document], float]:
+    """Another measure of two documents."""
+    name = case.given("--measure", "")
+    if name in ("jaccard", "containment"):
+        return lambda a, b: _by_passages(name, a, b)
+    sample = [one for one in case.before if one.keys]
+    frequency = Counter(shingle for one in sample for shingle in one.shingles)
+
+    def weight(shingles: Iterable[int]) -> float:
+        return math.fsum(math.log((len(sample) + 1) / (frequency[one] + 1)) + 1 for one in shingles)
+
+    return lambda a, b: weight(a.shingles & b.shingles) / weight(a.shingles | b.shingles)
+
+
+def _by_passages(name: str, a: Document, b: Document) -> float:
+    common, sizes = sum(size for *_, size in _tiles(a, b)), (len(a.tokens), len(b.tokens))
+    return common / (sum(sizes) - common if name == "jaccard" else min(sizes))
+
+
+def _median(values: Iterable[int]) -> int:
+    """As the server estimates it: exact for so few documents, and rounded."""
+    return round(float(np.median(list(values))))
+
+
+def _detection(case: Case, minimum: float, words: int, more: JSON | None = None) -> JSON:
+    """For resemblance, the probability that a pair exactly this similar is found; for others, that of some cases."""
+    name = case.given("--measure", "resemblance")
+    probability = detection(minimum, BANDS, ROWS)
+    if name == "resemblance":
+        return {"detection": probability if more is None else {**more, "probability": probability}}
+    found: JSON = {} if more is None else {"detection": more}
+    if name == "weighted":
+        cases = [(one["shape"], float(one["shape"].split()[1])) for one in case.said["detection_cases"]]
+        found |= _weights(case)
+    else:
+        cases = [(one["shape"], _of_shape(one["shape"], name, minimum)) for one in case.said["detection_cases"]]
+        assert all(f"{words} and " in shape for shape, _ in cases)
+    found["detection_cases"] = [
+        {"shape": shape, "resemblance": value, "probability": detection(value, BANDS, ROWS)} for shape, value in cases
+    ]
+    return found
+
+
+def _weights(case: Case) -> JSON:
+    """The sample of the weights: so few documents are all in it."""
+    return {"weights": {"documents": case.before.count(lambda one: one.keys)}} if "weighted" in case.line else {}
+
+
+def _of_shape(shape: str, name: str, minimum: float) -> float:
+    """The resemblance of two texts that are made as described: no others of this shape that just reach the minimum have
+    fewer common words."""
+    shorter, longer = map(int, re.findall(r"(\d+) and (\d+) words", shape)[0])
+    for common in range(1, shorter + 1):
+        similarity = common / (shorter + longer - common if name == "jaccard" else shorter)
+        if similarity >= minimum - 1e-9 and common >= SHINGLE:
+            break
+    pieces = 1 if shape.startswith("one passage") else min(shorter - common + 1, common // SHINGLE)
+    sizes = [(common + k) // pieces for k in range(pieces)]
+    shared = sum(max(size - SHINGLE + 1, 0) for size in sizes)
+    every = shorter - SHINGLE + 1 + longer - SHINGLE + 1 - shared
+    return 1.0 if common == longer else shared / every
+
+
+def _rules(minimum: float, bucket: int) -> JSON:
+    return {
+        "version": 1,
+        "min": minimum,
+        "match": {"max": 1.0, **({} if minimum == THRESHOLD else {"min": minimum})},
+        "group": {"max_bucket": bucket},
+    }
+
+
+def _below(index: Snapshot, ids: Sequence[str], minimum: float) -> int:
+    return sum(
+        index.measure(index[a], index[b]) < minimum
+        for a, b in combinations(ids, 2)
+        if index[a].content != index[b].content
+    )
+
+
+def _large_buckets(case: Case, maximum: int) -> JSON:
+    """Keys that more texts share than allowed."""
+    large = list(case.said["pairs"]["large_buckets"])
+    having = {
+        key: [content for content, some in case.before.texts.items() if key in some[0].keys]
+        for key in {key for some in case.before.texts.values() for key in some[0].keys}
+    }
+    expected = {key: some for key, some in having.items() if len(some) > maximum}
+    assert {one["key"] for one in large} == expected.keys()
+    return {
+        "skipped": sum(one["skipped"] for one in large),
+        "large_buckets": [
+            {
+                "key": one["key"],
+                "size": len(expected[one["key"]]),
+                "documents": sum(len(case.before.texts[content]) for content in expected[one["key"]]),
+                "compared": one["compared"],
+                "skipped": math.comb(len(expected[one["key"]]), 2) - one["compared"],
+            }
+            for one in large
+        ],
+    }
+
+
+def _evidence(case: Case) -> JSON:
+    """The hidden index of pairs, before and after. A run over a part of the index reports only its own pairs."""
+    before, after, whole = case.before.evidence, case.after.evidence, case.said["scope"]["whole"]
+    written = [id for id, one in after.items() if id not in before or _texts_of(before[id]) != _texts_of(one)]
+    judged = [id for id in after.keys() - set(written) if after[id] != before[id]]
+    decided = Counter(one["decision"] for one in after.values())
+    every: Callable[[int], Any] = (lambda number: number) if whole else at_most
+    return {
+        "pairs": every(len(after)),
+        "accepted": every(decided["accepted"]),
+        "rejected": every(decided["rejected"]),
+        "compared": case.said["pairs"]["compared"],
+        "remembered": at_most(len(before)),
+        "written": len(written),
+        "without_edit": sum(after[id].get("edit") is None for id in written),
+        "judged_anew": len(judged),
+        "unchanged": every(len(after) - len(written) - len(judged)),
+        "left_out": 0,
+        "removed": len(before.keys() - after.keys()),
+        "refused": 0,
+    }
+
+
+def _texts_of(entry: JSON) -> tuple[str, str]:
+    return entry["content_a"], entry["content_b"]
+
+
+# Commands that look
+
+
+def of_stats(case: Case) -> JSON:
+    index = case.index
+    processed = [one for one in index if one.processed]
+    schemes = Counter(one.stored["scheme"] for one in index if one.stored.get("scheme"))
+    known = [one for one in processed if one.stored["state"] in ("signed", "short")]
+    sizes = index.sizes()
+    keys = Counter(key for one in index for key in one.keys)
+    shown = [one["key"] for one in case.said["buckets"]]
+    assert sorted((keys[key] for key in shown), reverse=True) == [size for _, size in keys.most_common(10) if size > 1]
+    found = {
+        "agree": 1,
+        "threshold": THRESHOLD,
+        "scope": {
+            "documents": len(index.documents) + index.orphans,
+            "left_alone": 0,
+            "states": {
+                state: sum(one.stored["state"] == state for one in processed)
+                for state in ("signed", "short", "empty", "too_large", "failed")
+            },
+            "numeric": sum(one.stored.get("numeric") is True for one in known),
+            "unknown": sum(one.stored["state"] not in STATES for one in processed),
+            "other_schemes": schemes.total() - len(processed),
+            "schemes": schemes,
+            "unprocessed": len(index.documents) - schemes.total(),
+            "ungrouped": index.count(lambda one: one.waits),
+        },
+        "groups": {
+            "count": len(sizes),
+            "grouped": sizes.total(),
+            "largest": max(sizes.values()),
+            "sizes": Counter(sizes.values()),
+        },
+        "buckets": [{"key": key, "documents": keys[key]} for key in shown],
+    }
+    if case.said["bytes_per_document"] is not None:
+        size = _bytes(case)
+        found["bytes_per_document"] = dict.fromkeys(
+            case.said["bytes_per_document"], at_most(size / len(index.documents))
+        )
+    return found
+
+
+STATES = ("signed", "short", "empty", "too_large", "failed")
+
+
+def _bytes(case: Case) -> int:
+    """The size of all files of the index that holds the keys."""
+    name = f"{case.world.index}-neardupe-sidecar" if case.world.sidecar else case.world.index
+    answer = case.world.client.request("GET", path(name, "_stats", "store"))
+    return int(answer["_all"]["primaries"]["store"]["size_in_bytes"])
+
+
+def of_groups(case: Case) -> Any:
+    """Similarities are those of the texts when they were grouped."""
+    if "--history" in case.line:
+        return [_history(case, one) for one in case.said]
+    if "--suggest-keep" in case.line:
+        return []
+    then, grouped = case.world.grouped or case.index, []
+    for group, size in case.index.sizes().items():
+        members = [one for one in case.index if one.group == group]
+        (first,) = (one for one in members if one.stored["principal"])
+        values = {one.id: 1.0 if one is first else then.similarity(first.id, one.id) for one in members}
+        grouped.append(
+            {
+                "group": group,
+                "size": size,
+                "min_similarity": about(min(values.values())),
+                "members": [{"id": id, "similarity": about(value)} for id, value in values.items()],
+                **(_bridges(then, list(values)) if case.world.chained else {}),
+            }
+        )
+    wanted = {one["group"] for one in case.said} if "--group" in case.line else None
+    least = case.given("--min-size", 2)
+    return [one for one in grouped if one["size"] >= least and (wanted is None or one["group"] in wanted)]
+
+
+def _history(case: Case, one: JSON) -> JSON:
+    """The statistics of a group as of the last run."""
+    then = case.world.grouped or case.index
+    members = [each for each in then if each.group == one["group"]]
+    (first,) = (each for each in members if each.stored["principal"])
+    values = [then.similarity(first.id, each.id) for each in members if each is not first]
+    return {
+        "group": one["group"],
+        "size": len(members),
+        "texts": len({each.content for each in members}),
+        "min_similarity": min(values),
+        "mean_similarity": sum(values) / len(values),
+        "pairs_below": _below(then, [each.id for each in members], THRESHOLD),
+        "pairs_not_compared": 0,
+        "settings": _rules(THRESHOLD, 200),
+        **(_bridges(then, [each.id for each in members]) if case.world.chained else {}),
+    }
+
+
+def _bridges(index: Snapshot, ids: Sequence[str]) -> JSON:
+    """Of a chained group: the maximum number of steps between two texts, and the highest threshold that keeps it
+    together."""
+    texts = list({index[id].content: id for id in ids}.values())
+    edges = {
+        pair: value
+        for pair in combinations(texts, 2)
+        if index[pair[0]].keys & index[pair[1]].keys and (value := index.similarity(*pair)) >= THRESHOLD
+    }
+    weakest = max((low for low in {1.0, *edges.values()} if _steps(texts, edges, low) is not None), default=1.0)
+    return {"diameter": _steps(texts, edges, THRESHOLD), "weakest": weakest}
+
+
+def _steps(texts: Sequence[str], edges: Mapping[tuple[str, str], float], minimum: float) -> int | None:
+    """The maximum number of steps from one text to another along edges of this similarity; None: not connected."""
+    longest = 0
+    for first in texts:
+        reached, steps, at = {first}, 0, {first}
+        while (
+            at := {
+                b
+                for a, b in [*edges, *((b, a) for a, b in edges)]
+                if a in at and edges.get((a, b), edges.get((b, a), 0)) >= minimum
+            }
+            - reached
+        ):
+            reached |= at
+            steps += 1
+        if len(reached) < len(texts):
+            return None
+        longest = max(longest, steps)
+    return longest
+
+
+def of_pairs(case: Case) -> Any:
+    """Pairs of documents that share keys, or are exact copies, and match by their current texts."""
+    index, minimum = case.index, case.given("--min", THRESHOLD)
+    found = [
+        {"a": {"id": a.id}, "b": {"id": b.id}, "resemblance": value}
+        for (one, other), value in index.similar_texts(minimum).items()
+        for a in index.current(one)
+        for b in index.current(other)
+    ]
+    copies = [combinations(index.current(content), 2) for content in index.texts]
+    return found + [{"a": {"id": a.id}, "b": {"id": b.id}, "resemblance": 1.0} for some in copies for a, b in some]
+
+
+def _probe(case: Case) -> tuple[Document, list[Document]]:
+    """The text that is searched for, as a document, and all other documents."""
+    if "--id" in case.line:
+        probe = case.index[case.given("--id", "")]
+    else:
+        some = next(iter(case.index))
+        probe = replace(some, id="", source={}, stored={}, text=case.given("--text", ""))
+    return probe, [one for one in case.index if one.id != probe.id]
+
+
+def of_similar(case: Case) -> JSON:
+    (probe, others), minimum = _probe(case), case.given("--min", THRESHOLD)
+    made = probe.made
+    assert made is not None
+    shared = {one.id: len(one.keys & set(made.bands)) for one in others}
+    candidates = [one for one in others if shared[one.id]]
+    first: dict[str, Document] = {}
+    for one in candidates:
+        first.setdefault(one.content or "", one)
+    listed = {one["id"] for one in case.said["hits"]}
+    value, shown = (
+        (_measure(case), "similarity")
+        if "--measure" in case.line
+        else (lambda a, b: resemblance(a.shingles, b.shingles), "resemblance")
+    )
+    values = {one.id: value(probe, one) for one in candidates}
+    hits = []
+    for one in candidates:
+        copies = [each for each in candidates if each.content == one.content and not each.stale]
+        if one.id in listed or (values[one.id] >= minimum and not listed & {each.id for each in copies}):
+            hit = {"id": one.id, shown: values[one.id], "shared_bands": shared[one.id]}
+            hits.append({**hit, "copies": 0 if one.stale else len(copies) - 1})
+    found = {"query": {"tokens": len(probe.tokens)}, "candidates": len(candidates), "max": 1.0}
+    texts = min(len(first), case.given("--max-candidates", 1000))
+    replaced = sum(
+        one.stale and len([each for each in candidates if each.content == one.content]) > 1 for one in candidates
+    )
+    compared = sorted(sum(each.content == content for each in candidates) for content in first)
+    missed = between(sum(compared[: len(first) - texts]), sum(compared[texts:])) if texts < len(first) else 0
+    return found | {
+        "hits": hits if texts == len(first) else [one for one in hits if one["id"] in listed],
+        "texts": between(texts, texts + replaced),  # the current text of a changed copy was compared too
+        "not_compared": missed,
+        **_detection(case, minimum, len(probe.tokens), {"min": minimum}),
+    }
+
+
+def _tiles(a: Document, b: Document) -> list[Passage]:
+    return passages(a.tokens, b.tokens, SHINGLE)
+
+
+def _blocks(a: Document, b: Document, tiles: Iterable[Passage]) -> list[JSON]:
+    """Passages by their places in the original texts."""
+    in_a, in_b = places(a.text or ""), places(b.text or "")
+    return [
+        {"a": [in_a[i][0], in_a[i + size - 1][1]], "b": [in_b[j][0], in_b[j + size - 1][1]], "words": size}
+        for i, j, size in tiles
+    ]
+
+
+def _exact(hits: int, number: int) -> JSON:
+    found = binomtest(hits, number).proportion_ci(method="exact")
+    return {"value": hits / number, "low": found.low, "high": found.high}
+
+
+def of_contained(case: Case) -> JSON:
+    (probe, others), minimum = _probe(case), case.given("--min", 0.5)
+    made = probe.made
+    assert made is not None
+    keys = set(made.samples or ())
+    candidates = [one for one in others if keys & set(one.stored.get("samples") or ()) and one.processed]
+    hits = []
+    for one in candidates:
+        tiles = _tiles(probe, one)
+        common = sum(size for *_, size in tiles)
+        shares = common / len(probe.tokens), common / len(one.tokens)
+        if max(shares) < minimum:
+            continue
+        matched = len(keys & set(one.stored["samples"]))
+        hits.append(
+            {
+                "id": one.id,
+                "of_probe": shares[0],
+                "of_document": shares[1],
+                "estimated_of_probe": _exact(matched, len(keys)),
+                "estimated_of_document": _exact(matched, len(one.stored["samples"])),
+                "matched_keys": matched,
+                "common_words": common,
+                "passages": _blocks(probe, one, tiles),
+            }
+        )
+    shown = {one["id"] for one in case.said["hits"]}
+    best = sorted((max(one["of_probe"], one["of_document"]) for one in hits), reverse=True)[:10]
+    assert [max(one["of_probe"], one["of_document"]) for one in case.said["hits"]] == pytest.approx(best)
+    chance, shingles = 1.0, 0
+    while chance > 0.01:
+        chance, shingles = chance * (1 - 1 / SAMPLE_MOD), shingles + 1
+    return {
+        "query": {"tokens": len(probe.tokens), "features": len(probe.shingles)},
+        "hits": [one for one in hits if one["id"] in shown],
+        "found": len(hits),
+        "candidates": len(candidates),
+        "not_compared": 0,
+        "unreadable": 0,
+        "unprocessed": sum(not one.processed for one in others),
+        "keys": len(keys),
+        "keys_left_out": 0,
+        "detection": {"min": minimum, "probability": 1 - math.prod([1 - minimum] * len(keys)), "shingles": shingles},
+        "sample_mod": SAMPLE_MOD,
+        "shingle": SHINGLE,
+    }
+
+
+def of_search(case: Case) -> JSON:
+    """The query matches the documents whose title begins with "b", or all of them."""
+    prefix = "" if "*" in case.line else "b"
+    matching = [one for one in case.index if one.source["title"].startswith(prefix)]
+    having = [one for one in matching if one.group]
+    sizes = Counter(one.group for one in having)
+    scores = {one["_id"]: one["_score"] for one in case.more["hits"]}
+    hits = []
+    for said in case.said["hits"]:
+        group = case.index[said["id"]].group
+        members = [one for one in having if one.group == group and one.id != said["id"]]
+        hits.append(
+            {
+                "id": said["id"],
+                "near_copies": len(members),
+                **({"score": scores[said["id"]]} if prefix == "" else {}),
+                "members": [
+                    {"id": one.id, "similarity": about(one.stored["similarity"])}
+                    for one in members
+                    if one.stored["similarity"] is not None
+                ],
+            }
+        )
+    assert len(hits) == len({case.index[one["id"]].group for one in hits}) == min(10, len(sizes))
+    apart = [one for one in matching if not one.group]
+    return {
+        "documents": len(having),
+        "groups": len(sizes),
+        "without_group": len(apart),
+        "waiting": sum(one.stored.get("similarity") is None for one in matching),
+        "start": 0,
+        "size": 10,
+        "hits": hits,
+        "apart": [
+            {"id": one.id, "near_copies": 0, **({"score": scores[one.id]} if not prefix else {})} for one in apart
+        ],
+    }
+
+
+def of_moved(case: Case) -> JSON:
+    """Documents at other addresses that share a key or the group with the last document at this one."""
+    index, minimum = case.index, THRESHOLD
+    here = [one for one in index if one.source["url"] == case.line[2]]
+    last = max(here, key=lambda one: one.source["date"])
+    made = last.made
+    assert made is not None
+    others = [one for one in index if one not in here]
+    candidates = [one for one in others if one.keys & set(made.bands) or (one.group and one.group == last.group)]
+    values = {one.id: resemblance(last.shingles, one.shingles) for one in candidates}
+    near = [one for one in candidates if values[one.id] >= minimum]
+    late = [one for one in near if one.source["date"] >= last.source["date"]]
+    return {
+        "versions": len(here),
+        "places": [{"address": one.source["url"], "id": one.id, "similarity": values[one.id]} for one in late],
+        "earlier": len(near) - len(late),
+        "less_similar": sum(values[one.id] < minimum and one.group == last.group for one in candidates),
+        "changed": 0,
+        "candidates": len(candidates),
+        "not_compared": 0,
+        "unprocessed": index.count(lambda one: not one.processed),
+        "min": minimum,
+        "detection": detection(minimum, BANDS, ROWS),
+    }
+
+
+def of_compare(case: Case) -> JSON:
+    """All measures of two documents without repeated passages."""
+    a, b = (case.index[id] for id in case.line[2:4])
+    literal = _tiles(a, b)
+    runs = _common_runs(a.tokens, b.tokens)
+    sizes = len(a.tokens), len(b.tokens)
+    bags = Counter(a.tokens), Counter(b.tokens)
+    shared = (bags[0] & bags[1]).total()
+    found = {
+        "resemblance": resemblance(a.shingles, b.shingles),
+        "bag": shared / (sum(sizes) - shared),
+        "edit": 1 - edits(a.tokens, b.tokens) / max(sizes),
+    }
+    measures = [{"measure": name, "matching": None, "value": value} for name, value in found.items()]
+    measures.append({"measure": "estimate", "matching": None, **_estimate(a, b)})
+    matchings = {}
+    for matching, tiles in (("literal", literal), ("information", runs)):
+        common = min(len({at for i, _, n in tiles for at in range(i, i + n)}), sum(n for *_, n in tiles))
+        values = {"jaccard": common / (sum(sizes) - common), "containment": common / min(sizes)}
+        values["containment-longer"] = common / max(sizes)
+        measures += [{"measure": name, "matching": matching, "value": value} for name, value in values.items()]
+        matchings[matching] = {
+            "longer": max(sizes),
+            "shorter": min(sizes),
+            "common": common,
+            "chunks": len(tiles),
+            "blocks": _blocks(a, b, tiles),
+        }
+    return {
+        **{side: {"characters": len(one.text or ""), "words": len(one.tokens)} for side, one in (("a", a), ("b", b))},
+        "shingle": SHINGLE,
+        "measures": measures,
+        "matchings": matchings,
+        "facts": [_fact(one, a, b, literal) for one in case.said["facts"]],
+    }
+
+
+def _common_runs(a: Sequence[str], b: Sequence[str]) -> list[Passage]:
+    """The maximal runs of words that both texts have."""
+    return [
+        (i, j, size)
+        for i in range(len(a))
+        for j in range(len(b))
+        if a[i] == b[j] and not (i and j and a[i - 1] == b[j - 1])
+        if (
+            size := next(
+                (n for n in range(len(a)) if a[i + n : i + n + 1] != b[j + n : j + n + 1] or i + n >= len(a)), 0
+            )
+        )
+        >= SHINGLE
+    ]
+
+
+def _fact(one: JSON, a: Document, b: Document, tiles: Sequence[Passage]) -> JSON:
+    """A fact lies outside of the common passages, and its words are those at its place."""
+    found = {}
+    for side, document, start in (("a", a, 0), ("b", b, 1)):
+        text, shown = document.text or "", one[f"words_{side}"]
+        common = {at for tile in tiles for at in range(tile[start], tile[start] + tile[2])}
+        spans = [span for at, span in enumerate(places(text)) if at not in common]
+        low, high = one[side]
+        inside = [span for span in spans if low <= span[0] and span[1] <= high]
+        right = text[low:high] == shown and (not shown or (inside[0][0], inside[-1][1]) == (low, high))
+        found[side] = [low, high] if right else [-1, -1]
+    return found
+
+
+def _estimate(a: Document, b: Document) -> JSON:
+    """Equal bytes of both signatures, corrected by those that are equal by chance."""
+    signatures = [oracle_signature(set(one.shingles), SCHEME) for one in (a, b)]
+    equal = sum(x == y for x, y in zip(*signatures, strict=True))
+    exact = _exact(equal, len(signatures[0]))
+    value, low, high = (max(0.0, (256 * exact[name] - 1) / 255) for name in ("value", "low", "high"))
+    return {"value": value, "interval": [low, high]}
+
+
+def of_shingles(case: Case) -> JSON:
+    """Every step by the definition of the scheme."""
+    one = case.index[case.line[2]]
+    hashes = [oracle_token_hash(token) for token in one.tokens]
+    windows = [_window(hashes[k : k + SHINGLE]) for k in range(max(1, len(hashes) - SHINGLE + 1))]
+    made = one.made
+    assert made is not None
+    return {
+        "settings": SCHEME.to_dict(),
+        "features": len(one.shingles),
+        "tokens": [{"characters": list(span)} for span in places(one.text or "")],
+        "shingles": [{"tokens": [k, k + min(SHINGLE, len(hashes))]} for k in range(len(windows))],
+        "slots": [{"shingle": _first_minimum(windows, p), "byte": byte} for p, byte in enumerate(made.signature)],
+        "bands": [{"key": key, "slots": [k * ROWS, (k + 1) * ROWS]} for k, key in enumerate(made.bands)],
+        "samples": [
+            {"key": key, "shingle": windows.index(value)}
+            for key, value in zip(
+                made.samples or (), sorted(x for x in set(windows) if x % SAMPLE_MOD == 0), strict=True
+            )
+        ],
+    }
+
+
+def _window(hashes: Sequence[int]) -> int:
+    value = len(hashes)
+    for one in hashes:
+        value = value * 0xD1342543DE82EF95 + one & M64
+    return mix64(value)
+
+
+def _first_minimum(windows: Sequence[int], p: int) -> int:
+    """The shingle with the minimum of slot p; the second half of the slots takes maxima."""
+    half = (SCHEME.permutations + 1) // 2
+    shift = mix64(SCHEME.seed + GOLDEN * (1 + p % half % 8) & M64) >> 32
+    factor = mix64(SCHEME.seed + GOLDEN * (9 + p % half) & M64) >> 32 | 1
+    values = [((one & M32) + shift) * factor & M32 for one in windows]
+    return values.index(min(values) if p < half else max(values))
+
+
+def _sample(case: Case, documents: Sequence[Document], size: int) -> list[Document]:
+    """The random sample of a command: the documents with the lowest hashes of their addresses."""
+    return sorted(documents, key=lambda one: address_hash(one, 1))[:size]
+
+
+def of_distribution(case: Case) -> JSON:
+    index = case.index
+    keyed = [one for one in index if one.keys and not one.corrupt]
+    size = case.given("--sample", 2000)
+    drawn = [one for one in _sample(case, keyed, size) if not one.stale]
+    sampled = {(a.id, b.id): resemblance(a.shingles, b.shingles) for a, b in combinations(drawn, 2)}
+    compared = index.similar_texts(0)
+    pairs = {
+        (a.id, b.id): value
+        for (one, other), value in compared.items()
+        for a in index.current(one)
+        for b in index.current(other)
+    }
+    for content in index.texts:
+        pairs |= {(a.id, b.id): 1.0 for a, b in combinations(index.current(content), 2)}
+    read = {one.id for one in drawn} | {
+        one.id for pair in index.candidates for text in pair for one in index.texts[text]
+    }
+    read |= {one.id for some in index.texts.values() if len(some) > 1 for one in some}
+    said = case.said["distributions"][0]
+    return {
+        "threshold": THRESHOLD,
+        "seed": 1,
+        "documents": len(keyed),
+        "candidates": len(index.candidates),
+        "skipped": 0,
+        "stale": sum(one.stale for one in keyed if one.id in read),
+        "edges": [k / 50 for k in range(51)],
+        "distributions": [
+            {
+                "measure": "resemblance",
+                "matching": None,
+                "shingle": SHINGLE,
+                "sampled": len(drawn),
+                "sample": _histogram(sampled.values()),
+                "candidates": _histogram(pairs.values()),
+                "levels": [_level(case, level["threshold"], sampled, pairs, len(keyed)) for level in said["levels"]],
+                **{side: [_example(index, one) for one in said[side]] for side in ("above", "below")},
+            }
+        ],
+        **case.seconds,
+    }
+
+
+def _example(index: Snapshot, one: JSON) -> JSON:
+    return {"a": one["a"], "b": one["b"], "similarity": index.similarity(one["a"]["id"], one["b"]["id"])}
+
+
+def _histogram(values: Iterable[float]) -> JSON:
+    values = list(values)
+    bins = Counter(math.floor(round(value * 50, 9)) for value in values if 0 < value < 1)
+    return {
+        "pairs": len(values),
+        "zero": values.count(0),
+        "counts": [bins[k] for k in range(50)],
+        "one": values.count(1),
+    }
+
+
+def _level(
+    case: Case, threshold: float, sampled: Mapping[Any, float], pairs: Mapping[Any, float], documents: int
+) -> JSON:
+    index = case.index
+    reached = [pair for pair, value in pairs.items() if value >= threshold]
+    near = [pair for pair, value in sampled.items() if value >= threshold]
+    made = index.star(threshold)
+    return {
+        "threshold": threshold,
+        "detection": detection(threshold, BANDS, ROWS),
+        "pairs": len(reached),
+        "documents": len({id for pair in reached for id in pair}),
+        "groups": len(made.groups),
+        "largest": max(made.sizes, default=0),
+        "sample_pairs": len(near),
+        "sample_found": sum(bool(index[a].keys & index[b].keys) for a, b in near),
+        "expected": _expected(near, len({id for pair in sampled for id in pair}), documents),
+    }
+
+
+def _expected(near: Sequence[tuple[str, str]], size: int, documents: int) -> JSON:
+    """The number of pairs among all documents: the sum over pairs of sampled pairs of Horvitz and Thompson."""
+    if size >= documents:
+        return dict.fromkeys(("pairs", "low", "high"), len(near))
+
+    def drawn(number: int) -> float:
+        return math.comb(documents - number, size - number) / math.comb(documents, size)
+
+    both = drawn(2)
+    variance = sum(1 - both**2 / drawn(len({*one, *other})) for one in near for other in near)
+    ratio = max(variance / len(near) if near else 0, 1 - both)
+    count = len(near) / ratio
+    low = chi2.ppf(0.025, 2 * count) / 2 if near else 0.0
+    high = chi2.ppf(0.975, 2 * count + 2) / 2
+    every = math.comb(documents, 2)
+    return {
+        "pairs": len(near) / both,
+        "low": max(ratio * low / both, len(near)),
+        "high": min(ratio * high / both, every),
+    }
+
+
+def of_what_if(case: Case) -> JSON:
+    index = case.index
+    processed = [one for one in index if one.processed]
+    readable = [one for one in processed if not one.corrupt]
+    sizes = Counter(one.group for one in readable if one.group)
+    sizes = Counter({group: size for group, size in sizes.items() if size > 1})
+    known = {frozenset((one["content_a"], one["content_b"])) for one in index.evidence.values()}
+    unknown = [pair for pair in index.candidates if frozenset(pair) not in known]
+    values = {frozenset((one["content_a"], one["content_b"])): one["value"] for one in index.evidence.values()}
+    contents = {(one.index, one.id): one.content for one in processed}
+    stale = [
+        one
+        for one in index.evidence.values()
+        if any(contents.get((one[side]["index"], one[side]["id"])) != one[f"content_{side}"] for side in "ab")
+    ]
+    thresholds = []
+    for minimum in (0.5, 0.8):
+        matches = {
+            pair: values[frozenset(pair)] for pair in index.candidates if values.get(frozenset(pair), 0) >= minimum
+        }
+        made = star(index, matches, stale=True)
+        together = {id: members for members in made.groups for id in members}
+        now = {one.id for one in readable if sizes[one.group]}
+        thresholds.append(
+            {
+                "min": minimum,
+                **made.numbers(),
+                "joined": len(together.keys() - now),
+                "left": len(now - together.keys()),
+                "moved": _moved(index, made, now),
+                "detection": detection(minimum, BANDS, ROWS),
+            }
+        )
+    return {
+        "min": THRESHOLD,
+        "max": 1.0,
+        "documents": len(processed) + index.orphans,
+        "corrupt": len(processed) - len(readable),
+        "groups": len(sizes),
+        "grouped": sizes.total(),
+        "largest": max(sizes.values()),
+        "candidates": len(index.candidates),
+        "unknown": len(unknown),
+        "unknown_documents": len({one.id for pair in unknown for text in pair for one in index.texts[text]}),
+        "stale": len(stale),
+        "unprocessed": len(index.documents) - len(processed),
+        "thresholds": thresholds,
+        **case.seconds,
+    }
+
+
+def _moved(index: Snapshot, made: Star, now: set[str]) -> int:
+    """Documents of groups that would have another id: it stays with the group of its former principal."""
+    moved = 0
+    for members in made.groups:
+        ids = Counter(index[id].group for id in members)
+        led = {index[id].group for id in members if index[id].stored.get("principal")}
+        kept = max(led, key=lambda group: (ids[group], group), default=None)
+        moved += sum(id in now and index[id].group != kept for id in members)
+    return moved
+
+
+def of_audit(case: Case) -> JSON:
+    index, minimum = case.index, case.given("--min", THRESHOLD)
+    size = case.given("--sample", 2000)
+    drawn = {one.id for one in _sample(case, list(index), size)}
+    whole = len(drawn) == len(index.documents)
+    true = {pair: value for pair, value in _true_pairs(index, minimum).items() if drawn & set(pair)}
+    found = {pair for pair in true if _is_found(index, *pair)}
+    shorter = {pair: min((index[id] for id in pair), key=lambda one: len(one.tokens)) for pair in true}
+
+    def recall(chosen: Iterable[tuple[str, str]]) -> JSON:
+        some = list(chosen)
+        number = sum(pair in found for pair in some)
+        ends = Counter(id for pair in some for id in pair if id in drawn)
+        return {"pairs": len(some), "found": number} | _interval(number, len(some), ends.values(), whole)
+
+    lost = Counter(_why_lost(index, *pair) for pair in true if pair not in found)
+    lengths = ("under 20", "20 to 99", "100 to 499", "500 to 1,999", "2,000 and more")
+    by_length = {pair: lengths[bisect_right((20, 100, 500, 2000), len(one.tokens))] for pair, one in shorter.items()}
+    by_script = {pair: _script(one.text or "") for pair, one in shorter.items()}
+    claims = [
+        pair
+        for pair in index.similar_texts(minimum)
+        if drawn & {one.id for text in pair for one in index.current(text)}
+    ]
+    leading = {one.group: one for one in index if one.stored.get("principal") and one.processed}
+    members = [
+        one
+        for one in index
+        if one.id in drawn and one.stored.get("principal") is False and (one.stored.get("similarity") or 0) >= minimum
+        if all(each.processed and not each.corrupt and not each.stale for each in (one, leading[one.group]))
+    ]
+    advice = {"advice": _advice(minimum, true.values())} if case.said["advice"] else {}
+    return {
+        **advice,
+        "min": minimum,
+        "max_bucket": 200,
+        "seed": 1,
+        "documents": len(index.documents),
+        "sampled": len(drawn),
+        "recall": recall(true),
+        "within": recall(pair for pair in true if drawn >= set(pair)),
+        "promised": detection(minimum, BANDS, ROWS),
+        "expected": _found_on_average(true.values(), BANDS, ROWS),
+        "lengths": [
+            {"name": name, "recall": recall(pair for pair in true if by_length[pair] == name)}
+            for name in dict.fromkeys(by_length.values())
+        ],
+        "scripts": [
+            {"name": name, "recall": recall(pair for pair in true if by_script[pair] == name)}
+            for name in dict.fromkeys(by_script.values())
+        ],
+        "lost": [
+            {
+                "reason": one["reason"],
+                "pairs": lost[one["reason"]],
+                "examples": [_example(index, pair) for pair in one["examples"]],
+            }
+            for one in case.said["lost"]
+        ],
+        "claims": len(claims),
+        "members": len(members),
+        "denied": 0,
+        "precision": 1.0,
+        **case.seconds,
+    }
+
+
+def _found_on_average(similarities: Iterable[float], bands: int, rows: int) -> float:
+    """The mean probability of the pairs; similarities are rounded down to thousandths."""
+    found = [detection(math.floor(value * 1000) / 1000, bands, rows) for value in similarities]
+    return sum(found) / len(found)
+
+
+def _advice(minimum: float, similarities: Iterable[float]) -> JSON:
+    """The first of some bands that find 99 % of the pairs."""
+    for wanted in (0.99, 0.995, 0.999, 0.9995, 0.9999):
+        bands, rows = chosen_bands(minimum, wanted)
+        if (expected := _found_on_average(similarities, bands, rows)) >= 0.99:
+            found = {"bands": bands, "rows": rows, "detection": wanted, "expected": expected}
+            return {**found, "shingle": SHINGLE, "permutations": 128}
+    return {}
+
+
+def _true_pairs(index: Snapshot, minimum: float) -> dict[tuple[str, str], float]:
+    """All pairs of documents by their current texts, however long these are."""
+    known = [one for one in index if one.shingles]
+    found = {(a.id, b.id): resemblance(a.shingles, b.shingles) for a, b in combinations(known, 2)}
+    return {pair: value for pair, value in found.items() if value >= minimum}
+
+
+def _is_found(index: Snapshot, a: str, b: str) -> bool:
+    one, other = index[a], index[b]
+    return bool(one.keys & other.keys) and not one.stale and not other.stale
+
+
+def _why_lost(index: Snapshot, a: str, b: str) -> str:
+    """The first reason in the order of the report."""
+    both = index[a], index[b]
+    for reason, holds in (
+        ("unprocessed", lambda one: not one.processed),
+        ("too_large", lambda one: one.stored["state"] == "too_large"),
+        ("failed", lambda one: one.stored["state"] == "failed"),
+        ("corrupt", lambda one: one.corrupt),
+        ("stale", lambda one: one.stale),
+    ):
+        if any(map(holds, both)):
+            return reason
+    return "bands"
+
+
+def _interval(found: int, pairs: int, degrees: Iterable[int], whole: bool) -> JSON:
+    """Wilson's interval, by its definition: shares from which the one found differs by 1.96 standard deviations."""
+    if not pairs:
+        return {}
+    share = found / pairs
+    if whole:
+        return {"recall": share, "low": share, "high": share}
+    ends = list(degrees)
+    size = min(max(sum(ends) ** 2 / sum(one**2 for one in ends), 1), pairs)
+
+    def distance(p: float) -> float:
+        return abs(share - p) - 1.959963984540054 * math.sqrt(p * (1 - p) / size)
+
+    # Between a share and itself the distance is negative; of 0 and 1, it is also 0 at the share itself.
+    low = brentq(distance, 0, share - 1e-12, xtol=1e-14) if found else 0.0
+    high = brentq(distance, share + 1e-12, 1, xtol=1e-14) if found < pairs else 1.0
+    return {"recall": share, "low": low, "high": high}
+
+
+def _script(text: str) -> str:
+    letters = Counter(unicodedata.name(char).split()[0].title() for char in text if char.isalpha())
+    return max(letters, key=lambda name: letters[name], default="none")
+
+
+TITLES = "ferry0 ferry1 ferry2 ferry3 ferry5 price0 price1 price2 price3 chain0 chain1 bridge0 bridge1 empty short0"
+MAX_GROUP, MAX_VALUE = 3, 50
+
+
+def _request() -> JSON:
+    """A request of ``duplicates``."""
+    fields = {"type": "fields:simple", "fields": ["text"]}
+    source = {"type": "featureSource:words", "fields": fields}
+    used = {"type": "documentPairs:reference", "use": "similarPairs"}
+    pairs = {
+        "type": "documentPairs:duplicates",
+        "query": {"type": "query:string", "query": f"title:({TITLES})"},
+        "hashGrouping": {
+            "pairing": {"maxHashGroupSize": MAX_GROUP},
+            "features": {"type": "featureSource:ngrams", "window": SHINGLE, "source": source},
+        },
+        "validation": {
+            "pairwiseSimilarity": {
+                "type": "pairwiseSimilarity:featureIntersectionToUnionRatio",
+                "features": {"type": "featureSource:flatten", "source": source},
+            },
+            "min": 0.8,
+            "max": 1,
+        },
+        "output": {"explanations": True},
+    }
+    content = {
+        "type": "documentContent",
+        "documents": {"type": "documents:fromDocumentPairs", "documentPairs": used},
+        "fields": {"type": "contentFields:simple", "fields": {"title": {}, "text": {"maxValueLength": MAX_VALUE}}},
+    }
+    overlaps = {"type": "documentPairs:overlaps", "documentPairs": used, "fields": fields}
+    return {"stages": {"similarPairs": pairs, "content": content, "overlaps": overlaps}}
+
+
+def of_duplicates(case: Case) -> JSON:
+    """The stages of `_request`."""
+    scope = [one for one in case.index if one.source["title"] in TITLES.split()]
+    grams = {
+        one.id: {one.tokens[k : k + SHINGLE] for k in range(max(len(one.tokens) - SHINGLE + 1, bool(one.tokens)))}
+        for one in scope
+    }
+    having = Counter(gram for some in grams.values() for gram in some)
+    small = [gram for gram, number in having.items() if 1 < number <= MAX_GROUP]
+    by_gram = {gram: sorted(id for id, some in grams.items() if gram in some) for gram in having}
+    candidates = {pair for gram in small for pair in combinations(by_gram[gram], 2)}
+    ratio = {pair: _word_ratio(*(case.index[id] for id in pair)) for pair in candidates}
+    passing = {pair: value for pair, value in ratio.items() if value >= 0.8}
+    shown = {id for pair in passing for id in pair}
+    pairs = {
+        "pairs": [{"pair": [{"id": id} for id in pair], "similarity": value} for pair, value in passing.items()],
+        "diagnostics": {
+            "Computing feature hashes": {
+                "Documents": len(scope),
+                "Documents without features": sum(not some for some in grams.values()),
+                "Hash count": having.total(),
+                **_lap(case),
+            },
+            "Aggregating results": {
+                "Hash collision groups": sum(number > 1 for number in having.values()),
+                "Skipped large hash collision groups": sum(number > MAX_GROUP for number in having.values()),
+                "Pairwise hash comparisons": sum(math.comb(having[gram], 2) for gram in small),
+                "Candidate pairs": len(candidates),
+                "Out of scope pairs": 0,
+                **_lap(case),
+            },
+            next(name for name in _stage(case, "similarPairs")["diagnostics"] if name.startswith("Validating")): {
+                "Similarity thresholds": [0.8, 1.0],
+                "Pairs passing": len(passing),
+                "Pairs failing": len(candidates) - len(passing),
+                "Documents read": len({id for pair in candidates for id in pair}),
+                "Documents deleted or changed": 0,
+                **_lap(case),
+            },
+        },
+        "skipped_groups": [
+            {"size": having[tuple(oracle_tokens(one["example"]))]}
+            for one in _stage(case, "similarPairs")["skipped_groups"]
+        ],
+    }
+    content = {
+        "values_cut": sum(len(str(case.index[id].source.get("text", ""))) > MAX_VALUE for id in shown),
+        "documents_missing": 0,
+        "documents_not_read": 0,
+    }
+    overlaps = {
+        "overlaps": [_overlap(case.index[pair[0]], case.index[pair[1]], value) for pair, value in passing.items()],
+        "pairs_missing": 0,
+        "pairs_too_long": 0,
+        "pairs_not_compared": 0,
+    }
+    stages = {"similarPairs": pairs, "content": content, "overlaps": overlaps}
+    return ({"stages": stages} if "stages" in case.said else {**pairs, **content, **overlaps}) | case.seconds
+
+
+def _stage(case: Case, name: str) -> JSON:
+    found: JSON = case.said["stages"][name] if "stages" in case.said else case.said
+    return found
+
+
+def _lap(case: Case) -> JSON:
+    return {"Seconds": at_most(case.wall)}
+
+
+def _word_ratio(a: Document, b: Document) -> float:
+    one, other = set(a.tokens), set(b.tokens)
+    return len(one & other) / len(one | other)
+
+
+def _overlap(a: Document, b: Document, similarity: float) -> JSON:
+    tiles = _tiles(a, b)
+    return {
+        "pair": [{"id": a.id}, {"id": b.id}],
+        "similarity": similarity,
+        "words": sum(size for *_, size in tiles),
+        "blocks": _blocks(a, b, tiles),
+    }
+
+
+def of_watch(case: Case) -> JSON:
+    """One round: all documents without keys get them, and then a group."""
+    before, after = case.before, case.after
+    fresh = [one for one in after if not before[one.id].processed]
+    grouped = [
+        one
+        for one in after
+        if any(one.stored.get(name) != before[one.id].stored.get(name) for name in ("group", "principal", "similarity"))
+    ]
+    waited = replace(after, documents={one.id: _waiting(one) if one in fresh else one for one in after})
+    least, most = (len(_pairs_of(after, some)) for some in _affected(waited, set()))
+    return {
+        "round": 1,
+        "scope": {"documents": len(before.documents), "new": len(fresh)},
+        "pairs": {"candidates": between(least, most), "skipped": 0},
+        "writes": {"enriched": len(fresh), "grouped": len(grouped), "left": 0},
+        "lag": 0.0,
+        **case.seconds,
+    }
+
+
+def _waiting(one: Document) -> Document:
+    """A document as it is between ``enrich`` and ``group``."""
+    return replace(one, stored={**one.stored, "similarity": None, "group": one.id})
+
+
+def _pairs_of(index: Snapshot, affected: set[str]) -> list[tuple[str, str]]:
+    """The candidates with a text of these documents."""
+    texts = {index[id].content for id in affected}
+    return [pair for pair in index.candidates if texts & set(pair)]
+
+
+def of_migrate(case: Case) -> JSON:
+    """All documents get new keys, which then replace the old ones; the groups by the ids before and after."""
+    before, after = case.before, case.after
+    number = len(before.documents)
+    moves = Counter((one.group, after[one.id].group) for one in before if one.group)
+    sizes = [Counter[str](), Counter[str]()]
+    for ids, documents in moves.items():
+        for place, id in enumerate(ids):
+            sizes[place][str(id)] += documents
+    parts = _parts(moves, sizes)
+    kinds = {name: [0, 0, 0] for name in KINDS}
+    for kind, olds, news, documents in parts:
+        for place, one in enumerate((len(olds), len(news), documents)):
+            kinds[kind][place] += one
+    return {
+        "documents": number,
+        "groups": {
+            "documents": moves.total(),
+            "moved": sum(documents for (old, new), documents in moves.items() if old != new),
+            "before": sum(size > 1 for size in sizes[0].values()),
+            "after": sum(size > 1 for size in sizes[1].values()),
+            "kinds": [
+                {"kind": name, **dict(zip(("before", "after", "documents"), three, strict=True))}
+                for name, three in kinds.items()
+            ],
+            "examples": [
+                one | {side: {id: sizes[k][id] for id in one[side]} for k, side in enumerate(("before", "after"))}
+                for one in case.said["groups"]["examples"]
+            ],
+        },
+        "writes": {
+            "enriched": number,
+            "switched": number,
+            "cleaned": 0 if case.world.sidecar else number,
+            "left": 0,
+        },
+        **case.seconds,
+    }
+
+
+KINDS = ("unchanged", "grown", "shrunk", "exchanged", "split", "merged", "mixed", "new", "gone")
+
+
+def _parts(moves: Mapping[Any, int], sizes: Sequence[Counter[str]]) -> list[tuple[str, set[str], set[str], int]]:
+    """Groups before and after that share documents, with their kind and the number of their documents."""
+    open_groups = {(place, id) for place in (0, 1) for id, size in sizes[place].items() if size > 1}
+    found = []
+    while open_groups:
+        part = {open_groups.pop()}
+        while more := {
+            other
+            for move in moves
+            for one, other in (((0, move[0]), (1, move[1])), ((1, move[1]), (0, move[0])))
+            if one in part and other in open_groups
+        }:
+            part |= more
+            open_groups -= more
+        olds, news = ({id for side, id in part if side == place} for place in (0, 1))
+        documents = sum(number for (old, new), number in moves.items() if old in olds or new in news)
+        if not olds or not news:
+            kind = "new" if news else "gone"
+        elif len(olds) > 1 or len(news) > 1:
+            kind = "mixed" if len(olds) > 1 and len(news) > 1 else "merged" if len(olds) > 1 else "split"
+        else:
+            (old,), (new,) = olds, news
+            lost, gained = sizes[0][old] > moves[old, new], sizes[1][new] > moves[old, new]
+            kind = {(False, False): "unchanged", (False, True): "grown", (True, False): "shrunk"}.get(
+                (lost, gained), "exchanged"
+            )
+        found.append((kind, olds, news, documents))
+    return found
+
+
+def of_clean(case: Case) -> JSON:
+    """Inline, the documents that lose their ``neardupe`` field."""
+    having = 0 if case.world.sidecar else case.before.count(lambda one: one.stored)
+    left = case.after.count(lambda one: one.stored)
+    assert left == (having if "--dry-run" in case.line else 0) or case.world.sidecar
+    outcomes = {"written": having, "unchanged": 0, "conflicts": 0, "deleted": 0, "refused": 0}
+    return {"documents": having, "writes": outcomes, **case.seconds}
+
+
+def of_doctor(case: Case) -> JSON:
+    """Its numbers are in messages."""
+    messages = {one["name"]: one["message"] for one in case.said["checks"]}
+    others, waiting = (case.index.count(one) for one in (lambda one: not one.processed, lambda one: one.waits))
+    total = len(case.index.documents)
+    assert (
+        f"{others} of {total} are not enriched" in messages["documents"] or f"all {total} are" in messages["documents"]
+    )
+    assert messages["groups"].startswith(f"{waiting or 'no'} document")
+    return {}
+
+
+COUNTED: dict[str, Callable[[Case], Any]] = {
+    "init": of_init,
+    "bands": of_bands,
+    "version": of_version,
+    "load": of_load,
+    "enrich": of_enrich,
+    "group": of_group,
+    "stats": of_stats,
+    "groups": of_groups,
+    "pairs": of_pairs,
+    "similar": of_similar,
+    "contained": of_contained,
+    "search": of_search,
+    "moved": of_moved,
+    "compare": of_compare,
+    "shingles": of_shingles,
+    "distribution": of_distribution,
+    "what-if": of_what_if,
+    "audit": of_audit,
+    "duplicates": of_duplicates,
+    "watch": of_watch,
+    "migrate": of_migrate,
+    "clean": of_clean,
+    "doctor": of_doctor,
+}
+
+NUMBER = re.compile(r"(?<![\w.,:/-])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?%?(?![\w:/-])")
+"""A number in printed text, without those that are parts of ids, dates and names."""
+
+NO_REPORT = re.compile(r"\.\.\. \d+ words|\[1 \.\.\.\]|Seconds|[█▁▂▃▄▅▆▇]|[\d.]+ s$")
+"""Parts of a page, plots, and durations."""
+
+
+def _unexplained(case: Case, done: Run) -> Iterator[str]:
+    """Printed numbers that are not in the JSON of the same command, nor derived from one of its numbers."""
+    known = {number for text in _texts_in([case.said, list(case.line)]) for number in NUMBER.findall(text)}
+    derived = DERIVED[case.line[0]](case) if case.line[0] in DERIVED else ()
+    known.update(f"{size:,}" for size in _lengths(case.said))
+    for value in (95, *derived, *(value for _, value in numbers(case.said))):  # 95 %: the level of all intervals
+        forms = (f"{value:.{places}f}" for places in range(5))
+        known.update((f"{value:,}", f"{value:g}", f"{value:.0%}", f"{value:.1%}", *forms))
+    for line in (done.out + done.err).splitlines():
+        left = [one for one in NUMBER.findall(line) if one not in known]
+        if left and not NO_REPORT.search(line):
+            yield f"{case.line[0]} {case.line[2:]!r:.60}: {left} printed: {line[-150:]!r}"
+
+
+DERIVED: dict[str, Callable[[Case], Iterable[Any]]] = {
+    "groups": lambda case: [sum(len(one.get("redundant", ())) for one in case.said)],
+    "pairs": lambda case: (
+        case.given("--min", THRESHOLD),
+        len(case.index.candidates),
+        case.index.count(lambda one: one.stale),
+    ),
+    "shingles": lambda case: (band["slots"][1] - 1 for band in case.said["bands"]),
+}
+"""Numbers that a command prints in addition to those of its JSON."""
+
+
+def _lengths(value: Any) -> Iterator[int]:
+    """The lengths of all lists."""
+    if isinstance(value, list):
+        yield len(value)
+    for one in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+        yield from _lengths(one)
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        value = list(value.values()) + list(value)
+    if isinstance(value, list):
+        for one in value:
+            yield from _texts_in(one)
+    elif isinstance(value, str):
+        yield value
+
+
+NOT_COUNTED = {"demo", "help", "node start", "node stop", "node status"}
+"""Commands without an index. The numbers of ``node`` are a port and a process: `test_node` uses both."""
+
+
+@pytest.mark.parametrize("keys", ["inline", "sidecar"])
+def test_every_number(keys: str, client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    world = World(client, index_name, server_cli, tmp_path, sidecar=keys == "sidecar")
+    _live(world)
+    assert world.ran | NOT_COUNTED == set(names()) - ({"load"} if world.sidecar else set())
+    assert not world.wrong, "\n" + "\n".join(world.wrong)
+
+
+def _live(world: World) -> None:
+    client, index = world.client, world.index
+    make_index(client, index, PROPERTIES, settings={"number_of_shards": 2, "number_of_replicas": 0})
+    put(client, index, DOCUMENTS)
+    put(client, index, ROUTED, routing="elsewhere")
+    world.check("bands")
+    world.check("bands", "--threshold", "0.35")
+    world.check("version")
+    chosen = ["--field", "text"]
+    storage = ["--sidecar"] if world.sidecar else []
+    world.check("init", index, *chosen, "--sample-keys", "20", "--dry-run", *storage)
+    world.check("init", index, *chosen, "--threshold", str(THRESHOLD), "--sample-mod", str(SAMPLE_MOD), *storage)
+    _read_fields(world, *FIELDS)
+    if world.sidecar:
+        put(client, index, LOADED)
+    else:
+        lines = world.folder / "lines.jsonl"
+        entries = [*LOADED.items(), *LOADED.items(), ("alone2", DOCUMENTS["alone2"])]
+        lines.write_text("\n".join([*(json.dumps({"id": id, **one}) for id, one in entries), '{"id": ']), "utf-8")
+        world.check("load", index, str(lines))
+    limit = ["--max-chars", str(MAX_CHARS)]
+    world.check("enrich", index, *limit, "--dry-run")
+    world.check("enrich", index, *limit, "--query", '{"term": {"source": "a"}}')
+    world.check("enrich", index, *limit)
+    world.check("group", index, "--evidence")
+    world.check("group", index, "--rebuild", "--max-bucket", "4", "--dry-run")
+    world.check("group", index, "--min", "0.8", "--dry-run")
+    world.check("group", index, "--measure", "jaccard", "--min", "0.6", "--dry-run")
+    world.check("group", index, "--measure", "weighted", "--min", "0.6", "--dry-run")
+    world.grouped = world.look()
+    _look_at_all(world)
+    change(client, index, "bridge5", {"text": f"{DOCUMENTS['bridge5']['text']} changed by another client"})
+    change(client, index, "ferry1", {"text": " ".join(words("other", 60))})
+    change(client, index, "chain2", {"title": "bchanged"})
+    put(client, index, LATE)
+    entries = f"{index}-neardupe-sidecar" if world.sidecar else index
+    for id, forged in FORGED.items():
+        change(client, entries, id, {"neardupe": forged})
+    _look_at_all(world)
+    _look(world)
+    world.check("group", index, "--rebuild", "--dry-run")
+    for id in FORGED:  # as an application repairs them
+        change(client, entries, id, {"neardupe": {"scheme": None}})
+    world.check("enrich", index, *limit, "--check")
+    world.check("group", index, "--evidence", lost=set())
+    world.grouped = world.look()
+    put(client, index, ADDED)
+    world.check("watch", index, "--once")
+    lost = {str(world.look()[id].group) for id in ("bridge4", "near1")}
+    for id in ("bridge4", "near1"):
+        client.request("DELETE", path(index, "_doc", id), params={"refresh": True})
+    world.check("enrich", index)
+    world.check("group", index, "--check", lost=lost)
+    world.check("group", index, "--rebuild", "--linkage", "chain")
+    world.grouped, world.chained = world.look(), True
+    world.check("groups", index)
+    world.check("groups", index, "--history", str(world.grouped["chain0"].group))
+    world.check("group", index, "--default-rules")
+    world.check("clean", index, "--dry-run")
+    _read_fields(world, "text")
+    bands, rows = chosen_bands(0.3)
+    coming = Scheme(bands=bands, rows=rows, sample_mod=SAMPLE_MOD)
+    world.check("migrate", index, "--threshold", "0.3", "--evidence", "--yes", scheme=coming)
+    world.check("clean", index, "--yes")
+
+
+def _look_at_all(world: World) -> None:
+    """Run the commands that look at all documents and groups."""
+    index = world.index
+    group = str(world.look()["bridge0"].group)
+    lines = [
+        ["stats", index],
+        ["groups", index],
+        ["groups", index, "--suggest-keep"],
+        ["groups", index, "--group", group],
+        ["groups", index, "--history", group],
+        ["pairs", index],
+        ["distribution", index, "--sample", "30"],
+        ["what-if", index, "--min", "0.5,0.8"],
+        ["audit", index],
+    ]
+    with world.unchanged():
+        for line in lines:
+            world.check(*line, text=True)
+
+
+def _look(world: World) -> None:
+    """Run the other commands that only read."""
+    index, probe = world.index, str(DOCUMENTS["bridge2"]["text"])
+    files = {
+        "dsl": {"query": {"prefix": {"title": "b"}}, "sort": ["url"]},
+        "request": _request(),
+    }
+    for name, content in files.items():
+        (world.folder / name).write_text(json.dumps(content), "utf-8")
+    everything = _hits_of(world, {"query_string": {"query": "*", "fields": ["text", "title"]}})
+    lines = [
+        ["pairs", index, "--min", "0.8"],
+        ["similar", index, "--id", "bridge0", "--min", "0.1"],
+        ["similar", index, "--id", "ferry2", "--max-candidates", "2"],
+        ["similar", index, "--text", probe, "--min", "0.6"],
+        ["similar", index, "--id", "bridge0", "--measure", "containment", "--min", "0.6"],
+        ["contained", index, "--id", "bridge0", "--min", "0.1"],
+        ["contained", index, "--text", probe],
+        ["search", index, "*", "--field", "text", "--expand"],
+        ["search", index, "--dsl", str(world.folder / "dsl"), "--expand"],
+        ["moved", index, f"{SITE}/old"],
+        ["moved", index, f"{SITE}/used"],
+        ["compare", index, "bridge0", "bridge1"],
+        ["compare", index, "price0", "price1"],
+        ["shingles", index, "umlaut0"],
+        ["distribution", index],
+        ["duplicates", index, "--request", str(world.folder / "request")],
+        ["doctor", index],
+        ["audit", index, "--sample", "25", "--min", "0.3"],
+    ]
+    with world.unchanged():
+        for line in lines:
+            world.check(*line, hits=everything, text=True)
+
+
+def _hits_of(world: World, query: JSON) -> list[JSON]:
+    """The scores that the server gives to the documents that match."""
+    body = {"size": 1000, "query": query, "_source": False}
+    found: list[JSON] = world.client.request("POST", path(world.index, "_search"), body=body)["hits"]["hits"]
+    return found
+
+
+def _read_fields(world: World, *fields: str) -> None:
+    """Let the settings name these fields. ``init`` and ``migrate`` refuse one that accepts objects."""
+    name = f"{world.index}-neardupe-sidecar" if world.sidecar else world.index
+    meta = mapping(world.client, name)["_meta"]
+    meta["neardupe"]["fields"] = list(fields)
+    world.client.request("PUT", path(name, "_mapping"), body={"_meta": meta})
