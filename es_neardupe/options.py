@@ -728,14 +728,16 @@ MeasuresToPlot = Annotated[Sequence[str] | None, MEASURES_TO_PLOT]
 MatchingToPlot = Annotated[
     str, _one_of(_words(Matching), "--matching", help="How common passages are found, for jaccard and containment.")
 ]
-SHINGLES_TO_PLOT = typer.Option(
-    "--shingle",
-    metavar="N,...",
-    parser=_parse_shingles,
-    help="Words in a shingle, such as 1,2,3; 5c: characters.",
-    show_default="that of the index",
-)
-ShinglesToPlot = Annotated[Sequence[int | str] | None, SHINGLES_TO_PLOT]
+ShinglesToPlot = Annotated[
+    Sequence[int | str] | None,
+    typer.Option(
+        "--shingle",
+        metavar="N,...",
+        parser=_parse_shingles,
+        help="Words in a shingle, such as 1,2,3; 5c: characters.",
+        show_default="that of the index",
+    ),
+]
 WhitespaceToPlot = Annotated[
     bool,
     typer.Option("--whitespace", help="For bag, which is then the default measure: split words at whitespace only."),

@@ -61,9 +61,11 @@ class Change(NamedTuple):
 
 
 def document_writer(index: Index, client: Client, removal: Mapping[str, Any] | None = None) -> FieldWriter:
-    """A writer of the documents of an opened index. ``removal``: see `FieldWriter`."""
+    """A writer of the documents of an opened index. ``removal``: see `FieldWriter`. Beside a sidecar, documents have no
+    field for the mark."""
     check_whole = partial(check_updates, index, "writing whole documents", whole=True)
-    return FieldWriter(client, index.settings.prefix, index.target.uuids, check_whole, removal=removal)
+    uuids = index.target.uuids if index.target.sidecar is None else {}
+    return FieldWriter(client, index.settings.prefix, uuids, check_whole, removal=removal)
 
 
 def checked_mark(uuid: str, version: int) -> str:

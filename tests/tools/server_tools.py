@@ -157,12 +157,13 @@ def theirs(client: Client, name: str, prefix: str = "neardupe") -> dict[tuple[st
 
 
 def ours(client: Client, name: str, prefix: str = "neardupe") -> dict[str, JSON]:
-    """The neardupe fields of each document by id: those with a value, except the time of writing."""
+    """The neardupe fields of each document by id: those with a value, except the time of writing and the mark of the
+    version."""
     return {hit["_id"]: ours_of(hit["_source"], prefix) for hit in hits(client, name)}
 
 
 def ours_of(source: Mapping[str, Any], prefix: str = "neardupe") -> JSON:
-    return {k: v for k, v in source.get(prefix, {}).items() if k != "at" and v is not None}
+    return {k: v for k, v in source.get(prefix, {}).items() if k not in ("at", "checked") and v is not None}
 
 
 def versions(client: Client, name: str) -> dict[tuple[str, str], tuple[int, int]]:

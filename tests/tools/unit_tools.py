@@ -51,7 +51,7 @@ class FakeClient:
         }
 
     def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> Any:
-        if path.endswith(("/_refresh", f"/_settings/{permissions.BLOCK_SETTINGS}")):
+        if path.endswith(("/_refresh", f"/_settings/{permissions.BLOCK_SETTINGS}", "index.history.uuid")):
             return {}
         assert (method, path) == ("POST", "/_mget")
         self.requests.append(len(body["docs"]))

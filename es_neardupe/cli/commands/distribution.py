@@ -29,7 +29,7 @@ def distribution(
     *,
     measure: Annotated[list[str] | None, options.MEASURES_TO_PLOT] = None,
     matching: options.MatchingToPlot = "literal",
-    shingle: Annotated[list[str] | None, options.SHINGLES_TO_PLOT] = None,
+    shingle: options.ShinglesToPlot = None,
     whitespace: options.WhitespaceToPlot = False,
     labels: options.Labels = None,
     sample: options.SampleOfPairs = None,

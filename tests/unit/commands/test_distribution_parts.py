@@ -337,19 +337,27 @@ def test_portions_hold_whole_components(
 def made(names: Sequence[str], shingles: Sequence[int]) -> list[Measure]:
     return list(
         flow._measures(
-            flow._names(names), Matching.LITERAL, [(one, Unit.WORD) for one in shingles], Settings(("a",), shingle=3)
+            flow._names(names, whitespace=False),
+            Matching.LITERAL,
+            [(one, Unit.WORD) for one in shingles],
+            Settings(("a",), shingle=3),
+            False,
         )
     )
 
 
 def test_a_measure_by_name_and_symbol_is_one() -> None:
-    assert flow._names(["S_J", "resemblance", "jaccard", "S_R"]) == [MeasureName.JACCARD, MeasureName.RESEMBLANCE]
+    names = flow._names(["S_J", "resemblance", "jaccard", "S_R"], whitespace=False)
+    assert names == [MeasureName.JACCARD, MeasureName.RESEMBLANCE]
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: flow._names(["nothing"]), "resemblance, jaccard, containment, containment-longer, bag, weighted"),
+        (
+            lambda: flow._names(["nothing"], whitespace=False),
+            "resemblance, jaccard, containment, containment-longer, bag",
+        ),
         (lambda: flow._check(1, 1), "`sample` must be 2 or more, not 1"),
         (lambda: flow._check(None, -1), "`seed`"),
         (lambda: flow._check(None, 2**64), "`seed`"),

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from es_neardupe.commands.distribution.plots import check_plot, draw
 from es_neardupe.commands.distribution.report import Distribution, DistributionReport, EstimatedPairs, ThresholdLevel
 from es_neardupe.errors import InputError, SettingsError
+from es_neardupe.keys.scheme import Unit
 from es_neardupe.similarity.histogram import EDGES, Histogram
 
 
@@ -38,7 +39,9 @@ def report(name: str = "news", measures: Sequence[str] = ("resemblance",), *, pa
         )
         for step in range(3, 11)
     )
-    made = [Distribution(one, None, 5, False, 50, sample, candidates, levels, (), (), None) for one in measures]
+    made = [
+        Distribution(one, None, 5, Unit.WORD, False, 50, sample, candidates, levels, (), (), None) for one in measures
+    ]
     edges = tuple(EDGES.tolist())
     return DistributionReport(name, (name,), "v1-0", 0.8, 1, 100, 21, 0, 0, edges, None, None, tuple(made), 1.0)
 

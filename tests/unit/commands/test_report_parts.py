@@ -14,7 +14,7 @@ from es_neardupe.commands.report_parts import FingerprintWrites, WriteCounts, on
 from es_neardupe.commands.stats import GroupSizes
 
 COUNTS = st.integers(0, 10**9)
-OUTCOMES = ("written", "unchanged", "conflicts", "deleted", "refused")
+OUTCOMES = ("written", "unchanged", "conflicts", "deleted", "refused", "failed")
 
 
 @given(st.fixed_dictionaries(dict.fromkeys(OUTCOMES, COUNTS)))
@@ -23,8 +23,8 @@ def test_writes(counts: dict[str, int]) -> None:
     writes = WriteCounts(**counts)
     assert writes.total == sum(counts.values())
     assert writes.left == writes.total - writes.written - writes.unchanged - writes.deleted
-    assert {one.name for one in fields(WriteCounts) if one.type == "int"} == set(OUTCOMES)
-    assert plain(writes) == {**counts, "refusals": [], "mirrored": None}
+    assert {one.name for one in fields(WriteCounts) if one.type == "int"} == {*OUTCOMES, "whole"}
+    assert plain(writes) == {**counts, "whole": 0, "refusals": [], "failures": [], "mirrored": None}
 
 
 def test_fingerprint_writes_are_writes() -> None:
