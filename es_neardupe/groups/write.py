@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.field_writes import Change, FieldWriter
-from es_neardupe.index.stored_fields import decode, encode_grouping, stored_fields, text_bytes
+from es_neardupe.index.stored_fields import decode, decode_grouping, encode_grouping, stored_fields, text_bytes
 from es_neardupe.records import FingerprintColumns, Grouping, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.search import fetch
@@ -75,22 +75,26 @@ def _write_part(
                 conflicts.append(rows[outcome.action.address])
             else:
                 written.add(outcome)
-        documents = dict(_retryable(writer, corpus, conflicts, written.counts))
+        again = {row: groupings[row] for row in conflicts}
+        documents = dict(_retryable(writer, corpus, again, written.counts))
     written.counts["changed"] += len(documents)
     written.counts["unsettled"] += len(documents)
 
 
 def _retryable(
-    writer: FieldWriter, corpus: FingerprintColumns, rows: Iterable[int], counts: Counter[str]
+    writer: FieldWriter, corpus: FingerprintColumns, groupings: Mapping[int, Grouping], counts: Counter[str]
 ) -> Iterator[tuple[int, Change]]:
-    """The rows with a conflict that may be written again, each with its current document. Counts the others."""
-    for chunk in chunked(rows, 100):
+    """The rows with a conflict that may be written again, each with its current document. Counts the others, among them
+    those that have the grouping already: the server wrote it, but its answer was lost."""
+    for chunk in chunked(groupings, 100):
         references = [corpus.references[row] for row in chunk]
         for row, hit in zip(chunk, fetch(writer.client, references, [writer.prefix], batch=100), strict=True):
             if hit is None:
                 counts["deleted"] += 1
             elif _content(stored_fields(hit.source, writer.prefix)) != corpus.content[row]:
                 counts["changed"] += 1
+            elif _same(decode_grouping(stored_fields(hit.source, writer.prefix)), groupings[row]):
+                counts["written"] += 1
             else:
                 yield row, Change(hit, {}, document_bytes=text_bytes(int(corpus.tokens[row])))
 

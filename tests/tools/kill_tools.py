@@ -143,7 +143,7 @@ class State:
     def of(cls, client: Client, index: str) -> State:
         """The application's fields as text; the neardupe fields and the documents of the hidden indices field by
         field."""
-        ours = {hit["_id"]: without_dates(hit["_source"].get("neardupe")) for hit in hits(client, index)}
+        ours = {hit["_id"]: without_dates(_without_mark(hit["_source"].get("neardupe"))) for hit in hits(client, index)}
         hidden_indices = {
             name: {
                 id: one
@@ -170,6 +170,11 @@ def _of_any_index(sources: dict[str, JSON], uuids: Mapping[str, str] | None = No
         return sources
     indices = {name: (uuids or {}).get(name) for name in run["value"]["indices"]}
     return {**sources, "run": {**run, "value": {**run["value"], "indices": indices}}}
+
+
+def _without_mark(value: Any) -> Any:
+    """The neardupe object of a document without the mark of its version."""
+    return {name: one for name, one in value.items() if name != "checked"} if isinstance(value, dict) else value
 
 
 def without_dates(value: Any) -> Any:
