@@ -146,7 +146,10 @@ class _Cleaning:
         self._tally = BulkCounts()
         self._changed = set[Address]()
         """Pending documents whose last write conflicted with another client."""
-        self.total = self._cleaned = self._deleted = self._conflicts = self._refused = self._failed = 0
+        self._sent_whole = set[Address]()
+        """Documents that were sent as a whole."""
+        self.total = self._cleaned = self._whole_cleaned = 0
+        self._deleted = self._conflicts = self._refused = self._failed = 0
 
     @property
     def rewrites_documents(self) -> bool:
@@ -162,7 +165,7 @@ class _Cleaning:
             deleted=self._deleted,
             refused=self._refused,
             failed=self._failed,
-            whole=self._tally.counts["whole"],
+            whole=self._whole_cleaned,
             refusals=self._tally.refusals,
             failures=self._tally.failures,
         )
@@ -187,7 +190,8 @@ class _Cleaning:
         self.total = self._count()
         for outcome in write(client, self._actions(self._hits()), batch=self._batch, workers=1):
             self._tally.add(outcome)
-        self._cleaned, self._failed = self._tally.counts["written"], len(self._writer.failed)
+        self._cleaned, self._whole_cleaned = self._tally.counts["written"], self._tally.counts["whole"]
+        self._failed = len(self._writer.failed)
         self._tally.add_failed(self._failed, self._writer.reasons)
 
     def _count(self) -> int:
@@ -201,14 +205,21 @@ class _Cleaning:
         actions = self._actions(self._noted(hits))
         for outcome in write(self._plain, actions, batch=self._batch, workers=self._workers):
             address = outcome.action.address
+            if outcome.action.whole:
+                self._sent_whole.add(address)
             if outcome.conflict:
                 self._changed.add(address)
             else:
                 self._changed.discard(address)
                 self._tally.add(outcome)
             if (outcome.done or outcome.gone) and self._pending.pop(address, None) is not None:
-                self._cleaned += outcome.done
                 self._deleted += outcome.gone
+                if outcome.done:
+                    self._count_cleaned(address)
+
+    def _count_cleaned(self, address: Address) -> None:
+        self._cleaned += 1
+        self._whole_cleaned += address in self._sent_whole
 
     def _noted(self, hits: Iterable[Hit]) -> Iterator[Hit]:
         """Note the documents as pending, and count each once, even if several rounds read it."""
@@ -242,7 +253,7 @@ class _Cleaning:
                 if hit is None:
                     self._deleted += 1
                 elif self._prefix not in hit.source:
-                    self._cleaned += 1
+                    self._count_cleaned(address)
                 elif address in self._writer.failed:
                     self._failed += 1
                 elif address in self._changed:
