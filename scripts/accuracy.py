@@ -32,6 +32,7 @@ from scipy.sparse import csr_array
 
 from es_neardupe import NearDupe, Settings, __version__
 from es_neardupe.commands.distribution.labels import best_threshold
+from es_neardupe.commands.duplicates.request_json import example
 from es_neardupe.commands.duplicates.results import PairsResult
 from es_neardupe.keys.intervals import exact_share
 from es_neardupe.local_server import control
@@ -191,35 +192,6 @@ def clusters(folder: Path) -> tuple[list[dict[str, str]], set[tuple[str, str]]]:
     return records, {pair for ids in groups for pair in combinations(sorted(ids), 2)}
 
 
-RECORDS: dict[str, Any] = {
-    "stages": {
-        "pairs": {
-            "type": "documentPairs:duplicates",
-            "hashGrouping": {
-                "pairing": {"maxHashGroupSize": 200},
-                "features": {
-                    "type": "featureSource:ngrams",
-                    "window": 2,
-                    "source": {"type": "featureSource:words", "fields": {"type": "fields:simple", "fields": ["title"]}},
-                },
-            },
-            "validation": {
-                "pairwiseSimilarity": {
-                    "type": "pairwiseSimilarity:featureIntersectionToUnionRatio",
-                    "features": {
-                        "type": "featureSource:flatten",
-                        "source": {
-                            "type": "featureSource:words",
-                            "fields": {"type": "fields:simple", "fields": ["title", "year", "volume", "pages"]},
-                        },
-                    },
-                },
-                "min": 0.5,
-                "max": 1,
-            },
-        }
-    }
-}
 """Records that share two consecutive words of the title, compared by the words of title, year, volume and pages."""
 
 
@@ -336,7 +308,9 @@ class Accuracy:
 
     def _records(self, records: Sequence[Mapping[str, str]]) -> Pairs:
         """The pairs that the request for records finds from 0.5 on."""
-        result = self._indexed(records, fields=("title",)).duplicates(RECORDS).stages["pairs"]
+        request = json.loads(example("records"))
+        request["stages"]["similarPairs"]["validation"]["min"] = 0.5
+        result = self._indexed(records, fields=("title",)).duplicates(request).stages["similarPairs"]
         assert isinstance(result, PairsResult)
         return {(min(one.a.id, one.b.id), max(one.a.id, one.b.id)): one.similarity for one in result.pairs}
 
