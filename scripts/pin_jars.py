@@ -1,4 +1,4 @@
-"""Checksums of the jars of local servers: downloads releases anew, and writes the SHA-256 of their jars into tables.
+"""Checksums of the jars of local servers: downloads releases again, and writes the SHA-256 of their jars into tables.
 
     .venv/bin/python scripts/pin_jars.py [RELEASE ...]
 

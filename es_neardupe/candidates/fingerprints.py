@@ -174,7 +174,7 @@ def in_order(corpus: FingerprintColumns, rows: Positions) -> Positions:
 
 
 def _identities(corpus: FingerprintColumns, rows: Positions) -> NDArray[Any]:
-    """One value per row, equal for rows that no comparison can tell apart. NaN dates are never equal."""
+    """One value per row, equal for rows that every comparison treats alike. NaN dates are never equal."""
     content, scopes, days = corpus.content[rows], corpus.scopes[rows], corpus.days[rows]
     if not scopes.any() and not days.any():
         return content

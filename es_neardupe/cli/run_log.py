@@ -101,7 +101,7 @@ def _add(handler: logging.Handler, formatter: logging.Formatter) -> None:
 
 
 def _file_handler(file: Path) -> logging.Handler:
-    """Appends, and opens the file anew when something like logrotate has moved it."""
+    """Appends, and opens the file again when something like logrotate has moved it."""
     from logging.handlers import WatchedFileHandler
 
     try:

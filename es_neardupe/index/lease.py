@@ -301,7 +301,7 @@ def holder(index: Index) -> str | None:
 
 
 def delete_lease(index: Index) -> None:
-    """Delete the lease for writing groups, whoever holds it. A holder that is alive stops before its next write."""
+    """Delete the lease for writing groups, from any holder. A holder that is alive stops before its next write."""
     with suppress(NotFound):
         index.client.request("DELETE", path(hidden_index_name(index.target, HiddenIndex.GROUPS), "_doc", LEASE_ID))
 

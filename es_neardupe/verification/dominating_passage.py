@@ -62,9 +62,9 @@ def dominating_passage(
 ) -> DominatingPassage | None:
     """The dominating passage of the largest bucket that has one, None if there is none. Only resemblances are judged.
 
-    Near-copies are told from different texts with boilerplate by what the common shingles leave of them: of near-copies
-    single words or nothing, of different texts at least the words of one shingle in a row; and by their resemblance
-    without the common shingles.
+    What the common shingles leave of two texts distinguishes near-copies from different texts with boilerplate: of
+    near-copies single words or nothing, of different texts at least the words of one shingle in a row; so does their
+    resemblance without the common shingles.
     """
     weights: Weights | None = None
     for documents, members in _buckets(candidates):

@@ -462,7 +462,7 @@ def write_evidence(
     )
     send = partial(_send, index.client, batch=batch, workers=workers)
     written = send(described)
-    anew = send(decisions(name, corpus, judged.only(todo.judged_anew), basis, at))
+    decided_again = send(decisions(name, corpus, judged.only(todo.judged_anew), basis, at))
     removed = send(Action(op="delete", index=name, id=id, body={}) for id in todo.stale)
     refresh(index.client, name)
     return EvidenceReport(
@@ -474,12 +474,12 @@ def write_evidence(
         remembered=verifier.remembered,
         written=written.counts["written"],
         without_edit=described.without_edit,
-        judged_anew=anew.counts["written"],
+        judged_anew=decided_again.counts["written"],
         unchanged=todo.unchanged,
-        left_out=len(todo.fresh) - described.number + anew.counts["deleted"],
+        left_out=len(todo.fresh) - described.number + decided_again.counts["deleted"],
         removed=removed.counts["written"] + removed.counts["deleted"],  # deleted: the answer may have been lost
-        refused=sum(sent.counts["refused"] for sent in (written, anew, removed)),
-        refusals=written.refusals or anew.refusals or removed.refusals,
+        refused=sum(sent.counts["refused"] for sent in (written, decided_again, removed)),
+        refusals=written.refusals or decided_again.refusals or removed.refusals,
     )
 
 

@@ -107,7 +107,7 @@ def _only_date(index: Index, types: Mapping[str, str]) -> str:
     dates = sorted(name for name, type in types.items() if type in DATES)
     if not dates:
         raise SettingsError(
-            f"Index {index.name} has no date field to tell later documents from earlier ones. "
+            f"Index {index.name} has no date field that shows which documents are later. "
             f"Use `es-neardupe similar` to list near-duplicates of any date."
         )
     if len(dates) > 1:
