@@ -211,6 +211,8 @@ class Case:
 
 
 def of_init(case: Case) -> JSON:
+    if "short" in case.line:
+        return _init_short(case)
     threshold = case.given("--threshold", 0.8)
     bands, rows = chosen_bands(threshold)
     found = {"threshold": threshold, "bands": bands, "rows": rows, "agree": 1, "sample_mod": SAMPLE_MOD}
@@ -231,6 +233,59 @@ def of_init(case: Case) -> JSON:
             "without": sum(math.exp(size * math.log1p(-1 / mod)) for size in sizes) / len(sizes),
         }
     return found
+
+
+def _init_short(case: Case) -> JSON:
+    """The bands find 99 % of the least similar pairs, on average over all texts; the threshold is the lowest
+    resemblance that they find as often."""
+    minimum, shingle = 0.6, 2
+    words = sorted(len(one.tokens) for one in case.index if one.tokens)
+    every = [_least_resemblance(number, minimum, shingle) for number in words]
+    least = sorted(one for one in every if one < 1)
+
+    def found(bands: int, rows: int) -> float:
+        return sum(detection(one, bands, rows) for one in least) / len(least)
+
+    rows = max(rows for rows in range(1, 33) if found(128 // rows, rows) >= 0.99)
+    bands = min(bands for bands in range(1, 128 // rows + 1) if found(bands, rows) >= 0.99)
+    threshold = min(k for k in range(1, 1001) if detection(k / 1000, bands, rows) >= 0.99) / 1000
+    return {
+        "threshold": threshold,
+        "bands": bands,
+        "rows": rows,
+        "agree": 1,
+        "detection": detection(threshold, bands, rows),
+        "sample_mod": 0,
+        "by_lengths": {
+            "min": minimum,
+            "shingle": shingle,
+            "documents": len(words),
+            "words": [words[0], words[(len(words) - 1) // 2], words[-1]],
+            "only_copies": len(words) - len(least),
+            "resemblance": [least[0], least[(len(least) - 1) // 2], least[-1]],
+            "detection": found(bands, rows),
+        },
+    }
+
+
+def _least_resemblance(words: int, minimum: float, shingle: int) -> float:
+    """The lowest resemblance of two texts that just reach the minimum by jaccard: with one common passage, of texts up
+    to five times as long, and with changes throughout. 1 if only copies reach it."""
+    longest = max(longer for longer in range(words, 2 * words + 1) if words / longer >= minimum - 1e-9)
+    lowest = 1.0
+    for longer in {min(ratio * words, longest) for ratio in (1, 2, 5)}:
+        reaching = [
+            common for common in range(shingle, words + 1) if common / (words + longer - common) >= minimum - 1e-9
+        ]
+        shares = [[reaching[0]]] if reaching else []
+        if reaching and longer == words:
+            pieces = min(words - reaching[0] + 1, reaching[0] // shingle)
+            shares.append([len(range(k, reaching[0], pieces)) for k in range(pieces)])
+        for sizes in shares:
+            shared = sum(max(size - shingle + 1, 0) for size in sizes)
+            sets = [max(size - shingle + 1, 1) for size in (words, longer)]
+            lowest = min(lowest, 1.0 if sum(sizes) == longer else shared / (sum(sets) - shared))
+    return lowest
 
 
 def of_bands(case: Case) -> JSON:
@@ -259,7 +314,7 @@ def of_version(case: Case) -> JSON:
 
 
 DISTURBED = ("whole", "conflicts", "deleted", "refused", "failed")
-"""Outcomes of writes that something has disturbed, or that the server could not make in parts."""
+"""Outcomes of writes that something has disturbed, or that cannot be partial updates."""
 
 
 def _outcomes(case: Case, written: Sequence[Document], *, unchanged: int = 0) -> JSON:
@@ -1431,7 +1486,32 @@ def of_duplicates(case: Case) -> JSON:
         "pairs_not_compared": 0,
     }
     stages = {"similarPairs": pairs, "content": content, "overlaps": overlaps}
-    return {"stages": stages, **case.seconds}
+    groups = {"groups": _groups_of_pairs(scope, passing)} if "--write-groups" in case.line else {}
+    return {"stages": stages, **groups, **case.seconds}
+
+
+def _groups_of_pairs(scope: Sequence[Document], pairs: Mapping[tuple[str, str], float]) -> JSON:
+    """Star groups, which no earlier run has stored: the longest free document takes all free ones in a pair with it."""
+    free = sorted(scope, key=lambda one: (-len(one.text or ""), one.id))
+    documents, groups = len(free), []
+    while free:
+        first, *others = free
+        members = [one for one in others if tuple(sorted((first.id, one.id))) in pairs]
+        free = [one for one in others if one not in members]
+        if members:
+            groups.append([first, *members])
+    grouped = sum(map(len, groups))
+    return {
+        "count": len(groups),
+        "documents": documents,
+        "grouped": grouped,
+        "alone": documents - grouped,
+        "changed": 0,
+        "min_similarity": min(_word_ratio(some[0], one) for some in groups for one in some[1:]),
+        "pairs_below": sum(_word_ratio(a, b) < 0.8 for some in groups for a, b in combinations(some, 2)),
+        "pairs_not_compared": 0,
+        "writes": {"written": documents, "unchanged": 0} | dict.fromkeys(DISTURBED, 0),
+    }
 
 
 def _stage(case: Case, name: str) -> JSON:
@@ -1569,6 +1649,9 @@ def of_clean(case: Case) -> JSON:
     left = case.after.count(lambda one: one.stored)
     assert left == (having if "--dry-run" in case.line else 0) or case.world.sidecar
     outcomes = {"written": having, "unchanged": 0} | dict.fromkeys(DISTURBED, 0)
+    languages = case.world.client.request("GET", "/_script_language")["language_contexts"]
+    if all(one["language"] != "painless" for one in languages):  # an update cannot remove a field without a script
+        outcomes["whole"] = having
     return {"documents": having, "writes": outcomes, **case.seconds}
 
 
@@ -1684,6 +1767,7 @@ def _live(world: World) -> None:
     chosen = ["--field", "text"]
     storage = ["--sidecar"] if world.sidecar else []
     world.check("init", index, *chosen, "--sample-keys", "20", "--dry-run", *storage)
+    world.check("init", index, *chosen, "--preset", "short", "--dry-run", *storage)
     world.check("init", index, *chosen, "--threshold", str(THRESHOLD), "--sample-mod", str(SAMPLE_MOD), *storage)
     _read_fields(world, *FIELDS)
     if world.sidecar:
@@ -1786,6 +1870,7 @@ def _look(world: World) -> None:
         ["shingles", index, "umlaut0"],
         ["distribution", index],
         ["duplicates", index, "--request", str(world.folder / "request")],
+        ["duplicates", index, "--request", str(world.folder / "request"), "--write-groups", "words", "--dry-run"],
         ["doctor", index],
         ["audit", index, "--sample", "25", "--min", "0.3"],
     ]
