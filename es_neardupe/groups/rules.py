@@ -108,9 +108,12 @@ def decode_rules(stored: object) -> RunRules:
         raise ValueError(f"version {version!s:.20}, not 1")
     try:
         rules = _RULES.validate_json(json.dumps(stored), strict=True)
+        parse_policy(rules.group.principal.name)
     except ValidationError as error:
         first = error.errors()[0]
         raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    except SettingsError as error:
+        raise ValueError(error.args[0]) from error
     if encode_rules(rules) != stored or rules.match.measure not in DECIDING:
         raise ValueError("values that no run stores")
     return rules

@@ -20,6 +20,9 @@ from es_neardupe.verification.criterion import MatchOptions, WeightsUsed
 SHARES = st.floats(0, 1, exclude_min=True)
 NAMES = st.text(min_size=1)
 COLUMNS = st.builds(Column, NAMES, st.booleans())
+POLICIES = st.sampled_from(["longest", "oldest", "newest"]) | st.builds(
+    "{}:{}".format, NAMES, st.sampled_from(["asc", "desc"])
+)
 WINDOWS = st.builds(Window, COLUMNS, st.floats(0, 1e300))
 MATCHES = st.builds(
     MatchOptions,
@@ -35,7 +38,7 @@ MATCHES = st.builds(
 GROUPS = st.builds(
     GroupRules,
     linkage=st.sampled_from(Linkage),
-    principal=st.builds(Policy, NAMES, st.none() | COLUMNS, st.booleans()),
+    principal=st.builds(Policy, POLICIES, st.none() | COLUMNS, st.booleans()),
     within=st.none() | COLUMNS,
     window=st.none() | WINDOWS,
     max_bucket=st.integers(2, 10**9),
@@ -102,6 +105,15 @@ def changed(**parts: Any) -> dict[str, Any]:
         (changed(group=None), "group"),
         (changed(group={**encode_rules(DEFAULT)["group"], "linkage": "ring"}), r"group\.linkage"),
         (changed(group={**encode_rules(DEFAULT)["group"], "max_bucket": True}), r"group\.max_bucket"),
+        (
+            changed(
+                group={
+                    **encode_rules(DEFAULT)["group"],
+                    "principal": {"name": "best", "column": None, "descending": False},
+                }
+            ),
+            "not 'best'",
+        ),
     ],
 )
 def test_nothing_else_is_read(stored: object, message: str) -> None:
