@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from es_neardupe.errors import NotFound
 from es_neardupe.index import queries
 from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch, collapse_request, collapsed_by_server
 from es_neardupe.index.document_text import text_pages
@@ -87,8 +88,12 @@ class InlineStorage:
         prepare_new(self._index)
 
     def write_fingerprints(self, request: EnrichRequest, send: Send, progress: Progress) -> EnrichResult:
-        """Write partial updates of the documents."""
-        return _enrich(self._index, request, send, progress)
+        """Write partial updates of the documents. Raises as `SameIndicesClient.bulk`, also while documents are read."""
+        try:
+            return _enrich(self._index, request, send, progress)
+        except NotFound:
+            SameIndicesClient(self._index.plain, self._index.target).check()
+            raise
 
     def write_group_ids(self, *, batch: int, workers: int, dry_run: bool) -> None:
         """Do nothing: `group` has written the ids into the documents."""

@@ -28,12 +28,13 @@ class SameIndicesClient(ForwardingClient):
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
         """See ``Client.bulk``. Raises `IndexReplaced` if an index was deleted and created again, and `Conflict` if it
         was deleted."""
-        self._check()
+        self.check()
         answer = self.plain.bulk(body, params=params)
-        self._check()
+        self.check()
         return answer
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raises as `bulk` if an index was deleted or replaced since the target was opened."""
         name = self._target.name
         current = index_uuids(self.plain, self._target.path)
         for concrete, uuid in self._target.uuids.items():

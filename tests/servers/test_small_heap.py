@@ -26,7 +26,7 @@ from es_neardupe.server.client import Client, path, to_json
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.server, pytest.mark.long, pytest.mark.timeout(1800)]
 
 SHORT, LARGE, FAMILIES = 25, 60, 3
 HEAP, SIZE = 128, 1_200_000
