@@ -164,7 +164,6 @@ def test_every_reading_command_is_here() -> None:
     assert set(LOOKING) - NOT_TEXTS <= set(READING)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("command", READING)
 def test_commands(command: str, filled: Client, tmp_path: Path) -> None:
     file = tmp_path / "request.json"
