@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.errors import RequestError, SettingsError
@@ -378,7 +378,10 @@ def _decode_run(source: Mapping[str, Any]) -> LastRun:
     finished, evidence = run.get("finished"), run.get("evidence")
     if not isinstance(finished, bool) or not isinstance(evidence, bool) or (finished and settings is None):
         raise ValueError("values that no run stores")
-    indices = _UUIDS.validate_python(run.get("indices"))
+    try:
+        indices = _UUIDS.validate_python(run.get("indices"))
+    except ValidationError as error:
+        raise ValueError("values that no run stores") from error
     return LastRun(finished, evidence, None if settings is None else decode_rules(settings), indices)
 
 
