@@ -142,7 +142,9 @@ def crash(one: state.Node) -> None:
     """End a server without an orderly shutdown."""
     process = psutil.Process(one.pid)
     process.kill()
+    # The process can be a zombie while its last threads still hold the port.
     wait_until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
+    wait_until(lambda: control.is_free(one.port))
 
 
 @pytest.mark.server
