@@ -11,7 +11,8 @@ from es_neardupe.candidates.join import CandidatePairs
 from es_neardupe.display_text import beginning
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index
-from es_neardupe.keys.arrays import U64, Positions
+from es_neardupe.keys.arrays import U64, Flags, Positions
+from es_neardupe.keys.scheme import Unit
 from es_neardupe.keys.shingles import features, token_hashes, window_hashes
 from es_neardupe.records import FingerprintColumns, TextClasses
 from es_neardupe.server.search import fetch
@@ -31,6 +32,9 @@ _TEXTS = 100
 
 _MIN_MATCHES = 0.5
 """Minimum share of their pairs that match."""
+
+_CHARACTERS = 6
+"""Characters of a word and the space after it, in most languages."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +68,13 @@ def dominating_passage(
 
     What the common shingles leave of two texts distinguishes near-copies from different texts with boilerplate: of
     near-copies single words or nothing, of different texts at least the words of one shingle in a row; so does their
-    resemblance without the common shingles.
+    resemblance without the common shingles. With shingles of characters, the run is one of as many characters.
     """
+    w, unit = index.settings.shingle, index.settings.unit
     weights: Weights | None = None
     for documents, members in _buckets(candidates):
         texts = _texts(index, corpus, classes, members)
-        shingles, w = features(texts, index.settings.shingle), index.settings.shingle
+        shingles = features(texts, w, unit)
         left, right = np.triu_indices(len(texts), 1)
         matching = resemblances(shingles, left, right) >= minimum
         matches = left[matching], right[matching]
@@ -78,15 +83,15 @@ def dominating_passage(
         here, number = np.unique(np.concatenate(shingles), return_counts=True)
         common = here[number > len(texts) / 2]
         few = len(matches[0]) / 2
-        if _remaining(shingles, common, matches, minimum) > few or not _differ(texts, common, w):
+        if _remaining(shingles, common, matches, minimum) > few or not _differ(texts, common, w, unit):
             continue
-        weights = weights or sample_weights(index, Measure(shingle=w))
+        weights = weights or sample_weights(index, Measure(shingle=w, unit=unit))
         share = _share_below(weights, common)
         ignored = shingles_above(weights, share)
         remaining = _remaining(shingles, ignored, matches, minimum)
         if share and remaining <= few:
             return DominatingPassage(
-                passage=beginning(covered_passages(texts, ignored, w)[0][0]),
+                passage=beginning(covered_passages(texts, ignored, w, unit)[0][0]),
                 documents=documents,
                 ignore_common=share,
                 pairs=len(left),
@@ -126,15 +131,23 @@ def _remaining(shingles: Sequence[U64], common: U64, matches: tuple[Positions, P
     return int((resemblances(rest, *matches) >= minimum).sum())
 
 
-def _differ(texts: Sequence[str], common: U64, w: int) -> bool:
-    """Whether most texts have a run of at least ``w`` words that are in no common shingle."""
+def _differ(texts: Sequence[str], common: U64, w: int, unit: Unit) -> bool:
+    """Whether most texts have a run of at least ``w`` words, or as many characters, outside of all passages of common
+    shingles. A few characters in a row are common by chance: passages are at least as long as the run."""
+    least = w if unit is Unit.WORD else w * _CHARACTERS
     own = 0
-    for words in token_hashes(texts):
-        inside = np.isin(window_hashes(words, w), common)
-        covered = np.convolve(inside, np.ones(w)) > 0 if len(inside) else np.zeros(len(words), np.bool_)
-        edges = np.flatnonzero(np.diff(~covered, prepend=False, append=False)).reshape(-1, 2)
-        own += bool(len(edges)) and int(np.diff(edges, axis=1).max()) >= w
+    for tokens in token_hashes(texts, unit):
+        inside = np.isin(window_hashes(tokens, w), common)
+        covered = np.convolve(inside, np.ones(w)) > 0 if len(inside) else np.zeros(len(tokens), np.bool_)
+        passages = [edges for edges in _runs(covered) if edges[1] - edges[0] >= least]
+        bounds = np.array([0, *np.ravel(passages), len(tokens)])
+        own += int((bounds[1::2] - bounds[::2]).max()) >= least
     return own > len(texts) / 2
+
+
+def _runs(flags: Flags) -> Positions:
+    """Start and end of each run of true flags."""
+    return np.flatnonzero(np.diff(flags, prepend=False, append=False)).reshape(-1, 2)
 
 
 def _share_below(weights: Weights, common: U64) -> float:

@@ -17,6 +17,7 @@ from server_tools import TEXT, change, family, jaccard, make_index, one_line, pu
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.distribution.report import Distribution, DistributionReport, LabelCounts, ThresholdLevel
 from es_neardupe.errors import IndexUnusable, InputError, NotFound, NotInitialised, SettingsError
+from es_neardupe.keys.scheme import Unit
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.measure import Measure
@@ -337,6 +338,25 @@ def test_the_recommended_threshold_groups_the_labelled_pairs(
     told = NearDupe(filled, client).distribution(labels=file, measure=["edit", "estimate", "bag"], whitespace=True)
     assert told.recommendation is not None
     assert "It is the best of 3 histograms" in told.recommendation.text
+
+
+def test_the_recommendation_names_the_unit_of_the_shingles(client: Client, index_name: str, tmp_path: Path) -> None:
+    make_index(client, index_name, TEXT)
+    put(client, index_name, {id: {"text": text} for id, text in TEXTS.items()})
+    index = NearDupe(index_name, client)
+    index.init(Settings(("text",), threshold=0.7, unit=Unit.CHARACTER))
+    index.enrich()
+    file = write_labels(tmp_path, LABELLED)
+    for shingle, measure, use in [
+        ("5c", "resemblance", "--measure resemblance --min"),
+        (5, "resemblance", "needs an index with shingles of 5 words"),
+        ("5c", "S_L", "--measure containment-longer --matching literal --min"),
+    ]:
+        found = index.distribution(labels=file, measure=[measure], shingle=[shingle]).recommendation
+        assert found is not None
+        assert use in found.text
+        assert found.unit is (Unit.CHARACTER if measure == "resemblance" and shingle == "5c" else Unit.WORD)
+        assert ("migrate" in found.text) <= (found.unit is Unit.CHARACTER)
 
 
 def test_wrong_labels(filled: str, client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:

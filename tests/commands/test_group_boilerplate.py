@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -12,10 +13,12 @@ from server_tools import JSON, make_index, one_line, ours, put, shingles, true_p
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, SettingsError
+from es_neardupe.keys.scheme import Unit
 from es_neardupe.server.client import Client, path
 
 NOTICE = "This e-mail and any attachments are confidential. " + " ".join(words("notice", 60))
 SETTINGS = Settings(("text",), threshold=0.8)
+CHARACTERS = replace(SETTINGS, unit=Unit.CHARACTER)
 LEAST = 0.8
 
 
@@ -136,11 +139,11 @@ def test_large_buckets_say_what_their_texts_share(
     assert len(planted & found) >= 11
 
 
-def filled(client: Client, name: str, texts: dict[str, str]) -> NearDupe:
+def filled(client: Client, name: str, texts: dict[str, str], settings: Settings = SETTINGS) -> NearDupe:
     make_index(client, name)
     put(client, name, {id: {"text": text} for id, text in texts.items()})
     news = NearDupe(name, client)
-    news.init(SETTINGS)
+    news.init(settings)
     news.enrich()
     return news
 
@@ -178,11 +181,27 @@ def test_a_passage_that_dominates_different_texts(client: Client, index_name: st
     assert news.group(rebuild=True, dry_run=True).dominating is None  # the option is used
 
 
-def test_near_copies_are_not_dominated(client: Client, index_name: str) -> None:
+def test_a_passage_that_dominates_texts_with_shingles_of_characters(client: Client, index_name: str) -> None:
+    footer = " ".join(words("footer", 90))
+    texts = {f"t{row:03}": f"{' '.join(words(row, 8))} {footer}" for row in range(150)}
+    texts |= {f"t{row:03}-copy": f"Re: {texts[f't{row:03}']}" for row in range(6)}
+    news = filled(client, index_name, texts, CHARACTERS)
+    found = news.group(max_bucket=40, dry_run=True).dominating
+    assert found is not None
+    assert found.passage.removesuffix("...") in footer
+    assert found.remaining <= 6
+    news.group(ignore_common=found.ignore_common)
+    groups = {id: fields["group"] for id, fields in ours(client, index_name).items()}
+    grouped = {(a, b) for a, b in combinations(sorted(groups), 2) if groups[a] == groups[b]}
+    assert grouped == {(f"t{row:03}", f"t{row:03}-copy") for row in range(6)}
+
+
+@pytest.mark.parametrize("settings", [SETTINGS, CHARACTERS], ids=["words", "characters"])
+def test_near_copies_are_not_dominated(client: Client, index_name: str, settings: Settings) -> None:
     """Form letters are one group because they are nearly equal: there is nothing to warn of."""
     letter = words("letter", 100)
     texts = {str(row): " ".join([*letter[: row % 90], f"name{row}", *letter[row % 90 + 1 :]]) for row in range(150)}
-    news = filled(client, index_name, texts)
+    news = filled(client, index_name, texts, settings)
     report = news.group(max_bucket=20)
     assert report.pairs.large_buckets
     assert (report.groups.grouped, report.dominating) == (150, None)

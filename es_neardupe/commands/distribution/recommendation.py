@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from es_neardupe.commands.distribution.report import Distribution, LabelCounts, LabelResults, Recommendation
 from es_neardupe.index.index import Index
+from es_neardupe.keys.scheme import Unit, shingle_text
 from es_neardupe.options import MeasureName
+from es_neardupe.similarity.measure import ALIGNED
 
 __all__ = ["recommended"]
 
@@ -30,6 +32,7 @@ def recommended(
         measure=one.measure,
         matching=one.matching,
         shingle=one.shingle,
+        unit=one.unit,
         whitespace=one.whitespace,
         threshold=labels.best.threshold,
         text=" ".join(sentences),
@@ -64,7 +67,7 @@ def _sentences(
         yield f"Only {fewest} pairs are labelled {label}: label more before you rely on it."
     yield from _use(index, one, best.threshold)
     if best.found < best.same:
-        by_keys = one.measure == MeasureName.RESEMBLANCE.value and one.shingle == index.settings.shingle
+        by_keys = one.measure == MeasureName.RESEMBLANCE.value and _as_in_the_index(index, one)
         advice = (
             f"run `es-neardupe migrate {index.name} --threshold {best.threshold:g}`"
             if by_keys
@@ -91,9 +94,16 @@ def _use(index: Index, one: Distribution, threshold: float) -> Iterator[str]:
     words = [f"--measure {one.measure}"]
     if one.measure == MeasureName.BAG.value:
         words += [f"--ngram {one.shingle}"] + ["--whitespace"] * one.whitespace
-    elif one.shingle not in (None, index.settings.shingle):
-        yield f"It needs an index with shingles of {one.shingle} words."
+    elif one.shingle is not None and one.unit is not None and not _as_in_the_index(index, one):
+        yield f"It needs an index with shingles of {shingle_text(one.shingle, one.unit)}."
         return
     if one.matching:
         words.append(f"--matching {one.matching}")
     yield f"To use it: `es-neardupe group {index.name} {' '.join(words)} --min {threshold:g}`."
+
+
+def _as_in_the_index(index: Index, one: Distribution) -> bool:
+    """Whether a measure has the size of shingles, or of common passages, that it has in this index."""
+    shingle, unit = index.settings.shingle, index.settings.unit
+    passages = MeasureName(one.measure) in ALIGNED
+    return (one.shingle, one.unit) == ((unit.passage(shingle), Unit.WORD) if passages else (shingle, unit))

@@ -127,6 +127,7 @@ class Recommendation:
     measure: str
     matching: str | None
     shingle: int | None
+    unit: Unit | None
     whitespace: bool
     threshold: float
     text: str
