@@ -52,7 +52,13 @@ def main(text: str) -> int:
         start_java(launch.heap, classpath(launch.server, jars))
         for number in (signal.SIGTERM, signal.SIGINT):  # the virtual machine has replaced earlier handlers
             signal.signal(number, lambda *_: stop_requested.set())
-        node = start_node(launch.server, launch.version, launch.data, jars, settings(launch))
+        try:
+            node = start_node(launch.server, launch.version, launch.data, jars, settings(launch))
+        except Exception as error:
+            # Before the lock is released: those who wait for it read the reason in the log.
+            java = getattr(error, "stacktrace", None)
+            print(traceback.format_exc() if java is None else java(), file=sys.stderr, flush=True)
+            return 1
         while not stop_requested.wait(_LOOK_EVERY) and not stop_file.exists():
             pass
         print("closing", flush=True)
