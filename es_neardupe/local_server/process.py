@@ -45,26 +45,31 @@ def main(text: str) -> int:
     """Run the server of a `Launch` in JSON until it is stopped; returns the exit code."""
     launch = Launch.from_json(text)
     with state.claim(launch):
-        stop_file = launch.pid_file.with_suffix(".stop")
-        stop_file.unlink(missing_ok=True)
-        stop_requested = threading.Event()
-        jars = sorted(launch.jars.glob("*.jar"))
-        start_java(launch.heap, classpath(launch.server, jars))
-        for number in (signal.SIGTERM, signal.SIGINT):  # the virtual machine has replaced earlier handlers
-            signal.signal(number, lambda *_: stop_requested.set())
         try:
-            node = start_node(launch.server, launch.version, launch.data, jars, settings(launch))
-        except Exception as error:
-            # Before the lock is released: those who wait for it read the reason in the log.
-            java = getattr(error, "stacktrace", None)
-            print(traceback.format_exc() if java is None else java(), file=sys.stderr, flush=True)
+            _serve(launch)
+        except BaseException as error:  # noqa: BLE001 - the log is the only place where it can be reported
+            # Before the lock is released: whoever waits for it reads the end of the log.
+            java = getattr(error, "stacktrace", None)  # with Java's causes, which Python's traceback lacks
+            print("".join(traceback.format_exception(error)) if java is None else java(), file=sys.stderr, flush=True)
             return 1
-        while not stop_requested.wait(_LOOK_EVERY) and not stop_file.exists():
-            pass
-        print("closing", flush=True)
-        node.close()
-        print("closed", flush=True)
     return 0
+
+
+def _serve(launch: Launch) -> None:
+    """Start the node, and close it when a signal or the file asks for it."""
+    stop_file = launch.pid_file.with_suffix(".stop")
+    stop_file.unlink(missing_ok=True)
+    stop_requested = threading.Event()
+    jars = sorted(launch.jars.glob("*.jar"))
+    start_java(launch.heap, classpath(launch.server, jars))
+    for number in (signal.SIGTERM, signal.SIGINT):  # the virtual machine has replaced earlier handlers
+        signal.signal(number, lambda *_: stop_requested.set())
+    node = start_node(launch.server, launch.version, launch.data, jars, settings(launch))
+    while not stop_requested.wait(_LOOK_EVERY) and not stop_file.exists():
+        pass
+    print("closing", flush=True)
+    node.close()
+    print("closed", flush=True)
 
 
 def settings(launch: Launch) -> dict[str, str]:
@@ -240,20 +245,8 @@ def _java_class(name: str) -> Any:
     return jpype.JClass(name)
 
 
-def _exit_code() -> int:
-    try:
-        return main(sys.argv[1])
-    except BaseException as error:  # noqa: BLE001 - the log is the only place where it can be reported
-        of_java = getattr(error, "stacktrace", None)  # with Java's causes, which Python's traceback lacks
-        if of_java is None:
-            traceback.print_exception(error)
-        else:
-            print(of_java(), file=sys.stderr)
-        return 1
-
-
 if __name__ == "__main__":
-    code = _exit_code()
+    code = main(sys.argv[1])
     sys.stdout.flush()
     sys.stderr.flush()
     # Threads of the virtual machine that still run must not keep the process of a closed server alive.
