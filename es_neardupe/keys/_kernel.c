@@ -45,6 +45,8 @@ typedef struct {
     const uint8_t *combining;
     const uint32_t *pool;
     Py_ssize_t pool_size;
+    const uint64_t *pairs; /* sorted: the two code points of a canonical composition and, in its last bits, the result */
+    Py_ssize_t pair_count;
 } Table;
 
 /* The bytes of a content as they are made; a token is open while further characters can belong to it. */
@@ -190,7 +192,25 @@ static void make_ascii_content(const Table *table, PyObject *text, Content *cont
     content->length = length && content->bytes[length - 1] == BLANK ? length - 1 : length;
 }
 
-/* A text with each code point mapped and separators as blanks: canonical composition is what remains to be done. */
+/* The canonical composition of two adjacent code points, or 0. */
+static uint32_t composed_pair(const Table *table, uint32_t first, uint32_t second)
+{
+    uint64_t wanted = (uint64_t)first << 43 | (uint64_t)second << 22;
+    Py_ssize_t low = 0, high = table->pair_count;
+    while (low < high) {
+        Py_ssize_t middle = low + (high - low) / 2;
+        if (table->pairs[middle] < wanted)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == table->pair_count || (table->pairs[low] ^ wanted) >> 22)
+        return 0;
+    return table->pairs[low] & TARGET;
+}
+
+/* A text with each code point mapped and separators as blanks: canonical composition is what remains to be done. Adjacent
+ * pairs are composed at once. The text stays canonically equivalent, and usually needs no more, which is quick to see. */
 static PyObject *mapped_text(const Table *table, PyObject *text)
 {
     Py_ssize_t size = PyUnicode_GET_LENGTH(text), length = 0, capacity = 0;
@@ -207,8 +227,13 @@ static PyObject *mapped_text(const Table *table, PyObject *text)
         Py_ssize_t count = mapped(table, PyUnicode_READ(kind, data, at), &one, &several);
         for (Py_ssize_t k = 0; k < count; k++) {
             uint32_t entry = several ? entry_of(table, several[k]) : one;
-            uint32_t point = entry & TARGET;
-            points[length++] = (entry & WORD) && point < CODE_POINTS ? point : BLANK;
+            uint32_t point = (entry & WORD) && (entry & TARGET) < CODE_POINTS ? entry & TARGET : BLANK, pair = 0;
+            if ((entry & SECOND) && length)
+                pair = composed_pair(table, points[length - 1], point);
+            if (pair && pair < CODE_POINTS)
+                points[length - 1] = pair;
+            else
+                points[length++] = point;
         }
     }
     PyObject *found = PyUnicode_FromKindAndData(PyUnicode_4BYTE_KIND, points, length);
@@ -236,20 +261,20 @@ static PyObject *normalized(const Table *table, PyObject *text, int composed, Co
 }
 
 PyDoc_STRVAR(normalize_doc,
-             "normalize(texts: list of str, uint32 entries[0x110000], uint32 pool, uint8 combining[0x110000], composed: "
-             "bool) -> list of bytes and str: the tokens of each text, joined by single blanks; or the mapped text, if "
+             "normalize(texts: list of str, uint32 entries[0x110000], uint32 pool, uint8 combining[0x110000], uint64 "
+             "pairs, composed: bool) -> list of bytes and str: the tokens of each text, joined by single blanks; or the mapped text, if "
              "it must be composed canonically before its tokens are made. That is not asked of texts said to be composed.");
 
 static PyObject *normalize(PyObject *self, PyObject *args)
 {
     PyObject *texts;
-    Py_buffer entries, pool, combining;
+    Py_buffer entries, pool, combining, pairs;
     int composed;
-    if (!PyArg_ParseTuple(args, "O!y*y*y*p", &PyList_Type, &texts, &entries, &pool, &combining, &composed))
+    if (!PyArg_ParseTuple(args, "O!y*y*y*y*p", &PyList_Type, &texts, &entries, &pool, &combining, &pairs, &composed))
         return NULL;
     PyObject *found = NULL;
     Content content = {0};
-    Table table = {entries.buf, combining.buf, pool.buf, pool.len / 4};
+    Table table = {entries.buf, combining.buf, pool.buf, pool.len / 4, pairs.buf, pairs.len / 8};
     if (entries.len != 4 * CODE_POINTS || combining.len != CODE_POINTS)
         PyErr_Format(PyExc_ValueError, "arrays that do not fit together");
     else
@@ -266,6 +291,7 @@ static PyObject *normalize(PyObject *self, PyObject *args)
     PyBuffer_Release(&entries);
     PyBuffer_Release(&pool);
     PyBuffer_Release(&combining);
+    PyBuffer_Release(&pairs);
     return found;
 }
 

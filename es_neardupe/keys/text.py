@@ -69,12 +69,12 @@ def normalize(texts: Sequence[str]) -> list[bytes]:
     """The normalised tokens of each text, joined by single spaces, as UTF-8; ``b""`` without tokens."""
     if hashing.kernel is None:
         return _normalize(texts)
-    entries, pool, combining = table()
-    found: list[bytes] = hashing.kernel.normalize(list(texts), entries, pool, combining, False)
+    arrays = table()
+    found: list[bytes] = hashing.kernel.normalize(list(texts), *arrays, False)
     decomposed = [number for number, one in enumerate(found) if isinstance(one, str)]
     if decomposed:
         composed = [unicodedata.normalize("NFC", str(found[number])) for number in decomposed]
-        made = hashing.kernel.normalize(composed, entries, pool, combining, True)
+        made = hashing.kernel.normalize(composed, *arrays, True)
         for number, content in zip(decomposed, made, strict=True):
             found[number] = content
     return found
@@ -135,7 +135,7 @@ def _text(points: U32) -> str:
 
 def _mapped(points: U32) -> tuple[U32, Ints]:
     """The code points that replace those of a text, with blanks as separators, and the place that each comes from."""
-    entries, pool, _ = table()
+    entries, pool = table().entries, table().pool
     found = entries[points]
     expands = (found & EXPANDS) != 0
     if not expands.any():
@@ -157,7 +157,7 @@ def _composed(points: U32, sources: Ints) -> tuple[U32, Ints]:
 
     Composition changes nothing across a code point that is neither reordered nor the second of a composition.
     """
-    entries, _, combining = table()
+    entries, combining = table().entries, table().combining
     begins = np.flatnonzero(((entries[points] & SECOND) == 0) & (combining[points] == 0))
     begins = np.union1d(begins, [0])
     ends = np.append(begins[1:], len(points))

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from es_neardupe.keys.arrays import U32, Octets
+from es_neardupe.keys.arrays import U32, U64, Octets
 
 __all__ = [
     "DIGIT",
@@ -109,6 +109,9 @@ class Table(NamedTuple):
     """uint32: mappings of `EXPANDS` code points, each as its length and its code points."""
     combining: Octets
     """uint8[0x110000]: canonical combining classes."""
+    pairs: U64
+    """uint64, sorted: canonical compositions of two code points, ``first << 43 | second << 22 | result``. They only
+    save time: to compose a part of a text does not change its NFC."""
 
 
 @lru_cache(maxsize=1)
@@ -136,10 +139,22 @@ def table() -> Table:
     for first, last in data["removed"]:
         entries[first : last + 1] = EXPANDS | len(pool)
     pool.append(0)
-    found = Table(entries, np.array(pool, np.uint32), combining)
+    found = Table(entries, np.array(pool, np.uint32), combining, _pairs(data["first"]))
     for one in found:
         one.flags.writeable = False
     return found
+
+
+def _pairs(runs: list[list[int]]) -> U64:
+    """The canonical compositions whose results are in these runs of code points, without Hangul."""
+    import unicodedata
+
+    found = []
+    for result in (point for first, last in runs for point in range(first, last + 1) if not 0xAC00 <= point < 0xD7A4):
+        parts = unicodedata.decomposition(chr(result)).split()
+        if len(parts) == 2 and not parts[0].startswith("<"):
+            found.append(int(parts[0], 16) << 43 | int(parts[1], 16) << 22 | result)
+    return np.array(sorted(found), np.uint64)
 
 
 def build(assigned: list[list[int]] | None = None) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import unicodedata
 
 import numpy as np
 import pytest
@@ -44,8 +45,9 @@ def test_any_arrays(texts: list[str], contents: list[bytes], chance: random.Rand
     entries = table().entries.copy()
     entries[sorted(points)] = [chance.getrandbits(32) for _ in points]
     pool = np.array([chance.choice([0, 1, 3, 2**32 - 1, chance.getrandbits(32)]) for _ in range(9)], np.uint32)
+    pairs = np.array([chance.getrandbits(64) for _ in range(9)], np.uint64)
     for composed in (False, True):
-        found = kernel.normalize(texts, entries, pool, table().combining, composed)
+        found = kernel.normalize(texts, entries, pool, table().combining, pairs, composed)
         assert len(found) == len(texts)
         assert all(isinstance(one, (bytes, str)) for one in found)
         assert not composed or all(isinstance(one, bytes) for one in found)
@@ -56,10 +58,19 @@ def test_any_arrays(texts: list[str], contents: list[bytes], chance: random.Rand
 
 def test_tables_of_another_size() -> None:
     assert hashing.kernel is not None
-    entries, pool, combining = table()
-    for wrong in ((entries[1:], pool, combining), (entries, pool, combining[1:])):
+    entries, pool, combining, pairs = table()
+    for wrong in ((entries[1:], pool, combining, pairs), (entries, pool, combining[1:], pairs)):
         with pytest.raises(ValueError, match="do not fit"):
             hashing.kernel.normalize(["a"], *wrong, False)
+
+
+@pytest.mark.parametrize("text", ["Tất cả mọi người", "déjà élève", "Ångström Übermaß", "ΐ ἄνθρωπος ᾳ", "йога ў"])
+def test_adjacent_pairs_are_composed_at_once(text: str) -> None:
+    """Decomposed texts of these languages need no further composition, which would take much longer."""
+    assert hashing.kernel is not None
+    folded = text.casefold()
+    (mapped,) = hashing.kernel.normalize([unicodedata.normalize("NFD", folded)], *table(), False)
+    assert mapped == unicodedata.normalize("NFC", folded)
 
 
 @pytest.mark.parametrize(
