@@ -215,14 +215,18 @@ print(json.dumps([unicode.build(frozen["assigned"]) == frozen, digest.hexdigest(
 
 
 def pythons() -> list[str]:
-    """Every Python 3.10 or newer on this machine."""
+    """Every Python 3.10 or newer on this machine, one of each version."""
     folders = [Path(one) for one in os.environ.get("PATH", "").split(os.pathsep)]
     versions = [Path(sys.executable).resolve().parents[2], Path.home() / ".pyenv" / "versions"]
     places = [*folders, *(one / "bin" for root in versions if root.is_dir() for one in root.iterdir())]
     names = [f"python3.{minor}" for minor in range(10, 20)]
     found = {shutil.which(name, path=str(place)) for place in places for name in names}
-    real = {str(Path(one).resolve()) for one in found if one} | {sys.executable}
-    return sorted(one for one in real if subprocess.run([one, "-c", ""], check=False).returncode == 0)
+    real = {str(Path(one).resolve()) for one in (*found, sys.executable) if one}
+    asked = {
+        one: subprocess.run([one, "-c", "import sys; print(sys.version)"], capture_output=True, text=True, check=False)
+        for one in sorted(real)
+    }
+    return list({done.stdout: one for one, done in asked.items() if done.returncode == 0}.values())
 
 
 def test_every_python_builds_the_same_table_and_composes_alike(tmp_path: Path) -> None:
