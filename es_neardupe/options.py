@@ -309,8 +309,14 @@ Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed of the sam
 _MEASURE = "Measure"
 
 Measure = Annotated[
-    str,
-    _one_of(names_of(DECIDING), "--measure", help="Similarity measure that decides a match.", rich_help_panel=_MEASURE),
+    str | None,
+    _one_of(
+        names_of(DECIDING),
+        "--measure",
+        help="Similarity measure that decides a match.",
+        show_default="that of the index: resemblance, unless init chose another",
+        rich_help_panel=_MEASURE,
+    ),
 ]
 MatchingName = Annotated[
     str | None,

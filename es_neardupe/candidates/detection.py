@@ -180,8 +180,8 @@ class BandsByLengths:
 
 def settings_by_lengths(settings: Settings, measure: MeasureName, lengths: Sequence[TextLength]) -> Settings:
     """The settings with the bands that find, on average over these texts, the share ``detection`` of the pairs exactly
-    at ``threshold`` by ``measure``, and with the lowest resemblance in thousandths that they find as often as the new
-    threshold.
+    at ``threshold`` by ``measure``, which becomes the one that decides a match; and with the lowest resemblance in
+    thousandths that they find as often as the new threshold.
 
     Raises `SettingsError` if no bands do.
     """
@@ -194,7 +194,7 @@ def settings_by_lengths(settings: Settings, measure: MeasureName, lengths: Seque
         )
     bands, rows = chosen
     threshold = next(k / 1000 for k in range(1, 1001) if mean_detection([k / 1000], bands, rows) >= settings.detection)
-    return replace(settings, threshold=threshold, bands=bands, rows=rows)
+    return replace(settings, threshold=threshold, bands=bands, rows=rows, measure=measure, min=settings.threshold)
 
 
 def bands_by_lengths(

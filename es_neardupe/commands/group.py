@@ -12,7 +12,7 @@ from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase, cases_in_index
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.join import with_passages
-from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
+from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.commands.report_parts import (
     GroupCounts,
     GroupScope,
@@ -136,7 +136,7 @@ def group(
     Two documents match if their exact similarity by ``measure`` lies between ``min`` and ``max``, both included, and
     ``within`` and ``window`` allow the pair. If one of these rules, from ``measure`` to ``max_bucket``, is None, it is
     taken from the last run that finished and was not a dry run. In the first run, and with ``default_rules``, it is the
-    default: resemblance, from the threshold of the index to 1, linkage star, principal longest.
+    default: the measure of the index, from its threshold to 1, linkage star, principal longest.
 
     A run with the rules of the last one processes only the documents whose group can have changed: because of new and
     changed documents, and of deleted ones in the same groups (with ``check``, of all deleted ones). A run with other
@@ -156,7 +156,7 @@ def group(
     client = DryRunClient(index.client, show_requests, dry_run=dry_run)
     index = opened(index.through(client) if dry_run else index, writes=not dry_run)
     registry = Registry(index)
-    before = (MatchOptions(), DEFAULT_RULES) if default_rules else remembered(registry.last_run())
+    before = remembered(None if default_rules else registry.last_run(), index.settings)
     with remembered_rules(index, *before):
         match = before[0].having(
             measure=measure,
@@ -259,7 +259,7 @@ def _last_run(registry: Registry) -> LastRun | None:
 def _unchanged_last_run(index: Index, registry: Registry, before: tuple[MatchOptions, GroupRules]) -> LastRun | None:
     """The last run. Raises `LeaseHeld` if another run with other rules has finished since ``before`` was read."""
     last = registry.last_run()
-    if remembered(last) != before:
+    if remembered(last, index.settings) != before:
         raise LeaseHeld(f"Another run has grouped {index.name} by other rules in the meantime: run the command again.")
     return last
 

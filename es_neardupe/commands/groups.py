@@ -122,7 +122,7 @@ def suggest_keep(
     """
     index = opened(index, groups=True)
     if policy is None:
-        _, rules = remembered(Registry(index).last_run())
+        _, rules = remembered(Registry(index).last_run(), index.settings)
         policy = rules.principal.name
     chosen = policy_of(index, policy)
     refresh_if_allowed(index.client, index.path)

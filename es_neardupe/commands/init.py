@@ -127,6 +127,8 @@ class InitReport:
             rows=self.rows,
             agree=self.agree,
             sample_mod=self.sample_mod,
+            measure=MeasureName.RESEMBLANCE if self.by_lengths is None else self.by_lengths.measure,
+            min=None if self.by_lengths is None else self.by_lengths.min,
         )
 
     def __repr__(self) -> str:
@@ -416,7 +418,13 @@ def _with_bands(
     lengths = lengths or default_lengths(settings)
     if stored is not None and stored.permutations == settings.permutations:
         settings = replace(
-            settings, threshold=stored.threshold, bands=stored.bands, rows=stored.rows, agree=stored.agree
+            settings,
+            threshold=stored.threshold,
+            bands=stored.bands,
+            rows=stored.rows,
+            agree=stored.agree,
+            measure=measure,
+            min=minimum,
         )
     else:
         settings = settings_by_lengths(settings, measure, lengths)

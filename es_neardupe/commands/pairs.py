@@ -189,7 +189,7 @@ class Pairs(Sequence[Pair]):
 def pairs(
     index: Index,
     *,
-    measure: options.Measure = "resemblance",
+    measure: options.Measure = None,
     matching: options.MatchingName = None,
     min: options.Minimum = None,
     max: options.Maximum = 1.0,
@@ -209,7 +209,7 @@ def pairs(
     shown of both documents by `Pairs.with_fields`. Raises `SettingsError` as `group` does.
     """
     index = opened(index, texts=True)
-    options = MatchOptions().having(
+    options = MatchOptions.of(index.settings).having(
         measure=measure,
         matching=matching,
         min=min,

@@ -116,7 +116,7 @@ def similar(
     *,
     id: options.Id = None,
     text: options.Text = None,
-    measure: options.Measure = "resemblance",
+    measure: options.Measure = None,
     matching: options.MatchingName = None,
     min: options.Minimum = None,
     max: options.Maximum = 1.0,
@@ -142,7 +142,7 @@ def similar(
     if top < 1 or max_candidates < 1:
         raise SettingsError("`top` and `max_candidates` must be 1 or more.")
     index = opened(index, texts=True)
-    options = MatchOptions().having(
+    options = MatchOptions.of(index.settings).having(
         measure=measure, matching=matching, min=min, max=max, features=features, ngram=ngram, whitespace=whitespace
     )
     match = match_criterion(index, options, renew=renew)

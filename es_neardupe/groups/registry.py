@@ -19,6 +19,7 @@ from es_neardupe.groups.rules import RunRules, decode_rules, encode_rules
 from es_neardupe.index.hidden_indices import HiddenIndex, StoredDocument, ensure, find, hidden_index_name, read, store
 from es_neardupe.index.index import Index
 from es_neardupe.index.queries import MAX_TERMS
+from es_neardupe.index.settings import Settings
 from es_neardupe.records import Action, Address, one_line
 from es_neardupe.server.bulk import chunked, write
 from es_neardupe.server.search import fetch, refresh, refresh_if_allowed, search
@@ -99,9 +100,11 @@ class LastRun:
     """Concrete index -> its uuid, of all indices of the run if it finished."""
 
 
-def remembered(last: LastRun | None) -> tuple[MatchOptions, GroupRules]:
+def remembered(last: LastRun | None, settings: Settings) -> tuple[MatchOptions, GroupRules]:
     """Default rules of the next run: those of the last run that finished, else the defaults of ``group``."""
-    return (last.rules.match, last.rules.group) if last is not None and last.rules else (MatchOptions(), DEFAULT_RULES)
+    if last is not None and last.rules:
+        return last.rules.match, last.rules.group
+    return MatchOptions.of(settings), DEFAULT_RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +252,7 @@ class Registry:
         """Store rules of another registry, so that the next run uses them and processes all documents. Does nothing if
         the next run would use the same rules anyway."""
         last = self.last_run()
-        if last is None or remembered(last) != (rules.match, rules.group):
+        if last is None or remembered(last, self._index.settings) != (rules.match, rules.group):
             stored = self._stored_run()
             self._note(stored, LastRun(finished=False, evidence=False, rules=rules), at)
 

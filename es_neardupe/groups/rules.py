@@ -167,7 +167,7 @@ def remembered_rules(index: Index, match: MatchOptions, group: GroupRules) -> It
     try:
         yield
     except SettingsError as error:
-        if (match, group) == (MatchOptions(), DEFAULT_RULES):
+        if (match, group) == (MatchOptions.of(index.settings), DEFAULT_RULES):
             raise
         raise SettingsError(
             f"{error.args[0]} Options that are not given are those of the last run: `es-neardupe group {index.name} "

@@ -9,9 +9,12 @@ from typing import Any
 
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.keys.scheme import Scheme, Unit, choose_bands, shingle_of
-from es_neardupe.options import DEFAULT_PREFIX, PRESETS
+from es_neardupe.options import DEFAULT_PREFIX, PRESETS, MeasureName
 
-__all__ = ["Settings"]
+__all__ = ["OPTIONAL_IN_META", "Settings"]
+
+OPTIONAL_IN_META = ("relations", "measure", "min", "groups_only")
+"""Names that `Settings.to_meta` leaves out for their defaults."""
 
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
@@ -40,6 +43,10 @@ class Settings:
     prefix: str = DEFAULT_PREFIX
     relations: tuple[str, ...] = ()
     unit: Unit = Unit.WORD
+    measure: MeasureName = MeasureName.RESEMBLANCE
+    """The measure that decides a match unless another one is given."""
+    min: float | None = None
+    """The threshold by ``measure``, if the keys were chosen for one that is not the resemblance."""
     groups_only: bool = False
     """Whether the prefix holds groups of the pairs of a request, and no keys."""
     scheme: Scheme = field(init=False)
@@ -48,6 +55,10 @@ class Settings:
         self._check_names()
         object.__setattr__(self, "fields", tuple(self.fields))
         object.__setattr__(self, "relations", tuple(sorted(set(self.relations))))
+        if (self.min is None) != (self.measure is MeasureName.RESEMBLANCE):
+            raise SettingsError("`min` is the threshold of a measure other than resemblance: give both, or neither.")
+        if not 0 < self.threshold_of(self.measure) <= 1:
+            raise SettingsError(f"The threshold must lie in (0, 1], not {self.threshold_of(self.measure)}.")
         if (self.bands is None) != (self.rows is None):
             raise SettingsError("bands and rows belong together: give both, or neither.")
         bands, rows = self.bands, self.rows
@@ -104,6 +115,10 @@ class Settings:
                 )
         return cls(fields, **_with_unit({**fixed, **given}))
 
+    def threshold_of(self, measure: MeasureName) -> float:
+        """The minimum similarity by a measure unless another one is given."""
+        return self.threshold if self.min is None or measure is not self.measure else self.min
+
     def _check_names(self) -> None:
         if isinstance(self.fields, str):
             raise SettingsError(f"fields must be a list of names, not one name: ({self.fields!r},).")
@@ -128,6 +143,7 @@ class Settings:
             "threshold": self.threshold,
             "detection": self.detection,
             **relations,
+            **({} if self.min is None else {"measure": self.measure.value, "min": self.min}),
             **({"groups_only": True} if self.groups_only else {}),
         }
 
@@ -165,6 +181,8 @@ class Settings:
             unit=scheme.unit,
             prefix=prefix,
             relations=tuple(relations),
+            measure=MeasureName(meta.get("measure", MeasureName.RESEMBLANCE)),
+            min=float(meta["min"]) if "min" in meta else None,
             groups_only=meta.get("groups_only", False) is True,
         )
         if settings.scheme != scheme:
@@ -182,7 +200,8 @@ class Settings:
         chosen = {"fields": "+".join(self.fields), "threshold": self.threshold, "detection": self.detection}
         relations = "+".join(self.relations) or "all but children"
         stored = "groups of a request" if self.groups_only else "keys"
-        return chosen | scheme | {"relations": relations, "content": stored}
+        match = {"measure": self.measure.value, "min": "the threshold" if self.min is None else self.min}
+        return chosen | match | scheme | {"relations": relations, "content": stored}
 
 
 def _with_unit(options: dict[str, Any]) -> dict[str, Any]:

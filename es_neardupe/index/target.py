@@ -29,7 +29,7 @@ from es_neardupe.index.mapping import (
 from es_neardupe.index.migration_state import inherited_prefix, is_switching, next_prefix
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.rollover import RolloverAlias, alias_named, rollover_aliases
-from es_neardupe.index.settings import Settings
+from es_neardupe.index.settings import OPTIONAL_IN_META, Settings
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path
@@ -322,7 +322,8 @@ def put_settings(
     """
     body: JSON = {"_meta": dict(mapping.get("_meta", {})), "properties": {}}
     for one in settings:
-        added, before = mapping_to_add(one), body["_meta"].get(one.prefix, {})
+        added, stored = mapping_to_add(one), body["_meta"].get(one.prefix, {})
+        before = {name: value for name, value in stored.items() if name not in OPTIONAL_IN_META}
         body["_meta"][one.prefix] = {**before, **added["_meta"][one.prefix], **(notes or {}).get(one.prefix, {})}
         body["properties"] |= added["properties"]
     client.request("PUT", path(index, "_mapping"), body=body)

@@ -10,6 +10,7 @@ from es_neardupe.candidates.detection import detection_of
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import mapping
 from es_neardupe.index.index import Index
+from es_neardupe.index.settings import Settings
 from es_neardupe.index.target import mappings_of
 from es_neardupe.keys.arrays import Flags, Floats
 from es_neardupe.options import DECIDING, Matching, MeasureName
@@ -23,13 +24,13 @@ __all__ = ["MatchCriterion", "MatchOptions", "WeightsUsed", "check_min", "match_
 
 @dataclass(frozen=True)
 class MatchOptions:
-    """The options that decide whether a pair is a match."""
+    """The options that decide whether a pair is a match. `of` gives the defaults of an index."""
 
     measure: MeasureName = MeasureName.RESEMBLANCE
     matching: Matching | None = None
     """Default: literal."""
     min: float | None = None
-    """Default: the threshold of the index."""
+    """Default: the threshold of the index by this measure."""
     max: float = 1.0
     features: tuple[str, ...] = ()
     ngram: int | None = None
@@ -37,6 +38,11 @@ class MatchOptions:
     whitespace: bool = False
     ignore_common: float | None = None
     """Ignore shingles that more than this share of the documents have."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> MatchOptions:
+        """The defaults of an index: the measure that its threshold was given by."""
+        return cls(settings.measure)
 
     def having(
         self,
@@ -109,7 +115,7 @@ def match_criterion(index: Index, options: MatchOptions, *, renew: bool = False)
     Raises `SettingsError` for values out of range, unknown fields, and options without effect on the measure.
     """
     name, settings = options.measure, index.settings
-    minimum = _check_range(settings.threshold if options.min is None else options.min, options.max)
+    minimum = _check_range(settings.threshold_of(name) if options.min is None else options.min, options.max)
     sources = parse_all(options.features)
     _check_fields(index, sources)
     _check_effect(options, renew)

@@ -100,13 +100,42 @@ def test_a_threshold_in_s_l_on_the_command_line(server_cli: Cli, client: Client,
     assert (dry.code, done.code) == (0, 0)
     assert "a pair exactly 0.7 similar by containment-longer shares" in " ".join(done.out.split())
     assert "shingles of 5 characters" in " ".join(done.out.split())
-    assert f"group {index_name} --measure containment-longer --min 0.7" in " ".join(done.err.split())
+    assert "group, pairs and similar use --measure containment-longer --min 0.7." in " ".join(done.err.split())
     again = json.loads(server_cli("init", index_name, *given, "--json").out)
     assert again["prepared"] == []
     assert (again["by_lengths"]["measure"], again["by_lengths"]["unit"]) == ("containment-longer", "character")
     meta = mapping(client, index_name)["_meta"]["neardupe"]
     assert (meta["scheme"]["unit"], meta["scheme"]["shingle"]) == ("character", 5)
     assert (meta["scheme"]["bands"], meta["threshold"]) == (again["bands"], again["threshold"])
+    assert (meta["measure"], meta["min"]) == ("containment-longer", 0.7)
+    assert "0.7 by containment-longer" in server_cli("doctor", index_name).out
+
+
+def test_the_index_keeps_the_measure_of_its_threshold(client: Client, index_name: str) -> None:
+    """It is the default of every command, until `migrate` replaces it."""
+    index = filled(client, index_name, titles(80) | MAILS)
+    index.init(short(1, "S_L"), measure="S_L")
+    index.enrich()
+    assert found_pairs(index) == found_pairs(index, measure="S_L", min=0.6)
+    assert {one.similarity >= 0.6 for one in index.similar(text=MAILS["mail4a"]).hits} == {True}
+    stored = mapping(client, index_name)["_meta"]["neardupe"]
+    assert index.pairs(measure="resemblance").min == stored["threshold"] < 0.6
+
+    first = index.group()
+    assert (first.measure, first.min) == ("containment-longer (literal)", 0.6)
+    assert first.rules.match.min is None
+    with pytest.raises(SchemeMismatch, match=r"min: 0.6, not 0.7"):
+        index.init(short(1, "S_L", 0.7), measure="S_L")
+    with pytest.raises(SchemeMismatch, match="measure: containment-longer, not jaccard"):
+        index.init(short(1), measure="S_J")
+
+    index.migrate(threshold=0.5)
+    again = index.group()
+    assert (again.measure, again.min) == ("resemblance", 0.5)
+    assert "measure" not in mapping(client, index_name)["_meta"]["neardupe"]
+    index.migrate(threshold=0.6, measure="S_J")
+    last = index.group()
+    assert (last.measure, last.min) == ("jaccard (literal)", 0.6)
 
 
 def test_bands_are_kept_when_the_texts_change(client: Client, index_name: str) -> None:

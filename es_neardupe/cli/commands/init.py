@@ -134,8 +134,7 @@ def init(
     _show_skipped_relations(report)
     _show_rollover(report)
     if not dry_run:
-        then = "" if report.by_lengths is None else _group_like(index, report.by_lengths)
-        say(f"Next: es-neardupe {f'load {index} FILE' if report.created else f'enrich {index}'}{then}")
+        say(f"Next: es-neardupe {f'load {index} FILE' if report.created else f'enrich {index}'}")
 
 
 def _show(report: InitReport) -> None:
@@ -171,14 +170,11 @@ def _show_lengths(found: BandsByLengths, wanted: float) -> None:
         f"{least:.2f} to {most:.2f} of its shingles of {shingle_text(found.shingle, found.unit)}, the median is "
         f"{middle:.2f}, and becomes a candidate with probability {found.detection:.4f} on average."
     )
+    say(f"Without other options, group, pairs and similar use --measure {found.measure.value} --min {found.min:g}.")
     if found.only_copies:
         say(f"{found.only_copies:,} of these texts are so short that only exact copies are {found.min:g} similar.")
     if found.detection < wanted:
         warn(f"That is less than --detection {wanted:g}: the index keeps its bands. To choose others, use `migrate`.")
-
-
-def _group_like(index: str, found: BandsByLengths) -> str:
-    return f", then: es-neardupe group {index} --measure {found.measure.value} --min {found.min:g}"
 
 
 def _show_skipped_relations(report: InitReport) -> None:

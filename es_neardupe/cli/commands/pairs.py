@@ -28,7 +28,7 @@ __all__ = ["pairs"]
 def pairs(
     index: IndexName,
     *,
-    measure: options.Measure = "resemblance",
+    measure: options.Measure = None,
     matching: options.MatchingName = None,
     min: options.Minimum = None,
     max: options.Maximum = 1.0,

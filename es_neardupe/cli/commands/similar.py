@@ -26,7 +26,7 @@ def similar(
     id: options.Id = None,
     text: options.Text = None,
     file: TextFile = None,
-    measure: options.Measure = "resemblance",
+    measure: options.Measure = None,
     matching: options.MatchingName = None,
     min: options.Minimum = None,
     max: options.Maximum = 1.0,

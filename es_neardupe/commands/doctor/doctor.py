@@ -248,7 +248,8 @@ def _scheme(settings: Settings) -> Check:
     scheme = settings.scheme
     bands = f"{scheme.bands} bands of {scheme.rows} rows{agreement(scheme.agree)}"
     sampled = f", sampled keys: one in {scheme.sample_mod:,} shingles" if scheme.sample_mod else ""
-    return Check("scheme", "ok", f"{scheme.id}: {bands}, threshold {settings.threshold:g}{sampled}")
+    of_matches = "" if settings.min is None else f", {settings.min:g} by {settings.measure.value}"
+    return Check("scheme", "ok", f"{scheme.id}: {bands}, threshold {settings.threshold:g}{of_matches}{sampled}")
 
 
 def _hidden_names(index: Index) -> Iterator[Check]:

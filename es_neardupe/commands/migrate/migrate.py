@@ -248,7 +248,7 @@ def _remove_abandoned_lease(index: Index) -> None:
 
 def _check_rules(old: Index) -> None:
     """Raises `SettingsError` for rules of the last run that `group` would reject, before any work is done."""
-    match, group = remembered(Registry(old).last_run())
+    match, group = remembered(Registry(old).last_run(), old.settings)
     with remembered_rules(old, match, group):
         rules_of(old, group)
         match_criterion(old, match)

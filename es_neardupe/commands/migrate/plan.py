@@ -14,6 +14,7 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.index.storage import settings_mappings
 from es_neardupe.index.target import stored_settings
 from es_neardupe.server.client import Client
+from es_neardupe.similarity.measure import named_measure
 
 __all__ = ["MigrationOptions", "MigrationPlan", "open_plan"]
 
@@ -56,7 +57,8 @@ class MigrationOptions:
             kept |= {"shingle": old.shingle, "unit": old.unit}
         if not given.keys() & set(_BAND_OPTIONS) and self.measure is None:
             kept |= {name: getattr(old, name) for name in ("bands", "rows", "agree")}
-        return Settings.chosen(fields, **{**kept, **given}, prefix=prefix)
+        settings = Settings.chosen(fields, **{**kept, **given}, prefix=prefix)
+        return settings if "threshold" in given else replace(settings, measure=old.measure, min=old.min)
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,14 @@ def _begun_plan(
         )
     requested = given.settings(settings, settings.prefix) if given.any_given else settings
     if given.measure is not None:  # the bands were chosen when the migration began
-        requested = replace(requested, threshold=settings.threshold, bands=settings.bands, rows=settings.rows)
+        requested = replace(
+            requested,
+            threshold=settings.threshold,
+            bands=settings.bands,
+            rows=settings.rows,
+            measure=named_measure(given.measure),
+            min=requested.threshold,
+        )
     if differences := settings.differences(requested):
         raise SchemeMismatch(
             f"Index {old.name} is already being migrated to other settings ({'; '.join(differences)}). Continue with "

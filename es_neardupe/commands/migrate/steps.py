@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from es_neardupe.commands.clean import clean
 from es_neardupe.commands.enrich import enrich
@@ -25,6 +25,7 @@ from es_neardupe.records import Action, Address, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import fetch, refresh, search
+from es_neardupe.verification.criterion import MatchOptions
 
 __all__ = ["MigrationProgress", "MigrationRun", "MigrationWork", "refresh_both"]
 
@@ -223,7 +224,10 @@ def _inherit_groups(old: Index, new: Index, at: str) -> None:
         _write_all(new.plain, target, (Action("index", target, hit.id, hit.source) for hit in hits))
     last = Registry(old).last_run()
     if last is not None and last.rules is not None:
-        Registry(new).hand_over_rules(last.rules, at)
+        rules = last.rules
+        if old.settings.measure is not new.settings.measure:
+            rules = replace(rules, match=MatchOptions.of(new.settings))
+        Registry(new).hand_over_rules(rules, at)
 
 
 def _hand_over(new: Index, after: Index, at: str) -> None:

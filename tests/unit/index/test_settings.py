@@ -15,6 +15,7 @@ from unit_tools import JSON
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.scheme import Scheme
+from es_neardupe.options import MeasureName
 
 NAN = float("nan")
 
@@ -186,6 +187,20 @@ def test_sampling_is_a_part_of_the_scheme() -> None:
     assert Settings.from_meta(settings.to_meta(), "neardupe") == replace(settings, bands=16, rows=6)
     assert settings.differences(Settings(("text",))) == ["sample_mod: 12, not 0"]
     assert Settings(("text",)).differences(settings) == ["sample_mod: 0, not 12"]
+
+
+def test_a_threshold_in_another_measure() -> None:
+    settings = Settings(("text",), threshold=0.3, bands=42, rows=2, measure=MeasureName.JACCARD, min=0.6)
+    assert settings.to_meta().items() >= {"measure": "jaccard", "min": 0.6, "threshold": 0.3}.items()
+    assert Settings.from_meta(settings.to_meta(), "neardupe") == settings
+    assert [settings.threshold_of(one) for one in (MeasureName.JACCARD, MeasureName.BAG)] == [0.6, 0.3]
+    assert settings.differences(replace(settings, min=0.7)) == ["min: 0.6, not 0.7"]
+    for wrong in ({"min": 0.6}, {"measure": MeasureName.JACCARD}, {"measure": MeasureName.JACCARD, "min": 1.5}):
+        with pytest.raises(SettingsError, match=r"`min`|threshold must lie"):
+            Settings(("text",), **wrong)
+    for name, value in (("measure", "unknown"), ("min", "high"), ("min", float("nan"))):
+        with pytest.raises(IndexUnusable):
+            Settings.from_meta({**settings.to_meta(), name: value}, "neardupe")
 
 
 def test_differences() -> None:
