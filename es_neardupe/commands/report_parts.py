@@ -101,6 +101,11 @@ class PairCounts:
     """Candidates whose similarity lies between ``min`` and ``max``."""
     skipped: int
     """Pairs that share a bucket larger than ``max_bucket`` and were not compared. Each pair counts once."""
+    compared_to_link: int
+    """With linkage complete: other pairs of such buckets, compared because a group depended on them."""
+    open: int
+    """With linkage complete: of the ``skipped`` pairs, those of texts that are linked by matches and of which there are
+    too many to compare. Their groups may be split."""
     large_buckets: tuple[Bucket, ...]
 
 

@@ -19,6 +19,7 @@ from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.build import LINK, LinkedClasses, new_groupings
 from es_neardupe.groups.registry import Registry
 from es_neardupe.groups.rules import RunRules, check_linkage, remembered_rules, rules_of
+from es_neardupe.groups.skipped_pairs import SkippedPairs, incomplete_clusters
 from es_neardupe.index.hidden_indices import HiddenIndex, find
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
@@ -55,6 +56,9 @@ class Threshold:
     """Probability that a pair exactly ``min`` similar is a candidate; None if the measure does not determine it."""
     detection_cases: tuple[DetectionCase, ...]
     """If ``detection`` is None, the probabilities for some kinds of pairs."""
+    open: int
+    """With linkage complete: pairs skipped in large buckets whose texts are linked by matches. `group` compares those
+    that decide, and so can make larger groups; this simulation compares none."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +169,9 @@ class _LastRules:
         corpus, classes, candidates, similarity = pairs.corpus, pairs.classes, pairs.candidates, pairs.similarity
         matches = (similarity >= minimum) & (similarity <= self.rules.match.max)
         principal = LINK[self.group.linkage](len(classes), candidates.left[matches], candidates.right[matches])
-        linked = LinkedClasses(pairs, matches, principal, np.ones(len(classes)))
+        open = incomplete_clusters(pairs, matches) if self.group.linkage is Linkage.COMPLETE else ()
+        skipped = SkippedPairs(open=sum(one.skipped for one in open))
+        linked = LinkedClasses(pairs, matches, principal, np.ones(len(classes)), skipped)
         groupings = new_groupings(linked, created=lambda id: self.created.get(id, ""))
         ids = [groupings[row].group for row in range(len(corpus))]
         measure = _shape(self.rules.match, self.index)
@@ -175,6 +181,7 @@ class _LastRules:
             **_moves(corpus.group_ids, ids),
             detection=detection_of(measure, minimum, self.index.settings.scheme),
             detection_cases=cases_in_index(self.index, measure, minimum),
+            open=skipped.open,
         )
 
 

@@ -17,6 +17,7 @@ from es_neardupe.keys.arrays import Flags, Floats, Numbers, Positions
 __all__ = [
     "ChainBridges",
     "GroupCohesion",
+    "MoreMatches",
     "assign_ids",
     "bridges",
     "chain",
@@ -45,19 +46,37 @@ def star(size: int, left: Numbers, right: Numbers) -> Positions:
     return principal
 
 
-def complete(size: int, left: Numbers, right: Numbers) -> Positions:
-    """As `star`, but a partner is taken only if it matches every member taken before it."""
+MoreMatches = Callable[[int, Positions], Flags]
+"""Compares a class with later classes that are not among its known matches; bool of their number."""
+
+
+def complete(size: int, left: Numbers, right: Numbers, more: MoreMatches | None = None) -> Positions:
+    """As `star`, but a partner is taken only if it matches every member taken before it.
+
+    ``more`` finds matches in addition to the given ones. It is called at most once for each pair, and only if both
+    classes match all members of a group before.
+    """
     principal = np.full(size, -1, np.intp)
     later, bounds = _partners(size, left, right)
+    marked = np.zeros(size, np.bool_)
     for number in range(size):
         if principal[number] < 0:
-            principal[number] = number
-            allowed: set[int] | None = None  # partners of all members so far; None: the principal is the only one
-            for partner in later[bounds[number] : bounds[number + 1]].tolist():
-                if principal[partner] < 0 and (allowed is None or partner in allowed):
-                    principal[partner] = number
-                    known = set(later[bounds[partner] : bounds[partner + 1]].tolist())
-                    allowed = known if allowed is None else allowed & known
+            waiting = later[bounds[number] : bounds[number + 1]] if more is None else np.arange(number + 1, size)
+            waiting = waiting[principal[waiting] < 0]
+            member = number
+            while True:
+                principal[member] = number
+                known = later[bounds[member] : bounds[member + 1]]
+                marked[known] = True
+                matches = marked[waiting]
+                marked[known] = False
+                if more is not None:
+                    others = ~matches
+                    matches[others] = more(member, waiting[others])
+                waiting = waiting[matches]
+                if not len(waiting):
+                    break
+                member, waiting = int(waiting[0]), waiting[1:]
     return principal
 
 

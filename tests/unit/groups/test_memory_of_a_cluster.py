@@ -20,7 +20,7 @@ from es_neardupe.candidates.join import find_candidates
 from es_neardupe.groups.build import link
 from es_neardupe.groups.linkage import inner_pairs, judge
 from es_neardupe.keys.minhash import signatures
-from es_neardupe.options import Linkage
+from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.verification import current_texts, spill_to_disk
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.verify import Verified
@@ -39,7 +39,7 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 pairs = find_candidates(keys, 200, lambda rows: slots[np.array(ids)[rows]])
 similarity = verifier.similarities(pairs.left, pairs.right)
 verified = Verified(verifier.corpus, verifier.classes, pairs, verifier, similarity, np.ones(size, np.bool_))
-linked = link(Linkage.STAR, verified, MatchCriterion(verifier.measure, 0.8, 1.0, None, None))
+linked = link(GroupRules(), verified, MatchCriterion(verifier.measure, 0.8, 1.0, None, None))
 groups = [np.flatnonzero(linked.principal == one) for one in np.unique(linked.principal).tolist()]
 more = inner_pairs(groups, pairs.left, pairs.right, size)
 every = (pairs.left, pairs.right, similarity)
