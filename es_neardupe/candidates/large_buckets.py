@@ -67,40 +67,21 @@ class LargeBuckets:
         return np.flatnonzero((self.member == number).any(axis=1))
 
     def counted(self, left: Numbers, right: Numbers) -> tuple[tuple[Bucket, ...], int]:
-        """The buckets with the numbers of pairs, for these candidates, largest first; and the number of `skipped`
-        pairs."""
-        compared = np.zeros(len(self.buckets) + 1, np.int64)
+        """The buckets with the numbers of pairs, for these candidates, largest first; and the number of all pairs in
+        large buckets that are not among the candidates, each pair once."""
+        compared, distinct = np.zeros(len(self.buckets) + 1, np.int64), 0
         for some in blocks(len(left) if self.buckets else 0):
+            shares = np.zeros(len(left[some]), np.bool_)
             for key in self._columns():
-                compared += np.bincount(_same(key, left[some], right[some]), minlength=len(compared))
+                same = _same(key, left[some], right[some])
+                compared += np.bincount(same, minlength=len(compared))
+                shares |= same > 0
+            distinct += int(shares.sum())
         found = [
             replace(bucket, compared=number, skipped=every - number)
             for bucket, number, every in zip(self.buckets, compared[1:].tolist(), self._sizes(), strict=True)
         ]
-        return tuple(sorted(found, key=lambda bucket: (-bucket.size, bucket.key))), self.skipped(left, right)
-
-    def skipped(self, left: Numbers, right: Numbers) -> int:
-        """The number of all pairs in large buckets that are not among these candidates, each pair once."""
-        distinct = 0
-        for some in blocks(len(left) if self.buckets else 0):
-            shares = np.zeros(len(left[some]), np.bool_)
-            for key in self._columns():
-                shares |= _same(key, left[some], right[some]) > 0
-            distinct += int(shares.sum())
-        return self._pairs() - distinct
-
-    def of(self, classes: Positions) -> LargeBuckets:
-        """The large buckets of some classes, in this order, without the limits of ``among``."""
-        member = self.member[classes] if self.buckets else self.member
-        return LargeBuckets(self.buckets, member[:, member.any(axis=0)])
-
-    def sharing(self, one: int, others: Positions) -> Flags:
-        """Whether each of the other classes is in a large bucket of one class; bool of their number."""
-        if not self.buckets:
-            return np.zeros(len(others), np.bool_)
-        own = self.member[one]
-        shares: Flags = ((self.member[others] == own) & (own > 0)).any(axis=1)
-        return shares
+        return tuple(sorted(found, key=lambda bucket: (-bucket.size, bucket.key))), self._pairs() - distinct
 
     def _columns(self) -> Iterator[I32]:
         """Each joint key that a large bucket has."""

@@ -376,9 +376,9 @@ def _pairs(index: Index, result: GroupingResult) -> PairCounts:
         candidates=len(candidates),
         compared=verified.verifier.compared,
         matches=int(result.linked.matches.sum()),
-        skipped=candidates.skipped - result.linked.skipped.compared,
-        compared_to_link=result.linked.skipped.compared,
-        open=result.linked.skipped.open,
+        skipped=candidates.skipped,
+        compared_to_link=result.linked.others.compared,
+        open=result.linked.others.open,
         large_buckets=with_passages(index, corpus, classes, candidates.large),
     )
 

@@ -17,9 +17,9 @@ from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.build import LINK, LinkedClasses, new_groupings
+from es_neardupe.groups.linked_pairs import LinkedPairs, incomplete_clusters
 from es_neardupe.groups.registry import Registry
 from es_neardupe.groups.rules import RunRules, check_linkage, remembered_rules, rules_of
-from es_neardupe.groups.skipped_pairs import SkippedPairs, incomplete_clusters
 from es_neardupe.index.hidden_indices import HiddenIndex, find
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
@@ -57,7 +57,7 @@ class Threshold:
     detection_cases: tuple[DetectionCase, ...]
     """If ``detection`` is None, the probabilities for some kinds of pairs."""
     open: int
-    """With linkage complete: pairs skipped in large buckets whose texts are linked by matches. `group` compares those
+    """With linkage complete: pairs of texts that are linked by matches, but are no candidates. `group` compares those
     that decide, and so can make larger groups; this simulation compares none."""
 
 
@@ -170,8 +170,8 @@ class _LastRules:
         matches = (similarity >= minimum) & (similarity <= self.rules.match.max)
         principal = LINK[self.group.linkage](len(classes), candidates.left[matches], candidates.right[matches])
         open = incomplete_clusters(pairs, matches) if self.group.linkage is Linkage.COMPLETE else ()
-        skipped = SkippedPairs(open=sum(one.skipped for one in open))
-        linked = LinkedClasses(pairs, matches, principal, np.ones(len(classes)), skipped)
+        others = LinkedPairs(open=sum(one.others for one in open))
+        linked = LinkedClasses(pairs, matches, principal, np.ones(len(classes)), others)
         groupings = new_groupings(linked, created=lambda id: self.created.get(id, ""))
         ids = [groupings[row].group for row in range(len(corpus))]
         measure = _shape(self.rules.match, self.index)
@@ -181,7 +181,7 @@ class _LastRules:
             **_moves(corpus.group_ids, ids),
             detection=detection_of(measure, minimum, self.index.settings.scheme),
             detection_cases=cases_in_index(self.index, measure, minimum),
-            open=skipped.open,
+            open=others.open,
         )
 
 

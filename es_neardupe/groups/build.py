@@ -24,9 +24,9 @@ from es_neardupe.groups.linkage import (
     judge,
     star,
 )
+from es_neardupe.groups.linked_pairs import LinkedPairs, link_clusters
 from es_neardupe.groups.registry import GroupHistoryUpdate, GroupRecord, Registry, Totals
 from es_neardupe.groups.rules import RunRules
-from es_neardupe.groups.skipped_pairs import SkippedPairs, link_skipped
 from es_neardupe.groups.write import changes
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
@@ -65,8 +65,8 @@ class LinkedClasses:
     """The principal of each class, itself if it is alone; shape (k,)."""
     similarity: Floats
     """Similarity of each class to its principal; NaN if the principal was changed or deleted; shape (k,)."""
-    skipped: SkippedPairs
-    """With complete linkage, the pairs skipped in large buckets that it depends on."""
+    others: LinkedPairs
+    """With complete linkage, the pairs of linked texts that are no candidates."""
 
 
 def link(
@@ -85,9 +85,9 @@ def link(
         left, right = np.sort(rank.astype(np.int32)[np.stack((left, right))], axis=0)
         order = np.argsort(rank)
         principal = order[LINK[linkage](size, left, right)[rank]]
-    skipped = SkippedPairs()
+    others = LinkedPairs()
     if linkage is Linkage.COMPLETE:
-        skipped = link_skipped(
+        others = link_clusters(
             verified, criterion, rules, matches=matches, order=order, principal=principal, progress=progress
         )
     to_principal = np.where(principal == np.arange(size), 1.0, np.nan)
@@ -100,7 +100,7 @@ def link(
     if linkage is not Linkage.STAR:
         apart = np.flatnonzero(np.isnan(to_principal))
         to_principal[apart] = verified.verifier.similarities(principal[apart], apart, progress)
-    return LinkedClasses(verified, matches, principal, to_principal, skipped)
+    return LinkedClasses(verified, matches, principal, to_principal, others)
 
 
 def _ranks(verified: Verified) -> Positions | None:

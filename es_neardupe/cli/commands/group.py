@@ -184,8 +184,8 @@ def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
     yield f"  {range_text(report.measure, report.min, report.max)}", pairs.matches
     yield "comparisons skipped in large buckets", pairs.skipped
     if report.linkage == "complete":
-        yield "  others, compared to decide about a group", pairs.compared_to_link
-        yield "  of linked texts, too many to compare", pairs.open
+        yield "other pairs, compared to complete groups", pairs.compared_to_link
+        yield "other pairs, too many to compare", pairs.open
     if groups.count:
         yield "groups examined", groups.count
         yield "  mean similarity to a principal", groups.mean_similarity

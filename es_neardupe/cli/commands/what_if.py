@@ -70,8 +70,8 @@ def _warn(found: WhatIf) -> None:
         warn_of_detection(one.min, one.detection, one.detection_cases)
         if one.open:
             warn(
-                f"At {one.min:g}, {one.open:,} pairs of linked texts were skipped in large buckets. `group --linkage "
-                f"complete` compares those that decide, so it can make larger groups."
+                f"At {one.min:g}, {one.open:,} pairs of linked texts are no candidates. `group --linkage complete` "
+                f"compares those that decide, so it can make larger groups."
             )
     name = found.index
     if found.unknown:
