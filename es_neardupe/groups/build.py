@@ -298,9 +298,7 @@ def _records(
         cohesions = list(judge(groups, every, compared, documents=sizes, minimum=rules.min))
     chains: list[ChainBridges | None] = [None] * len(groups)
     if rules.group.linkage is Linkage.CHAIN:
-        matches = linked.matches
-        pairs = (candidates.left[matches], candidates.right[matches])
-        chains = list(bridges(groups, *pairs, verified.similarity[matches], len(classes)))
+        chains = list(bridges(groups, *every, linked.matches, size=len(classes)))
     records = {}
     for members, cohesion, held in zip(groups, cohesions, chains, strict=True):
         rows = [row for number in members.tolist() for row in classes.members[number].tolist() if row in groupings]

@@ -237,26 +237,39 @@ def judge(
 
 
 def bridges(
-    groups: Sequence[Positions], left: Numbers, right: Numbers, similarity: Floats, size: int
-) -> Iterator[ChainBridges]:
-    """Diameter and weakest bridge of each group by its matches (``left < right`` of ``size`` classes)."""
+    groups: Sequence[Positions], left: Numbers, right: Numbers, similarity: Floats, matches: Flags, *, size: int
+) -> list[ChainBridges]:
+    """Diameter and weakest bridge of each group by its matches, selected from the pairs ``left < right`` of ``size``
+    classes by ``matches`` (bool of the pairs). In a group of more than `MAX_CLASSES`, matches are processed in blocks.
+    """
     group_of = _group_numbers(groups, size)
-    order = np.argsort(group_of[left], kind="stable")
-    bounds = np.searchsorted(group_of[left][order], np.arange(len(groups) + 1))
+    weakest = np.ones(len(groups))
+    forest = csr_array((size, size))
+    small = np.append([len(members) <= MAX_CLASSES for members in groups], False)  # the last one for -1
+    parts = [np.zeros(0, np.intp)]
+    for some, within in _within(group_of, left, right):
+        pairs = np.flatnonzero(matches[some] & (within >= 0)) + some.start
+        # Distances must not be 0; the minimum of 2 - s is the maximum of s.
+        links = csr_array((2 - similarity[pairs], (left[pairs], right[pairs])), shape=(size, size))
+        forest = csr_array(minimum_spanning_tree(forest + links))
+        parts.append(pairs[small[group_of[left[pairs]]]])
+    edges = forest.tocoo()
+    np.minimum.at(weakest, group_of[edges.row], 2 - edges.data)
+    pairs = np.concatenate(parts)
+    of = group_of[left[pairs]]
+    pairs = pairs[np.argsort(of, kind="stable")]
+    of.sort()
+    found = []
     for number, members in enumerate(groups):
-        inside = order[bounds[number] : bounds[number + 1]]
+        inside = pairs[slice(*np.searchsorted(of, (number, number + 1)))]
         a, b = (np.searchsorted(members, side[inside]) for side in (left, right))
-        yield _bridges(len(members), a, b, similarity[inside])
+        found.append(ChainBridges(_diameter(len(members), a, b) if small[number] else None, float(weakest[number])))
+    return found
 
 
-def _bridges(size: int, left: Positions, right: Positions, similarity: Floats) -> ChainBridges:
-    if size < 2:  # copies of one text
-        return ChainBridges(0, 1.0)
-    # Distances must not be 0; the minimum of 2 - s is the maximum of s.
-    links = csr_array((2 - similarity, (left, right)), shape=(size, size))
-    weakest = 2 - float(minimum_spanning_tree(links).data.max())
-    steps = shortest_path(links, directed=False, unweighted=True) if size <= MAX_CLASSES else None
-    return ChainBridges(None if steps is None else int(steps.max()), weakest)
+def _diameter(size: int, left: Positions, right: Positions) -> int:
+    links = csr_array((np.ones(len(left)), (left, right)), shape=(size, size))
+    return int(shortest_path(links, directed=False, unweighted=True).max())
 
 
 def _codes(members: Positions, size: int) -> Iterator[Positions]:
