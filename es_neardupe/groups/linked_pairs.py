@@ -164,6 +164,7 @@ class _Comparison:
         self._texts = OneWithMany(verified.verifier, cluster.classes)
         self._window = rules.window
         self._days = verified.corpus.days[verified.classes.first[cluster.classes]]
+        self._marked = np.zeros(len(cluster.classes), np.bool_)
         self._bounds = np.searchsorted(cluster.left, np.arange(len(cluster.classes) + 1))
 
     def principals(self) -> Positions:
@@ -177,7 +178,9 @@ class _Comparison:
         (Linked texts have the same values of ``within``.)
         """
         known = self.cluster.right[self._bounds[one] : self._bounds[one + 1]]
-        chosen = ~np.isin(others, known, assume_unique=True)
+        self._marked[known] = True
+        chosen = ~self._marked[others]
+        self._marked[known] = False
         if self._window is not None:
             chosen &= np.abs(self._days[others] - self._days[one]) <= self._window.days
         self.compared += int(chosen.sum())

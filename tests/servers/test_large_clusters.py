@@ -56,6 +56,7 @@ def grouped(url: str, name: str, **options: Any) -> dict[str, Any]:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 def test_memory_of_thirty_thousand_texts_with_a_footer(client: Client, index_name: str) -> None:
     """One cluster with millions of candidate pairs: neither star nor chain needs more than 1 GB. (It was 1.7 GB.)"""
     pytest.importorskip("resource")
@@ -69,6 +70,7 @@ def test_memory_of_thirty_thousand_texts_with_a_footer(client: Client, index_nam
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 def test_twenty_thousand_form_letters_are_one_complete_group(client: Client, index_name: str) -> None:
     """Letters that differ in one word: all 200 million pairs are similar, and those that are no candidates are
     compared. (They were 2,318 groups.)"""

@@ -17,10 +17,11 @@ from unit_tools import SETTINGS, words
 from verifier_tools import verifier_of
 from es_neardupe.candidates import pair_arrays
 from es_neardupe.candidates.join import find_candidates
-from es_neardupe.groups.build import link
-from es_neardupe.groups.linkage import inner_pairs, judge
-from es_neardupe.keys.minhash import signatures
 from es_neardupe.candidates.who_may_meet import GroupRules
+from es_neardupe.groups import linkage
+from es_neardupe.groups.build import link
+from es_neardupe.groups.linkage import bridges, inner_pairs, judge
+from es_neardupe.keys.minhash import signatures
 from es_neardupe.verification import current_texts, spill_to_disk
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.verify import Verified
@@ -28,6 +29,7 @@ from es_neardupe.verification.verify import Verified
 size = int(sys.argv[1])
 for module, name in ((pair_arrays, "BLOCK"), (current_texts, "_BLOCK"), (spill_to_disk, "HELD")):
     setattr(module, name, 100_000)
+linkage.MAX_CLASSES = 100
 footer = words(0, 100)
 texts = {f"{k:05}": f"{words(10 * k, 8, 'own')} {footer}" for k in range(size)}
 verifier, _ = verifier_of(texts)
@@ -44,6 +46,7 @@ groups = [np.flatnonzero(linked.principal == one) for one in np.unique(linked.pr
 more = inner_pairs(groups, pairs.left, pairs.right, size)
 every = (pairs.left, pairs.right, similarity)
 assert sum(one.below for one in judge(groups, every, documents=np.ones(size, np.intp), minimum=0.8)) == 0
+assert min(one.weakest for one in bridges(groups, *every, linked.matches, size=size)) >= 0.8
 assert linked.matches.mean() > 0.5 and pairs.skipped + len(pairs) <= size * (size - 1) // 2
 grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
 print(len(pairs), grown * (1 if sys.platform == "darwin" else 1024))
