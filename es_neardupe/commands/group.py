@@ -206,7 +206,7 @@ def group(
             rebuild=rebuild,
         )
         verified = run.verify(scope)
-        linked = link(rules.linkage, verified, criterion, progress)
+        linked = link(rules, verified, criterion, progress)
         result = form_groups(index, registry, scope, linked, rules=run.rules, progress=progress)
         if lease is None:
             written, stored = run.write_documents(result, workers=1), None  # to the client of a dry run
@@ -377,6 +377,8 @@ def _pairs(index: Index, result: GroupingResult) -> PairCounts:
         compared=verified.verifier.compared,
         matches=int(result.linked.matches.sum()),
         skipped=candidates.skipped,
+        compared_to_link=result.linked.others.compared,
+        open=result.linked.others.open,
         large_buckets=with_passages(index, corpus, classes, candidates.large),
     )
 

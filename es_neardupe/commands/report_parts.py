@@ -100,7 +100,12 @@ class PairCounts:
     matches: int
     """Candidates whose similarity lies between ``min`` and ``max``."""
     skipped: int
-    """Pairs that share a bucket larger than ``max_bucket`` and were not compared. Each pair counts once."""
+    """Pairs that share a bucket larger than ``max_bucket`` and are no candidates. Each pair counts once."""
+    compared_to_link: int
+    """With linkage complete: pairs that are no candidates, but were compared because a group depended on them."""
+    open: int
+    """With linkage complete: pairs that are no candidates, and of which a cluster of texts linked by matches has too
+    many to compare them. Its groups may be split."""
     large_buckets: tuple[Bucket, ...]
 
 

@@ -17,6 +17,7 @@ from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.build import LINK, LinkedClasses, new_groupings
+from es_neardupe.groups.linked_pairs import LinkedPairs, incomplete_clusters
 from es_neardupe.groups.registry import Registry
 from es_neardupe.groups.rules import RunRules, check_linkage, remembered_rules, rules_of
 from es_neardupe.index.hidden_indices import HiddenIndex, find
@@ -55,6 +56,9 @@ class Threshold:
     """Probability that a pair exactly ``min`` similar is a candidate; None if the measure does not determine it."""
     detection_cases: tuple[DetectionCase, ...]
     """If ``detection`` is None, the probabilities for some kinds of pairs."""
+    open: int
+    """With linkage complete: pairs of texts that are linked by matches, but are no candidates. `group` compares those
+    that decide, and so can make larger groups; this simulation compares none."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +169,9 @@ class _LastRules:
         corpus, classes, candidates, similarity = pairs.corpus, pairs.classes, pairs.candidates, pairs.similarity
         matches = (similarity >= minimum) & (similarity <= self.rules.match.max)
         principal = LINK[self.group.linkage](len(classes), candidates.left[matches], candidates.right[matches])
-        linked = LinkedClasses(pairs, matches, principal, np.ones(len(classes)))
+        open = incomplete_clusters(pairs, matches) if self.group.linkage is Linkage.COMPLETE else ()
+        others = LinkedPairs(open=sum(one.others for one in open))
+        linked = LinkedClasses(pairs, matches, principal, np.ones(len(classes)), others)
         groupings = new_groupings(linked, created=lambda id: self.created.get(id, ""))
         ids = [groupings[row].group for row in range(len(corpus))]
         measure = _shape(self.rules.match, self.index)
@@ -175,6 +181,7 @@ class _LastRules:
             **_moves(corpus.group_ids, ids),
             detection=detection_of(measure, minimum, self.index.settings.scheme),
             detection_cases=cases_in_index(self.index, measure, minimum),
+            open=others.open,
         )
 
 

@@ -11,8 +11,20 @@ import numpy as np
 
 from es_neardupe.candidates.fingerprints import in_order
 from es_neardupe.candidates.pair_arrays import blocks
+from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.groups.incremental import RunScope
-from es_neardupe.groups.linkage import ChainBridges, assign_ids, bridges, chain, complete, inner_pairs, judge, star
+from es_neardupe.groups.linkage import (
+    ChainBridges,
+    GroupCohesion,
+    assign_ids,
+    bridges,
+    chain,
+    complete,
+    inner_pairs,
+    judge,
+    star,
+)
+from es_neardupe.groups.linked_pairs import LinkedPairs, link_clusters
 from es_neardupe.groups.registry import GroupHistoryUpdate, GroupRecord, Registry, Totals
 from es_neardupe.groups.rules import RunRules
 from es_neardupe.groups.write import changes
@@ -22,12 +34,21 @@ from es_neardupe.index.stored_fields import group_of, own_group, stored_fields
 from es_neardupe.keys.arrays import Flags, Floats, Positions
 from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress, silent
-from es_neardupe.records import Grouping
+from es_neardupe.records import Address, FingerprintColumns, Grouping
 from es_neardupe.server.bulk import chunked
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.verify import Verified
 
-__all__ = ["LINK", "GroupingResult", "LinkedClasses", "form_groups", "link", "new_groupings"]
+__all__ = [
+    "LINK",
+    "GroupingResult",
+    "LinkedClasses",
+    "form_groups",
+    "link",
+    "new_groupings",
+    "previous_ids",
+    "record_of",
+]
 
 LINK = {Linkage.STAR: star, Linkage.CHAIN: chain, Linkage.COMPLETE: complete}
 _TERMS = 1000
@@ -44,20 +65,31 @@ class LinkedClasses:
     """The principal of each class, itself if it is alone; shape (k,)."""
     similarity: Floats
     """Similarity of each class to its principal; NaN if the principal was changed or deleted; shape (k,)."""
+    others: LinkedPairs
+    """With complete linkage, the pairs of linked texts that are no candidates."""
 
 
-def link(linkage: Linkage, verified: Verified, criterion: MatchCriterion, progress: Progress = silent) -> LinkedClasses:
+def link(
+    rules: GroupRules, verified: Verified, criterion: MatchCriterion, progress: Progress = silent
+) -> LinkedClasses:
     """Link the matches between affected rows, after checking that all their texts still exist."""
-    candidates, similarity = verified.candidates, verified.similarity
+    linkage, candidates, similarity = rules.linkage, verified.candidates, verified.similarity
     matches = verified.confirmed(criterion.matches, progress)
     size = len(verified.classes)
     left, right = candidates.left[matches], candidates.right[matches]
     rank = _ranks(verified)
     if rank is None:
+        order = np.arange(size)
         principal = LINK[linkage](size, left, right)
     else:
         left, right = np.sort(rank.astype(np.int32)[np.stack((left, right))], axis=0)
-        principal = np.argsort(rank)[LINK[linkage](size, left, right)[rank]]
+        order = np.argsort(rank)
+        principal = order[LINK[linkage](size, left, right)[rank]]
+    others = LinkedPairs()
+    if linkage is Linkage.COMPLETE:
+        others = link_clusters(
+            verified, criterion, rules, matches=matches, order=order, principal=principal, progress=progress
+        )
     to_principal = np.where(principal == np.arange(size), 1.0, np.nan)
     for some in blocks(len(matches)):
         left, right = candidates.left[some][matches[some]], candidates.right[some][matches[some]]
@@ -65,10 +97,10 @@ def link(linkage: Linkage, verified: Verified, criterion: MatchCriterion, progre
         for one, other in ((left, right), (right, left)):
             direct = principal[other] == one
             to_principal[other[direct]] = value[direct]
-    if linkage is Linkage.CHAIN:
+    if linkage is not Linkage.STAR:
         apart = np.flatnonzero(np.isnan(to_principal))
         to_principal[apart] = verified.verifier.similarities(principal[apart], apart, progress)
-    return LinkedClasses(verified, matches, principal, to_principal)
+    return LinkedClasses(verified, matches, principal, to_principal, others)
 
 
 def _ranks(verified: Verified) -> Positions | None:
@@ -134,7 +166,7 @@ def form_groups(
         groupings=groupings,
         writes=changes(linked.verified.corpus, groupings),
         records=records,
-        updates=GroupHistoryUpdate(before, records, _previous_ids(linked, groupings), at).records(),
+        updates=GroupHistoryUpdate(before, records, previous_ids(linked.verified.corpus, groupings), at).records(),
         other_groups=Totals() if scope.whole else registry.totals(without=before),
         at=at,
     )
@@ -208,13 +240,45 @@ def _members(linked: LinkedClasses) -> tuple[dict[int, list[int]], dict[int, flo
     return members, similarity_of
 
 
-def _previous_ids(linked: LinkedClasses, groupings: Mapping[int, Grouping]) -> dict[str, Counter[str]]:
+def previous_ids(corpus: FingerprintColumns, groupings: Mapping[int, Grouping]) -> dict[str, Counter[str]]:
     """Of each new group id, how many of its documents have which id now."""
     previous: dict[str, Counter[str]] = {}
     for row, grouping in groupings.items():
-        stored = linked.verified.corpus.group_ids[row]
+        stored = corpus.group_ids[row]
         previous.setdefault(grouping.group, Counter()).update([stored] if stored is not None else [])
     return previous
+
+
+def record_of(
+    corpus: FingerprintColumns,
+    groupings: Mapping[int, Grouping],
+    rows: Sequence[int],
+    cohesion: GroupCohesion,
+    *,
+    texts: int,
+    held: ChainBridges | None = None,
+    rules: RunRules | None = None,
+) -> GroupRecord:
+    """The record of a group of two or more documents (rows), without dates and history. ``texts``: how many of them
+    differ; ``held``: only with linkage chain."""
+    (first,) = (row for row in rows if groupings[row].principal)
+    similarities = [groupings[row].similarity for row in rows if row != first]
+    return GroupRecord(
+        group=groupings[first].group,
+        created="",
+        updated="",
+        ended=None,
+        size=len(rows),
+        texts=texts,
+        principal=Address(*corpus.references[first][:2]),
+        min_similarity=min(similarities),
+        mean_similarity=sum(similarities) / len(similarities),
+        pairs_below=cohesion.below,
+        pairs_not_compared=cohesion.not_compared,
+        diameter=held.diameter if held else None,
+        weakest=held.weakest if held else None,
+        settings=rules,
+    )
 
 
 def _records(
@@ -222,39 +286,24 @@ def _records(
 ) -> dict[str, GroupRecord]:
     """The record of each group of two or more documents, without dates and history."""
     verified = linked.verified
-    corpus, classes, candidates = verified.corpus, verified.classes, verified.candidates
+    classes, candidates = verified.classes, verified.candidates
     sizes = np.array([sum(row in groupings for row in rows.tolist()) for rows in classes.members], np.intp)
     groups = _class_groups(linked, sizes)
-    more = inner_pairs(groups, candidates.left, candidates.right, len(classes))
-    every = (candidates.left, candidates.right, verified.similarity)
-    compared = (*more, verified.verifier.similarities(*more, progress))
-    cohesions = list(judge(groups, every, compared, documents=sizes, minimum=rules.min))
+    if rules.group.linkage is Linkage.COMPLETE:  # all pairs were compared, and match
+        cohesions = [GroupCohesion(0, 0)] * len(groups)
+    else:
+        more = inner_pairs(groups, candidates.left, candidates.right, len(classes))
+        every = (candidates.left, candidates.right, verified.similarity)
+        compared = (*more, verified.verifier.similarities(*more, progress))
+        cohesions = list(judge(groups, every, compared, documents=sizes, minimum=rules.min))
     chains: list[ChainBridges | None] = [None] * len(groups)
     if rules.group.linkage is Linkage.CHAIN:
-        matches = linked.matches
-        pairs = (candidates.left[matches], candidates.right[matches])
-        chains = list(bridges(groups, *pairs, verified.similarity[matches], len(classes)))
+        chains = list(bridges(groups, *every, linked.matches, size=len(classes)))
     records = {}
     for members, cohesion, held in zip(groups, cohesions, chains, strict=True):
         rows = [row for number in members.tolist() for row in classes.members[number].tolist() if row in groupings]
-        (first,) = (row for row in rows if groupings[row].principal)
-        similarities = [groupings[row].similarity for row in rows if row != first]
-        records[groupings[first].group] = GroupRecord(
-            group=groupings[first].group,
-            created="",
-            updated="",
-            ended=None,
-            size=len(rows),
-            texts=len(members),
-            principal=corpus.references[first][:2],
-            min_similarity=min(similarities),
-            mean_similarity=sum(similarities) / len(similarities),
-            pairs_below=cohesion.below,
-            pairs_not_compared=cohesion.not_compared,
-            diameter=held.diameter if held else None,
-            weakest=held.weakest if held else None,
-            settings=rules,
-        )
+        record = record_of(verified.corpus, groupings, rows, cohesion, texts=len(members), held=held, rules=rules)
+        records[record.group] = record
     return records
 
 

@@ -17,6 +17,7 @@ from es_neardupe.keys.arrays import Flags, Floats, Numbers, Positions
 __all__ = [
     "ChainBridges",
     "GroupCohesion",
+    "MoreMatches",
     "assign_ids",
     "bridges",
     "chain",
@@ -45,19 +46,37 @@ def star(size: int, left: Numbers, right: Numbers) -> Positions:
     return principal
 
 
-def complete(size: int, left: Numbers, right: Numbers) -> Positions:
-    """As `star`, but a partner is taken only if it matches every member taken before it."""
+MoreMatches = Callable[[int, Positions], Flags]
+"""Compares a class with later classes that are not among its known matches; bool of their number."""
+
+
+def complete(size: int, left: Numbers, right: Numbers, more: MoreMatches | None = None) -> Positions:
+    """As `star`, but a partner is taken only if it matches every member taken before it.
+
+    ``more`` finds matches in addition to the given ones. It is called at most once for each pair, and only if both
+    classes match all members of a group before.
+    """
     principal = np.full(size, -1, np.intp)
     later, bounds = _partners(size, left, right)
+    marked = np.zeros(size, np.bool_)
     for number in range(size):
         if principal[number] < 0:
-            principal[number] = number
-            allowed: set[int] | None = None  # partners of all members so far; None: the principal is the only one
-            for partner in later[bounds[number] : bounds[number + 1]].tolist():
-                if principal[partner] < 0 and (allowed is None or partner in allowed):
-                    principal[partner] = number
-                    known = set(later[bounds[partner] : bounds[partner + 1]].tolist())
-                    allowed = known if allowed is None else allowed & known
+            waiting = later[bounds[number] : bounds[number + 1]] if more is None else np.arange(number + 1, size)
+            waiting = waiting[principal[waiting] < 0]
+            member = number
+            while True:
+                principal[member] = number
+                known = later[bounds[member] : bounds[member + 1]]
+                marked[known] = True
+                matches = marked[waiting]
+                marked[known] = False
+                if more is not None:
+                    others = ~matches
+                    matches[others] = more(member, waiting[others])
+                waiting = waiting[matches]
+                if not len(waiting):
+                    break
+                member, waiting = int(waiting[0]), waiting[1:]
     return principal
 
 
@@ -218,26 +237,39 @@ def judge(
 
 
 def bridges(
-    groups: Sequence[Positions], left: Numbers, right: Numbers, similarity: Floats, size: int
-) -> Iterator[ChainBridges]:
-    """Diameter and weakest bridge of each group by its matches (``left < right`` of ``size`` classes)."""
+    groups: Sequence[Positions], left: Numbers, right: Numbers, similarity: Floats, matches: Flags, *, size: int
+) -> list[ChainBridges]:
+    """Diameter and weakest bridge of each group by its matches, selected from the pairs ``left < right`` of ``size``
+    classes by ``matches`` (bool of the pairs). In a group of more than `MAX_CLASSES`, matches are processed in blocks.
+    """
     group_of = _group_numbers(groups, size)
-    order = np.argsort(group_of[left], kind="stable")
-    bounds = np.searchsorted(group_of[left][order], np.arange(len(groups) + 1))
+    weakest = np.ones(len(groups))
+    forest = csr_array((size, size))
+    small = np.append([len(members) <= MAX_CLASSES for members in groups], False)  # the last one for -1
+    parts = [np.zeros(0, np.intp)]
+    for some, within in _within(group_of, left, right):
+        pairs = np.flatnonzero(matches[some] & (within >= 0)) + some.start
+        # Distances must not be 0; the minimum of 2 - s is the maximum of s.
+        links = csr_array((2 - similarity[pairs], (left[pairs], right[pairs])), shape=(size, size))
+        forest = csr_array(minimum_spanning_tree(forest + links))
+        parts.append(pairs[small[group_of[left[pairs]]]])
+    edges = forest.tocoo()
+    np.minimum.at(weakest, group_of[edges.row], 2 - edges.data)
+    pairs = np.concatenate(parts)
+    of = group_of[left[pairs]]
+    pairs = pairs[np.argsort(of, kind="stable")]
+    of.sort()
+    found = []
     for number, members in enumerate(groups):
-        inside = order[bounds[number] : bounds[number + 1]]
+        inside = pairs[slice(*np.searchsorted(of, (number, number + 1)))]
         a, b = (np.searchsorted(members, side[inside]) for side in (left, right))
-        yield _bridges(len(members), a, b, similarity[inside])
+        found.append(ChainBridges(_diameter(len(members), a, b) if small[number] else None, float(weakest[number])))
+    return found
 
 
-def _bridges(size: int, left: Positions, right: Positions, similarity: Floats) -> ChainBridges:
-    if size < 2:  # copies of one text
-        return ChainBridges(0, 1.0)
-    # Distances must not be 0; the minimum of 2 - s is the maximum of s.
-    links = csr_array((2 - similarity, (left, right)), shape=(size, size))
-    weakest = 2 - float(minimum_spanning_tree(links).data.max())
-    steps = shortest_path(links, directed=False, unweighted=True) if size <= MAX_CLASSES else None
-    return ChainBridges(None if steps is None else int(steps.max()), weakest)
+def _diameter(size: int, left: Positions, right: Positions) -> int:
+    links = csr_array((np.ones(len(left)), (left, right)), shape=(size, size))
+    return int(shortest_path(links, directed=False, unweighted=True).max())
 
 
 def _codes(members: Positions, size: int) -> Iterator[Positions]:

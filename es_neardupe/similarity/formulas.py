@@ -11,11 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
+from scipy.sparse import csr_array
 
-from es_neardupe.keys.arrays import U64, Flags, Floats, Ints, Positions
+from es_neardupe.keys.arrays import I32, U64, Floats, Ints, Positions
 from es_neardupe.similarity.alignment import Alignment
 
 __all__ = [
+    "FeatureTable",
     "Weights",
     "containment",
     "containment_longer",
@@ -27,7 +29,7 @@ __all__ = [
 ]
 
 _BLOCK = 4_000_000
-"""Features compared at a time. Limits the temporary arrays to about 40 MB."""
+"""Features copied at a time: 32 MB."""
 
 _MANY = 16
 """Pairs per text above which a table of all features is faster."""
@@ -50,7 +52,7 @@ def resemblances(features: Sequence[U64], left: Positions, right: Positions) -> 
     """Resemblance of the pairs ``(features[left[k]], features[right[k]])``: float64[pairs].
 
     Each element of ``features`` is sorted and distinct. If texts have few partners, pairs are computed one by one, else
-    by a table of all features (`_by_table`).
+    by a table of all features (`FeatureTable`).
     """
     if len(left) > _MANY * len(features):
         return _by_table(features, left, right)
@@ -59,56 +61,66 @@ def resemblances(features: Sequence[U64], left: Positions, right: Positions) -> 
 
 
 def _by_table(features: Sequence[U64], left: Positions, right: Positions) -> Floats:
-    """Resemblance of pairs, grouped by their left side: its features are marked in a table of all features, and one
-    gather over all its partners counts the common features. So a dense cluster costs one memory access for each feature
-    of a partner, and no sorting per pair.
-    """
+    """Resemblance of pairs, grouped by their left side, by one table of all features."""
     result = np.zeros(len(left), np.float64)
-    sizes = np.array([len(one) for one in features], np.int64)
-    numbers = _numbered(features, sizes)
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    marked = np.zeros(int(numbers.max(initial=-1)) + 1, np.bool_)
+    table = FeatureTable(features)
     order = np.argsort(left, kind="stable")
     cuts = np.flatnonzero(np.diff(left[order])) + 1
     for run in np.split(order, cuts):
-        one = int(left[run[0]])
-        of_one = numbers[starts[one] : starts[one + 1]]
-        marked[of_one] = True
-        for block in _blocks(run, sizes[right[run]]):
-            partners = right[block]
-            common = _shared(marked, numbers, starts, sizes[partners], partners)
-            total = sizes[one] + sizes[partners] - common
-            result[block] = np.divide(common, total, out=np.ones(len(block)), where=total > 0)
-        marked[of_one] = False
+        result[run] = table.resemblances(int(left[run[0]]), right[run])
     return result
 
 
-def _numbered(features: Sequence[U64], sizes: Ints) -> Ints:
+class FeatureTable:
+    """Sets of features as the rows of a sparse matrix: 8 bytes for each feature of a set, about 30 while it is made.
+
+    The features of one set are marked in a vector, and one product counts those that many others have in common with
+    it. So a pair in a dense cluster costs one memory access for each feature of one side, and no sorting.
+    """
+
+    def __init__(self, features: Sequence[U64]) -> None:
+        """Each element of ``features`` is sorted and distinct."""
+        self.sizes: Ints = np.array([len(one) for one in features], np.int64)
+        """Number of features of each set."""
+        numbers = _numbered(features, self.sizes)
+        edges = np.concatenate(([0], np.cumsum(self.sizes)))
+        columns = int(numbers.max(initial=0)) + 1
+        self._rows = csr_array((np.ones(len(numbers), np.int32), numbers, edges), shape=(len(features), columns))
+        self._marked = np.zeros(columns, np.int32)
+
+    def resemblances(self, one: int, others: Positions) -> Floats:
+        """The resemblance of one set to others, by their numbers; float64 of the same length as ``others``."""
+        own = self._rows.indices[self._rows.indptr[one] : self._rows.indptr[one + 1]]
+        self._marked[own] = 1
+        common = self._common(others) if len(others) else np.zeros(0, np.int64)
+        self._marked[own] = 0
+        total = self.sizes[one] + self.sizes[others] - common
+        similarity: Floats = np.divide(common, total, out=np.ones(len(others)), where=total > 0)
+        return similarity
+
+    def _common(self, others: Positions) -> Ints:
+        """The number of marked features of each of the other sets."""
+        first, last = int(others.min()), int(others.max()) + 1
+        if last - first <= 2 * len(others):  # nearly all of these rows: no copy of them is needed
+            counts: Ints = (self._between(first, last) @ self._marked)[others - first]
+            return counts
+        block = np.cumsum(self.sizes[others]) // _BLOCK
+        parts = np.split(others, np.flatnonzero(np.diff(block)) + 1)
+        return np.concatenate([self._rows[part] @ self._marked for part in parts])
+
+    def _between(self, first: int, last: int) -> csr_array:
+        """The rows from ``first`` to ``last`` (exclusive), without copying them."""
+        edges = self._rows.indptr[first : last + 1]
+        inside = slice(edges[0], edges[-1])
+        rows, columns = last - first, self._rows.shape[1]
+        return csr_array((self._rows.data[inside], self._rows.indices[inside], edges - edges[0]), shape=(rows, columns))
+
+
+def _numbered(features: Sequence[U64], sizes: Ints) -> I32:
     """All features in a row, each replaced by its rank among the distinct features."""
     if not sizes.sum():
-        return np.zeros(0, np.int64)
-    return np.unique(np.concatenate(features), return_inverse=True)[1].reshape(-1).astype(np.int64)
-
-
-def _blocks(run: Positions, weights: Ints) -> list[Positions]:
-    """Split a run where the sum of weights passes a multiple of the block size."""
-    block = np.cumsum(weights) // _BLOCK
-    return np.split(run, np.flatnonzero(np.diff(block)) + 1)
-
-
-def _shared(
-    marked: Flags,
-    numbers: Ints,
-    starts: Ints,
-    lengths: Ints,
-    partners: Positions,
-) -> Ints:
-    """The number of marked features of each partner: int64[partners]."""
-    ends = np.cumsum(lengths)
-    places = np.arange(ends[-1]) + np.repeat(starts[partners] - (ends - lengths), lengths)
-    hits = np.concatenate([[0], np.cumsum(marked[numbers[places]])])
-    counts: Ints = hits[ends] - hits[ends - lengths]
-    return counts
+        return np.zeros(0, np.int32)
+    return np.unique(np.concatenate(features), return_inverse=True)[1].reshape(-1).astype(np.int32)
 
 
 def jaccard(alignment: Alignment) -> float:

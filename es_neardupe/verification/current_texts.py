@@ -249,6 +249,15 @@ class PairComparer:
             self.compared += compared
         return Compared(similarity, sizes)
 
+    def read_classes(self, numbers: Positions, progress: Progress = silent) -> tuple[list[Prepared], Flags]:
+        """The prepared input of classes for the only measure, and whether each class has an unchanged document; empty
+        for those that have none."""
+        with scratch() as files:
+            rows = SpilledRows(files)
+            places = self._read(numbers, [rows], progress)
+            held = [*rows.read(0, len(rows.lengths)), np.empty(0, np.uint64)]  # the last one for places of -1
+        return [held[place] for place in places.tolist()], places >= 0
+
     def _read(self, numbers: Positions, spilled: Sequence[SpilledRows], progress: Progress) -> NDArray[np.int32]:
         """Add the prepared input of each class and measure to ``spilled``, and return its place there; -1 for a class
         without any unchanged document."""

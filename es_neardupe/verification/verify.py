@@ -138,7 +138,9 @@ class Verifier(PairComparer):
 
         (result[unknown],) = self.compare(left[unknown], right[unknown], reported).similarity
         if self.measure.copies_are_equal:
-            memory.add(self._content[left[unknown]], self._content[right[unknown]], result[unknown])
+            for some in blocks(len(unknown)):
+                new = unknown[some]
+                memory.add(self._content[left[new]], self._content[right[new]], result[new])
         return result
 
     def answered(self) -> tuple[Positions, Positions, Floats]:
@@ -165,7 +167,9 @@ class Verifier(PairComparer):
         """The similarity of pairs of existing classes in the memory; float64 of the same length, NaN for others."""
         if not self.measure.copies_are_equal:
             return np.full(len(left), np.nan)
-        known = memory.lookup(self._content[left], self._content[right])
+        known = np.full(len(left), np.nan)
+        for some in blocks(len(left)):
+            known[some] = memory.lookup(self._content[left[some]], self._content[right[some]])
         known[~(self.exist(left) & self.exist(right))] = np.nan
         return known
 

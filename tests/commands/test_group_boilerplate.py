@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 from conftest import Cli
-from server_tools import JSON, make_index, one_line, ours, put, shingles, true_pairs, words
+from server_tools import JSON, living, make_index, one_line, ours, put, reconcile, shingles, true_pairs, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, SettingsError
+from es_neardupe.groups import linked_pairs
 from es_neardupe.keys.scheme import Unit
 from es_neardupe.server.client import Client, path
 
@@ -206,6 +207,43 @@ def test_near_copies_are_not_dominated(client: Client, index_name: str, settings
     assert report.pairs.large_buckets
     assert (report.groups.grouped, report.dominating) == (150, None)
     assert news.audit(max_bucket=20, sample=50).boilerplate is None
+
+
+def test_complete_linkage_of_form_letters(
+    client: Client, index_name: str, server_cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every two letters are similar, but most pairs are no candidates: linkage complete compares those that decide, and
+    makes one group. If they are too many, all of them are counted."""
+    letter = words("letter", 100)
+    texts = {f"{row:03}": " ".join([*letter[: row % 90], f"name{row}", *letter[row % 90 + 1 :]]) for row in range(100)}
+    assert len(true_pairs(texts, LEAST)) == (every := 100 * 99 // 2)
+    news = filled(client, index_name, texts)
+    report = news.group(linkage="complete", max_bucket=5)
+    reconcile("group", report)
+    assert (report.groups.count, report.groups.grouped, report.pairs.open) == (1, 100, 0)
+    assert report.pairs.candidates < every / 2
+    assert report.pairs.compared_to_link == every - report.pairs.candidates
+    assert {fields["group"] for fields in ours(client, index_name).values()} == {news.groups()[0].group}
+    (stored,) = living(client, index_name)
+    assert (stored.size, stored.pairs_below, stored.pairs_not_compared) == (100, 0, 0)
+
+    # An added letter is compared with all others, too.
+    put(client, index_name, {"new": {"text": texts["000"].replace("name0", "other")}})
+    news.enrich()
+    more = news.group()
+    reconcile("group", more)
+    assert (more.scope.whole, more.groups.count, more.groups.grouped) == (False, 1, 101)
+    assert news.group(rebuild=True, evidence=True).writes.written == 0
+
+    monkeypatch.setattr(linked_pairs, "PAIRS_AT_ONCE", 1)
+    split = news.group(rebuild=True, dry_run=True)
+    reconcile("group", split)
+    assert split.groups.count > 1
+    assert split.pairs.open == 101 * 100 // 2 - split.pairs.candidates
+    said = server_cli("group", index_name, "--rebuild", "--dry-run")
+    assert f"{split.pairs.open:,} pairs of linked texts were not compared" in said.err
+    (tried,) = news.what_if(min=[0.8]).thresholds
+    assert (tried.open, tried.groups) == (split.pairs.open, split.groups.count)
 
 
 def test_too_few_documents(client: Client, index_name: str) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from unit_tools import columns
 
 from es_neardupe.groups.build import LinkedClasses, new_groupings
+from es_neardupe.groups.linked_pairs import LinkedPairs
 from es_neardupe.index.stored_fields import own_group
 from es_neardupe.records import FingerprintColumns, Grouping, TextClasses
 
@@ -53,6 +54,7 @@ class World:
                 np.zeros(0, np.bool_),
                 np.array(self.principal, np.intp),
                 np.array(self.similarity, np.float64),
+                LinkedPairs(),
             )
         )
 

@@ -183,6 +183,9 @@ def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
     yield "candidate pairs, all verified", pairs.candidates
     yield f"  {range_text(report.measure, report.min, report.max)}", pairs.matches
     yield "comparisons skipped in large buckets", pairs.skipped
+    if report.linkage == "complete":
+        yield "other pairs, compared to complete groups", pairs.compared_to_link
+        yield "other pairs, too many to compare", pairs.open
     if groups.count:
         yield "groups examined", groups.count
         yield "  mean similarity to a principal", groups.mean_similarity
@@ -207,6 +210,9 @@ def _warn_of_groups(report: GroupReport) -> None:
     if scope.corrupt:
         warn(f"{scope.corrupt:,} documents have unreadable keys: run `es-neardupe enrich {name} --all`.")
     warn_of_buckets(report.pairs.skipped, report.pairs.large_buckets)
-    if report.linkage == "complete" and report.pairs.skipped:
-        warn("Groups may be split, because linkage complete requires every pair: raise --max-bucket to skip fewer.")
+    if report.pairs.open:
+        warn(
+            f"Groups may be split: linkage complete requires every pair, and {report.pairs.open:,} pairs of linked "
+            f"texts were not compared, because there are too many of them. A higher --max-bucket compares more."
+        )
     warn_of_dominating(name, report.dominating)

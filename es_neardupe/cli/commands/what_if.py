@@ -68,6 +68,11 @@ def _show(found: WhatIf) -> None:
 def _warn(found: WhatIf) -> None:
     for one in found.thresholds:
         warn_of_detection(one.min, one.detection, one.detection_cases)
+        if one.open:
+            warn(
+                f"At {one.min:g}, {one.open:,} pairs of linked texts are no candidates. `group --linkage complete` "
+                f"compares those that decide, so it can make larger groups."
+            )
     name = found.index
     if found.unknown:
         warn(

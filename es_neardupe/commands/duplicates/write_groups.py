@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -15,7 +14,8 @@ from es_neardupe.commands.duplicates.request_plan import SHARED, DuplicatesPlan
 from es_neardupe.commands.duplicates.results import GroupsOfPairs, PairsResult
 from es_neardupe.commands.report_parts import WriteCounts
 from es_neardupe.errors import IndexUnusable, SettingsError
-from es_neardupe.groups.linkage import GroupCohesion, assign_ids, inner_pairs, judge, star
+from es_neardupe.groups.build import previous_ids, record_of
+from es_neardupe.groups.linkage import assign_ids, inner_pairs, judge, star
 from es_neardupe.groups.registry import GroupHistoryUpdate, GroupRecord, Registry
 from es_neardupe.groups.write import changes, write_groups
 from es_neardupe.index import mapping as schema
@@ -32,7 +32,7 @@ from es_neardupe.index.stored_fields import decode_grouping, group_of, own_group
 from es_neardupe.index.target import mappings_of, put_settings, stored_settings
 from es_neardupe.keys.arrays import Flags, Floats, Numbers
 from es_neardupe.progress import Progress
-from es_neardupe.records import Address, DocumentsInScope, FingerprintColumns, Grouping, Hit
+from es_neardupe.records import DocumentsInScope, FingerprintColumns, Grouping, Hit
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.search import refresh
 
@@ -199,17 +199,15 @@ def _form_groups(
         documents=np.ones(len(corpus), np.intp),
         minimum=plan.validations[0].min,
     )
-    records = dict(
-        _record(corpus, groupings, rows.tolist(), cohesion) for rows, cohesion in zip(groups, cohesions, strict=True)
+    described = (
+        record_of(corpus, groupings, rows.tolist(), cohesion, texts=len(rows))
+        for rows, cohesion in zip(groups, cohesions, strict=True)
     )
+    records = {record.group: record for record in described}
     if registry is not None:
         before |= registry.records(records.keys() - before.keys())
-    previous: dict[str, Counter[str]] = {}
-    for row, grouping in groupings.items():
-        stored = corpus.group_ids[row]
-        previous.setdefault(grouping.group, Counter()).update([stored] if stored is not None else [])
     at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-    updates = GroupHistoryUpdate(before, records, previous, at).records()
+    updates = GroupHistoryUpdate(before, records, previous_ids(corpus, groupings), at).records()
     return _Found(corpus, changed, groupings, changes(corpus, groupings), records, updates)
 
 
@@ -230,31 +228,6 @@ def _star_groups(
     for row in order.tolist():  # a principal comes before its partners
         members.setdefault(int(principal[row]), []).append(row)
     return members, to_principal
-
-
-def _record(
-    corpus: FingerprintColumns, groupings: Mapping[int, Grouping], rows: list[int], cohesion: GroupCohesion
-) -> tuple[str, GroupRecord]:
-    """Id and record of a group, without dates and history."""
-    (first,) = (row for row in rows if groupings[row].principal)
-    similarities = [groupings[row].similarity for row in rows if row != first]
-    record = GroupRecord(
-        group=groupings[first].group,
-        created="",
-        updated="",
-        ended=None,
-        size=len(rows),
-        texts=len(rows),
-        principal=Address(*corpus.references[first][:2]),
-        min_similarity=min(similarities),
-        mean_similarity=sum(similarities) / len(similarities),
-        pairs_below=cohesion.below,
-        pairs_not_compared=cohesion.not_compared,
-        diameter=None,
-        weakest=None,
-        settings=None,
-    )
-    return record.group, record
 
 
 # Stored groups

@@ -17,17 +17,19 @@ from unit_tools import SETTINGS, words
 from verifier_tools import verifier_of
 from es_neardupe.candidates import pair_arrays
 from es_neardupe.candidates.join import find_candidates
+from es_neardupe.candidates.who_may_meet import GroupRules
+from es_neardupe.groups import linkage
 from es_neardupe.groups.build import link
-from es_neardupe.groups.linkage import inner_pairs, judge
+from es_neardupe.groups.linkage import bridges, inner_pairs, judge
 from es_neardupe.keys.minhash import signatures
-from es_neardupe.options import Linkage
 from es_neardupe.verification import current_texts, spill_to_disk
 from es_neardupe.verification.criterion import MatchCriterion
-from es_neardupe.verification.verify import Verified
+from es_neardupe.verification.verify import PairMemory, Verified
 
 size = int(sys.argv[1])
 for module, name in ((pair_arrays, "BLOCK"), (current_texts, "_BLOCK"), (spill_to_disk, "HELD")):
     setattr(module, name, 100_000)
+linkage.MAX_CLASSES = 100
 footer = words(0, 100)
 texts = {f"{k:05}": f"{words(10 * k, 8, 'own')} {footer}" for k in range(size)}
 verifier, _ = verifier_of(texts)
@@ -37,23 +39,27 @@ keys = verifier.corpus.keys[verifier.classes.first]
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 pairs = find_candidates(keys, 200, lambda rows: slots[np.array(ids)[rows]])
+if sys.argv[2] == "remembered":  # as in an incremental run, which takes several steps
+    verifier.memory = PairMemory()
+    verifier.similarities(pairs.left, pairs.right)
 similarity = verifier.similarities(pairs.left, pairs.right)
 verified = Verified(verifier.corpus, verifier.classes, pairs, verifier, similarity, np.ones(size, np.bool_))
-linked = link(Linkage.STAR, verified, MatchCriterion(verifier.measure, 0.8, 1.0, None, None))
+linked = link(GroupRules(), verified, MatchCriterion(verifier.measure, 0.8, 1.0, None, None))
 groups = [np.flatnonzero(linked.principal == one) for one in np.unique(linked.principal).tolist()]
 more = inner_pairs(groups, pairs.left, pairs.right, size)
 every = (pairs.left, pairs.right, similarity)
 assert sum(one.below for one in judge(groups, every, documents=np.ones(size, np.intp), minimum=0.8)) == 0
+assert min(one.weakest for one in bridges(groups, *every, linked.matches, size=size)) >= 0.8
 assert linked.matches.mean() > 0.5 and pairs.skipped + len(pairs) <= size * (size - 1) // 2
 grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
 print(len(pairs), grown * (1 if sys.platform == "darwin" else 1024))
 """
 
 
-def _measured(size: int) -> tuple[int, int]:
+def _measured(size: int, how: str = "once") -> tuple[int, int]:
     """Candidate pairs, and bytes by which the process grew while it found, compared and linked them."""
     code = f"import sys; sys.path.insert(0, {str(_TOOLS)!r})\n{_STEPS}"
-    done = subprocess.run([sys.executable, "-c", code, str(size)], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code, str(size), how], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     pairs, grown = map(int, done.stdout.split())
     return pairs, grown
@@ -67,3 +73,12 @@ def test_memory_of_a_cluster() -> None:
     many, large = _measured(2400)
     assert many - few > 500_000
     assert (large - small) / (many - few) < 45
+
+
+def test_memory_of_a_cluster_in_an_incremental_run() -> None:
+    """The similarity of each pair is remembered, which takes some 190 bytes at the peak. (It took 340.)"""
+    pytest.importorskip("resource")
+    few, small = _measured(500, "remembered")
+    many, large = _measured(1500, "remembered")
+    assert many - few > 300_000
+    assert (large - small) / (many - few) < 250

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from es_neardupe.candidates import pair_arrays
 from es_neardupe.groups.linkage import bridges, inner_pairs, judge
 
 
@@ -71,7 +72,13 @@ def test_the_pairs_that_are_left(made: Any, maximum: int) -> None:
 def test_bridges_by_trying(pairs: list[tuple[int, int]], dice: Any) -> None:
     """The diameter by all shortest paths, the weakest bridge by removing edges until the group falls apart."""
     links = {pair: dice.choice([0.8, 0.85, 0.9, 1.0]) for pair in [*pairs, *((k, k + 1) for k in range(5))]}
-    (found,) = bridges([np.arange(6)], *arrays(links), np.array(list(links.values())), 6)
+    others = {pair: dice.choice([0.2, 0.9]) for pair in combinations(range(6), 2) if pair not in links}
+    every = sorted({**links, **others}.items())
+    matches = np.array([pair in links for pair, _ in every])
+    values = np.array([value for _, value in every])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pair_arrays, "BLOCK", 4)
+        (found,) = bridges([np.arange(6)], *arrays([pair for pair, _ in every]), values, matches, size=6)
     assert found.diameter == max(len(path(links, a, b)) - 1 for a, b in combinations(range(6), 2))
     weakest = max(
         level
@@ -100,7 +107,7 @@ def test_pairs_without_groups() -> None:
 
 
 def test_groups_of_one_text_hang_together() -> None:
-    (found,) = bridges([np.array([3])], *arrays([]), np.zeros(0), 5)
+    (found,) = bridges([np.array([3])], *arrays([]), np.zeros(0), np.zeros(0, np.bool_), size=5)
     assert (found.diameter, found.weakest) == (0, 1.0)
 
 
