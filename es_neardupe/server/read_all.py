@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from es_neardupe.errors import IncompleteAnswer, NeardupeError, NotFound, RequestError
 from es_neardupe.records import Hit, Product, Server
 from es_neardupe.server.client import Params, path
+from es_neardupe.server.document_sizes import number_that_fits
 from es_neardupe.server.pacing import Pace, may_pass
-from es_neardupe.server.request_sizes import RequestSize, is_too_large
+from es_neardupe.server.request_sizes import PAGE_BYTES, RequestSize, is_too_large
 from es_neardupe.server.responses import hit_of
 
 __all__ = ["ReadQuery", "SeenDocuments", "pages"]
@@ -73,6 +74,9 @@ class Sender(Protocol):
     """The members of `ServerClient` that reading needs."""
 
     @property
+    def url(self) -> str: ...
+
+    @property
     def server(self) -> Server: ...
 
     @property
@@ -103,7 +107,7 @@ class ReadQuery:
     def size(self, client: Sender) -> RequestSize:
         """The size of the pages."""
         if self.page_size is None:
-            return RequestSize.of_documents(client, _MAX_PAGE)
+            return RequestSize.of_pages(client, _MAX_PAGE)
         return RequestSize.fixed(self.page_size)
 
     def search(self, size: int, **more: Any) -> dict[str, Any]:
@@ -122,7 +126,7 @@ def pages(client: Sender, reading: ReadQuery) -> Iterator[list[Hit]]:
     """
     seen = SeenDocuments()
     if reading.page_size is None and not _pages_points_in_time(client.server):  # a scroll has pages of one size
-        reading = replace(reading, page_size=min(_SCROLL_PAGE, reading.size(client).maximum))
+        reading = replace(reading, page_size=min(_SCROLL_PAGE, reading.size(client).safe))
     left = _SNAPSHOTS if reading.slice is None else 1  # another snapshot is sliced differently
     while True:
         left -= 1
@@ -223,6 +227,9 @@ def _by_point_in_time(client: Sender, reading: ReadQuery) -> Generator[list[_Bod
                 track_total_hits=False,
                 **({"search_after": after} if after is not None else {}),
             )
+            if size.number > size.safe:
+                size.fit(number_that_fits(client, search, PAGE_BYTES))
+                search["size"] = size.number
             answer = size.ask(partial(client.request, "POST", "/_search", params=_WHOLE, body=search))
             if answer is None:
                 continue

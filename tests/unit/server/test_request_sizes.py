@@ -218,7 +218,7 @@ def test_a_page_that_the_server_rejects_is_requested_in_halves(client: Client, f
 
 
 def test_a_page_of_one_document_is_requested_again(client: Client, fake: Fake) -> None:
-    client.pace.documents = 1
+    client.pace.documents, client.pace.measures = 1, False
     fake.on("POST /_search", error(429, BREAKER, "[parent] Data too large"), page("a"), page())
     assert [[hit.id for hit in one] for one in client.pages("i", {}, page_size=None)] == [["a"]]
     assert asked(fake, "POST /_search") == [1, 1, 1]
@@ -226,7 +226,7 @@ def test_a_page_of_one_document_is_requested_again(client: Client, fake: Fake) -
 
 def test_a_page_that_is_too_large_for_the_client(client: Client, fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_sizes, "_MAX_BYTES", 10_000)
-    client.pace.documents = 2
+    client.pace.documents, client.pace.measures = 2, False
     fake.on("POST /_search", page("a", "b", text="x" * 6000), page("a", text="x" * 20_000), page("b"), page())
     assert [[hit.id for hit in one] for one in client.pages("i", {}, page_size=None)] == [["a"], ["b"]]
     assert asked(fake, "POST /_search") == [2, 1, 2]
