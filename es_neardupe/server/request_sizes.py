@@ -19,9 +19,9 @@ from functools import partial
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
-from es_neardupe.errors import AnswerTooLarge, NeardupeError, RequestError, UnexpectedAnswer
+from es_neardupe.errors import AnswerTooLarge, DocumentTooLarge, NeardupeError, RequestError, UnexpectedAnswer
 from es_neardupe.log_events import log_event
-from es_neardupe.records import Hit, Product, Server
+from es_neardupe.records import Address, Hit, Product, Server
 from es_neardupe.server.pacing import Pace
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "answer_limit",
     "can_be_split",
     "current_limit",
+    "does_not_fit",
     "fits_at_once",
     "in_portions",
     "in_requests",
@@ -135,9 +136,17 @@ def fits_at_once(client: Connection, documents: int) -> bool:
 
 
 def in_requests(
-    size: RequestSize, items: Iterable[_Item], request: Callable[[list[_Item]], list[_Found]]
+    size: RequestSize,
+    items: Iterable[_Item],
+    request: Callable[[list[_Item]], list[_Found]],
+    address: Callable[[_Item], Address],
+    skip: Callable[[DocumentTooLarge], None] | None = None,
 ) -> Iterator[list[_Found]]:
-    """The results of requests for a part of the items each. ``request`` returns the documents that it found."""
+    """The results of requests for a part of the items each. ``request`` returns the documents that it found.
+
+    An item that does not fit into memory raises `DocumentTooLarge` with its ``address``, or has no result and is
+    passed to ``skip``.
+    """
     remaining, pending = iter(items), list[_Item]()
     while True:
         pending += islice(remaining, max(0, size.number - len(pending)))
@@ -145,7 +154,16 @@ def in_requests(
             return
         size.number = min(size.number, len(pending))
         asked = pending[: size.number]
-        found = size.ask(partial(request, asked))
+        try:
+            found = size.ask(partial(request, asked))
+        except NeardupeError as error:
+            if not is_too_large(error):
+                raise
+            too_large = does_not_fit(address(asked[0]), error)
+            if skip is None:
+                raise too_large from error
+            skip(too_large)
+            found = []
         if found is not None:
             pending = pending[len(asked) :]
             size.read(found)
@@ -223,6 +241,17 @@ def is_too_large(error: BaseException) -> bool:
         words = f"{error.type} {error.reason}"
         return any(one in words for one in ("circuit_breaking_exception", "Data too large", "more than 2GB"))
     return isinstance(error, AnswerTooLarge)
+
+
+def does_not_fit(address: Address, error: NeardupeError) -> DocumentTooLarge:
+    """The error for a document that is too large to be read alone."""
+    reason = error.reason if isinstance(error, RequestError) else "the answer is larger than its limit"
+    explained = DocumentTooLarge(
+        f"Document {address.id!r} of index {address.index} does not fit into memory ({reason.rstrip('.')}). Give the "
+        "server a larger heap, or shorten the document."
+    )
+    explained.request = error.request
+    return explained
 
 
 def can_be_split(path: str, body: Mapping[str, Any] | None) -> bool:

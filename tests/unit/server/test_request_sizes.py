@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit_tools import FakeClient
 
-from es_neardupe.errors import AnswerTooLarge, RequestError
+from es_neardupe.errors import AnswerTooLarge, DocumentTooLarge, RequestError
 from es_neardupe.records import Action, Hit, Product
 from es_neardupe.server import bulk, request_sizes
 from es_neardupe.server.bulk import write
@@ -90,9 +91,14 @@ def test_short_documents_are_requested_in_large_numbers() -> None:
 
 def test_one_document_that_is_too_large() -> None:
     client = Limited([0, 0, 30, 0], heap=20)
-    with pytest.raises(RequestError, match="too large"):
+    words = r"^Document 'd2' of index i does not fit into memory \(\[parent\] Data too large\)\."
+    with pytest.raises(DocumentTooLarge, match=words):
         list(fetch_portions(client, client.references, ["size"]))
     assert client.requests[-1] == 1
+    skipped: list[DocumentTooLarge] = []
+    read = chain.from_iterable(fetch_portions(client, client.references, ["size"], skip=skipped.append))
+    assert [hit and hit.id for hit in read] == ["d0", "d1", "d3"]
+    assert len(skipped) == 1
 
 
 def test_other_errors_are_not_retried_with_fewer() -> None:
