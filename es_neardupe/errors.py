@@ -19,6 +19,7 @@
     ├── IncompleteAnswer          shards failed or the search timed out
     ├── UnexpectedAnswer          the answer lacks what every such answer has
     │   └── AnswerTooLarge        the answer is larger than its limit
+    ├── DocumentTooLarge          one document does not fit into memory
     ├── IndexUnusable             the index cannot be used in its current state
     │   ├── MappingConflict       a neardupe field is mapped with another type
     │   ├── NotInitialised        the index has no scheme yet
@@ -47,6 +48,7 @@ __all__ = [
     "Conflict",
     "ConnectError",
     "CorruptFingerprint",
+    "DocumentTooLarge",
     "Forbidden",
     "IncompleteAnswer",
     "IndexReplaced",
@@ -161,6 +163,10 @@ class UnexpectedAnswer(NeardupeError):
 
 class AnswerTooLarge(UnexpectedAnswer):
     """The answer is larger than its limit."""
+
+
+class DocumentTooLarge(NeardupeError):
+    """A document does not fit into the memory of the server or of this program."""
 
 
 class IndexUnusable(NeardupeError):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from es_neardupe.errors import InputError
+from es_neardupe.errors import DocumentTooLarge, InputError
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.fingerprint import stream_fingerprints, without_keys
 from es_neardupe.records import Fingerprint, Hit, State
@@ -28,6 +28,7 @@ __all__ = [
     "values_at",
     "values_by_field",
     "values_of",
+    "whole_pages",
 ]
 
 
@@ -139,28 +140,39 @@ _WHOLE = 0.6
 """Minimum share of the fields in a document for reading the whole document."""
 
 
-def text_pages(index: Index, query: Mapping[str, Any], source: Sequence[str] | None) -> Iterator[list[Hit]]:
-    """The matching documents of an opened index with the ``source`` fields, see `field_pages`.
+def whole_pages(
+    index: Index, query: Mapping[str, Any], skip: Callable[[Hit, DocumentTooLarge], None]
+) -> Iterator[list[Hit]]:
+    """The matching documents of an opened index, in pages that fit into memory. ``skip``: see ``Client.pages``."""
+    body = {"query": dict(query), "_source": whole_source(index.client.server)}
+    return _known(index, index.client.pages(index.path, body, page_size=None, skip=skip))
+
+
+def text_pages(index: Index, query: Mapping[str, Any], source: Sequence[str]) -> Iterator[list[Hit]]:
+    """The matching documents of an opened index with the ``source`` fields, see `field_pages`."""
+    return _known(index, field_pages(index.client, index.path, index.settings.fields, query, source))
+
+
+def _known(index: Index, pages: Iterable[list[Hit]]) -> Iterator[list[Hit]]:
+    """The documents of the target.
 
     Documents of an index that the name resolves to only since the target was opened are skipped: the index must be
     prepared first. This can only happen if the concrete indices are too many to be named in a request.
     """
     known = frozenset(index.target.indices)
-    for page in field_pages(index.client, index.path, index.settings.fields, query, source):
+    for page in pages:
         if hits := [hit for hit in page if hit.index in known]:
             yield hits
 
 
 def field_pages(
-    client: Client, index: str, fields: Sequence[str], query: Mapping[str, Any], source: Sequence[str] | None
+    client: Client, index: str, fields: Sequence[str], query: Mapping[str, Any], source: Sequence[str]
 ) -> Iterator[list[Hit]]:
-    """The matching documents with the ``source`` fields (None: whole documents), in pages that fit into memory.
+    """The matching documents with the ``source`` fields, in pages that fit into memory.
 
     If the texts in ``fields`` are most of a document, as estimated from the first documents, the whole document is
     read: extracting fields takes the server longer than sending all of them.
     """
-    if source is None:
-        return client.pages(index, {"query": dict(query), "_source": whole_source(client.server)}, page_size=None)
     sources = [hit.get("_source", {}) for hit in first_hits(client, index, {"query": dict(query)}, _SAMPLE)]
     needed = sum(size_of(text_of(one, fields)) for one in sources)
     read_whole = needed >= _WHOLE * sum(map(size_of, sources))

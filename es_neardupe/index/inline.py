@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from es_neardupe.errors import NotFound
+from es_neardupe.errors import DocumentTooLarge, NotFound
 from es_neardupe.index import queries
 from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch, collapse_request, collapsed_by_server
-from es_neardupe.index.document_text import text_pages
+from es_neardupe.index.document_text import whole_pages
 from es_neardupe.index.field_writes import CHECKED, Change, FieldWriter, document_writer
 from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.index.migration_state import Phase, replaced_prefix
@@ -178,7 +178,7 @@ def _enrich(index: Index, request: EnrichRequest, send: Send, progress: Progress
         selected=selection,
     )
     enrichment = _InlineEnrichment(index, rewrite=request.all)
-    pages = text_pages(index, selection, None)
+    pages = whole_pages(index, selection, enrichment.skip)
     updates = enrichment.updates(
         tracked(
             fingerprint_documents(pages, index.settings, request.max_chars),
@@ -247,6 +247,12 @@ class _InlineEnrichment:
             else:
                 fields = fingerprint_fields(one, self.settings, self.at, current=current, inherits=self.inherits)
                 yield from self.writer.write(Change(one.hit, fields, document_bytes=size_of(one.hit.source)))
+
+    def skip(self, hit: Hit, error: DocumentTooLarge) -> None:
+        """Count a document that does not fit into memory as failed."""
+        self.tally.counts["read"] += 1
+        self.writer.failed.add(hit.address)
+        self.writer.reasons[error.args[0].rstrip(".")] = None
 
     def settle(self, outcomes: Iterable[Outcome]) -> list[Reference]:
         """Count outcomes; returns the documents with a version conflict."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
-from es_neardupe.errors import InputError
+from es_neardupe.errors import DocumentTooLarge, InputError
 from es_neardupe.records import Hit, Server
 from es_neardupe.server.pacing import Pace
 
@@ -73,6 +73,7 @@ class Client(Protocol):
         page_size: int | None = 1000,
         slice: tuple[int, int] | None = None,
         keep_alive: str = "5m",
+        skip: Callable[[Hit, DocumentTooLarge], None] | None = None,
     ) -> Iterator[list[Hit]]:
         """Every document that matches ``body``, exactly once, from one snapshot; no page is empty.
 
@@ -82,6 +83,9 @@ class Client(Protocol):
         (`es_neardupe.server.request_sizes`). ``body`` is a search body without ``sort`` and ``size``. Requested
         ``fields`` and ``docvalue_fields`` (lists by flat name)
         are added to ``Hit.source``.
+
+        ``skip`` is called with each document that does not fit into memory, without its source; without ``skip``,
+        `DocumentTooLarge` is raised. Through a scroll (OpenSearch before 3.3) the error of the request is raised.
         """
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from es_neardupe.server.client import Params, query_of, to_json
 from es_neardupe.server.drivers.driver import Driver
 from es_neardupe.server.login.settings import Retries
 from es_neardupe.server.pacing import Pace, may_pass, retrying
-from es_neardupe.server.read_all import ReadQuery, pages
+from es_neardupe.server.read_all import ReadQuery, Skip, pages
 from es_neardupe.server.request_sizes import can_be_split, is_too_large
 from es_neardupe.server.responses import Answer, check_complete, expected, refusal
 
@@ -75,9 +75,10 @@ class ServerClient:
         page_size: int | None = 1000,
         slice: tuple[int, int] | None = None,
         keep_alive: str = "5m",
+        skip: Skip | None = None,
     ) -> Iterator[list[Hit]]:
         """See ``Client.pages``."""
-        return pages(self, ReadQuery(index, body, page_size, slice, keep_alive))
+        return pages(self, ReadQuery(index, body, page_size, slice, keep_alive, skip))
 
     def close(self) -> None:
         """See ``Client.close``."""

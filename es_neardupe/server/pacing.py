@@ -85,6 +85,10 @@ class Pace:
         self._under_way = 0
         self.documents: int | None = None
         """Maximum number of documents of unknown size to request at a time; None if it was not determined yet."""
+        self.counts = False
+        """Whether the server counts the documents of a search in its memory, and rejects too many."""
+        self.measures = True
+        """Whether the server measures the sizes of documents before they are read; False once it has refused to."""
 
     def limit(self, *, max_rate: float | None = None, max_load: int | None = None) -> None:
         """Set the limits; None means no limit. ``max_rate`` is in documents per second, ``max_load`` in documents that

@@ -15,14 +15,15 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from es_neardupe.errors import IncompleteAnswer, NeardupeError, NotFound, RequestError
-from es_neardupe.records import Hit, Product, Server
+from es_neardupe.errors import DocumentTooLarge, IncompleteAnswer, NeardupeError, NotFound, RequestError
+from es_neardupe.records import Address, Hit, Product, Server
 from es_neardupe.server.client import Params, path
+from es_neardupe.server.document_sizes import number_that_fits
 from es_neardupe.server.pacing import Pace, may_pass
-from es_neardupe.server.request_sizes import RequestSize, is_too_large
+from es_neardupe.server.request_sizes import PAGE_BYTES, RequestSize, does_not_fit, is_too_large
 from es_neardupe.server.responses import hit_of
 
-__all__ = ["ReadQuery", "SeenDocuments", "pages"]
+__all__ = ["ReadQuery", "SeenDocuments", "Skip", "pages"]
 
 
 class SeenDocuments:
@@ -68,9 +69,15 @@ _SCROLL_PAGE = 100
 
 _Body = Mapping[str, Any]
 
+Skip = Callable[[Hit, DocumentTooLarge], None]
+"""Called with a document that does not fit into memory, without its source."""
+
 
 class Sender(Protocol):
     """The members of `ServerClient` that reading needs."""
+
+    @property
+    def url(self) -> str: ...
 
     @property
     def server(self) -> Server: ...
@@ -99,11 +106,12 @@ class ReadQuery:
     """Number of documents in a page; None for documents of any size."""
     slice: tuple[int, int] | None
     keep_alive: str
+    skip: Skip | None = None
 
     def size(self, client: Sender) -> RequestSize:
         """The size of the pages."""
         if self.page_size is None:
-            return RequestSize.of_documents(client, _MAX_PAGE)
+            return RequestSize.of_pages(client, _MAX_PAGE)
         return RequestSize.fixed(self.page_size)
 
     def search(self, size: int, **more: Any) -> dict[str, Any]:
@@ -118,18 +126,25 @@ def pages(client: Sender, reading: ReadQuery) -> Iterator[list[Hit]]:
     """Pages of all matching documents, each document once. If the snapshot is lost with a node, or a page of a scroll
     is lost or too large, another snapshot is taken, and documents that were already read are skipped.
 
-    Raises ``IncompleteAnswer``, or the error of the lost page, if that does not help.
+    Raises ``IncompleteAnswer``, or the error of the lost page, if that does not help; ``DocumentTooLarge`` unless such
+    documents are to be skipped.
     """
     seen = SeenDocuments()
     if reading.page_size is None and not _pages_points_in_time(client.server):  # a scroll has pages of one size
-        reading = replace(reading, page_size=min(_SCROLL_PAGE, reading.size(client).maximum))
+        reading = replace(reading, page_size=min(_SCROLL_PAGE, reading.size(client).safe))
     left = _SNAPSHOTS if reading.slice is None else 1  # another snapshot is sliced differently
     while True:
         left -= 1
         try:
-            for page in _snapshot(client, reading):
-                if fresh := seen.fresh(page):
+            for page, too_large in _snapshot(client, reading):
+                if not (fresh := seen.fresh(page)):
+                    continue
+                if too_large is None:
                     yield fresh
+                elif reading.skip is None:
+                    raise too_large
+                else:
+                    reading.skip(page[0], too_large)
             return
         except _PageTooLarge as rejected:
             left += 1
@@ -144,12 +159,16 @@ def pages(client: Sender, reading: ReadQuery) -> Iterator[list[Hit]]:
         time.sleep(_PAUSE)  # until the cluster has noticed that the node is gone
 
 
-def _snapshot(client: Sender, reading: ReadQuery) -> Iterator[list[Hit]]:
-    """The pages of one snapshot."""
+def _snapshot(client: Sender, reading: ReadQuery) -> Iterator[tuple[list[Hit], DocumentTooLarge | None]]:
+    """The pages of one snapshot; a document that is too large is a page with an error."""
     hits = _by_point_in_time if _pages_points_in_time(client.server) else _by_scroll
     with closing(hits(client, reading)) as raw_pages:
         for page in _read_ahead(raw_pages):
-            yield [hit_of(raw) for raw in page]
+            yield [hit_of(raw) for raw in page], page[0].get(_TOO_LARGE)
+
+
+_TOO_LARGE = "too_large"
+"""The place of the error in a hit."""
 
 
 class _PageLost(Exception):
@@ -223,7 +242,15 @@ def _by_point_in_time(client: Sender, reading: ReadQuery) -> Generator[list[_Bod
                 track_total_hits=False,
                 **({"search_after": after} if after is not None else {}),
             )
-            answer = size.ask(partial(client.request, "POST", "/_search", params=_WHOLE, body=search))
+            if size.number > size.safe:
+                size.fit(number_that_fits(client, search, PAGE_BYTES))
+                search["size"] = size.number
+            try:
+                answer = size.ask(partial(client.request, "POST", "/_search", params=_WHOLE, body=search))
+            except NeardupeError as error:
+                if not is_too_large(error):
+                    raise
+                answer = _without_source(client, search, error)
             if answer is None:
                 continue
             pit = answer.get("pit_id", pit)
@@ -238,6 +265,15 @@ def _by_point_in_time(client: Sender, reading: ReadQuery) -> Generator[list[_Bod
                 return
     finally:
         _close(client, pit)
+
+
+def _without_source(client: Sender, search: dict[str, Any], error: NeardupeError) -> Any:
+    """The page of a document that is too large, with the error in its hit."""
+    kept = {name: value for name, value in search.items() if name not in ("fields", "docvalue_fields")}
+    answer = client.request("POST", "/_search", params=_WHOLE, body={**kept, "_source": False})
+    for hit in answer["hits"]["hits"]:
+        hit[_TOO_LARGE] = does_not_fit(Address(hit["_index"], hit["_id"]), error)
+    return answer
 
 
 def _by_scroll(client: Sender, reading: ReadQuery) -> Generator[list[_Body], None, None]:

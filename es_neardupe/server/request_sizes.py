@@ -4,8 +4,9 @@ memory.
 A server keeps all documents of an answer in its heap, and nothing reports their sizes before they are read. So the
 number follows the sizes of the documents read last, at most doubles from one request to the next, and never exceeds the
 number of very large documents that fit into the smallest heap of the cluster: any request may be the first to meet
-them. The client stops reading an answer that is too large. If the server or the client rejects a request for its size,
-the same documents are requested in halves.
+them. A page may have more if they were measured (`es_neardupe.server.document_sizes`), or if the server counts them in
+its memory. The client stops reading an answer that is too large. If the server or the client rejects a request for its
+size, the same documents are requested in halves.
 """
 
 from __future__ import annotations
@@ -18,16 +19,19 @@ from functools import partial
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
-from es_neardupe.errors import AnswerTooLarge, NeardupeError, RequestError, UnexpectedAnswer
+from es_neardupe.errors import AnswerTooLarge, DocumentTooLarge, NeardupeError, RequestError, UnexpectedAnswer
 from es_neardupe.log_events import log_event
-from es_neardupe.records import Hit
+from es_neardupe.records import Address, Hit, Product, Server
 from es_neardupe.server.pacing import Pace
 
 __all__ = [
+    "PAGE_BYTES",
+    "Connection",
     "RequestSize",
     "answer_limit",
     "can_be_split",
     "current_limit",
+    "does_not_fit",
     "fits_at_once",
     "in_portions",
     "in_requests",
@@ -35,7 +39,7 @@ __all__ = [
     "size_of",
 ]
 
-_BYTES = 8_000_000
+PAGE_BYTES = 8_000_000
 """Approximate size of the documents in one answer."""
 
 _MAX_BYTES = 64_000_000
@@ -58,8 +62,14 @@ _Item = TypeVar("_Item")
 _Found = TypeVar("_Found")
 
 
-class _Connection(Protocol):
+class Connection(Protocol):
     """The members of a client that are needed."""
+
+    @property
+    def server(self) -> Server: ...
+
+    @property
+    def url(self) -> str: ...
 
     @property
     def pace(self) -> Pace: ...
@@ -70,9 +80,11 @@ class _Connection(Protocol):
 class RequestSize:
     """The number of documents for the next request of one reading."""
 
-    def __init__(self, maximum: int, first: int, *, small: bool = False) -> None:
+    def __init__(self, maximum: int, first: int, *, safe: int | None = None, small: bool = False) -> None:
         self.maximum = maximum
-        self.number = min(first, maximum)
+        self.safe = maximum if safe is None else safe
+        """Number of documents that fit into memory, whatever their sizes. More must be measured before."""
+        self.number = min(first, self.safe)
         self._small = small
 
     @classmethod
@@ -81,11 +93,15 @@ class RequestSize:
         return cls(number, number, small=True)
 
     @classmethod
-    def of_documents(cls, client: _Connection, maximum: int) -> RequestSize:
+    def of_documents(cls, client: Connection, maximum: int) -> RequestSize:
         """For documents of any size."""
-        if client.pace.documents is None:
-            client.pace.documents = max(1, _smallest_heap(client) // _HEAP_PER_DOCUMENT)
-        return cls(min(maximum, client.pace.documents), _FIRST)
+        return cls(min(maximum, _safe_number(client)), _FIRST)
+
+    @classmethod
+    def of_pages(cls, client: Connection, maximum: int) -> RequestSize:
+        """For pages of documents of any size, which can be measured before."""
+        safe = min(maximum, _safe_number(client))
+        return cls(maximum, _FIRST, safe=maximum if client.pace.counts else safe)
 
     def ask(self, request: Callable[[], _Answer]) -> _Answer | None:
         """The answer to a request for ``number`` documents. None if it is too large: then ``number`` is halved. Raises
@@ -102,23 +118,35 @@ class RequestSize:
             self.number //= 2
             return None
 
+    def fit(self, number: int) -> None:
+        """Request at most this number of documents, or what is safe."""
+        self.number = min(self.number, max(number, self.safe))
+
     def read(self, documents: Sequence[Any]) -> None:
         """Adapt to the documents of an answer: objects of an answer, hits, or None."""
         fitting = self.maximum
         if not self._small:
-            fitting = _BYTES * len(documents) // max(sum(map(_size_read, documents)), 1)
+            fitting = PAGE_BYTES * len(documents) // max(sum(map(_size_read, documents)), 1)
         self.number = max(1, min(2 * self.number, fitting, self.maximum))
 
 
-def fits_at_once(client: _Connection, documents: int) -> bool:
+def fits_at_once(client: Connection, documents: int) -> bool:
     """Whether one request for this number of documents is safe, whatever their size."""
     return documents <= RequestSize.of_documents(client, documents).maximum
 
 
 def in_requests(
-    size: RequestSize, items: Iterable[_Item], request: Callable[[list[_Item]], list[_Found]]
+    size: RequestSize,
+    items: Iterable[_Item],
+    request: Callable[[list[_Item]], list[_Found]],
+    address: Callable[[_Item], Address],
+    skip: Callable[[DocumentTooLarge], None] | None = None,
 ) -> Iterator[list[_Found]]:
-    """The results of requests for a part of the items each. ``request`` returns the documents that it found."""
+    """The results of requests for a part of the items each. ``request`` returns the documents that it found.
+
+    An item that does not fit into memory raises `DocumentTooLarge` with its ``address``, or has no result and is
+    passed to ``skip``.
+    """
     remaining, pending = iter(items), list[_Item]()
     while True:
         pending += islice(remaining, max(0, size.number - len(pending)))
@@ -126,7 +154,16 @@ def in_requests(
             return
         size.number = min(size.number, len(pending))
         asked = pending[: size.number]
-        found = size.ask(partial(request, asked))
+        try:
+            found = size.ask(partial(request, asked))
+        except NeardupeError as error:
+            if not is_too_large(error):
+                raise
+            too_large = does_not_fit(address(asked[0]), error)
+            if skip is None:
+                raise too_large from error
+            skip(too_large)
+            found = []
         if found is not None:
             pending = pending[len(asked) :]
             size.read(found)
@@ -139,22 +176,40 @@ def in_portions(hits: Iterable[Hit], maximum: int) -> Iterator[list[Hit]]:
     for hit in hits:
         portion.append(hit)
         size += size_of(hit.source)
-        if len(portion) == maximum or size > _BYTES:
+        if len(portion) == maximum or size > PAGE_BYTES:
             yield portion
             portion, size = [], 0
     if portion:
         yield portion
 
 
-def _smallest_heap(client: _Connection) -> int:
-    """The smallest heap, in bytes, of the nodes that answer searches."""
+def _safe_number(client: Connection) -> int:
+    """How many documents fit into the memory of each node, whatever their sizes. Also determines ``pace.counts``."""
+    if client.pace.documents is None:
+        heaps = _heaps(client)
+        client.pace.documents = max(1, min(heaps, default=_UNKNOWN_HEAP) // _HEAP_PER_DOCUMENT)
+        client.pace.counts = len(heaps) == 1 and _counts(client.server)
+    return client.pace.documents
+
+
+def _heaps(client: Connection) -> list[int]:
+    """The heaps, in bytes, of the nodes that answer searches; empty if unknown."""
     wanted = {"filter_path": "nodes.*.roles,nodes.*.jvm.mem.heap_max_in_bytes"}
     try:
         nodes = client.request("GET", "/_nodes/jvm", params=wanted)["nodes"].values()
-        heaps = [int(node["jvm"]["mem"]["heap_max_in_bytes"]) for node in nodes if not _is_manager(node)]
+        return [int(node["jvm"]["mem"]["heap_max_in_bytes"]) for node in nodes if not _is_manager(node)]
     except (RequestError, UnexpectedAnswer, AttributeError, KeyError, TypeError, ValueError):
-        return _UNKNOWN_HEAP  # not permitted, not available in a serverless cluster, or hidden by a proxy
-    return min(heaps, default=_UNKNOWN_HEAP)
+        return []  # not permitted, not available in a serverless cluster, or hidden by a proxy
+
+
+_COUNTING = ((8, 19, 21), (9, 5, 0))
+"""Releases of Elasticsearch 8 and 9 that count the documents of a search in the request circuit breaker of the node
+that reads them (tested). A node that collects the documents of others does not, so this is safe for one node only."""
+
+
+def _counts(server: Server) -> bool:
+    since = next((one for one in _COUNTING if one[0] == server.version[0]), None)
+    return server.product is Product.ELASTICSEARCH and since is not None and server.version >= since
 
 
 def _is_manager(node: Mapping[str, Any]) -> bool:
@@ -186,6 +241,17 @@ def is_too_large(error: BaseException) -> bool:
         words = f"{error.type} {error.reason}"
         return any(one in words for one in ("circuit_breaking_exception", "Data too large", "more than 2GB"))
     return isinstance(error, AnswerTooLarge)
+
+
+def does_not_fit(address: Address, error: NeardupeError) -> DocumentTooLarge:
+    """The error for a document that is too large to be read alone."""
+    reason = error.reason if isinstance(error, RequestError) else "the answer is larger than its limit"
+    explained = DocumentTooLarge(
+        f"Document {address.id!r} of index {address.index} does not fit into memory ({reason.rstrip('.')}). Give the "
+        "server a larger heap, or shorten the document."
+    )
+    explained.request = error.request
+    return explained
 
 
 def can_be_split(path: str, body: Mapping[str, Any] | None) -> bool:

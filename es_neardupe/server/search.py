@@ -7,16 +7,16 @@ request must be sent again: `fetch` does so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from es_neardupe.errors import Forbidden, RequestError, UnexpectedAnswer
+from es_neardupe.errors import DocumentTooLarge, Forbidden, NeardupeError, RequestError, UnexpectedAnswer
 from es_neardupe.records import Address, Hit, Product, Reference, Server
 from es_neardupe.server.client import JSON, Client, path
 from es_neardupe.server.pacing import PART_RETRIES, retrying
-from es_neardupe.server.request_sizes import RequestSize, in_requests
+from es_neardupe.server.request_sizes import RequestSize, in_requests, is_too_large
 from es_neardupe.server.responses import hit_of
 
 __all__ = [
@@ -62,10 +62,16 @@ def search(client: Client, name: str, body: Mapping[str, Any]) -> JSON:
 
 
 def first_hits(client: Client, name: str, body: Mapping[str, Any], maximum: int) -> list[JSON]:
-    """Up to ``maximum`` hits of a search for documents of any size, fewer if they do not fit into memory."""
+    """Up to ``maximum`` hits of a search for documents of any size, fewer if they do not fit into memory; none if the
+    first does not."""
     size = RequestSize.of_documents(client, maximum)
     while True:
-        answer = size.ask(partial(search, client, name, {**body, "size": size.number}))
+        try:
+            answer = size.ask(partial(search, client, name, {**body, "size": size.number}))
+        except NeardupeError as error:
+            if not is_too_large(error):
+                raise
+            return []
         if answer is not None:
             found: list[JSON] = answer["hits"]["hits"]
             return found
@@ -114,6 +120,7 @@ def fetch_portions(
     *,
     stored: Sequence[str] = (),
     batch: int | None = None,
+    skip: Callable[[DocumentTooLarge], None] | None = None,
 ) -> Iterator[list[Hit | None]]:
     """The ``source`` fields of each document, in the order of the references; None for a document that does
     not exist. True means all fields of the source, False none. ``stored`` fields are read too.
@@ -121,13 +128,16 @@ def fetch_portions(
     Each request is for at most ``batch`` documents; None is for documents of any size: each portion has as many as fit
     into memory (`es_neardupe.server.request_sizes`).
 
+    A document that does not fit into memory raises `DocumentTooLarge`, or is omitted and passed to ``skip``.
+
     Raises `Forbidden` for a document that the user may not read, and `RequestError` for one that cannot be read, with
     status 503 if its shard stays unavailable.
     """
     small = batch is not None or (source is False and not stored)
     size = RequestSize.fixed(batch or _BATCH) if small else RequestSize.of_documents(client, _BATCH)
     docs = (_doc_of(reference, source, stored) for reference in references)
-    yield from in_requests(size, docs, partial(retrying(PART_RETRIES, _lacks_shard), _fetch_once, client))
+    request = partial(retrying(PART_RETRIES, _lacks_shard), _fetch_once, client)
+    yield from in_requests(size, docs, request, lambda doc: Address(doc["_index"], doc["_id"]), skip)
 
 
 def find(client: Client, index: str, ids: Iterable[str], source: Sequence[str]) -> Iterator[JSON]:
@@ -138,7 +148,7 @@ def find(client: Client, index: str, ids: Iterable[str], source: Sequence[str]) 
         found: list[JSON] = search(client, index, body)["hits"]["hits"]
         return found
 
-    for hits in in_requests(RequestSize.of_documents(client, _BATCH), ids, request):
+    for hits in in_requests(RequestSize.of_documents(client, _BATCH), ids, request, partial(Address, index)):
         yield from hits
 
 
@@ -161,7 +171,7 @@ def fetch_whole(client: Client, references: Iterable[Reference]) -> Iterator[lis
     do not see changes since the last refresh."""
     if _hides_vectors(client.server):
         size = RequestSize.of_documents(client, _BATCH)
-        yield from in_requests(size, references, partial(_search_whole, client))
+        yield from in_requests(size, references, partial(_search_whole, client), lambda one: Address(*one[:2]))
     else:
         yield from fetch_portions(client, references, True)
 

@@ -10,8 +10,10 @@ from server_tools import JSON, change, family, hits, jaccard, make_index, ours, 
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.enrich import EnrichReport
-from es_neardupe.errors import InputError
+from es_neardupe.errors import DocumentTooLarge, InputError
+from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path
+from es_neardupe.server.drivers import driver
 
 SETTINGS = Settings(("text",))
 LATER = {"text": {"type": "text"}, "changed": {"type": "date"}, "kind": {"type": "keyword"}}
@@ -257,6 +259,37 @@ def test_max_chars_on_the_command_line(client: Client, index_name: str, server_c
     assert done.json["writes"]["states"] == {"signed": 3, "too_large": 1}
     grouped = server_cli("group", index_name, "--json").json
     assert (grouped["groups"]["alone"], grouped["scope"]["states"]["too_large"]) == (4, 1)
+
+
+@pytest.mark.parametrize("sidecar", [False, True])
+def test_a_document_that_does_not_fit_into_memory(
+    client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch, *, sidecar: bool
+) -> None:
+    """It is counted as failed, and all others are processed. Other commands name it."""
+    near = large_one(client, index_name, sidecar=sidecar)
+    if client.server.product is Product.OPENSEARCH and client.server.version < (3, 3, 0):
+        pytest.skip("pages of a scroll do not name their documents")
+    with monkeypatch.context() as limited:
+        limited.setattr(driver, "MAX_ANSWER", 100_000)
+        for written in (40, 0):
+            report = near.enrich()
+            assert (report.writes.written, report.writes.failed, report.scope.read) == (written, 1, written + 1)
+            assert "Document 'd20'" in report.writes.failures[0]
+            assert "does not fit into memory" in report.writes.failures[0]
+    assert near.enrich().writes.written == 1
+    monkeypatch.setattr(driver, "MAX_ANSWER", 100_000)
+    with pytest.raises(DocumentTooLarge, match=f"Document 'd20' of index {index_name} does not fit into memory"):
+        near.audit()
+
+
+def large_one(client: Client, index: str, *, sidecar: bool) -> NearDupe:
+    """An index in which one document of 41 has 200 kB."""
+    make_index(client, index)
+    texts = {f"d{n:02}": {"text": " ".join(words(n, 40))} for n in range(41)}
+    put(client, index, texts | {"d20": {"text": " ".join(words(20, 30_000))}})
+    near = NearDupe(index, client)
+    near.init(SETTINGS, sidecar=sidecar)
+    return near
 
 
 def test_workers_and_batches_change_nothing(client: Client, index_name: str) -> None:

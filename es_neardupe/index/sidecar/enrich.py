@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from es_neardupe.errors import DocumentTooLarge
 from es_neardupe.index import queries
 from es_neardupe.index.field_writes import partial_update
 from es_neardupe.index.sidecar.entries import (
@@ -104,9 +105,19 @@ class _SidecarEnrichment:
     def _texts(self, scope: Mapping[str, Any]) -> Iterator[list[Hit]]:
         """All documents with their texts and their own version."""
         body = {"query": dict(scope), "_source": list(self._index.settings.fields)}
-        for page in self._index.client.pages(self._index.path, body, page_size=None):
+
+        def skip(hit: Hit, error: DocumentTooLarge) -> None:
+            self._see([hit])
+            self._skip(error)
+
+        for page in self._index.client.pages(self._index.path, body, page_size=None, skip=skip):
             self._see(page)
             yield page
+
+    def _skip(self, error: DocumentTooLarge) -> None:
+        """Count a document that does not fit into memory as failed."""
+        self.tally.counts["read"] += 1
+        self.tally.add_failed(1, [*self.tally.failures, error.args[0].rstrip(".")])
 
     def _selected(self, scope: Mapping[str, Any], total: int, recent: Mapping[str, Any] | None) -> Iterator[list[Hit]]:
         """Recent documents, and of the others those that changed; with their texts."""
@@ -131,7 +142,8 @@ class _SidecarEnrichment:
 
     def _fetched(self, references: Iterable[Reference], *, new: bool = False) -> Iterator[list[Hit]]:
         """The current documents with their texts; counts those that were deleted."""
-        for found in fetch_portions(self._index.client, references, self._index.settings.fields):
+        fields, skip = self._index.settings.fields, self._skip if new else None
+        for found in fetch_portions(self._index.client, references, fields, skip=skip):
             self.tally.counts["deleted"] += found.count(None)
             self.tally.counts["read"] += found.count(None) if new else 0
             yield [hit for hit in found if hit is not None]

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from typing import Any
+from typing import Any, cast
 
-from elastic_transport import ConnectionError as NoConnection
 from elastic_transport import (
+    BaseNode,
     ConnectionTimeout,
     JsonSerializer,
-    NodeConfig,
+    NodePool,
     SerializationError,
     SerializerCollection,
     TransportError,
     Urllib3HttpNode,
 )
+from elastic_transport import ConnectionError as NoConnection
 from elasticsearch import Elasticsearch
 
 from es_neardupe.errors import SettingsError
@@ -50,10 +51,33 @@ class _VendorJson(_Json):
 _SERIALIZERS = {one.mimetype: one() for one in (_Json, _VendorJson)}
 
 
-class _LimitedNode(Urllib3HttpNode):
-    def __init__(self, config: NodeConfig) -> None:
-        super().__init__(config)
-        self.pool: Any = LimitedPool(self.pool, self.base_url)
+class _LimitedNodes:
+    """A pool of nodes that limits the size of their answers, for requests through this transport only: the nodes may
+    belong to a client of the user. Nodes that do not use urllib3 are not limited."""
+
+    def __init__(self, nodes: NodePool) -> None:
+        self._nodes = nodes
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._nodes, name)
+
+    def get(self) -> BaseNode:
+        """The next node, or a copy of it with the same connections."""
+        node = self._nodes.get()
+        if not isinstance(node, Urllib3HttpNode):
+            return node
+        limited: Any = copy(node)
+        limited.pool = LimitedPool(node.pool, node.base_url)
+        limited.plain = node
+        return cast(BaseNode, limited)
+
+    def mark_dead(self, node: Any) -> None:
+        """Pass the node itself on, not its copy."""
+        self._nodes.mark_dead(getattr(node, "plain", node))
+
+    def mark_live(self, node: Any) -> None:
+        """Pass the node itself on, not its copy."""
+        self._nodes.mark_live(getattr(node, "plain", node))
 
 
 class ElasticsearchDriver:
@@ -64,6 +88,7 @@ class ElasticsearchDriver:
         self._owned = owned
         self._transport = copy(client.transport)  # the same connections, even if the client reads JSON in another way
         self._transport.serializers = SerializerCollection({**client.transport.serializers.serializers, **_SERIALIZERS})
+        self._transport.node_pool = cast(NodePool, _LimitedNodes(client.transport.node_pool))
         # The credentials of a client are among the headers that it adds to each request, which are not public.
         self._headers: dict[str, str] = {k.lower(): v for k, v in client._headers.items()}
 
@@ -105,7 +130,6 @@ def open_driver(settings: ConnectionSettings) -> ElasticsearchDriver:
         "headers": authorization(settings),
         "request_timeout": settings.timeout,
         "connections_per_node": POOL_SIZE,
-        "node_class": _LimitedNode,
     }
     if settings.cloud_id:
         options["cloud_id"] = settings.cloud_id

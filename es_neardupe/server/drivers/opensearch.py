@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,12 +30,8 @@ logging.getLogger("opensearch").addHandler(logging.NullHandler())
 
 
 class _Connection(Urllib3HttpConnection):
-    """Limits the size of answers, and ignores ``Warning`` headers: the driver turns them into Python warnings, which
-    can be silenced only for all threads."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.pool: Any = LimitedPool(self.pool, f"{self.host}{self.url_prefix}")
+    """Ignores ``Warning`` headers: the driver turns them into Python warnings, which can be silenced only for all
+    threads."""
 
     def _raise_warnings(self, warning_headers: Any) -> None:
         pass
@@ -62,7 +59,7 @@ class OpenSearchDriver:
         transport = self._client.transport
         connection = transport.get_connection()
         try:
-            status, answered, text = connection.perform_request(
+            status, answered, text = _limited(connection).perform_request(
                 method, target, body=body, headers=dict(headers), ignore=_EVERY_STATUS
             )
         except NoConnection as error:
@@ -78,6 +75,16 @@ class OpenSearchDriver:
     def close(self) -> None:
         if self._owned:
             self._client.close()
+
+
+def _limited(connection: Any) -> Any:
+    """A copy of the connection, with the same sockets, that limits the size of answers: the connection may belong to a
+    client of the user. Connections that do not use urllib3 are not limited."""
+    if not isinstance(connection, Urllib3HttpConnection):
+        return connection
+    limited = copy(connection)
+    limited.pool = LimitedPool(connection.pool, f"{connection.host}{connection.url_prefix}")
+    return limited
 
 
 def open_driver(settings: ConnectionSettings) -> OpenSearchDriver:

@@ -29,6 +29,7 @@ from fake_servers import (
 )
 
 from es_neardupe.errors import (
+    AnswerTooLarge,
     Blocked,
     CertificateRefused,
     Conflict,
@@ -48,6 +49,7 @@ from es_neardupe.records import Product
 from es_neardupe.server import read_all
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect, wrap
+from es_neardupe.server.drivers import driver
 from es_neardupe.server.login.settings import ConnectionSettings, ConnectionWarning, Retries
 
 
@@ -519,20 +521,37 @@ def test_wrap_refuses_other_objects() -> None:
         wrap(object())
 
 
-def test_wrap_keeps_the_login_and_stays_open(fake: Fake, product: Product) -> None:
-    fake.on("GET /x", None, reply({"a": 1}))
+def test_wrap_limits_answers_of_its_own_requests(fake: Fake, product: Product, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client of the user is not changed."""
+    fake.on("GET /x", reply({"a": "x" * 2000}, headers=ELASTIC))
+    wrapped = driver_of(product, fake.url)
+    client = wrap(wrapped)
+    monkeypatch.setattr(driver, "MAX_ANSWER", 1000)
+    with pytest.raises(AnswerTooLarge, match="larger than 1,000 bytes"):
+        client.request("GET", "/x")
+    answer = wrapped.transport.perform_request("GET", "/x")
+    assert "x" * 2000 in str(answer)
+    wrapped.close()
+
+
+def driver_of(product: Product, url: str) -> Any:
+    """A client of a user."""
     if product is Product.OPENSEARCH:
         from opensearchpy import OpenSearch
 
-        driver: Any = OpenSearch(fake.url, http_auth=("u", "p"))
-    else:
-        from elasticsearch import Elasticsearch
+        return OpenSearch(url, http_auth=("u", "p"))
+    from elasticsearch import Elasticsearch
 
-        driver = Elasticsearch(fake.url, basic_auth=("u", "p"))
-    client = wrap(driver, retries=Retries(wait=0))
+    return Elasticsearch(url, basic_auth=("u", "p"))
+
+
+def test_wrap_keeps_the_login_and_stays_open(fake: Fake, product: Product) -> None:
+    fake.on("GET /x", None, reply({"a": 1}))
+    wrapped = driver_of(product, fake.url)
+    client = wrap(wrapped, retries=Retries(wait=0))
     assert client.server.product is product
     client.close()
     assert client.request("GET", "/x") == {"a": 1}
     assert fake.count("GET /x") == 2  # our retries, without the driver's
     assert {headers.get("authorization") for _, headers, _ in fake.seen} == {"Basic dTpw"}
-    driver.close()
+    wrapped.close()

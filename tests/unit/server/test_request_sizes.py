@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit_tools import FakeClient
 
-from es_neardupe.errors import AnswerTooLarge, RequestError
+from es_neardupe.errors import AnswerTooLarge, DocumentTooLarge, RequestError
 from es_neardupe.records import Action, Hit, Product
 from es_neardupe.server import bulk, request_sizes
 from es_neardupe.server.bulk import write
@@ -90,9 +91,14 @@ def test_short_documents_are_requested_in_large_numbers() -> None:
 
 def test_one_document_that_is_too_large() -> None:
     client = Limited([0, 0, 30, 0], heap=20)
-    with pytest.raises(RequestError, match="too large"):
+    words = r"^Document 'd2' of index i does not fit into memory \(\[parent\] Data too large\)\."
+    with pytest.raises(DocumentTooLarge, match=words):
         list(fetch_portions(client, client.references, ["size"]))
     assert client.requests[-1] == 1
+    skipped: list[DocumentTooLarge] = []
+    read = chain.from_iterable(fetch_portions(client, client.references, ["size"], skip=skipped.append))
+    assert [hit and hit.id for hit in read] == ["d0", "d1", "d3"]
+    assert len(skipped) == 1
 
 
 def test_other_errors_are_not_retried_with_fewer() -> None:
@@ -218,7 +224,7 @@ def test_a_page_that_the_server_rejects_is_requested_in_halves(client: Client, f
 
 
 def test_a_page_of_one_document_is_requested_again(client: Client, fake: Fake) -> None:
-    client.pace.documents = 1
+    client.pace.documents, client.pace.measures = 1, False
     fake.on("POST /_search", error(429, BREAKER, "[parent] Data too large"), page("a"), page())
     assert [[hit.id for hit in one] for one in client.pages("i", {}, page_size=None)] == [["a"]]
     assert asked(fake, "POST /_search") == [1, 1, 1]
@@ -226,7 +232,7 @@ def test_a_page_of_one_document_is_requested_again(client: Client, fake: Fake) -
 
 def test_a_page_that_is_too_large_for_the_client(client: Client, fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_sizes, "_MAX_BYTES", 10_000)
-    client.pace.documents = 2
+    client.pace.documents, client.pace.measures = 2, False
     fake.on("POST /_search", page("a", "b", text="x" * 6000), page("a", text="x" * 20_000), page("b"), page())
     assert [[hit.id for hit in one] for one in client.pages("i", {}, page_size=None)] == [["a"], ["b"]]
     assert asked(fake, "POST /_search") == [2, 1, 2]

@@ -1,0 +1,94 @@
+"""Sizes of documents, measured by a script of a real server."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from server_tools import JSON, make_index, put, words
+
+from es_neardupe.records import Product
+from es_neardupe.server import document_sizes
+from es_neardupe.server.client import Client, path, to_json
+from es_neardupe.server.document_sizes import number_that_fits
+
+ANY = {"n": {"type": "integer"}, "o": {"type": "object", "enabled": False}}
+
+DEEP: Any = ["in", ["many", {"lists": [["of"], "lists"]}]]
+
+SOURCES: list[JSON] = [
+    {},
+    {"o": "a" * 50_000},
+    {"o": "\u00e4\u4e2d\U0001f600" * 20_000},
+    {"o": {f"a long name of a field {k}": k for k in range(2000)}},
+    {"o": [None, True, 1, -1.5, 10**30, "text", {"x": ["y" * 1000]}] * 500},
+    {"o": DEEP},
+    {"o": "\ud800" * 3000},
+]
+
+
+@pytest.fixture
+def search(client: Client, index_name: str) -> JSON:
+    """The search of a page of ``index_name``."""
+    opening = {Product.ELASTICSEARCH: ("_pit",), Product.OPENSEARCH: ("_search", "point_in_time")}
+    make_index(client, index_name, ANY, settings={"number_of_shards": 1, "sort.field": "n"})
+    sources = [source | {"n": number} for number, source in enumerate(SOURCES)]
+    put(client, index_name, {f"d{source['n']}": source for source in sources})
+    endpoint = path(index_name, *opening[client.server.product])
+    opened = client.request("POST", endpoint, params={"keep_alive": "1m"})
+    return {
+        "size": 100,
+        "pit": {"id": opened.get("pit_id") or opened["id"], "keep_alive": "1m"},
+        "sort": ["_doc"],
+        "_source": ["o"],
+        "seq_no_primary_term": True,
+    }
+
+
+def measured(client: Client, search: JSON) -> list[int]:
+    """The sizes of the first documents together, found by bisection."""
+    found = []
+    for number in range(1, len(SOURCES) + 1):
+        low, high = 0, 10_000_000
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if number_that_fits(client, search, middle) >= number else (middle + 1, high)
+        found.append(low)
+    return found
+
+
+def test_sizes(client: Client, search: JSON) -> None:
+    """At least the bytes of each document, and not much more than three times as many."""
+    if client.server.product is Product.ELASTICSEARCH:
+        assert number_that_fits(client, search, 10**9) == 0
+        return
+    bounds = [0, *measured(client, search)]
+    for source, low, high in zip(SOURCES, bounds, bounds[1:], strict=False):
+        size = len(to_json(source | {"n": 1}))
+        assert size <= high - low <= 3 * size + 24 * 5000
+
+
+def test_work_is_bounded(client: Client, search: JSON, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Documents with too many values, and those after three times the maximum, are not measured."""
+    if client.server.product is Product.ELASTICSEARCH:
+        return
+    assert number_that_fits(client, search, 10**9) == len(SOURCES)
+    monkeypatch.setattr(document_sizes, "_STEPS", 1000)
+    assert number_that_fits(client, search, 10**9) == 3
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_pages(client: Client, index_name: str, shards: int) -> None:
+    """Every document once, and large ones in small pages."""
+    make_index(client, index_name, settings={"number_of_shards": shards})
+    rng = random.Random(1)
+    texts = {f"d{k}": {"text": " ".join(words(k, rng.choice([10, 100, 20_000])))} for k in range(150)}
+    put(client, index_name, texts)
+    before, client.pace.documents = client.pace.documents, 4
+    read = list(client.pages(index_name, {"query": {"match_all": {}}}, page_size=None))
+    client.pace.documents = before
+    assert sorted(hit.id for one in read for hit in one) == sorted(texts)
+    assert max(map(len, read)) > 4 or client.server.product is Product.ELASTICSEARCH
+    for one in read:
+        assert len(one) <= 4 or sum(len(hit.source["text"]) for hit in one) < 3_000_000
