@@ -49,6 +49,7 @@ from scipy.stats import binomtest, chi2
 from server_tools import JSON, change, family, make_index, mapping, put, words
 
 from es_neardupe.keys.scheme import Scheme
+from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path
 
 MAX_CHARS, THRESHOLD, SAMPLE_MOD, SHINGLE = 2000, 0.5, 2, 5
@@ -147,24 +148,36 @@ class World:
     """After the last run of ``group``."""
     chained: bool = False
     """Whether the last run of ``group`` used linkage chain."""
-    current: Snapshot | None = None
-    """As long as nothing is written."""
+    printed: bool = False
+    """Whether the text that commands print is checked too."""
+    seen: Snapshot | None = None
+    """The index after the last command, as long as the test changes nothing."""
+    looking: bool = False
+    """Whether commands must change nothing, which is checked after the last of them."""
 
     def look(self, scheme: Scheme = SCHEME) -> Snapshot:
-        return Snapshot.of(self.client, self.index, FIELDS, scheme, MAX_CHARS)
+        self.seen = Snapshot.of(self.client, self.index, FIELDS, scheme, MAX_CHARS, keys_apart=self.sidecar)
+        return self.seen
+
+    @contextmanager
+    def changing(self) -> Iterator[Client]:
+        """While an application changes documents."""
+        self.seen = None
+        yield self.client
 
     def check(self, *line: str, **more: Any) -> Case:
         """Run a command and count all its numbers again."""
-        before = self.current or self.look()
+        before = self.seen or self.look()
         started = time.monotonic()
         done = self.run(*line, "--json")
         wall = time.monotonic() - started
         assert done.out, (line, done.err)
         said = done.lines[0] if len(done.lines) == 1 and line[0] not in MANY else done.lines
-        case = Case(self, line, said, before, self.current or self.look(more.pop("scheme", SCHEME)), wall, more)
+        after = before if self.looking else self.look(more.pop("scheme", SCHEME))
+        case = Case(self, line, said, before, after, wall, more)
         self.ran.add(line[0])
         wrong = differences(said, COUNTED[line[0]](case))
-        if "text" in more:
+        if self.printed and self.looking:
             self.wrong += list(_unexplained(case, self.run(*line)))
         self.wrong += [f"{' '.join(line).replace(self.index, 'INDEX')}: {one}" for one in wrong]
         return case
@@ -172,10 +185,10 @@ class World:
     @contextmanager
     def unchanged(self) -> Iterator[None]:
         """While nothing may be written."""
-        self.current = self.look()
+        before, self.looking = self.seen or self.look(), True
         yield
-        assert self.look() == self.current
-        self.current = None
+        assert self.look() == before
+        self.looking = False
 
 
 MANY = {"groups", "pairs"}
@@ -1748,19 +1761,22 @@ NOT_COUNTED = {"demo", "help", "node start", "node stop", "node status"}
 """Commands without an index. The numbers of ``node`` are a port and a process: `test_node` uses both."""
 
 
-@pytest.mark.parametrize("keys", ["inline", "sidecar"])
-def test_every_number(keys: str, client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
-    world = World(client, index_name, server_cli, tmp_path, sidecar=keys == "sidecar")
+@pytest.mark.parametrize("other_storage", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_every_number(other_storage: bool, client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    """With inline keys on one product, and a sidecar index on the other one. `test_storage` and the golden files of all
+    commands compare both storages on each product."""
+    sidecar = (client.server.product is Product.OPENSEARCH) != other_storage
+    world = World(client, index_name, server_cli, tmp_path, sidecar=sidecar, printed=not sidecar)
     _live(world)
     assert world.ran | NOT_COUNTED == set(names()) - ({"load"} if world.sidecar else set())
     assert not world.wrong, "\n" + "\n".join(world.wrong)
 
 
 def _live(world: World) -> None:
-    client, index = world.client, world.index
-    make_index(client, index, PROPERTIES, settings={"number_of_shards": 2, "number_of_replicas": 0})
-    put(client, index, DOCUMENTS)
-    put(client, index, ROUTED, routing="elsewhere")
+    index = world.index
+    make_index(world.client, index, PROPERTIES, settings={"number_of_shards": 2, "number_of_replicas": 0})
+    put(world.client, index, DOCUMENTS)
+    put(world.client, index, ROUTED, routing="elsewhere")
     world.check("bands")
     world.check("bands", "--threshold", "0.35")
     world.check("version")
@@ -1771,7 +1787,8 @@ def _live(world: World) -> None:
     world.check("init", index, *chosen, "--threshold", str(THRESHOLD), "--sample-mod", str(SAMPLE_MOD), *storage)
     _read_fields(world, *FIELDS)
     if world.sidecar:
-        put(client, index, LOADED)
+        with world.changing() as client:
+            put(client, index, LOADED)
     else:
         lines = world.folder / "lines.jsonl"
         entries = [*LOADED.items(), *LOADED.items(), ("alone2", DOCUMENTS["alone2"])]
@@ -1788,26 +1805,30 @@ def _live(world: World) -> None:
     world.check("group", index, "--measure", "weighted", "--min", "0.6", "--dry-run")
     world.grouped = world.look()
     _look_at_all(world)
-    change(client, index, "bridge5", {"text": f"{DOCUMENTS['bridge5']['text']} changed by another client"})
-    change(client, index, "ferry1", {"text": " ".join(words("other", 60))})
-    change(client, index, "chain2", {"title": "bchanged"})
-    put(client, index, LATE)
     entries = f"{index}-neardupe-sidecar" if world.sidecar else index
-    for id, forged in FORGED.items():
-        change(client, entries, id, {"neardupe": forged})
+    with world.changing() as client:
+        change(client, index, "bridge5", {"text": f"{DOCUMENTS['bridge5']['text']} changed by another client"})
+        change(client, index, "ferry1", {"text": " ".join(words("other", 60))})
+        change(client, index, "chain2", {"title": "bchanged"})
+        put(client, index, LATE)
+        for id, forged in FORGED.items():
+            change(client, entries, id, {"neardupe": forged})
     _look_at_all(world)
     _look(world)
     world.check("group", index, "--rebuild", "--dry-run")
-    for id in FORGED:  # as an application repairs them
-        change(client, entries, id, {"neardupe": {"scheme": None}})
+    with world.changing() as client:
+        for id in FORGED:  # as an application repairs them
+            change(client, entries, id, {"neardupe": {"scheme": None}})
     world.check("enrich", index, *limit, "--check")
     world.check("group", index, "--evidence", lost=set())
     world.grouped = world.look()
-    put(client, index, ADDED)
+    with world.changing() as client:
+        put(client, index, ADDED)
     world.check("watch", index, "--once")
     lost = {str(world.look()[id].group) for id in ("bridge4", "near1")}
-    for id in ("bridge4", "near1"):
-        client.request("DELETE", path(index, "_doc", id), params={"refresh": True})
+    with world.changing() as client:
+        for id in ("bridge4", "near1"):
+            client.request("DELETE", path(index, "_doc", id), params={"refresh": True})
     world.check("enrich", index)
     world.check("group", index, "--check", lost=lost)
     world.check("group", index, "--rebuild", "--linkage", "chain")
@@ -1840,7 +1861,7 @@ def _look_at_all(world: World) -> None:
     ]
     with world.unchanged():
         for line in lines:
-            world.check(*line, text=True)
+            world.check(*line)
 
 
 def _look(world: World) -> None:
@@ -1876,7 +1897,7 @@ def _look(world: World) -> None:
     ]
     with world.unchanged():
         for line in lines:
-            world.check(*line, hits=everything, text=True)
+            world.check(*line, hits=everything)
 
 
 def _hits_of(world: World, query: JSON) -> list[JSON]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from scheme_oracle import oracle, oracle_features, oracle_tokens
-from server_tools import JSON, exists, hits
+from server_tools import JSON, hits
 from xxhash import xxh3_64_intdigest
 
 from es_neardupe.keys.scheme import Scheme
@@ -302,12 +302,23 @@ class Snapshot:
 
     @classmethod
     def of(
-        cls, client: Client, index: str, fields: Sequence[str], scheme: Scheme, max_chars: int, prefix: str = "neardupe"
+        cls,
+        client: Client,
+        index: str,
+        fields: Sequence[str],
+        scheme: Scheme,
+        max_chars: int,
+        *,
+        keys_apart: bool,
+        prefix: str = "neardupe",
     ) -> Snapshot:
-        raw = {hit["_id"]: hit for hit in hits(client, index)}
-        sidecar = f"{index}-{prefix}-sidecar"
-        entries = {hit["_id"]: hit for hit in hits(client, sidecar)} if exists(client, sidecar) else None
-        stored = raw if entries is None else entries
+        """``keys_apart``: in a sidecar index."""
+        sidecar, pairs = (f"{index}-{prefix}-{name}" for name in ("sidecar", "pairs"))
+        found: dict[str, dict[str, JSON]] = {name: {} for name in (index, sidecar, pairs)}
+        for hit in hits(client, f"{index},{sidecar},{pairs}", ignore_unavailable=True):
+            found[hit["_index"]][hit["_id"]] = hit
+        raw = found[index]
+        stored = found[sidecar] if keys_apart else raw
         documents = {}
         for id, hit in sorted(raw.items()):
             there = stored.get(id)
@@ -321,8 +332,7 @@ class Snapshot:
                 scheme,
                 max_chars,
             )
-        pairs = f"{index}-{prefix}-pairs"
-        evidence = {hit["_id"]: hit["_source"] for hit in hits(client, pairs)} if exists(client, pairs) else {}
+        evidence = {id: hit["_source"] for id, hit in found[pairs].items()}
         return cls(documents, scheme, len(stored.keys() - raw.keys()), evidence, _resemblance)
 
     def __iter__(self) -> Iterator[Document]:
