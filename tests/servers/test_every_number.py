@@ -49,7 +49,6 @@ from scipy.stats import binomtest, chi2
 from server_tools import JSON, change, family, make_index, mapping, put, words
 
 from es_neardupe.keys.scheme import Scheme
-from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path
 
 MAX_CHARS, THRESHOLD, SAMPLE_MOD, SHINGLE = 2000, 0.5, 2, 5
@@ -1761,11 +1760,15 @@ NOT_COUNTED = {"demo", "help", "node start", "node stop", "node status"}
 """Commands without an index. The numbers of ``node`` are a port and a process: `test_node` uses both."""
 
 
-@pytest.mark.parametrize("other_storage", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_every_number(other_storage: bool, client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
-    """With inline keys on one product, and a sidecar index on the other one. `test_storage` and the golden files of all
-    commands compare both storages on each product."""
-    sidecar = (client.server.product is Product.OPENSEARCH) != other_storage
+STORAGES = [
+    pytest.param(False, marks=pytest.mark.mainly_on("elasticsearch"), id="inline"),
+    pytest.param(True, marks=pytest.mark.mainly_on("opensearch"), id="sidecar"),
+]
+"""`test_storage` and the golden files of all commands compare both storages on each product."""
+
+
+@pytest.mark.parametrize("sidecar", STORAGES)
+def test_every_number(sidecar: bool, client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
     world = World(client, index_name, server_cli, tmp_path, sidecar=sidecar, printed=not sidecar)
     _live(world)
     assert world.ran | NOT_COUNTED == set(names()) - ({"load"} if world.sidecar else set())
