@@ -147,6 +147,10 @@ class World:
     """After the last run of ``group``."""
     chained: bool = False
     """Whether the last run of ``group`` used linkage chain."""
+    compared: frozenset[frozenset[str | None]] | None = None
+    """The pairs of texts that commands with ``--max-bucket`` compare."""
+    dominated: bool = False
+    """Whether most texts have a common passage because of which they match."""
     printed: bool = False
     """Whether the text that commands print is checked too."""
     seen: Snapshot | None = None
@@ -173,6 +177,8 @@ class World:
         assert done.out, (line, done.err)
         said = done.lines[0] if len(done.lines) == 1 and line[0] not in MANY else done.lines
         after = before if self.looking else self.look(more.pop("scheme", SCHEME))
+        if "--max-bucket" in line:
+            before, after = (replace(one, compared=self.compared) for one in (before, after))
         case = Case(self, line, said, before, after, wall, more)
         self.ran.add(line[0])
         wrong = differences(said, COUNTED[line[0]](case))
@@ -331,7 +337,15 @@ DISTURBED = ("whole", "conflicts", "deleted", "refused", "failed")
 
 def _outcomes(case: Case, written: Sequence[Document], *, unchanged: int = 0) -> JSON:
     """The writes of a run that nothing has disturbed."""
-    return {"written": len(written), "unchanged": unchanged} | dict.fromkeys(DISTURBED, 0)
+    found = {"written": len(written), "unchanged": unchanged} | dict.fromkeys(DISTURBED, 0)
+    return found | ({"mirrored": _mirrored(case)} if case.said["writes"]["mirrored"] else {})
+
+
+def _mirrored(case: Case) -> JSON:
+    """Group ids that this run has written from the sidecar index into the documents, or that a run had to write."""
+    assert all(one.own.get("group") == one.group for one in case.after)
+    written = [one for one in case.after if one.own_version != case.before[one.id].own_version]
+    return {"written": len(written), "left": 0}
 
 
 def _fingerprints(case: Case, written: Sequence[Document], *, unchanged: int = 0) -> JSON:
@@ -407,7 +421,7 @@ def _bounds(low: Any, high: Any) -> Any:
 def _of_run(case: Case, affected: set[str]) -> JSON:
     """The numbers of a run that processes these documents."""
     index = case.before
-    if "--measure" in case.line:
+    if "--measure" in case.line or "--ignore-common" in case.line:
         index = replace(index, measure=_measure(case))
     minimum = case.given("--min", THRESHOLD)
     bucket = case.given("--max-bucket", 200)
@@ -426,10 +440,10 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
     remaining = [one for one in inside if not one.stale]
     if dry:
         written = [one for one in remaining if not _is_stored(index, one, made)]
-    found = {
+    return {
         "min": minimum,
         "max": 1.0,
-        "rules": _rules(minimum, bucket) | _weights(case),
+        "rules": _rules(minimum, bucket, **_ignoring(case)) | _weights(case),
         **_detection(case, minimum, _median(len(one.tokens) for one in index if one.processed and one.tokens)),
         "scope": {
             "documents": len(processed) + index.orphans,
@@ -464,34 +478,9 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
         },
         "writes": _outcomes(case, written, unchanged=len(remaining) - len(written)),
         **({"evidence": _evidence(case)} if "--evidence" in case.line and not dry else {}),
+        **({"common": _common(case, index)} if "--ignore-common" in case.line else {}),
+        **({"dominating": _dominating(case)} if case.world.dominated and "--ignore-common" not in case.line else {}),
         **case.seconds,
-    }
-    if bucket < 200:  # which pairs of a large bucket are compared is not known
-        found |= _with_fewer_pairs(found, case)
-    return found
-
-
-def _with_fewer_pairs(full: JSON, case: Case) -> JSON:
-    """The numbers that depend on skipped pairs: at most those of all pairs."""
-    pairs, groups = full["pairs"], full["groups"]
-    possible = pairs["candidates"]
-    skipped = case.said["pairs"]["skipped"]
-    return {
-        "pairs": pairs | {"candidates": possible - skipped, "matches": at_most(pairs["matches"])},
-        "groups": {
-            "count": at_most(groups["grouped"]),
-            "grouped": at_most(groups["grouped"]),
-            "alone": between(groups["alone"], groups["alone"] + groups["grouped"]),
-            "largest": at_most(groups["largest"]),
-            "min_similarity": between(groups["min_similarity"], 1),
-            "looked_at": groups["looked_at"]
-            | {
-                "count": at_most(groups["grouped"]),
-                "mean_similarity": between(0.5, 1),
-                "pairs_below": at_most(possible),
-            },
-        },
-        "writes": full["writes"] | {name: at_most(len(case.before.documents)) for name in ("written", "unchanged")},
     }
 
 
@@ -536,6 +525,9 @@ def _is_stored(index: Snapshot, one: Document, made: Star) -> bool:
 def _measure(case: Case) -> Callable[[Document, Document], float]:
     """Another measure of two documents."""
     name = case.given("--measure", "")
+    if "--ignore-common" in case.line:
+        common = _shingles_above(case.before, case.given("--ignore-common", 0.0))
+        return lambda a, b: resemblance(_without(a, common), _without(b, common))
     if name in ("jaccard", "containment"):
         return lambda a, b: _by_passages(name, a, b)
     sample = [one for one in case.before if one.keys]
@@ -561,10 +553,10 @@ def _detection(case: Case, minimum: float, words: int, more: JSON | None = None)
     """For resemblance, the probability that a pair exactly this similar is found; for others, that of some cases."""
     name = case.given("--measure", "resemblance")
     probability = detection(minimum, BANDS, ROWS)
-    if name == "resemblance":
+    if name == "resemblance" and "--ignore-common" not in case.line:
         return {"detection": probability if more is None else {**more, "probability": probability}}
     found: JSON = {} if more is None else {"detection": more}
-    if name == "weighted":
+    if name in ("weighted", "resemblance"):
         cases = [(one["shape"], float(one["shape"].split()[1])) for one in case.said["detection_cases"]]
         found |= _weights(case)
     else:
@@ -596,11 +588,11 @@ def _of_shape(shape: str, name: str, minimum: float) -> float:
     return 1.0 if common == longer else shared / every
 
 
-def _rules(minimum: float, bucket: int) -> JSON:
+def _rules(minimum: float, bucket: int, **match: float) -> JSON:
     return {
         "version": 1,
         "min": minimum,
-        "match": {"max": 1.0, **({} if minimum == THRESHOLD else {"min": minimum})},
+        "match": {"max": 1.0, **({} if minimum == THRESHOLD else {"min": minimum}), **match},
         "group": {"max_bucket": bucket},
     }
 
@@ -614,27 +606,105 @@ def _below(index: Snapshot, ids: Sequence[str], minimum: float) -> int:
 
 
 def _large_buckets(case: Case, maximum: int) -> JSON:
-    """Keys that more texts share than allowed. A pair that shares several of them counts once in their sum."""
-    large = list(case.said["pairs"]["large_buckets"])
-    having = {
-        key: [content for content, some in case.before.texts.items() if key in some[0].keys]
-        for key in {key for some in case.before.texts.values() for key in some[0].keys}
-    }
-    expected = {key: some for key, some in having.items() if len(some) > maximum}
-    assert {one["key"] for one in large} == expected.keys()
+    """Keys that more texts share than allowed. A pair that shares several of them is skipped once, and by each."""
+    index = case.before
+    large = {key: some for key, some in _buckets(index).items() if len(some) > maximum}
+    candidates = set(map(frozenset, index.candidates))
+    of_key = {key: sum(frozenset(pair) in candidates for pair in combinations(some, 2)) for key, some in large.items()}
+    in_large = {frozenset(pair) for some in large.values() for pair in combinations(some, 2)}
+    assert in_large >= {frozenset(pair) for pair in index.sharing} - candidates
     return {
-        "skipped": between(max((one["skipped"] for one in large), default=0), sum(one["skipped"] for one in large)),
+        "skipped": index.skipped,
         "large_buckets": [
             {
-                "key": one["key"],
-                "size": len(expected[one["key"]]),
-                "documents": sum(len(case.before.texts[content]) for content in expected[one["key"]]),
-                "compared": at_most(case.said["pairs"]["candidates"]),
-                "skipped": math.comb(len(expected[one["key"]]), 2) - one["compared"],
+                "key": key,
+                "size": len(some),
+                "documents": sum(len(index.texts[content]) for content in some),
+                "compared": of_key[key],
+                "skipped": math.comb(len(some), 2) - of_key[key],
             }
-            for one in large
+            for key, some in large.items()
         ],
     }
+
+
+def _buckets(index: Snapshot) -> dict[str, list[str]]:
+    """Key -> the texts that have it, in the order of principals."""
+    found: dict[str, list[str]] = {}
+    for content, some in index.texts.items():
+        for key in some[0].keys:
+            found.setdefault(key, []).append(content)
+    return found
+
+
+# Common shingles
+
+
+def _ignoring(case: Case) -> dict[str, float]:
+    return {"ignore_common": case.given("--ignore-common", 0.0)} if "--ignore-common" in case.line else {}
+
+
+def _frequencies(index: Snapshot) -> tuple[Counter[int], int]:
+    """Shingle -> the number of documents that have it; and the number of all documents, so few that all are drawn."""
+    keyed = [one for one in index if one.keys]
+    return Counter(shingle for one in keyed for shingle in one.shingles), len(keyed)
+
+
+def _shingles_above(index: Snapshot, share: float) -> frozenset[int]:
+    frequency, documents = _frequencies(index)
+    return frozenset(shingle for shingle, number in frequency.items() if number > share * documents)
+
+
+def _without(one: Document, common: frozenset[int]) -> frozenset[int]:
+    """The shingles that are not common; all of them if all are."""
+    return one.shingles - common or one.shingles
+
+
+def _common(case: Case, index: Snapshot) -> JSON:
+    """The list of common shingles, and in a dry run the pairs that match only with it, or only without it."""
+    share = case.given("--ignore-common", 0.0)
+    common = _shingles_above(index, share)
+    found: JSON = {"share": share, "documents": _frequencies(index)[1], "shingles": len(common)}
+    found["texts"] = index.count(lambda one: one.shingles and one.shingles <= common)
+    if "--dry-run" in case.line:
+        minimum = case.given("--min", THRESHOLD)
+        before, after = (one.similar_texts(minimum).keys() for one in (case.before, index))
+        found["effect"] = {"without": len(before), "gained": len(after - before), "lost": len(before - after)}
+    return found
+
+
+def _dominating(case: Case) -> JSON:
+    """The common passage of the largest bucket, whose texts are so few that all of them are compared."""
+    index, minimum = case.before, case.given("--min", THRESHOLD)
+    maximum = case.given("--max-bucket", 200)
+    documents, _, texts = min(
+        (-sum(len(index.texts[one]) for one in some), key, some)
+        for key, some in _buckets(index).items()
+        if len(some) > maximum
+    )
+    first = [index.texts[content][0] for content in texts]
+    pairs = list(combinations(first, 2))
+    matching = [pair for pair in pairs if resemblance(pair[0].shingles, pair[1].shingles) >= minimum]
+    share = _ignored_share(index, first)
+    common = _shingles_above(index, share)
+    remaining = sum(resemblance(*(_without(one, common) for one in pair)) >= minimum for pair in matching)
+    return {
+        "documents": -documents,
+        "ignore_common": share,
+        "pairs": len(pairs),
+        "matches": len(matching),
+        "remaining": remaining,
+    }
+
+
+def _ignored_share(index: Snapshot, texts: Sequence[Document]) -> float:
+    """Half of the share of documents that have nearly all shingles that most of these texts have, rounded."""
+    frequency, documents = _frequencies(index)
+    here = Counter(shingle for one in texts for shingle in one.shingles)
+    numbers = sorted(frequency[shingle] for shingle, number in here.items() if number > len(texts) / 2)
+    place = 0.05 * (len(numbers) - 1)
+    low, high = numbers[math.floor(place)], numbers[math.ceil(place)]
+    return float(f"{(low + (place - math.floor(place)) * (high - low)) / documents / 2:.1g}")
 
 
 def _evidence(case: Case) -> JSON:
@@ -1134,7 +1204,7 @@ def of_distribution(case: Case) -> JSON:
         "seed": 1,
         "documents": len(keyed),
         "candidates": len(index.candidates),
-        "skipped": 0,
+        "skipped": index.skipped,
         "stale": sum(one.stale for one in keyed if one.id in read),
         "edges": [k / 50 for k in range(51)],
         "distributions": [
@@ -1277,8 +1347,13 @@ def of_audit(case: Case) -> JSON:
     size = case.given("--sample", 2000)
     drawn = {one.id for one in _sample(case, list(index), size)}
     whole = len(drawn) == len(index.documents)
-    true = {pair: value for pair, value in _true_pairs(index, minimum).items() if drawn & set(pair)}
-    found = {pair for pair in true if _is_found(index, *pair)}
+    every = {pair: value for pair, value in _true_pairs(index, minimum).items() if drawn & set(pair)}
+    dominating = _dominating(case) if case.world.dominated else {}
+    common = _shingles_above(index, dominating["ignore_common"]) if dominating else frozenset()
+    apart = {pair for pair in every if resemblance(*(_without(index[id], common) for id in pair)) < minimum}
+    true = {pair: value for pair, value in every.items() if pair not in apart}
+    candidates = set(map(frozenset, index.candidates))
+    found = {pair for pair in every if _is_found(index, candidates, *pair)}
     shorter = {pair: min((index[id] for id in pair), key=lambda one: len(one.tokens)) for pair in true}
 
     def recall(chosen: Iterable[tuple[str, str]]) -> JSON:
@@ -1307,12 +1382,13 @@ def of_audit(case: Case) -> JSON:
     return {
         **advice,
         "min": minimum,
-        "max_bucket": 200,
+        "max_bucket": case.given("--max-bucket", 200),
         "seed": 1,
         "documents": len(index.documents),
         "sampled": len(drawn),
         "recall": recall(true),
         "within": recall(pair for pair in true if drawn >= set(pair)),
+        **({"dominating": dominating, "boilerplate": recall(apart)} if dominating else {}),
         "promised": detection(minimum, BANDS, ROWS),
         "expected": _found_on_average(true.values(), BANDS, ROWS),
         "lengths": [
@@ -1362,9 +1438,11 @@ def _true_pairs(index: Snapshot, minimum: float) -> dict[tuple[str, str], float]
     return {pair: value for pair, value in found.items() if value >= minimum}
 
 
-def _is_found(index: Snapshot, a: str, b: str) -> bool:
+def _is_found(index: Snapshot, candidates: set[frozenset[str | None]], a: str, b: str) -> bool:
     one, other = index[a], index[b]
-    return bool(one.keys & other.keys) and not one.stale and not other.stale
+    contents = frozenset((one.content, other.content))
+    same = len(contents) == 1 and bool(one.keys)
+    return (same or contents in candidates) and not one.stale and not other.stale
 
 
 def _why_lost(index: Snapshot, a: str, b: str) -> str:
@@ -1379,7 +1457,7 @@ def _why_lost(index: Snapshot, a: str, b: str) -> str:
     ):
         if any(map(holds, both)):
             return reason
-    return "bands"
+    return "bucket" if both[0].keys & both[1].keys else "bands"
 
 
 def _interval(found: int, pairs: int, degrees: Iterable[int], whole: bool) -> JSON:
@@ -1802,11 +1880,11 @@ def _live(world: World) -> None:
     world.check("enrich", index, *limit, "--query", '{"term": {"source": "a"}}')
     world.check("enrich", index, *limit)
     world.check("group", index, "--evidence")
-    world.check("group", index, "--rebuild", "--max-bucket", "4", "--dry-run")
-    world.check("group", index, "--min", "0.8", "--dry-run")
-    world.check("group", index, "--measure", "jaccard", "--min", "0.6", "--dry-run")
-    world.check("group", index, "--measure", "weighted", "--min", "0.6", "--dry-run")
-    world.grouped = world.look()
+    with world.unchanged():
+        world.check("group", index, "--min", "0.8", "--dry-run")
+        world.check("group", index, "--measure", "jaccard", "--min", "0.6", "--dry-run")
+        world.check("group", index, "--measure", "weighted", "--min", "0.6", "--dry-run")
+    world.grouped = world.seen
     _look_at_all(world)
     entries = f"{index}-neardupe-sidecar" if world.sidecar else index
     with world.changing() as client:
@@ -1916,3 +1994,53 @@ def _read_fields(world: World, *fields: str) -> None:
     meta = mapping(world.client, name)["_meta"]
     meta["neardupe"]["fields"] = list(fields)
     world.client.request("PUT", path(name, "_mapping"), body={"_meta": meta})
+
+
+def _mails() -> dict[str, JSON]:
+    """Different mails with one notice, some with a near-copy; the notice alone, twice; and short texts without it. So
+    pairs of mails share many keys."""
+    notice = " ".join(words("notice", 50))
+    texts = {f"mail{n:02}": f"{' '.join(words(('mail', n), 8 + n % 4))} {notice}" for n in range(30)}
+    for n in range(0, 30, 6):
+        texts[f"mail{n:02}-copy"] = texts[f"mail{n:02}"].replace(notice, f"{notice} {n}")
+    texts |= {"notice": notice, "notice-again": notice.upper()}
+    texts |= {f"short{n}": " ".join(words(("short", n), 6)) for n in range(70)}
+    return {id: {"text": text} for id, text in texts.items()}
+
+
+MAILS = _mails()
+
+
+@pytest.mark.parametrize("sidecar", STORAGES)
+def test_every_number_of_boilerplate(
+    sidecar: bool,
+    client: Client,
+    index_name: str,
+    server_cli: Cli,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Buckets that are too large, a passage that dominates, common shingles, and group ids written into documents."""
+    monkeypatch.setenv("ES_NEARDUPE_CACHE", str(tmp_path))  # with the frequencies of shingles
+    world = World(client, index_name, server_cli, tmp_path, sidecar=sidecar, dominated=True, printed=not sidecar)
+    make_index(client, index_name)
+    put(client, index_name, MAILS)
+    storage = ["--sidecar", "--write-group"] if sidecar else []
+    init = ["init", index_name, "--field", "text", "--threshold", str(THRESHOLD), "--sample-mod", str(SAMPLE_MOD)]
+    assert not server_cli(*init, *storage).code
+    bucket = ["--max-bucket", "8"]
+    world.check("enrich", index_name)
+    listed = server_cli("pairs", index_name, *bucket, "--min", "0.001", "--json").lines
+    index = world.look()
+    world.compared = frozenset(frozenset(index[one[side]["id"]].content for side in "ab") for one in listed)
+    run = world.check("group", index_name, "--evidence", *bucket).said
+    assert (run["writes"]["mirrored"] is not None) == sidecar
+    assert sum(one["skipped"] for one in run["pairs"]["large_buckets"]) > 2 * run["pairs"]["skipped"] > 0
+    with world.unchanged():
+        world.check("group", index_name, "--rebuild", "--dry-run", *bucket)
+        world.check("group", index_name, "--ignore-common", "0.15", "--dry-run", *bucket)
+        world.check("pairs", index_name, *bucket)
+        world.check("distribution", index_name, *bucket)
+        world.check("audit", index_name, *bucket)
+    world.check("group", index_name, "--ignore-common", "0.15", *bucket)
+    assert not world.wrong, "\n" + "\n".join(world.wrong)

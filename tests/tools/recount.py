@@ -231,6 +231,10 @@ class Document:
     stored: JSON
     version: tuple[int, int]
     """Changed by each write of what is stored."""
+    own: JSON
+    """All ``neardupe`` fields in the document itself."""
+    own_version: tuple[int, int]
+    """Changed by each write of the document."""
     text: str | None
     scheme: Scheme
     max_chars: int
@@ -299,6 +303,8 @@ class Snapshot:
     """The hidden index of pairs."""
     measure: Callable[[Document, Document], float]
     """What decides about a match."""
+    compared: frozenset[frozenset[str | None]] | None = None
+    """The pairs of texts that were compared, if others of large buckets were skipped."""
 
     @classmethod
     def of(
@@ -328,6 +334,8 @@ class Snapshot:
                 {name: value for name, value in hit["_source"].items() if name != prefix},
                 there["_source"].get(prefix, {}) if there else {},
                 (there["_seq_no"], there["_version"]) if there else (-1, -1),
+                hit["_source"].get(prefix, {}),
+                (hit["_seq_no"], hit["_version"]),
                 joined(hit["_source"], fields),
                 scheme,
                 max_chars,
@@ -355,10 +363,20 @@ class Snapshot:
         return found
 
     @cached_property
-    def candidates(self) -> list[tuple[str, str]]:
+    def sharing(self) -> list[tuple[str, str]]:
         """Pairs of different texts, by their content hashes, that share a band key, in the order of principals."""
         keys = {content: some[0].keys for content, some in self.texts.items()}
         return [(a, b) for a, b in combinations(self.texts, 2) if keys[a] & keys[b]]
+
+    @cached_property
+    def candidates(self) -> list[tuple[str, str]]:
+        """Those of them that were not skipped."""
+        return [pair for pair in self.sharing if self.compared is None or frozenset(pair) in self.compared]
+
+    @cached_property
+    def skipped(self) -> int:
+        """Each pair once, however many keys it shares."""
+        return len(self.sharing) - len(self.candidates)
 
     def current(self, content: str) -> list[Document]:
         """The documents with this text whose text has not changed."""
