@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from recount import (
     detection,
     differences,
     edits,
+    in_order,
     numbers,
     passages,
     places,
@@ -1184,47 +1186,183 @@ def of_distribution(case: Case) -> JSON:
     keyed = [one for one in index if one.keys and not one.corrupt]
     size = case.given("--sample", 2000)
     drawn = [one for one in _sample(case, keyed, size) if not one.stale]
-    sampled = {(a.id, b.id): resemblance(a.shingles, b.shingles) for a, b in combinations(drawn, 2)}
-    compared = index.similar_texts(0)
-    pairs = {
-        (a.id, b.id): value
-        for (one, other), value in compared.items()
-        for a in index.current(one)
-        for b in index.current(other)
-    }
-    for content in index.texts:
-        pairs |= {(a.id, b.id): 1.0 for a, b in combinations(index.current(content), 2)}
+    pairs = [
+        pair
+        for one, other in index.candidates
+        for pair in ((a, b) for a in index.current(one) for b in index.current(other))
+    ]
+    pairs += [pair for content in index.texts for pair in combinations(index.current(content), 2)]
+    labels = _labels(case) if "--labels" in case.line else []
     read = {one.id for one in drawn} | {
         one.id for pair in index.candidates for text in pair for one in index.texts[text]
     }
     read |= {one.id for some in index.texts.values() if len(some) > 1 for one in some}
-    said = case.said["distributions"][0]
+    if "--whitespace" in case.line:  # copies may differ, so each document is compared
+        candidates = sum(len(index.texts[one]) * len(index.texts[other]) for one, other in index.candidates)
+        candidates += sum(math.comb(len(some), 2) for some in index.texts.values() if some[0].keys)
+    else:
+        candidates = len(index.candidates)
+    distributions = [_of_measure(case, said, drawn, pairs, labels, len(keyed)) for said in case.said["distributions"]]
     return {
         "threshold": THRESHOLD,
         "seed": 1,
         "documents": len(keyed),
-        "candidates": len(index.candidates),
+        "candidates": candidates,
         "skipped": index.skipped,
         "stale": sum(one.stale for one in keyed if one.id in read),
         "edges": [k / 50 for k in range(51)],
-        "distributions": [
-            {
-                "measure": "resemblance",
-                "matching": None,
-                "shingle": SHINGLE,
-                "sampled": len(drawn),
-                "sample": _histogram(sampled.values()),
-                "candidates": _histogram(pairs.values()),
-                "levels": [_level(case, level["threshold"], sampled, pairs, len(keyed)) for level in said["levels"]],
-                **{side: [_example(index, one) for one in said[side]] for side in ("above", "below")},
-            }
-        ],
+        "distributions": distributions,
+        **(_of_labels(case, labels, distributions) if labels else {}),
         **case.seconds,
     }
 
 
-def _example(index: Snapshot, one: JSON) -> JSON:
-    return {"a": one["a"], "b": one["b"], "similarity": index.similarity(one["a"]["id"], one["b"]["id"])}
+def _of_measure(
+    case: Case,
+    said: JSON,
+    drawn: Sequence[Document],
+    pairs: Sequence[tuple[Document, Document]],
+    labels: Sequence[LabelledPair],
+    documents: int,
+) -> JSON:
+    """One distribution."""
+    value = _bag if said["measure"] == "bag" else case.index.measure
+    sampled = {(a.id, b.id): value(a, b) for a, b in combinations(drawn, 2)}
+    compared = {(a.id, b.id): value(a, b) for a, b in pairs}
+    levels = [_level(case, level, sampled, compared, documents) for level in said["levels"]]
+    found = {
+        "measure": said["measure"],
+        "matching": None,
+        "shingle": SHINGLE,
+        "sampled": len(drawn),
+        "sample": _histogram(sampled.values()),
+        "candidates": _histogram(compared.values()),
+        "levels": levels,
+        **{side: [_example(case.index, one, value) for one in said[side]] for side in ("above", "below")},
+    }
+    values = [(value(case.index[a], case.index[b]), same) for a, b, same in labels]
+    return found | (
+        {"labels": _by_labels(case, labels, values, [one["threshold"] for one in levels])} if labels else {}
+    )
+
+
+def _bag(a: Document, b: Document) -> float:
+    """Jaccard of the bags of runs of words that white space separates."""
+    one, other = (_runs(each.text or "") for each in (a, b))
+    return (one & other).total() / (one | other).total()
+
+
+def _runs(text: str) -> Counter[tuple[str, ...]]:
+    words = text.split()
+    return Counter(tuple(words[k : k + SHINGLE]) for k in range(max(len(words) - SHINGLE, 0) + 1))
+
+
+LabelledPair = tuple[str, str, bool]
+"""Two ids, and whether they are labelled the same."""
+
+LABELS: list[LabelledPair] = [
+    *((f"ferry{a}", f"ferry{b}", True) for a, b in ((0, 2), (0, 3), (0, 4), (2, 5), (0, 1))),
+    *((f"bridge{a}", f"bridge{a + 1}", True) for a in range(5)),
+    *((f"near{a}", f"near{b}", a + b < 4) for a, b in combinations(range(4), 2)),
+    *((f"page{a}", f"page{a + 1}", True) for a in range(3)),
+    *((f"price{a}", f"price{a + 1}", False) for a in range(2)),
+    *((f"footer{a}", f"footer{a + 1}", False) for a in range(5)),
+    *(("alone0", "late", True), ("far0", "far1", True), ("chain0", "chain1", False), ("umlaut0", "alone2", False)),
+    *(("list0", "list1", True), ("nobody", "alone0", True), ("alone1", "empty", False)),
+]
+
+
+def _labels(case: Case) -> list[LabelledPair]:
+    """The labelled pairs of documents that are enriched and have not changed."""
+    index = case.index
+    known = {one.id for one in index if one.processed and not one.corrupt and not one.stale}
+    return [(a, b, same) for a, b, same in LABELS if {a, b} <= known]
+
+
+def _of_labels(case: Case, labels: Sequence[LabelledPair], distributions: Sequence[JSON]) -> JSON:
+    """The pairs of the file; and the measure whose cross-validated F is highest, with its best threshold."""
+    enriched = {one.id for one in case.index if one.processed and not one.corrupt}
+    there = [pair for pair in LABELS if {*pair[:2]} <= enriched]
+    same = sum(one for *_, one in labels)
+    counts = {"pairs": len(LABELS), "same": same, "different": len(labels) - same}
+    counts |= {"missing": len(LABELS) - len(there), "changed": len(there) - len(labels)}
+    best = max(distributions, key=lambda one: one["labels"]["validated"]["f"])
+    return {
+        "labels": counts,
+        "recommendation": {"shingle": SHINGLE, "threshold": best["labels"]["best"]["threshold"]},
+    }
+
+
+def _by_labels(
+    case: Case, labels: Sequence[LabelledPair], values: Sequence[tuple[float, bool]], thresholds: Sequence[float]
+) -> JSON:
+    """Labelled pairs by threshold, and the best threshold of all pairs, and of all folds but one for the others."""
+    shared = [bool(case.index[a].keys & case.index[b].keys) for a, b, _ in labels]
+
+    def level(threshold: float) -> JSON:
+        reached = [(same, key) for (value, same), key in zip(values, shared, strict=True) if value >= threshold]
+        hits = sum(same for same, _ in reached)
+        found = {"same": hits, "different": len(reached) - hits, "found": sum(same and key for same, key in reached)}
+        return {"threshold": threshold, **found, **_rates(hits, len(reached), sum(same for *_, same in labels))}
+
+    best, below = _best_threshold(values)
+    return {
+        "levels": [level(one) for one in thresholds],
+        "best": level(best),
+        "above": below,
+        "validated": _cross_validated(values),
+    }
+
+
+def _rates(hits: int, reached: int, same: int) -> JSON:
+    rates = {"recall": hits / same, "f": 2 * hits / (reached + same)}
+    return {**rates, "precision": hits / reached} if reached else rates
+
+
+def _best_threshold(values: Sequence[tuple[float, bool]]) -> tuple[float, float]:
+    """Of all similarities the one with the highest F, the highest of several; rounded towards the next lower one. And
+    this one."""
+    every = sorted({value for value, _ in values} | {0.0})
+
+    def f(threshold: float) -> Fraction:
+        reached = [same for value, same in values if value >= threshold]
+        return Fraction(2 * sum(reached), len(reached) + sum(same for _, same in values))
+
+    top = max(every[1:], key=lambda one: (f(one), one))
+    below = every[every.index(top) - 1]
+    rounded = (round((top + below) / 2, digits) for digits in range(2, 18))
+    return next(one for one in rounded if below < one <= top), below
+
+
+def _cross_validated(values: Sequence[tuple[float, bool]]) -> JSON:
+    """Each fold is decided by the best threshold of all others. Which pairs are in a fold is drawn by the seed."""
+    chance, fold = np.random.default_rng(1), {}
+    folds = min(10, *Counter(same for _, same in values).values())
+    for label in (True, False):
+        some = [place for place, (_, same) in enumerate(values) if same is label]
+        for number, place in enumerate(chance.permutation(some).tolist()):
+            fold[place] = number % folds
+    thresholds, results = [], []
+    for k in range(folds):
+        threshold, _ = _best_threshold([one for place, one in enumerate(values) if fold[place] != k])
+        own = [one for place, one in enumerate(values) if fold[place] == k]
+        reached = [same for value, same in own if value >= threshold]
+        thresholds.append(threshold)
+        results.append((sum(reached), len(reached), sum(same for _, same in own)))
+    each = [_rates(*one)["f"] for one in results]
+    return {
+        "folds": folds,
+        **_rates(*(sum(column) for column in zip(*results, strict=True))),
+        "lowest_f": min(each),
+        "highest_f": max(each),
+        "lowest_threshold": min(thresholds),
+        "highest_threshold": max(thresholds),
+    }
+
+
+def _example(index: Snapshot, one: JSON, value: Callable[[Document, Document], float] | None = None) -> JSON:
+    similarity = (value or index.measure)(*(index[one[side]["id"]] for side in "ab"))
+    return {"a": one["a"], "b": one["b"], "similarity": similarity}
 
 
 def _histogram(values: Iterable[float]) -> JSON:
@@ -1238,24 +1376,38 @@ def _histogram(values: Iterable[float]) -> JSON:
     }
 
 
-def _level(
-    case: Case, threshold: float, sampled: Mapping[Any, float], pairs: Mapping[Any, float], documents: int
-) -> JSON:
-    index = case.index
+def _level(case: Case, said: JSON, sampled: Mapping[Any, float], pairs: Mapping[Any, float], documents: int) -> JSON:
+    """``said``: a level of the report, which knows its threshold, and whether the bands were made for the measure."""
+    index, threshold = case.index, said["threshold"]
     reached = [pair for pair, value in pairs.items() if value >= threshold]
     near = [pair for pair, value in sampled.items() if value >= threshold]
-    made = index.star(threshold)
+    sizes = _star_sizes(index, reached)
     return {
         "threshold": threshold,
-        "detection": detection(threshold, BANDS, ROWS),
+        **({} if said["detection"] is None else {"detection": detection(threshold, BANDS, ROWS)}),
         "pairs": len(reached),
         "documents": len({id for pair in reached for id in pair}),
-        "groups": len(made.groups),
-        "largest": max(made.sizes, default=0),
+        "groups": len(sizes),
+        "largest": max(sizes, default=0),
         "sample_pairs": len(near),
         "sample_found": sum(bool(index[a].keys & index[b].keys) for a, b in near),
         "expected": _expected(near, len({id for pair in sampled for id in pair}), documents),
     }
+
+
+def _star_sizes(index: Snapshot, pairs: Sequence[tuple[str, str]]) -> list[int]:
+    """The sizes of groups if each document, in the order of principals, takes all free ones in a pair with it."""
+    partners: dict[str, set[str]] = {}
+    for a, b in pairs:
+        partners.setdefault(a, set()).add(b)
+        partners.setdefault(b, set()).add(a)
+    free, sizes = set(partners), []
+    for one in sorted((index[id] for id in partners), key=in_order):
+        if one.id in free:
+            taken = partners[one.id] & free | {one.id}
+            free -= taken
+            sizes.append(len(taken))
+    return [size for size in sizes if size > 1]
 
 
 def _expected(near: Sequence[tuple[str, str]], size: int, documents: int) -> JSON:
@@ -1810,6 +1962,8 @@ DERIVED: dict[str, Callable[[Case], Iterable[Any]]] = {
         case.given("--min", THRESHOLD),
         len(case.index.candidates),
         case.index.count(lambda one: one.stale),
+        *_lengths(buckets := _large_buckets(case, case.given("--max-bucket", 200))),
+        *(value for _, value in numbers(buckets)),
     ),
     "shingles": lambda case: (band["slots"][1] - 1 for band in case.said["bands"]),
 }
@@ -1954,8 +2108,11 @@ def _look(world: World) -> None:
     }
     for name, content in files.items():
         (world.folder / name).write_text(json.dumps(content), "utf-8")
+    lines = [json.dumps({"a": a, "b": b, "label": "same" if same else "different"}) for a, b, same in LABELS]
+    (world.folder / "labels.jsonl").write_text("\n".join(lines), "utf-8")
+    labelled = ["--labels", str(world.folder / "labels.jsonl"), "--measure", "resemblance", "--measure", "bag"]
     everything = _hits_of(world, {"query_string": {"query": "*", "fields": ["text", "title"]}})
-    lines = [
+    calls = [
         ["pairs", index, "--min", "0.8"],
         ["similar", index, "--id", "bridge0", "--min", "0.1"],
         ["similar", index, "--id", "ferry2", "--max-candidates", "2"],
@@ -1971,13 +2128,14 @@ def _look(world: World) -> None:
         ["compare", index, "price0", "price1"],
         ["shingles", index, "umlaut0"],
         ["distribution", index],
+        ["distribution", index, *labelled, "--whitespace", "--sample", "30", "--thresholds", "0.3,0.8"],
         ["duplicates", index, "--request", str(world.folder / "request")],
         ["duplicates", index, "--request", str(world.folder / "request"), "--write-groups", "words", "--dry-run"],
         ["doctor", index],
         ["audit", index, "--sample", "25", "--min", "0.3"],
     ]
     with world.unchanged():
-        for line in lines:
+        for line in calls:
             world.check(*line, hits=everything)
 
 

@@ -33,6 +33,7 @@ __all__ = [
     "detection",
     "differences",
     "edits",
+    "in_order",
     "numbers",
     "passages",
     "places",
