@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Cli, Run
+from duplicates_requests import request_of_all_stages
 from every_command import names
 from recount import (
     Document,
@@ -1638,41 +1639,11 @@ def _script(text: str) -> str:
 
 TITLES = "ferry0 ferry1 ferry2 ferry3 ferry5 price0 price1 price2 price3 chain0 chain1 bridge0 bridge1 empty short0"
 MAX_GROUP, MAX_VALUE = 3, 50
-
-
-def _request() -> JSON:
-    """A request of ``duplicates``."""
-    fields = {"type": "fields:simple", "fields": ["text"]}
-    source = {"type": "featureSource:words", "fields": fields}
-    used = {"type": "documentPairs:reference", "use": "similarPairs"}
-    pairs = {
-        "type": "documentPairs:duplicates",
-        "query": {"type": "query:string", "query": f"title:({TITLES})"},
-        "hashGrouping": {
-            "pairing": {"maxHashGroupSize": MAX_GROUP},
-            "features": {"type": "featureSource:ngrams", "window": SHINGLE, "source": source},
-        },
-        "validation": {
-            "pairwiseSimilarity": {
-                "type": "pairwiseSimilarity:featureIntersectionToUnionRatio",
-                "features": {"type": "featureSource:flatten", "source": source},
-            },
-            "min": 0.8,
-            "max": 1,
-        },
-        "output": {"explanations": True},
-    }
-    content = {
-        "type": "documentContent",
-        "documents": {"type": "documents:fromDocumentPairs", "documentPairs": used},
-        "fields": {"type": "contentFields:simple", "fields": {"title": {}, "text": {"maxValueLength": MAX_VALUE}}},
-    }
-    overlaps = {"type": "documentPairs:overlaps", "documentPairs": used, "fields": fields}
-    return {"stages": {"similarPairs": pairs, "content": content, "overlaps": overlaps}}
+GROUPS_OF_PAIRS = "pairs"
 
 
 def of_duplicates(case: Case) -> JSON:
-    """The stages of `_request`."""
+    """The pairs of a request, the beginnings of their documents, and their common passages."""
     scope = [one for one in case.index if one.source["title"] in TITLES.split()]
     grams = {
         one.id: {one.tokens[k : k + SHINGLE] for k in range(max(len(one.tokens) - SHINGLE + 1, bool(one.tokens)))}
@@ -1728,12 +1699,13 @@ def of_duplicates(case: Case) -> JSON:
         "pairs_not_compared": 0,
     }
     stages = {"similarPairs": pairs, "content": content, "overlaps": overlaps}
-    groups = {"groups": _groups_of_pairs(scope, passing)} if "--write-groups" in case.line else {}
+    groups = {"groups": _groups_of_pairs(case, scope, passing)} if "--write-groups" in case.line else {}
     return {"stages": stages, **groups, **case.seconds}
 
 
-def _groups_of_pairs(scope: Sequence[Document], pairs: Mapping[tuple[str, str], float]) -> JSON:
-    """Star groups, which no earlier run has stored: the longest free document takes all free ones in a pair with it."""
+def _groups_of_pairs(case: Case, scope: Sequence[Document], pairs: Mapping[tuple[str, str], float]) -> JSON:
+    """Star groups: the longest free document takes all free ones in a pair with it. They are compared with those that
+    the documents have before the run and, if it was none on trial, after it."""
     free = sorted(scope, key=lambda one: (-len(one.text or ""), one.id))
     documents, groups = len(free), []
     while free:
@@ -1743,6 +1715,16 @@ def _groups_of_pairs(scope: Sequence[Document], pairs: Mapping[tuple[str, str], 
         if members:
             groups.append([first, *members])
     grouped = sum(map(len, groups))
+    together = [*groups, *([one] for one in scope if not any(one in some for some in groups))]
+    right = {
+        one.id: (some[0].id, about(1.0 if one is some[0] else _word_ratio(some[0], one)))
+        for some in together
+        for one in some
+    }
+    if "--dry-run" not in case.line:
+        assert {one.id for one in case.after if one.source.get(GROUPS_OF_PAIRS)} == right.keys()
+        assert not _with_other_groups(case.after, right)
+    missing = _with_other_groups(case.before, right)
     return {
         "count": len(groups),
         "documents": documents,
@@ -1752,8 +1734,22 @@ def _groups_of_pairs(scope: Sequence[Document], pairs: Mapping[tuple[str, str], 
         "min_similarity": min(_word_ratio(some[0], one) for some in groups for one in some[1:]),
         "pairs_below": sum(_word_ratio(a, b) < 0.8 for some in groups for a, b in combinations(some, 2)),
         "pairs_not_compared": 0,
-        "writes": {"written": documents, "unchanged": 0} | dict.fromkeys(DISTURBED, 0),
+        "writes": {"written": len(missing), "unchanged": documents - len(missing)} | dict.fromkeys(DISTURBED, 0),
     }
+
+
+def _with_other_groups(index: Snapshot, right: Mapping[str, tuple[str, Callable[[float], bool]]]) -> list[str]:
+    """Documents that have not their principal, or not the similarity to it."""
+    stored = {id: index[id].source.get(GROUPS_OF_PAIRS, {}) for id in right}
+    return [
+        id
+        for id, (first, is_right) in right.items()
+        if stored[id].get("group") is None
+        or stored[id]["group"] != stored[first].get("group")
+        or stored[id].get("principal") != (id == first)
+        or stored[id].get("similarity") is None
+        or not is_right(stored[id]["similarity"])
+    ]
 
 
 def _stage(case: Case, name: str) -> JSON:
@@ -2050,6 +2046,12 @@ def _live(world: World) -> None:
             change(client, entries, id, {"neardupe": forged})
     _look_at_all(world)
     _look(world)
+    pairs = ["duplicates", index, "--request", str(world.folder / "request"), "--write-groups", GROUPS_OF_PAIRS]
+    world.check(*pairs)
+    with world.changing() as client:
+        change(client, index, "price2", {GROUPS_OF_PAIRS: {"similarity": None}})
+    world.check(*pairs, "--dry-run")
+    world.check(*pairs)
     world.check("group", index, "--rebuild", "--dry-run")
     with world.changing() as client:
         for id in FORGED:  # as an application repairs them
@@ -2104,7 +2106,7 @@ def _look(world: World) -> None:
     index, probe = world.index, str(DOCUMENTS["bridge2"]["text"])
     files = {
         "dsl": {"query": {"prefix": {"title": "b"}}, "sort": ["url"]},
-        "request": _request(),
+        "request": request_of_all_stages(f"title:({TITLES})", max_group=MAX_GROUP, max_value=MAX_VALUE),
     }
     for name, content in files.items():
         (world.folder / name).write_text(json.dumps(content), "utf-8")
@@ -2130,7 +2132,15 @@ def _look(world: World) -> None:
         ["distribution", index],
         ["distribution", index, *labelled, "--whitespace", "--sample", "30", "--thresholds", "0.3,0.8"],
         ["duplicates", index, "--request", str(world.folder / "request")],
-        ["duplicates", index, "--request", str(world.folder / "request"), "--write-groups", "words", "--dry-run"],
+        [
+            "duplicates",
+            index,
+            "--request",
+            str(world.folder / "request"),
+            "--write-groups",
+            GROUPS_OF_PAIRS,
+            "--dry-run",
+        ],
         ["doctor", index],
         ["audit", index, "--sample", "25", "--min", "0.3"],
     ]
