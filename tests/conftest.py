@@ -76,8 +76,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before the tests are grouped
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need a server, and run them first: the tests of one server stay in one process of several."""
+    """Mark the tests that need a server, and run them first: the tests of one server stay in one process of several. A
+    test that is ``mainly_on`` one product is long on the other."""
     for item in items:
+        mainly_on = item.get_closest_marker("mainly_on")
+        if mainly_on and not item.callspec.params["server_url"].startswith(mainly_on.args):  # type: ignore[attr-defined]
+            item.add_marker(pytest.mark.long)
         if {"server_url", *SECURED} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.server)
         if group := _group(item):

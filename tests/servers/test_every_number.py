@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Cli, Run
+from duplicates_requests import request_of_all_stages
 from every_command import names
 from recount import (
     Document,
@@ -37,6 +39,7 @@ from recount import (
     detection,
     differences,
     edits,
+    in_order,
     numbers,
     passages,
     places,
@@ -147,24 +150,42 @@ class World:
     """After the last run of ``group``."""
     chained: bool = False
     """Whether the last run of ``group`` used linkage chain."""
-    current: Snapshot | None = None
-    """As long as nothing is written."""
+    compared: frozenset[frozenset[str | None]] | None = None
+    """The pairs of texts that commands with ``--max-bucket`` compare."""
+    dominated: bool = False
+    """Whether most texts have a common passage because of which they match."""
+    printed: bool = False
+    """Whether the text that commands print is checked too."""
+    seen: Snapshot | None = None
+    """The index after the last command, as long as the test changes nothing."""
+    looking: bool = False
+    """Whether commands must change nothing, which is checked after the last of them."""
 
     def look(self, scheme: Scheme = SCHEME) -> Snapshot:
-        return Snapshot.of(self.client, self.index, FIELDS, scheme, MAX_CHARS)
+        self.seen = Snapshot.of(self.client, self.index, FIELDS, scheme, MAX_CHARS, keys_apart=self.sidecar)
+        return self.seen
+
+    @contextmanager
+    def changing(self) -> Iterator[Client]:
+        """While an application changes documents."""
+        self.seen = None
+        yield self.client
 
     def check(self, *line: str, **more: Any) -> Case:
         """Run a command and count all its numbers again."""
-        before = self.current or self.look()
+        before = self.seen or self.look()
         started = time.monotonic()
         done = self.run(*line, "--json")
         wall = time.monotonic() - started
         assert done.out, (line, done.err)
         said = done.lines[0] if len(done.lines) == 1 and line[0] not in MANY else done.lines
-        case = Case(self, line, said, before, self.current or self.look(more.pop("scheme", SCHEME)), wall, more)
+        after = before if self.looking else self.look(more.pop("scheme", SCHEME))
+        if "--max-bucket" in line:
+            before, after = (replace(one, compared=self.compared) for one in (before, after))
+        case = Case(self, line, said, before, after, wall, more)
         self.ran.add(line[0])
         wrong = differences(said, COUNTED[line[0]](case))
-        if "text" in more:
+        if self.printed and self.looking:
             self.wrong += list(_unexplained(case, self.run(*line)))
         self.wrong += [f"{' '.join(line).replace(self.index, 'INDEX')}: {one}" for one in wrong]
         return case
@@ -172,10 +193,10 @@ class World:
     @contextmanager
     def unchanged(self) -> Iterator[None]:
         """While nothing may be written."""
-        self.current = self.look()
+        before, self.looking = self.seen or self.look(), True
         yield
-        assert self.look() == self.current
-        self.current = None
+        assert self.look() == before
+        self.looking = False
 
 
 MANY = {"groups", "pairs"}
@@ -319,7 +340,15 @@ DISTURBED = ("whole", "conflicts", "deleted", "refused", "failed")
 
 def _outcomes(case: Case, written: Sequence[Document], *, unchanged: int = 0) -> JSON:
     """The writes of a run that nothing has disturbed."""
-    return {"written": len(written), "unchanged": unchanged} | dict.fromkeys(DISTURBED, 0)
+    found = {"written": len(written), "unchanged": unchanged} | dict.fromkeys(DISTURBED, 0)
+    return found | ({"mirrored": _mirrored(case)} if case.said["writes"]["mirrored"] else {})
+
+
+def _mirrored(case: Case) -> JSON:
+    """Group ids that this run has written from the sidecar index into the documents, or that a run had to write."""
+    assert all(one.own.get("group") == one.group for one in case.after)
+    written = [one for one in case.after if one.own_version != case.before[one.id].own_version]
+    return {"written": len(written), "left": 0}
 
 
 def _fingerprints(case: Case, written: Sequence[Document], *, unchanged: int = 0) -> JSON:
@@ -395,7 +424,7 @@ def _bounds(low: Any, high: Any) -> Any:
 def _of_run(case: Case, affected: set[str]) -> JSON:
     """The numbers of a run that processes these documents."""
     index = case.before
-    if "--measure" in case.line:
+    if "--measure" in case.line or "--ignore-common" in case.line:
         index = replace(index, measure=_measure(case))
     minimum = case.given("--min", THRESHOLD)
     bucket = case.given("--max-bucket", 200)
@@ -414,10 +443,10 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
     remaining = [one for one in inside if not one.stale]
     if dry:
         written = [one for one in remaining if not _is_stored(index, one, made)]
-    found = {
+    return {
         "min": minimum,
         "max": 1.0,
-        "rules": _rules(minimum, bucket) | _weights(case),
+        "rules": _rules(minimum, bucket, **_ignoring(case)) | _weights(case),
         **_detection(case, minimum, _median(len(one.tokens) for one in index if one.processed and one.tokens)),
         "scope": {
             "documents": len(processed) + index.orphans,
@@ -452,34 +481,9 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
         },
         "writes": _outcomes(case, written, unchanged=len(remaining) - len(written)),
         **({"evidence": _evidence(case)} if "--evidence" in case.line and not dry else {}),
+        **({"common": _common(case, index)} if "--ignore-common" in case.line else {}),
+        **({"dominating": _dominating(case)} if case.world.dominated and "--ignore-common" not in case.line else {}),
         **case.seconds,
-    }
-    if bucket < 200:  # which pairs of a large bucket are compared is not known
-        found |= _with_fewer_pairs(found, case)
-    return found
-
-
-def _with_fewer_pairs(full: JSON, case: Case) -> JSON:
-    """The numbers that depend on skipped pairs: at most those of all pairs."""
-    pairs, groups = full["pairs"], full["groups"]
-    possible = pairs["candidates"]
-    skipped = case.said["pairs"]["skipped"]
-    return {
-        "pairs": pairs | {"candidates": possible - skipped, "matches": at_most(pairs["matches"])},
-        "groups": {
-            "count": at_most(groups["grouped"]),
-            "grouped": at_most(groups["grouped"]),
-            "alone": between(groups["alone"], groups["alone"] + groups["grouped"]),
-            "largest": at_most(groups["largest"]),
-            "min_similarity": between(groups["min_similarity"], 1),
-            "looked_at": groups["looked_at"]
-            | {
-                "count": at_most(groups["grouped"]),
-                "mean_similarity": between(0.5, 1),
-                "pairs_below": at_most(possible),
-            },
-        },
-        "writes": full["writes"] | {name: at_most(len(case.before.documents)) for name in ("written", "unchanged")},
     }
 
 
@@ -524,6 +528,9 @@ def _is_stored(index: Snapshot, one: Document, made: Star) -> bool:
 def _measure(case: Case) -> Callable[[Document, Document], float]:
     """Another measure of two documents."""
     name = case.given("--measure", "")
+    if "--ignore-common" in case.line:
+        common = _shingles_above(case.before, case.given("--ignore-common", 0.0))
+        return lambda a, b: resemblance(_without(a, common), _without(b, common))
     if name in ("jaccard", "containment"):
         return lambda a, b: _by_passages(name, a, b)
     sample = [one for one in case.before if one.keys]
@@ -549,10 +556,10 @@ def _detection(case: Case, minimum: float, words: int, more: JSON | None = None)
     """For resemblance, the probability that a pair exactly this similar is found; for others, that of some cases."""
     name = case.given("--measure", "resemblance")
     probability = detection(minimum, BANDS, ROWS)
-    if name == "resemblance":
+    if name == "resemblance" and "--ignore-common" not in case.line:
         return {"detection": probability if more is None else {**more, "probability": probability}}
     found: JSON = {} if more is None else {"detection": more}
-    if name == "weighted":
+    if name in ("weighted", "resemblance"):
         cases = [(one["shape"], float(one["shape"].split()[1])) for one in case.said["detection_cases"]]
         found |= _weights(case)
     else:
@@ -584,11 +591,11 @@ def _of_shape(shape: str, name: str, minimum: float) -> float:
     return 1.0 if common == longer else shared / every
 
 
-def _rules(minimum: float, bucket: int) -> JSON:
+def _rules(minimum: float, bucket: int, **match: float) -> JSON:
     return {
         "version": 1,
         "min": minimum,
-        "match": {"max": 1.0, **({} if minimum == THRESHOLD else {"min": minimum})},
+        "match": {"max": 1.0, **({} if minimum == THRESHOLD else {"min": minimum}), **match},
         "group": {"max_bucket": bucket},
     }
 
@@ -602,27 +609,105 @@ def _below(index: Snapshot, ids: Sequence[str], minimum: float) -> int:
 
 
 def _large_buckets(case: Case, maximum: int) -> JSON:
-    """Keys that more texts share than allowed. A pair that shares several of them counts once in their sum."""
-    large = list(case.said["pairs"]["large_buckets"])
-    having = {
-        key: [content for content, some in case.before.texts.items() if key in some[0].keys]
-        for key in {key for some in case.before.texts.values() for key in some[0].keys}
-    }
-    expected = {key: some for key, some in having.items() if len(some) > maximum}
-    assert {one["key"] for one in large} == expected.keys()
+    """Keys that more texts share than allowed. A pair that shares several of them is skipped once, and by each."""
+    index = case.before
+    large = {key: some for key, some in _buckets(index).items() if len(some) > maximum}
+    candidates = set(map(frozenset, index.candidates))
+    of_key = {key: sum(frozenset(pair) in candidates for pair in combinations(some, 2)) for key, some in large.items()}
+    in_large = {frozenset(pair) for some in large.values() for pair in combinations(some, 2)}
+    assert in_large >= {frozenset(pair) for pair in index.sharing} - candidates
     return {
-        "skipped": between(max((one["skipped"] for one in large), default=0), sum(one["skipped"] for one in large)),
+        "skipped": index.skipped,
         "large_buckets": [
             {
-                "key": one["key"],
-                "size": len(expected[one["key"]]),
-                "documents": sum(len(case.before.texts[content]) for content in expected[one["key"]]),
-                "compared": at_most(case.said["pairs"]["candidates"]),
-                "skipped": math.comb(len(expected[one["key"]]), 2) - one["compared"],
+                "key": key,
+                "size": len(some),
+                "documents": sum(len(index.texts[content]) for content in some),
+                "compared": of_key[key],
+                "skipped": math.comb(len(some), 2) - of_key[key],
             }
-            for one in large
+            for key, some in large.items()
         ],
     }
+
+
+def _buckets(index: Snapshot) -> dict[str, list[str]]:
+    """Key -> the texts that have it, in the order of principals."""
+    found: dict[str, list[str]] = {}
+    for content, some in index.texts.items():
+        for key in some[0].keys:
+            found.setdefault(key, []).append(content)
+    return found
+
+
+# Common shingles
+
+
+def _ignoring(case: Case) -> dict[str, float]:
+    return {"ignore_common": case.given("--ignore-common", 0.0)} if "--ignore-common" in case.line else {}
+
+
+def _frequencies(index: Snapshot) -> tuple[Counter[int], int]:
+    """Shingle -> the number of documents that have it; and the number of all documents, so few that all are drawn."""
+    keyed = [one for one in index if one.keys]
+    return Counter(shingle for one in keyed for shingle in one.shingles), len(keyed)
+
+
+def _shingles_above(index: Snapshot, share: float) -> frozenset[int]:
+    frequency, documents = _frequencies(index)
+    return frozenset(shingle for shingle, number in frequency.items() if number > share * documents)
+
+
+def _without(one: Document, common: frozenset[int]) -> frozenset[int]:
+    """The shingles that are not common; all of them if all are."""
+    return one.shingles - common or one.shingles
+
+
+def _common(case: Case, index: Snapshot) -> JSON:
+    """The list of common shingles, and in a dry run the pairs that match only with it, or only without it."""
+    share = case.given("--ignore-common", 0.0)
+    common = _shingles_above(index, share)
+    found: JSON = {"share": share, "documents": _frequencies(index)[1], "shingles": len(common)}
+    found["texts"] = index.count(lambda one: one.shingles and one.shingles <= common)
+    if "--dry-run" in case.line:
+        minimum = case.given("--min", THRESHOLD)
+        before, after = (one.similar_texts(minimum).keys() for one in (case.before, index))
+        found["effect"] = {"without": len(before), "gained": len(after - before), "lost": len(before - after)}
+    return found
+
+
+def _dominating(case: Case) -> JSON:
+    """The common passage of the largest bucket, whose texts are so few that all of them are compared."""
+    index, minimum = case.before, case.given("--min", THRESHOLD)
+    maximum = case.given("--max-bucket", 200)
+    documents, _, texts = min(
+        (-sum(len(index.texts[one]) for one in some), key, some)
+        for key, some in _buckets(index).items()
+        if len(some) > maximum
+    )
+    first = [index.texts[content][0] for content in texts]
+    pairs = list(combinations(first, 2))
+    matching = [pair for pair in pairs if resemblance(pair[0].shingles, pair[1].shingles) >= minimum]
+    share = _ignored_share(index, first)
+    common = _shingles_above(index, share)
+    remaining = sum(resemblance(*(_without(one, common) for one in pair)) >= minimum for pair in matching)
+    return {
+        "documents": -documents,
+        "ignore_common": share,
+        "pairs": len(pairs),
+        "matches": len(matching),
+        "remaining": remaining,
+    }
+
+
+def _ignored_share(index: Snapshot, texts: Sequence[Document]) -> float:
+    """Half of the share of documents that have nearly all shingles that most of these texts have, rounded."""
+    frequency, documents = _frequencies(index)
+    here = Counter(shingle for one in texts for shingle in one.shingles)
+    numbers = sorted(frequency[shingle] for shingle, number in here.items() if number > len(texts) / 2)
+    place = 0.05 * (len(numbers) - 1)
+    low, high = numbers[math.floor(place)], numbers[math.ceil(place)]
+    return float(f"{(low + (place - math.floor(place)) * (high - low)) / documents / 2:.1g}")
 
 
 def _evidence(case: Case) -> JSON:
@@ -1102,47 +1187,183 @@ def of_distribution(case: Case) -> JSON:
     keyed = [one for one in index if one.keys and not one.corrupt]
     size = case.given("--sample", 2000)
     drawn = [one for one in _sample(case, keyed, size) if not one.stale]
-    sampled = {(a.id, b.id): resemblance(a.shingles, b.shingles) for a, b in combinations(drawn, 2)}
-    compared = index.similar_texts(0)
-    pairs = {
-        (a.id, b.id): value
-        for (one, other), value in compared.items()
-        for a in index.current(one)
-        for b in index.current(other)
-    }
-    for content in index.texts:
-        pairs |= {(a.id, b.id): 1.0 for a, b in combinations(index.current(content), 2)}
+    pairs = [
+        pair
+        for one, other in index.candidates
+        for pair in ((a, b) for a in index.current(one) for b in index.current(other))
+    ]
+    pairs += [pair for content in index.texts for pair in combinations(index.current(content), 2)]
+    labels = _labels(case) if "--labels" in case.line else []
     read = {one.id for one in drawn} | {
         one.id for pair in index.candidates for text in pair for one in index.texts[text]
     }
     read |= {one.id for some in index.texts.values() if len(some) > 1 for one in some}
-    said = case.said["distributions"][0]
+    if "--whitespace" in case.line:  # copies may differ, so each document is compared
+        candidates = sum(len(index.texts[one]) * len(index.texts[other]) for one, other in index.candidates)
+        candidates += sum(math.comb(len(some), 2) for some in index.texts.values() if some[0].keys)
+    else:
+        candidates = len(index.candidates)
+    distributions = [_of_measure(case, said, drawn, pairs, labels, len(keyed)) for said in case.said["distributions"]]
     return {
         "threshold": THRESHOLD,
         "seed": 1,
         "documents": len(keyed),
-        "candidates": len(index.candidates),
-        "skipped": 0,
+        "candidates": candidates,
+        "skipped": index.skipped,
         "stale": sum(one.stale for one in keyed if one.id in read),
         "edges": [k / 50 for k in range(51)],
-        "distributions": [
-            {
-                "measure": "resemblance",
-                "matching": None,
-                "shingle": SHINGLE,
-                "sampled": len(drawn),
-                "sample": _histogram(sampled.values()),
-                "candidates": _histogram(pairs.values()),
-                "levels": [_level(case, level["threshold"], sampled, pairs, len(keyed)) for level in said["levels"]],
-                **{side: [_example(index, one) for one in said[side]] for side in ("above", "below")},
-            }
-        ],
+        "distributions": distributions,
+        **(_of_labels(case, labels, distributions) if labels else {}),
         **case.seconds,
     }
 
 
-def _example(index: Snapshot, one: JSON) -> JSON:
-    return {"a": one["a"], "b": one["b"], "similarity": index.similarity(one["a"]["id"], one["b"]["id"])}
+def _of_measure(
+    case: Case,
+    said: JSON,
+    drawn: Sequence[Document],
+    pairs: Sequence[tuple[Document, Document]],
+    labels: Sequence[LabelledPair],
+    documents: int,
+) -> JSON:
+    """One distribution."""
+    value = _bag if said["measure"] == "bag" else case.index.measure
+    sampled = {(a.id, b.id): value(a, b) for a, b in combinations(drawn, 2)}
+    compared = {(a.id, b.id): value(a, b) for a, b in pairs}
+    levels = [_level(case, level, sampled, compared, documents) for level in said["levels"]]
+    found = {
+        "measure": said["measure"],
+        "matching": None,
+        "shingle": SHINGLE,
+        "sampled": len(drawn),
+        "sample": _histogram(sampled.values()),
+        "candidates": _histogram(compared.values()),
+        "levels": levels,
+        **{side: [_example(case.index, one, value) for one in said[side]] for side in ("above", "below")},
+    }
+    values = [(value(case.index[a], case.index[b]), same) for a, b, same in labels]
+    return found | (
+        {"labels": _by_labels(case, labels, values, [one["threshold"] for one in levels])} if labels else {}
+    )
+
+
+def _bag(a: Document, b: Document) -> float:
+    """Jaccard of the bags of runs of words that white space separates."""
+    one, other = (_runs(each.text or "") for each in (a, b))
+    return (one & other).total() / (one | other).total()
+
+
+def _runs(text: str) -> Counter[tuple[str, ...]]:
+    words = text.split()
+    return Counter(tuple(words[k : k + SHINGLE]) for k in range(max(len(words) - SHINGLE, 0) + 1))
+
+
+LabelledPair = tuple[str, str, bool]
+"""Two ids, and whether they are labelled the same."""
+
+LABELS: list[LabelledPair] = [
+    *((f"ferry{a}", f"ferry{b}", True) for a, b in ((0, 2), (0, 3), (0, 4), (2, 5), (0, 1))),
+    *((f"bridge{a}", f"bridge{a + 1}", True) for a in range(5)),
+    *((f"near{a}", f"near{b}", a + b < 4) for a, b in combinations(range(4), 2)),
+    *((f"page{a}", f"page{a + 1}", True) for a in range(3)),
+    *((f"price{a}", f"price{a + 1}", False) for a in range(2)),
+    *((f"footer{a}", f"footer{a + 1}", False) for a in range(5)),
+    *(("alone0", "late", True), ("far0", "far1", True), ("chain0", "chain1", False), ("umlaut0", "alone2", False)),
+    *(("list0", "list1", True), ("nobody", "alone0", True), ("alone1", "empty", False)),
+]
+
+
+def _labels(case: Case) -> list[LabelledPair]:
+    """The labelled pairs of documents that are enriched and have not changed."""
+    index = case.index
+    known = {one.id for one in index if one.processed and not one.corrupt and not one.stale}
+    return [(a, b, same) for a, b, same in LABELS if {a, b} <= known]
+
+
+def _of_labels(case: Case, labels: Sequence[LabelledPair], distributions: Sequence[JSON]) -> JSON:
+    """The pairs of the file; and the measure whose cross-validated F is highest, with its best threshold."""
+    enriched = {one.id for one in case.index if one.processed and not one.corrupt}
+    there = [pair for pair in LABELS if {*pair[:2]} <= enriched]
+    same = sum(one for *_, one in labels)
+    counts = {"pairs": len(LABELS), "same": same, "different": len(labels) - same}
+    counts |= {"missing": len(LABELS) - len(there), "changed": len(there) - len(labels)}
+    best = max(distributions, key=lambda one: one["labels"]["validated"]["f"])
+    return {
+        "labels": counts,
+        "recommendation": {"shingle": SHINGLE, "threshold": best["labels"]["best"]["threshold"]},
+    }
+
+
+def _by_labels(
+    case: Case, labels: Sequence[LabelledPair], values: Sequence[tuple[float, bool]], thresholds: Sequence[float]
+) -> JSON:
+    """Labelled pairs by threshold, and the best threshold of all pairs, and of all folds but one for the others."""
+    shared = [bool(case.index[a].keys & case.index[b].keys) for a, b, _ in labels]
+
+    def level(threshold: float) -> JSON:
+        reached = [(same, key) for (value, same), key in zip(values, shared, strict=True) if value >= threshold]
+        hits = sum(same for same, _ in reached)
+        found = {"same": hits, "different": len(reached) - hits, "found": sum(same and key for same, key in reached)}
+        return {"threshold": threshold, **found, **_rates(hits, len(reached), sum(same for *_, same in labels))}
+
+    best, below = _best_threshold(values)
+    return {
+        "levels": [level(one) for one in thresholds],
+        "best": level(best),
+        "above": below,
+        "validated": _cross_validated(values),
+    }
+
+
+def _rates(hits: int, reached: int, same: int) -> JSON:
+    rates = {"recall": hits / same, "f": 2 * hits / (reached + same)}
+    return {**rates, "precision": hits / reached} if reached else rates
+
+
+def _best_threshold(values: Sequence[tuple[float, bool]]) -> tuple[float, float]:
+    """Of all similarities the one with the highest F, the highest of several; rounded towards the next lower one. And
+    this one."""
+    every = sorted({value for value, _ in values} | {0.0})
+
+    def f(threshold: float) -> Fraction:
+        reached = [same for value, same in values if value >= threshold]
+        return Fraction(2 * sum(reached), len(reached) + sum(same for _, same in values))
+
+    top = max(every[1:], key=lambda one: (f(one), one))
+    below = every[every.index(top) - 1]
+    rounded = (round((top + below) / 2, digits) for digits in range(2, 18))
+    return next(one for one in rounded if below < one <= top), below
+
+
+def _cross_validated(values: Sequence[tuple[float, bool]]) -> JSON:
+    """Each fold is decided by the best threshold of all others. Which pairs are in a fold is drawn by the seed."""
+    chance, fold = np.random.default_rng(1), {}
+    folds = min(10, *Counter(same for _, same in values).values())
+    for label in (True, False):
+        some = [place for place, (_, same) in enumerate(values) if same is label]
+        for number, place in enumerate(chance.permutation(some).tolist()):
+            fold[place] = number % folds
+    thresholds, results = [], []
+    for k in range(folds):
+        threshold, _ = _best_threshold([one for place, one in enumerate(values) if fold[place] != k])
+        own = [one for place, one in enumerate(values) if fold[place] == k]
+        reached = [same for value, same in own if value >= threshold]
+        thresholds.append(threshold)
+        results.append((sum(reached), len(reached), sum(same for _, same in own)))
+    each = [_rates(*one)["f"] for one in results]
+    return {
+        "folds": folds,
+        **_rates(*(sum(column) for column in zip(*results, strict=True))),
+        "lowest_f": min(each),
+        "highest_f": max(each),
+        "lowest_threshold": min(thresholds),
+        "highest_threshold": max(thresholds),
+    }
+
+
+def _example(index: Snapshot, one: JSON, value: Callable[[Document, Document], float] | None = None) -> JSON:
+    similarity = (value or index.measure)(*(index[one[side]["id"]] for side in "ab"))
+    return {"a": one["a"], "b": one["b"], "similarity": similarity}
 
 
 def _histogram(values: Iterable[float]) -> JSON:
@@ -1156,24 +1377,38 @@ def _histogram(values: Iterable[float]) -> JSON:
     }
 
 
-def _level(
-    case: Case, threshold: float, sampled: Mapping[Any, float], pairs: Mapping[Any, float], documents: int
-) -> JSON:
-    index = case.index
+def _level(case: Case, said: JSON, sampled: Mapping[Any, float], pairs: Mapping[Any, float], documents: int) -> JSON:
+    """``said``: a level of the report, which knows its threshold, and whether the bands were made for the measure."""
+    index, threshold = case.index, said["threshold"]
     reached = [pair for pair, value in pairs.items() if value >= threshold]
     near = [pair for pair, value in sampled.items() if value >= threshold]
-    made = index.star(threshold)
+    sizes = _star_sizes(index, reached)
     return {
         "threshold": threshold,
-        "detection": detection(threshold, BANDS, ROWS),
+        **({} if said["detection"] is None else {"detection": detection(threshold, BANDS, ROWS)}),
         "pairs": len(reached),
         "documents": len({id for pair in reached for id in pair}),
-        "groups": len(made.groups),
-        "largest": max(made.sizes, default=0),
+        "groups": len(sizes),
+        "largest": max(sizes, default=0),
         "sample_pairs": len(near),
         "sample_found": sum(bool(index[a].keys & index[b].keys) for a, b in near),
         "expected": _expected(near, len({id for pair in sampled for id in pair}), documents),
     }
+
+
+def _star_sizes(index: Snapshot, pairs: Sequence[tuple[str, str]]) -> list[int]:
+    """The sizes of groups if each document, in the order of principals, takes all free ones in a pair with it."""
+    partners: dict[str, set[str]] = {}
+    for a, b in pairs:
+        partners.setdefault(a, set()).add(b)
+        partners.setdefault(b, set()).add(a)
+    free, sizes = set(partners), []
+    for one in sorted((index[id] for id in partners), key=in_order):
+        if one.id in free:
+            taken = partners[one.id] & free | {one.id}
+            free -= taken
+            sizes.append(len(taken))
+    return [size for size in sizes if size > 1]
 
 
 def _expected(near: Sequence[tuple[str, str]], size: int, documents: int) -> JSON:
@@ -1265,8 +1500,13 @@ def of_audit(case: Case) -> JSON:
     size = case.given("--sample", 2000)
     drawn = {one.id for one in _sample(case, list(index), size)}
     whole = len(drawn) == len(index.documents)
-    true = {pair: value for pair, value in _true_pairs(index, minimum).items() if drawn & set(pair)}
-    found = {pair for pair in true if _is_found(index, *pair)}
+    every = {pair: value for pair, value in _true_pairs(index, minimum).items() if drawn & set(pair)}
+    dominating = _dominating(case) if case.world.dominated else {}
+    common = _shingles_above(index, dominating["ignore_common"]) if dominating else frozenset()
+    apart = {pair for pair in every if resemblance(*(_without(index[id], common) for id in pair)) < minimum}
+    true = {pair: value for pair, value in every.items() if pair not in apart}
+    candidates = set(map(frozenset, index.candidates))
+    found = {pair for pair in every if _is_found(index, candidates, *pair)}
     shorter = {pair: min((index[id] for id in pair), key=lambda one: len(one.tokens)) for pair in true}
 
     def recall(chosen: Iterable[tuple[str, str]]) -> JSON:
@@ -1295,12 +1535,13 @@ def of_audit(case: Case) -> JSON:
     return {
         **advice,
         "min": minimum,
-        "max_bucket": 200,
+        "max_bucket": case.given("--max-bucket", 200),
         "seed": 1,
         "documents": len(index.documents),
         "sampled": len(drawn),
         "recall": recall(true),
         "within": recall(pair for pair in true if drawn >= set(pair)),
+        **({"dominating": dominating, "boilerplate": recall(apart)} if dominating else {}),
         "promised": detection(minimum, BANDS, ROWS),
         "expected": _found_on_average(true.values(), BANDS, ROWS),
         "lengths": [
@@ -1350,9 +1591,11 @@ def _true_pairs(index: Snapshot, minimum: float) -> dict[tuple[str, str], float]
     return {pair: value for pair, value in found.items() if value >= minimum}
 
 
-def _is_found(index: Snapshot, a: str, b: str) -> bool:
+def _is_found(index: Snapshot, candidates: set[frozenset[str | None]], a: str, b: str) -> bool:
     one, other = index[a], index[b]
-    return bool(one.keys & other.keys) and not one.stale and not other.stale
+    contents = frozenset((one.content, other.content))
+    same = len(contents) == 1 and bool(one.keys)
+    return (same or contents in candidates) and not one.stale and not other.stale
 
 
 def _why_lost(index: Snapshot, a: str, b: str) -> str:
@@ -1367,7 +1610,7 @@ def _why_lost(index: Snapshot, a: str, b: str) -> str:
     ):
         if any(map(holds, both)):
             return reason
-    return "bands"
+    return "bucket" if both[0].keys & both[1].keys else "bands"
 
 
 def _interval(found: int, pairs: int, degrees: Iterable[int], whole: bool) -> JSON:
@@ -1396,41 +1639,11 @@ def _script(text: str) -> str:
 
 TITLES = "ferry0 ferry1 ferry2 ferry3 ferry5 price0 price1 price2 price3 chain0 chain1 bridge0 bridge1 empty short0"
 MAX_GROUP, MAX_VALUE = 3, 50
-
-
-def _request() -> JSON:
-    """A request of ``duplicates``."""
-    fields = {"type": "fields:simple", "fields": ["text"]}
-    source = {"type": "featureSource:words", "fields": fields}
-    used = {"type": "documentPairs:reference", "use": "similarPairs"}
-    pairs = {
-        "type": "documentPairs:duplicates",
-        "query": {"type": "query:string", "query": f"title:({TITLES})"},
-        "hashGrouping": {
-            "pairing": {"maxHashGroupSize": MAX_GROUP},
-            "features": {"type": "featureSource:ngrams", "window": SHINGLE, "source": source},
-        },
-        "validation": {
-            "pairwiseSimilarity": {
-                "type": "pairwiseSimilarity:featureIntersectionToUnionRatio",
-                "features": {"type": "featureSource:flatten", "source": source},
-            },
-            "min": 0.8,
-            "max": 1,
-        },
-        "output": {"explanations": True},
-    }
-    content = {
-        "type": "documentContent",
-        "documents": {"type": "documents:fromDocumentPairs", "documentPairs": used},
-        "fields": {"type": "contentFields:simple", "fields": {"title": {}, "text": {"maxValueLength": MAX_VALUE}}},
-    }
-    overlaps = {"type": "documentPairs:overlaps", "documentPairs": used, "fields": fields}
-    return {"stages": {"similarPairs": pairs, "content": content, "overlaps": overlaps}}
+GROUPS_OF_PAIRS = "pairs"
 
 
 def of_duplicates(case: Case) -> JSON:
-    """The stages of `_request`."""
+    """The pairs of a request, the beginnings of their documents, and their common passages."""
     scope = [one for one in case.index if one.source["title"] in TITLES.split()]
     grams = {
         one.id: {one.tokens[k : k + SHINGLE] for k in range(max(len(one.tokens) - SHINGLE + 1, bool(one.tokens)))}
@@ -1486,12 +1699,13 @@ def of_duplicates(case: Case) -> JSON:
         "pairs_not_compared": 0,
     }
     stages = {"similarPairs": pairs, "content": content, "overlaps": overlaps}
-    groups = {"groups": _groups_of_pairs(scope, passing)} if "--write-groups" in case.line else {}
+    groups = {"groups": _groups_of_pairs(case, scope, passing)} if "--write-groups" in case.line else {}
     return {"stages": stages, **groups, **case.seconds}
 
 
-def _groups_of_pairs(scope: Sequence[Document], pairs: Mapping[tuple[str, str], float]) -> JSON:
-    """Star groups, which no earlier run has stored: the longest free document takes all free ones in a pair with it."""
+def _groups_of_pairs(case: Case, scope: Sequence[Document], pairs: Mapping[tuple[str, str], float]) -> JSON:
+    """Star groups: the longest free document takes all free ones in a pair with it. They are compared with those that
+    the documents have before the run and, if it was none on trial, after it."""
     free = sorted(scope, key=lambda one: (-len(one.text or ""), one.id))
     documents, groups = len(free), []
     while free:
@@ -1501,6 +1715,16 @@ def _groups_of_pairs(scope: Sequence[Document], pairs: Mapping[tuple[str, str], 
         if members:
             groups.append([first, *members])
     grouped = sum(map(len, groups))
+    together = [*groups, *([one] for one in scope if not any(one in some for some in groups))]
+    right = {
+        one.id: (some[0].id, about(1.0 if one is some[0] else _word_ratio(some[0], one)))
+        for some in together
+        for one in some
+    }
+    if "--dry-run" not in case.line:
+        assert {one.id for one in case.after if one.source.get(GROUPS_OF_PAIRS)} == right.keys()
+        assert not _with_other_groups(case.after, right)
+    missing = _with_other_groups(case.before, right)
     return {
         "count": len(groups),
         "documents": documents,
@@ -1510,8 +1734,22 @@ def _groups_of_pairs(scope: Sequence[Document], pairs: Mapping[tuple[str, str], 
         "min_similarity": min(_word_ratio(some[0], one) for some in groups for one in some[1:]),
         "pairs_below": sum(_word_ratio(a, b) < 0.8 for some in groups for a, b in combinations(some, 2)),
         "pairs_not_compared": 0,
-        "writes": {"written": documents, "unchanged": 0} | dict.fromkeys(DISTURBED, 0),
+        "writes": {"written": len(missing), "unchanged": documents - len(missing)} | dict.fromkeys(DISTURBED, 0),
     }
+
+
+def _with_other_groups(index: Snapshot, right: Mapping[str, tuple[str, Callable[[float], bool]]]) -> list[str]:
+    """Documents that have not their principal, or not the similarity to it."""
+    stored = {id: index[id].source.get(GROUPS_OF_PAIRS, {}) for id in right}
+    return [
+        id
+        for id, (first, is_right) in right.items()
+        if stored[id].get("group") is None
+        or stored[id]["group"] != stored[first].get("group")
+        or stored[id].get("principal") != (id == first)
+        or stored[id].get("similarity") is None
+        or not is_right(stored[id]["similarity"])
+    ]
 
 
 def _stage(case: Case, name: str) -> JSON:
@@ -1720,6 +1958,8 @@ DERIVED: dict[str, Callable[[Case], Iterable[Any]]] = {
         case.given("--min", THRESHOLD),
         len(case.index.candidates),
         case.index.count(lambda one: one.stale),
+        *_lengths(buckets := _large_buckets(case, case.given("--max-bucket", 200))),
+        *(value for _, value in numbers(buckets)),
     ),
     "shingles": lambda case: (band["slots"][1] - 1 for band in case.said["bands"]),
 }
@@ -1748,19 +1988,26 @@ NOT_COUNTED = {"demo", "help", "node start", "node stop", "node status"}
 """Commands without an index. The numbers of ``node`` are a port and a process: `test_node` uses both."""
 
 
-@pytest.mark.parametrize("keys", ["inline", "sidecar"])
-def test_every_number(keys: str, client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
-    world = World(client, index_name, server_cli, tmp_path, sidecar=keys == "sidecar")
+STORAGES = [
+    pytest.param(False, marks=pytest.mark.mainly_on("elasticsearch"), id="inline"),
+    pytest.param(True, marks=pytest.mark.mainly_on("opensearch"), id="sidecar"),
+]
+"""`test_storage` and the golden files of all commands compare both storages on each product."""
+
+
+@pytest.mark.parametrize("sidecar", STORAGES)
+def test_every_number(sidecar: bool, client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    world = World(client, index_name, server_cli, tmp_path, sidecar=sidecar, printed=not sidecar)
     _live(world)
     assert world.ran | NOT_COUNTED == set(names()) - ({"load"} if world.sidecar else set())
     assert not world.wrong, "\n" + "\n".join(world.wrong)
 
 
 def _live(world: World) -> None:
-    client, index = world.client, world.index
-    make_index(client, index, PROPERTIES, settings={"number_of_shards": 2, "number_of_replicas": 0})
-    put(client, index, DOCUMENTS)
-    put(client, index, ROUTED, routing="elsewhere")
+    index = world.index
+    make_index(world.client, index, PROPERTIES, settings={"number_of_shards": 2, "number_of_replicas": 0})
+    put(world.client, index, DOCUMENTS)
+    put(world.client, index, ROUTED, routing="elsewhere")
     world.check("bands")
     world.check("bands", "--threshold", "0.35")
     world.check("version")
@@ -1771,7 +2018,8 @@ def _live(world: World) -> None:
     world.check("init", index, *chosen, "--threshold", str(THRESHOLD), "--sample-mod", str(SAMPLE_MOD), *storage)
     _read_fields(world, *FIELDS)
     if world.sidecar:
-        put(client, index, LOADED)
+        with world.changing() as client:
+            put(client, index, LOADED)
     else:
         lines = world.folder / "lines.jsonl"
         entries = [*LOADED.items(), *LOADED.items(), ("alone2", DOCUMENTS["alone2"])]
@@ -1782,32 +2030,42 @@ def _live(world: World) -> None:
     world.check("enrich", index, *limit, "--query", '{"term": {"source": "a"}}')
     world.check("enrich", index, *limit)
     world.check("group", index, "--evidence")
-    world.check("group", index, "--rebuild", "--max-bucket", "4", "--dry-run")
-    world.check("group", index, "--min", "0.8", "--dry-run")
-    world.check("group", index, "--measure", "jaccard", "--min", "0.6", "--dry-run")
-    world.check("group", index, "--measure", "weighted", "--min", "0.6", "--dry-run")
-    world.grouped = world.look()
+    with world.unchanged():
+        world.check("group", index, "--min", "0.8", "--dry-run")
+        world.check("group", index, "--measure", "jaccard", "--min", "0.6", "--dry-run")
+        world.check("group", index, "--measure", "weighted", "--min", "0.6", "--dry-run")
+    world.grouped = world.seen
     _look_at_all(world)
-    change(client, index, "bridge5", {"text": f"{DOCUMENTS['bridge5']['text']} changed by another client"})
-    change(client, index, "ferry1", {"text": " ".join(words("other", 60))})
-    change(client, index, "chain2", {"title": "bchanged"})
-    put(client, index, LATE)
     entries = f"{index}-neardupe-sidecar" if world.sidecar else index
-    for id, forged in FORGED.items():
-        change(client, entries, id, {"neardupe": forged})
+    with world.changing() as client:
+        change(client, index, "bridge5", {"text": f"{DOCUMENTS['bridge5']['text']} changed by another client"})
+        change(client, index, "ferry1", {"text": " ".join(words("other", 60))})
+        change(client, index, "chain2", {"title": "bchanged"})
+        put(client, index, LATE)
+        for id, forged in FORGED.items():
+            change(client, entries, id, {"neardupe": forged})
     _look_at_all(world)
     _look(world)
+    pairs = ["duplicates", index, "--request", str(world.folder / "request"), "--write-groups", GROUPS_OF_PAIRS]
+    world.check(*pairs)
+    with world.changing() as client:
+        change(client, index, "price2", {GROUPS_OF_PAIRS: {"similarity": None}})
+    world.check(*pairs, "--dry-run")
+    world.check(*pairs)
     world.check("group", index, "--rebuild", "--dry-run")
-    for id in FORGED:  # as an application repairs them
-        change(client, entries, id, {"neardupe": {"scheme": None}})
+    with world.changing() as client:
+        for id in FORGED:  # as an application repairs them
+            change(client, entries, id, {"neardupe": {"scheme": None}})
     world.check("enrich", index, *limit, "--check")
     world.check("group", index, "--evidence", lost=set())
     world.grouped = world.look()
-    put(client, index, ADDED)
+    with world.changing() as client:
+        put(client, index, ADDED)
     world.check("watch", index, "--once")
     lost = {str(world.look()[id].group) for id in ("bridge4", "near1")}
-    for id in ("bridge4", "near1"):
-        client.request("DELETE", path(index, "_doc", id), params={"refresh": True})
+    with world.changing() as client:
+        for id in ("bridge4", "near1"):
+            client.request("DELETE", path(index, "_doc", id), params={"refresh": True})
     world.check("enrich", index)
     world.check("group", index, "--check", lost=lost)
     world.check("group", index, "--rebuild", "--linkage", "chain")
@@ -1840,7 +2098,7 @@ def _look_at_all(world: World) -> None:
     ]
     with world.unchanged():
         for line in lines:
-            world.check(*line, text=True)
+            world.check(*line)
 
 
 def _look(world: World) -> None:
@@ -1848,12 +2106,15 @@ def _look(world: World) -> None:
     index, probe = world.index, str(DOCUMENTS["bridge2"]["text"])
     files = {
         "dsl": {"query": {"prefix": {"title": "b"}}, "sort": ["url"]},
-        "request": _request(),
+        "request": request_of_all_stages(f"title:({TITLES})", max_group=MAX_GROUP, max_value=MAX_VALUE),
     }
     for name, content in files.items():
         (world.folder / name).write_text(json.dumps(content), "utf-8")
+    lines = [json.dumps({"a": a, "b": b, "label": "same" if same else "different"}) for a, b, same in LABELS]
+    (world.folder / "labels.jsonl").write_text("\n".join(lines), "utf-8")
+    labelled = ["--labels", str(world.folder / "labels.jsonl"), "--measure", "resemblance", "--measure", "bag"]
     everything = _hits_of(world, {"query_string": {"query": "*", "fields": ["text", "title"]}})
-    lines = [
+    calls = [
         ["pairs", index, "--min", "0.8"],
         ["similar", index, "--id", "bridge0", "--min", "0.1"],
         ["similar", index, "--id", "ferry2", "--max-candidates", "2"],
@@ -1869,14 +2130,23 @@ def _look(world: World) -> None:
         ["compare", index, "price0", "price1"],
         ["shingles", index, "umlaut0"],
         ["distribution", index],
+        ["distribution", index, *labelled, "--whitespace", "--sample", "30", "--thresholds", "0.3,0.8"],
         ["duplicates", index, "--request", str(world.folder / "request")],
-        ["duplicates", index, "--request", str(world.folder / "request"), "--write-groups", "words", "--dry-run"],
+        [
+            "duplicates",
+            index,
+            "--request",
+            str(world.folder / "request"),
+            "--write-groups",
+            GROUPS_OF_PAIRS,
+            "--dry-run",
+        ],
         ["doctor", index],
         ["audit", index, "--sample", "25", "--min", "0.3"],
     ]
     with world.unchanged():
-        for line in lines:
-            world.check(*line, hits=everything, text=True)
+        for line in calls:
+            world.check(*line, hits=everything)
 
 
 def _hits_of(world: World, query: JSON) -> list[JSON]:
@@ -1892,3 +2162,53 @@ def _read_fields(world: World, *fields: str) -> None:
     meta = mapping(world.client, name)["_meta"]
     meta["neardupe"]["fields"] = list(fields)
     world.client.request("PUT", path(name, "_mapping"), body={"_meta": meta})
+
+
+def _mails() -> dict[str, JSON]:
+    """Different mails with one notice, some with a near-copy; the notice alone, twice; and short texts without it. So
+    pairs of mails share many keys."""
+    notice = " ".join(words("notice", 50))
+    texts = {f"mail{n:02}": f"{' '.join(words(('mail', n), 8 + n % 4))} {notice}" for n in range(30)}
+    for n in range(0, 30, 6):
+        texts[f"mail{n:02}-copy"] = texts[f"mail{n:02}"].replace(notice, f"{notice} {n}")
+    texts |= {"notice": notice, "notice-again": notice.upper()}
+    texts |= {f"short{n}": " ".join(words(("short", n), 6)) for n in range(70)}
+    return {id: {"text": text} for id, text in texts.items()}
+
+
+MAILS = _mails()
+
+
+@pytest.mark.parametrize("sidecar", STORAGES)
+def test_every_number_of_boilerplate(
+    sidecar: bool,
+    client: Client,
+    index_name: str,
+    server_cli: Cli,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Buckets that are too large, a passage that dominates, common shingles, and group ids written into documents."""
+    monkeypatch.setenv("ES_NEARDUPE_CACHE", str(tmp_path))  # with the frequencies of shingles
+    world = World(client, index_name, server_cli, tmp_path, sidecar=sidecar, dominated=True, printed=not sidecar)
+    make_index(client, index_name)
+    put(client, index_name, MAILS)
+    storage = ["--sidecar", "--write-group"] if sidecar else []
+    init = ["init", index_name, "--field", "text", "--threshold", str(THRESHOLD), "--sample-mod", str(SAMPLE_MOD)]
+    assert not server_cli(*init, *storage).code
+    bucket = ["--max-bucket", "8"]
+    world.check("enrich", index_name)
+    listed = server_cli("pairs", index_name, *bucket, "--min", "0.001", "--json").lines
+    index = world.look()
+    world.compared = frozenset(frozenset(index[one[side]["id"]].content for side in "ab") for one in listed)
+    run = world.check("group", index_name, "--evidence", *bucket).said
+    assert (run["writes"]["mirrored"] is not None) == sidecar
+    assert sum(one["skipped"] for one in run["pairs"]["large_buckets"]) > 2 * run["pairs"]["skipped"] > 0
+    with world.unchanged():
+        world.check("group", index_name, "--rebuild", "--dry-run", *bucket)
+        world.check("group", index_name, "--ignore-common", "0.15", "--dry-run", *bucket)
+        world.check("pairs", index_name, *bucket)
+        world.check("distribution", index_name, *bucket)
+        world.check("audit", index_name, *bucket)
+    world.check("group", index_name, "--ignore-common", "0.15", *bucket)
+    assert not world.wrong, "\n" + "\n".join(world.wrong)

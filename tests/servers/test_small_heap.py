@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from duplicates_requests import pairs_request
 from every_command import LOOKING
 from server_tools import JSON, make_index, required
 
@@ -105,26 +106,6 @@ def run(url: str, *arguments: str) -> tuple[Any, int]:
     return [json.loads(line) for line in printed], int(peak) // 1024
 
 
-def request_for_duplicates() -> JSON:
-    fields = {"type": "fields:simple", "fields": ["text"]}
-    source = {"type": "featureSource:words", "fields": fields}
-    stage = {
-        "type": "documentPairs:duplicates",
-        "hashGrouping": {
-            "pairing": {"maxHashGroupSize": 200},
-            "features": {"type": "featureSource:ngrams", "window": 5, "source": source},
-        },
-        "validation": {
-            "pairwiseSimilarity": {
-                "type": "pairwiseSimilarity:featureIntersectionToUnionRatio",
-                "features": {"type": "featureSource:flatten", "source": source},
-            },
-            "min": 0.8,
-        },
-    }
-    return {"stages": {"similarPairs": stage}}
-
-
 def test_enrich_and_group(filled: Client) -> None:
     run(filled.url, "init", "docs", "--field", "text", "--sample-keys", "20")
     (report,), peak = run(filled.url, "enrich", "docs")
@@ -167,7 +148,7 @@ def test_every_reading_command_is_here() -> None:
 @pytest.mark.parametrize("command", READING)
 def test_commands(command: str, filled: Client, tmp_path: Path) -> None:
     file = tmp_path / "request.json"
-    file.write_text(json.dumps(request_for_duplicates()), "utf-8")
+    file.write_text(json.dumps(pairs_request()), "utf-8")
     options = [str(file) if one == "REQUEST" else one for one in READING[command]]
     printed, peak = run(filled.url, command, "docs", *options)
     print(command, peak, json.dumps(printed)[:1500])

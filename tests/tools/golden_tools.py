@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from conftest import Run
+from duplicates_requests import request_of_all_stages
 from every_command import LOOKING, WRITING
 from hostile import Page
 from server_tools import JSON, change, family, make_index, put, words
@@ -103,38 +104,9 @@ LOADED = {
 }
 IDS = [*DOCUMENTS, *LATE, *ADDED, *LOADED]
 
+TITLES = "ferry0 ferry1 ferry3 price0 price1 chain0 chain1 empty"
+"""Of documents in the scope of ``duplicates``."""
 ADDRESSES = [f"{SITE}/{name}" for name in ("old", "used", "gone", "never", "alone0", "bridge1")] + ["gone0", "used0"]
-
-
-def _request() -> JSON:
-    """A request of ``duplicates`` about some of the documents."""
-    fields = {"type": "fields:simple", "fields": [NAME]}
-    source = {"type": "featureSource:words", "fields": fields}
-    used = {"type": "documentPairs:reference", "use": "similarPairs"}
-    pairs = {
-        "type": "documentPairs:duplicates",
-        "query": {"type": "query:string", "query": "title:(ferry0 ferry1 ferry3 price0 price1 chain0 chain1 empty)"},
-        "hashGrouping": {
-            "pairing": {"maxHashGroupSize": 200},
-            "features": {"type": "featureSource:ngrams", "window": 5, "source": source},
-        },
-        "validation": {
-            "pairwiseSimilarity": {
-                "type": "pairwiseSimilarity:featureIntersectionToUnionRatio",
-                "features": {"type": "featureSource:flatten", "source": source},
-            },
-            "min": 0.8,
-            "max": 1,
-        },
-        "output": {"explanations": True},
-    }
-    content = {
-        "type": "documentContent",
-        "documents": {"type": "documents:fromDocumentPairs", "documentPairs": used},
-        "fields": {"type": "contentFields:simple", "fields": {"title": {}, NAME: {"maxValueLength": 50}}},
-    }
-    overlaps = {"type": "documentPairs:overlaps", "documentPairs": used, "fields": fields}
-    return {"stages": {"similarPairs": pairs, "content": content, "overlaps": overlaps}}
 
 
 @dataclass
@@ -188,7 +160,7 @@ class Life:
         put(self.client, self.index, DOCUMENTS)
         lines = [{"id": id, **one} for id, one in (*LOADED.items(), *LOADED.items(), ("alone2", DOCUMENTS["alone2"]))]
         files = {
-            "REQUEST": json.dumps(_request()),
+            "REQUEST": json.dumps(request_of_all_stages(f"title:({TITLES})")),
             "DSL": json.dumps({"query": {"prefix": {"title": "b"}}, "sort": ["url"]}),
             "ADDRESSES": "\n".join(ADDRESSES),
             "LINES": "\n".join([*map(json.dumps, lines), '{"id": "broken", "text": }']),

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from scheme_oracle import oracle, oracle_features, oracle_tokens
-from server_tools import JSON, exists, hits
+from server_tools import JSON, hits
 from xxhash import xxh3_64_intdigest
 
 from es_neardupe.keys.scheme import Scheme
@@ -33,6 +33,7 @@ __all__ = [
     "detection",
     "differences",
     "edits",
+    "in_order",
     "numbers",
     "passages",
     "places",
@@ -231,6 +232,10 @@ class Document:
     stored: JSON
     version: tuple[int, int]
     """Changed by each write of what is stored."""
+    own: JSON
+    """All ``neardupe`` fields in the document itself."""
+    own_version: tuple[int, int]
+    """Changed by each write of the document."""
     text: str | None
     scheme: Scheme
     max_chars: int
@@ -299,15 +304,28 @@ class Snapshot:
     """The hidden index of pairs."""
     measure: Callable[[Document, Document], float]
     """What decides about a match."""
+    compared: frozenset[frozenset[str | None]] | None = None
+    """The pairs of texts that were compared, if others of large buckets were skipped."""
 
     @classmethod
     def of(
-        cls, client: Client, index: str, fields: Sequence[str], scheme: Scheme, max_chars: int, prefix: str = "neardupe"
+        cls,
+        client: Client,
+        index: str,
+        fields: Sequence[str],
+        scheme: Scheme,
+        max_chars: int,
+        *,
+        keys_apart: bool,
+        prefix: str = "neardupe",
     ) -> Snapshot:
-        raw = {hit["_id"]: hit for hit in hits(client, index)}
-        sidecar = f"{index}-{prefix}-sidecar"
-        entries = {hit["_id"]: hit for hit in hits(client, sidecar)} if exists(client, sidecar) else None
-        stored = raw if entries is None else entries
+        """``keys_apart``: in a sidecar index."""
+        sidecar, pairs = (f"{index}-{prefix}-{name}" for name in ("sidecar", "pairs"))
+        found: dict[str, dict[str, JSON]] = {name: {} for name in (index, sidecar, pairs)}
+        for hit in hits(client, f"{index},{sidecar},{pairs}", ignore_unavailable=True):
+            found[hit["_index"]][hit["_id"]] = hit
+        raw = found[index]
+        stored = found[sidecar] if keys_apart else raw
         documents = {}
         for id, hit in sorted(raw.items()):
             there = stored.get(id)
@@ -317,12 +335,13 @@ class Snapshot:
                 {name: value for name, value in hit["_source"].items() if name != prefix},
                 there["_source"].get(prefix, {}) if there else {},
                 (there["_seq_no"], there["_version"]) if there else (-1, -1),
+                hit["_source"].get(prefix, {}),
+                (hit["_seq_no"], hit["_version"]),
                 joined(hit["_source"], fields),
                 scheme,
                 max_chars,
             )
-        pairs = f"{index}-{prefix}-pairs"
-        evidence = {hit["_id"]: hit["_source"] for hit in hits(client, pairs)} if exists(client, pairs) else {}
+        evidence = {id: hit["_source"] for id, hit in found[pairs].items()}
         return cls(documents, scheme, len(stored.keys() - raw.keys()), evidence, _resemblance)
 
     def __iter__(self) -> Iterator[Document]:
@@ -345,10 +364,20 @@ class Snapshot:
         return found
 
     @cached_property
-    def candidates(self) -> list[tuple[str, str]]:
+    def sharing(self) -> list[tuple[str, str]]:
         """Pairs of different texts, by their content hashes, that share a band key, in the order of principals."""
         keys = {content: some[0].keys for content, some in self.texts.items()}
         return [(a, b) for a, b in combinations(self.texts, 2) if keys[a] & keys[b]]
+
+    @cached_property
+    def candidates(self) -> list[tuple[str, str]]:
+        """Those of them that were not skipped."""
+        return [pair for pair in self.sharing if self.compared is None or frozenset(pair) in self.compared]
+
+    @cached_property
+    def skipped(self) -> int:
+        """Each pair once, however many keys it shares."""
+        return len(self.sharing) - len(self.candidates)
 
     def current(self, content: str) -> list[Document]:
         """The documents with this text whose text has not changed."""

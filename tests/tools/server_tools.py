@@ -139,11 +139,11 @@ def change(client: Client, index: str, id: str, doc: JSON, **params: Any) -> Non
     client.request("POST", path(index, "_update", id), params={"refresh": True, **params}, body={"doc": doc})
 
 
-def hits(client: Client, name: str) -> list[JSON]:
+def hits(client: Client, name: str, **params: Any) -> list[JSON]:
     """All documents, as the server returns them."""
-    client.request("POST", path(name, "_refresh"))
+    client.request("POST", path(name, "_refresh"), params=params)
     body = {"size": 10_000, "query": {"match_all": {}}, "seq_no_primary_term": True, "version": True}
-    found: list[JSON] = client.request("POST", path(name, "_search"), body=body)["hits"]["hits"]
+    found: list[JSON] = client.request("POST", path(name, "_search"), params=params, body=body)["hits"]["hits"]
     assert len(found) < 10_000
     return found
 

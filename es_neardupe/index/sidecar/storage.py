@@ -108,10 +108,12 @@ class SidecarStorage:
             entries = {(names.indices[entry.index], entry.id): entry for entry in page}
             prefix = self._index.settings.prefix
             changes = (_group_id_change(entry, concrete, prefix) for (concrete, _), entry in entries.items())
-            outcomes = list(write(plain, writer.writes(changes), batch=batch, workers=workers, versions=True))
-            marks = [_mirrored_update(entries[one.action.address], one) for one in outcomes if one.done]
+            outcomes = write(plain, writer.writes(changes), batch=batch, workers=workers, versions=True)
+            done = [one for one in outcomes if one.done]
+            marks = (_mirrored_update(entries[one.action.address], one) for one in done)
             marked = sum(one.done for one in write(plain, marks, batch=batch, workers=workers))
-            tally.update(written=len(marks), left=len(entries) - marked)
+            # The version of a document that has this group id already does not change.
+            tally.update(written=sum(one.seq_no != one.action.seq_no for one in done), left=len(entries) - marked)
         refresh(self._index.client, self._index.path)
         return GroupIdsWritten(tally["written"], tally["left"])
 
