@@ -23,6 +23,7 @@ from es_neardupe.index.field_writes import Change, FieldWriter, document_writer
 from es_neardupe.index.migration_state import Phase, replaced_prefix
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.queries import JSON
+from es_neardupe.index.same_indices import SameIndicesClient
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.client import SidecarClient
 from es_neardupe.index.sidecar.collapse import collapse_here, collapsed_by_server
@@ -98,17 +99,18 @@ class SidecarStorage:
         if not self.groups_in_documents:
             return None
         plain, names = self._index.plain, self._names
+        documents = SameIndicesClient(plain, self._index.target)
         lacking = {"bool": {"must_not": [{"term": {f"{REFERENCE}.mirrored": True}}]}}
         if dry_run:
             return GroupIdsWritten(written=count(plain, names.path, lacking))
         refresh(self._index.client, self._index.path)
-        tally, writer = Counter[str](), document_writer(self._index, plain)
+        tally, writer = Counter[str](), document_writer(self._index, documents)
         read = [self._index.fields.group, self._index.fields.tokens, REFERENCE]
         for page in plain.pages(names.path, {"query": lacking, "_source": read}):
             entries = {(names.indices[entry.index], entry.id): entry for entry in page}
             prefix = self._index.settings.prefix
             changes = (_group_id_change(entry, concrete, prefix) for (concrete, _), entry in entries.items())
-            outcomes = list(write(plain, writer.writes(changes), batch=batch, workers=workers, versions=True))
+            outcomes = list(write(documents, writer.writes(changes), batch=batch, workers=workers, versions=True))
             marks = [_mirrored_update(entries[one.action.address], one) for one in outcomes if one.done]
             marked = sum(one.done for one in write(plain, marks, batch=batch, workers=workers))
             tally.update(written=len(marks), left=len(entries) - marked)
