@@ -352,9 +352,9 @@ def test_folder(tmp_path: Path) -> None:
         ("c.txt.gz", {"body": "packed"}),
         ("sub/a.md", {"body": ""}),
     ]
-    told = [one for one in found if isinstance(one, Problem)]
-    assert [one.place for one in told] == [str(tmp_path / "bad.bin"), str(tmp_path / "torn.gz")]
-    assert told[0].why == f"{tmp_path / 'bad.bin'} is not UTF-8 (invalid start byte at byte 3)."
+    report = [one for one in found if isinstance(one, Problem)]
+    assert [one.place for one in report] == [str(tmp_path / "bad.bin"), str(tmp_path / "torn.gz")]
+    assert report[0].why == f"{tmp_path / 'bad.bin'} is not UTF-8 (invalid start byte at byte 3)."
 
 
 def test_folder_with_long_and_odd_names(tmp_path: Path) -> None:
