@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Cli
 from elasticsearch import Elasticsearch
 from fault_proxy import BULK, Fault, FaultProxy, lost_answer, short_waits
 from opensearchpy import OpenSearch
@@ -317,9 +318,37 @@ def test_group_ids_of_a_sidecar(client: Client, index_name: str, server_url: str
     mirrored = one.group().writes.mirrored
     assert mirrored is not None
     assert not mirrored.left
+    assert not mirrored.failed
     assert len({stored["group"] for stored in ours(client, index_name).values()}) == 1
     assert values(server_url, index_name) == before
     assert one.clean().writes.written == len(LITERALS)
+    assert values(server_url, index_name) == before
+
+
+def test_group_ids_that_cannot_be_written(server_cli: Cli, client: Client, index_name: str, server_url: str) -> None:
+    """The report and its dry run count them with the reason, and they are written later."""
+    fill(client, index_name)
+    one = NearDupe(index_name, client)
+    one.clean()
+    one.init(SETTINGS, sidecar=True, write_group=True)
+    with_final_pipeline(client, index_name)
+    before = values(server_url, index_name)
+    written = one.enrich().writes.mirrored
+    assert written is not None
+    assert (written.written, written.left, written.failed, len(written.failures)) == (len(SAME), 0, len(CHANGED), 1)
+    dry = one.enrich(dry_run=True).writes.mirrored
+    assert dry == one.enrich().writes.mirrored
+    assert dry is not None
+    assert (dry.written, dry.failed) == (0, len(CHANGED))
+    done = server_cli("enrich", index_name)
+    assert done.code == 1
+    assert "would process them, for example document" in done.err
+    assert f"{len(CHANGED)} documents were not written." in done.err
+    assert values(server_url, index_name) == before
+    client.request("PUT", path(index_name, "_settings"), body={"index.final_pipeline": None})
+    written = one.enrich().writes.mirrored
+    assert written is not None
+    assert (written.written, written.left, written.failed) == (len(CHANGED), 0, 0)
     assert values(server_url, index_name) == before
 
 

@@ -101,21 +101,27 @@ class SidecarStorage:
         plain, names = self._index.plain, self._names
         documents = SameIndicesClient(plain, self._index.target)
         lacking = {"bool": {"must_not": [{"term": {f"{REFERENCE}.mirrored": True}}]}}
-        if dry_run:
-            return GroupIdsWritten(written=count(plain, names.path, lacking))
-        refresh(self._index.client, self._index.path)
+        if not dry_run:
+            refresh(self._index.client, self._index.path)
         tally, writer = Counter[str](), document_writer(self._index, documents)
         read = [self._index.fields.group, self._index.fields.tokens, REFERENCE]
         for page in plain.pages(names.path, {"query": lacking, "_source": read}):
             entries = {(names.indices[entry.index], entry.id): entry for entry in page}
             prefix = self._index.settings.prefix
             changes = (_group_id_change(entry, concrete, prefix) for (concrete, _), entry in entries.items())
-            outcomes = list(write(documents, writer.writes(changes), batch=batch, workers=workers, versions=True))
+            actions = writer.writes(changes)
+            if dry_run:
+                tally.update(written=sum(1 for _ in actions))
+                continue
+            outcomes = list(write(documents, actions, batch=batch, workers=workers, versions=True))
             marks = [_mirrored_update(entries[one.action.address], one) for one in outcomes if one.done]
             marked = sum(one.done for one in write(plain, marks, batch=batch, workers=workers))
             tally.update(written=len(marks), left=len(entries) - marked)
+        if dry_run:
+            return GroupIdsWritten(tally["written"], 0, len(writer.failed), writer.failures)
         refresh(self._index.client, self._index.path)
-        return GroupIdsWritten(tally["written"], tally["left"])
+        failed = len(writer.failed)
+        return GroupIdsWritten(tally["written"], tally["left"] - failed, failed, writer.failures)
 
     def document_versions(self, references: Sequence[Reference], read: Ints) -> Ints:
         """Fetch them: fingerprints are read with the versions of their entries."""
