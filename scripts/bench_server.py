@@ -16,13 +16,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench_tools import create_index, drop_index, make_texts, read_texts, timed
+from bench_tools import create_index, drop_index, make_texts, read_texts, settle, timed
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.local_server import control
 from es_neardupe.records import Action
 from es_neardupe.server.bulk import write
-from es_neardupe.server.client import Client, path
+from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
 from es_neardupe.server.search import refresh
@@ -77,11 +77,6 @@ def measure(client: Client, texts: list[str]) -> dict[str, float]:
     for index in ("bench-enrich", "bench-send"):
         drop_index(client, index)
     return seconds
-
-
-def settle(client: Client, index: str) -> None:
-    """Merge the segments now, so that the server does not merge them during a measurement."""
-    client.request("POST", path(index, "_forcemerge"), params={"max_num_segments": 1})
 
 
 def prepared_updates(client: Client) -> list[Action]:

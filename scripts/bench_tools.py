@@ -8,11 +8,11 @@ import lzma
 import os
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import TextIO, TypeVar
+from typing import Any, TextIO, TypeVar
 
 from es_neardupe.errors import NotFound
 from es_neardupe.index.hidden_indices import HiddenIndex
@@ -62,14 +62,20 @@ def timed(work: Callable[[], T]) -> tuple[float, T]:
     return time.perf_counter() - started, result
 
 
-def create_index(client: Client, index: str, texts: Iterable[str]) -> None:
-    """Create an index of these texts, with the field ``text`` and consecutive ids. Replaces an index of this name."""
+def create_index(client: Client, index: str, texts: Iterable[str], more: Mapping[str, Any] = {}) -> None:
+    """Create an index of these texts, with the field ``text``, ``more`` fields and consecutive ids. An index of this
+    name is replaced."""
     drop_index(client, index)
     client.request("PUT", path(index), body={"mappings": {"properties": {"text": {"type": "text"}}}})
-    actions = (Action("index", index, f"{number:06}", {"text": text}) for number, text in enumerate(texts))
+    actions = (Action("index", index, f"{number:06}", {"text": text, **more}) for number, text in enumerate(texts))
     for outcome in write(client, actions):
         assert outcome.done, outcome
     refresh(client, index)
+
+
+def settle(client: Client, index: str) -> None:
+    """Merge the segments now, so that the server does not merge them during a measurement."""
+    client.request("POST", path(index, "_forcemerge"), params={"max_num_segments": 1})
 
 
 def drop_index(client: Client, index: str) -> None:

@@ -134,10 +134,13 @@ def outcome_rows(writes: WriteCounts, *, dry_run: bool) -> list[tuple[str, int]]
 
 def fail_on_writes(writes: WriteCounts) -> None:
     """If documents failed or the server rejected any, warn of it and exit with code 1."""
-    warn_of_failures(writes.failures)
+    failed, reasons = writes.failed, writes.failures
+    if writes.mirrored is not None:
+        failed, reasons = failed + writes.mirrored.failed, reasons + writes.mirrored.failures
+    warn_of_failures(reasons)
     fail_on(writes.refused, writes.refusals)
-    if writes.failed:
-        warn(f"{writes.failed:,} documents were not written.")
+    if failed:
+        warn(f"{failed:,} documents were not written.")
         raise typer.Exit(ExitCode.FAILED)
 
 

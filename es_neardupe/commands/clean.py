@@ -146,8 +146,6 @@ class _Cleaning:
         self._tally = BulkCounts()
         self._changed = set[Address]()
         """Pending documents whose last write conflicted with another client."""
-        self._sent_whole = set[Address]()
-        """Documents that were sent as a whole."""
         self.total = self._cleaned = self._whole_cleaned = 0
         self._deleted = self._conflicts = self._refused = self._failed = 0
 
@@ -192,7 +190,7 @@ class _Cleaning:
             self._tally.add(outcome)
         self._cleaned, self._whole_cleaned = self._tally.counts["written"], self._tally.counts["whole"]
         self._failed = len(self._writer.failed)
-        self._tally.add_failed(self._failed, self._writer.reasons)
+        self._tally.add_failed(self._failed, self._writer.failures)
 
     def _count(self) -> int:
         """Number of documents that have the fields now."""
@@ -205,9 +203,8 @@ class _Cleaning:
         actions = self._actions(self._noted(hits))
         for outcome in write(self._plain, actions, batch=self._batch, workers=self._workers):
             address = outcome.action.address
-            if outcome.action.whole:
-                self._sent_whole.add(address)
             if outcome.conflict:
+                self._writer.note_conflict(outcome.action)
                 self._changed.add(address)
             else:
                 self._changed.discard(address)
@@ -215,11 +212,11 @@ class _Cleaning:
             if (outcome.done or outcome.gone) and self._pending.pop(address, None) is not None:
                 self._deleted += outcome.gone
                 if outcome.done:
-                    self._count_cleaned(address)
+                    self._count_cleaned(whole=outcome.action.whole)
 
-    def _count_cleaned(self, address: Address) -> None:
+    def _count_cleaned(self, *, whole: bool) -> None:
         self._cleaned += 1
-        self._whole_cleaned += address in self._sent_whole
+        self._whole_cleaned += whole
 
     def _noted(self, hits: Iterable[Hit]) -> Iterator[Hit]:
         """Note the documents as pending, and count each once, even if several rounds read it."""
@@ -253,14 +250,14 @@ class _Cleaning:
                 if hit is None:
                     self._deleted += 1
                 elif self._prefix not in hit.source:
-                    self._count_cleaned(address)
+                    self._count_cleaned(whole=self._writer.wrote_whole(address))
                 elif address in self._writer.failed:
                     self._failed += 1
                 elif address in self._changed:
                     self._conflicts += 1
                 else:
                     self._refused += 1
-        self._tally.add_failed(self._failed, self._writer.reasons)
+        self._tally.add_failed(self._failed, self._writer.failures)
         unread = max(0, self._count() - self._conflicts - self._refused - self._failed)
         self.total += unread
         self._conflicts += unread

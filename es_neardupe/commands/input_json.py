@@ -6,10 +6,11 @@ A short text can become large when it is parsed: an empty array is two bytes of 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
+
+from es_neardupe.server.numbers import literal_number
 
 __all__ = ["parsed_line"]
 
@@ -21,21 +22,15 @@ _PIECE = 2**20
 
 
 def parsed_line(line: bytes, encoding: str) -> Any:
-    """The JSON value of a line. Raises `ValueError` for one that servers reject, or that exceeds a limit."""
+    """The JSON value of a line, with the literals of its numbers (`literal_number`). Raises `ValueError` for one that
+    servers reject, or that exceeds a limit."""
     _check_size(line)
     text = line.rstrip(b"\r\n").decode(encoding)
-    return json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+    return json.loads(text, parse_constant=_no_constant, parse_float=literal_number)
 
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError(f"the number {text} is too large")
-    return number
 
 
 def _check_size(line: bytes) -> None:

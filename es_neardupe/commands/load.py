@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,8 +24,9 @@ from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, Outcome
 from es_neardupe.server.bulk import BulkCounts, chunked, write
-from es_neardupe.server.client import Client, to_json
+from es_neardupe.server.client import Client
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
+from es_neardupe.server.numbers import document_json, loads
 from es_neardupe.server.search import fetch, refresh
 
 __all__ = ["LoadOptions", "LoadReport", "LoadRun", "load", "load_records"]
@@ -174,7 +174,7 @@ def load_records(
         index=index.name,
         scheme=index.scheme_id,
         scope=LoadScope(
-            read=sum(counts.values()),
+            read=counts.total() - counts["whole"],  # a part of "written"
             bad=counts["bad"],
             duplicates=counts["duplicates"],
             existing=counts["existing"],
@@ -198,8 +198,8 @@ def _resolved(client: Client, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
     """The outcomes. A conflict counts as success if an earlier attempt wrote the document and its answer was lost."""
     for outcome in outcomes:
         if outcome.conflict and outcome.repeated:
-            (hit,) = fetch(client, [outcome.action.reference], ["*"])
-            if hit is not None and hit.source == json.loads(to_json(outcome.action.body)):
+            (hit,) = fetch(client, [outcome.action.reference], True)
+            if hit is not None and hit.source == loads(document_json(outcome.action.body)):
                 yield changed(outcome, status=201)
                 continue
         yield outcome
@@ -302,7 +302,7 @@ def _actions(records: Iterable[FileRecord], target: IndexTarget, how: LoadOption
         added = first_fields([record.source for record in chunk], addresses, target.settings, how.max_chars)
         for record, fields in zip(chunk, added, strict=True):
             body = {**record.source, target.settings.prefix: fields}
-            yield Action(op=op, index=index, id=str(record.id), body=body, routing=record.routing)
+            yield Action(op=op, index=index, id=str(record.id), body=body, routing=record.routing, whole=True)
 
 
 def _chunks(records: Iterable[FileRecord]) -> Iterator[list[FileRecord]]:

@@ -49,7 +49,7 @@ def write_groups(
     for principal in (True, False):
         part = {row: grouping for row, grouping in groupings.items() if grouping.principal is principal}
         _write_part(writer, corpus, part, written, batch=batch, workers=workers)
-    written.add_failed(len(writer.failed), writer.reasons)
+    written.add_failed(len(writer.failed), writer.failures)
     return written
 
 
@@ -72,6 +72,7 @@ def _write_part(
         conflicts = []
         for outcome in write(writer.client, writer.writes(changes), batch=batch, workers=workers):
             if outcome.conflict:
+                writer.note_conflict(outcome.action)
                 conflicts.append(rows[outcome.action.address])
             else:
                 written.add(outcome)
@@ -95,6 +96,7 @@ def _retryable(
                 counts["changed"] += 1
             elif _same(decode_grouping(stored_fields(hit.source, writer.prefix)), groupings[row]):
                 counts["written"] += 1
+                counts["whole"] += writer.wrote_whole(hit.address)
             else:
                 yield row, Change(hit, {}, document_bytes=text_bytes(int(corpus.tokens[row])))
 

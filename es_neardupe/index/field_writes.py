@@ -14,6 +14,7 @@ hash includes the uuid of the index.
 from __future__ import annotations
 
 import base64
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
@@ -25,6 +26,8 @@ from es_neardupe.errors import InputError
 from es_neardupe.index.mapping import field_types
 from es_neardupe.index.permissions import check_updates
 from es_neardupe.index.stored_fields import stored_fields
+from es_neardupe.index.target import index_states
+from es_neardupe.log_events import log_event
 from es_neardupe.records import Action, Address, Hit
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client, path
@@ -41,8 +44,6 @@ CHECKED = "checked"
 
 _FETCH = 100
 """Documents looked at before they are read together, if some of them must be read."""
-
-_FINAL_PIPELINE = "index.final_pipeline"
 
 _DERIVED = {"semantic_text", "semantic", "knn_vector"}
 """Types of fields whose values the server stores apart from ``_source``, or computes when a whole document is
@@ -61,7 +62,7 @@ class Change(NamedTuple):
 
 
 def document_writer(index: Index, client: Client, removal: Mapping[str, Any] | None = None) -> FieldWriter:
-    """A writer of the documents of an opened index. ``removal``: see `FieldWriter`. Beside a sidecar, documents have no
+    """A writer of the documents of an opened index. ``removal``: see `FieldWriter`. With a sidecar, documents have no
     field for the mark."""
     check_whole = partial(check_updates, index, "writing whole documents", whole=True)
     uuids = index.target.uuids if index.target.sidecar is None else {}
@@ -112,12 +113,19 @@ class FieldWriter:
         self.prefix = prefix
         self.failed: set[Address] = set()
         """Documents that were not written, since other fields could change."""
-        self.reasons: dict[str, None] = {}
-        """Why, in the order of occurrence."""
+        self._reasons: dict[str, str] = {}
+        """Why -> the id of the first such document."""
+        self._perhaps_whole: set[Address] = set()
+        """Documents whose last write conflicted and was one of the whole document."""
         self._uuids = uuids
         self._check_whole: Callable[[], None] | None = check_whole
         self._removal = removal
         self._obstacles: dict[str, str | None] = {}
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Why documents failed, with an example of each, in the order of occurrence."""
+        return tuple(f"{why}, for example document {id!r}" for why, id in self._reasons.items())
 
     def writes(self, changes: Iterable[Change]) -> Iterator[Action]:
         """The writes of the changes, in any order. Documents that have no mark of their version are read for it.
@@ -147,8 +155,20 @@ class FieldWriter:
         if (why := self._obstacle(action)) is None:
             yield action
         else:
+            if action.address not in self.failed:
+                log_event(logging.WARNING, "not_written", index=action.index, id=action.id, reason=why)
             self.failed.add(action.address)
-            self.reasons[why] = None
+            self._reasons.setdefault(why, action.id)
+
+    def note_conflict(self, action: Action) -> None:
+        """Note a write of this run that conflicted. The reason can be that the server has done it before, and its
+        answer was lost."""
+        (self._perhaps_whole.add if action.whole else self._perhaps_whole.discard)(action.address)
+
+    def wrote_whole(self, address: Address) -> bool:
+        """Whether a document that has turned out to be written by this run, though its write conflicted, was written as
+        a whole."""
+        return address in self._perhaps_whole
 
     def _only_whole(self, change: Change) -> bool:
         return change.fields is None and self._removal is None
@@ -191,10 +211,9 @@ class FieldWriter:
 
 def _obstacle(client: Client, index: str) -> str | None:
     whole = "must be written as a whole, without a change to other fields"
-    settings = client.request("GET", path(index, "_settings", _FINAL_PIPELINE), params={"flat_settings": True}) or {}
-    for entry in settings.values():
-        if (name := entry["settings"].get(_FINAL_PIPELINE, "_none")) != "_none":
-            return f"documents of {index} {whole}, but its final pipeline {name!r} would process them"
+    for state in index_states(client, index).values():
+        if state.final_pipeline is not None:
+            return f"documents of {index} {whole}, but its final pipeline {state.final_pipeline!r} would process them"
     for entry in client.request("GET", path(index, "_mapping")).values():
         for field, kind in field_types(entry["mappings"].get("properties", {})):
             if kind in _DERIVED:

@@ -241,6 +241,7 @@ class _InlineEnrichment:
             current = is_current(one, self.settings)
             if current and again and self._written_here(one.hit):
                 self.tally.counts["written"] += 1
+                self.tally.counts["whole"] += self.writer.wrote_whole(one.hit.address)
                 self._count(one.fingerprint.state.value, one.fingerprint.numeric)
             elif current and (again or not self.rewrite):
                 self.tally.counts["unchanged"] += 1
@@ -260,6 +261,7 @@ class _InlineEnrichment:
         for outcome in outcomes:
             if outcome.conflict:
                 conflicts.append(outcome.action.reference)
+                self.writer.note_conflict(outcome.action)
                 self._sent_twice.update([outcome.action.address] if outcome.repeated else [])
                 continue
             self.tally.add(outcome)
@@ -272,7 +274,7 @@ class _InlineEnrichment:
     def finish(self, conflicts: Sequence[Reference]) -> None:
         """Count the documents that were not written."""
         self.tally.counts["conflicts"] = len(conflicts)
-        self.tally.add_failed(len(self.writer.failed), self.writer.reasons)
+        self.tally.add_failed(len(self.writer.failed), self.writer.failures)
 
     def _written_here(self, hit: Hit) -> bool:
         """Whether this run has written the document, though the answer was lost. A synthetic source returns the time

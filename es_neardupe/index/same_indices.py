@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from es_neardupe.errors import Conflict, IndexReplaced
-from es_neardupe.index.target import IndexTarget, index_uuids
+from es_neardupe.index.target import IndexTarget, index_states
 from es_neardupe.server.client import Client, ForwardingClient
 
 __all__ = ["SameIndicesClient"]
@@ -36,16 +36,23 @@ class SameIndicesClient(ForwardingClient):
     def check(self) -> None:
         """Raises as `bulk` if an index was deleted or replaced since the target was opened."""
         name = self._target.name
-        current = index_uuids(self.plain, self._target.path)
-        for concrete, uuid in self._target.uuids.items():
+        current = index_states(self.plain, self._target.path)
+        for concrete, opened in self._target.states.items():
             if concrete not in current:
                 raise Conflict(
                     f"Index {concrete} was deleted during this run: run the same command again.",
                     status=409,
                 )
-            if current[concrete] != uuid:
+            if current[concrete].uuid != opened.uuid:
                 raise IndexReplaced(
                     f"Index {concrete} was deleted and created again, or restored from a snapshot, during this run. "
                     f"Documents that were written last may have keys of former ones: run `es-neardupe enrich {name} "
                     f"--check`, then the same command again."
+                )
+            pipeline = current[concrete].final_pipeline
+            if pipeline is not None and opened.final_pipeline is None:
+                raise Conflict(
+                    f"Index {concrete} got the final pipeline {pipeline!r} during this run. It may have processed the "
+                    f"documents that were written as a whole last: check them, then run the same command again.",
+                    status=409,
                 )

@@ -69,8 +69,11 @@ class GroupIdsWritten:
 
     written: int = 0
     left: int = 0
-    """Documents that changed or were deleted since they were enriched, or whose update was rejected, or would have
-    changed another field: the next run of ``enrich`` processes them."""
+    """Documents that changed or were deleted since they were enriched, or whose update was rejected: the next run of
+    ``enrich`` processes them."""
+    failed: int = 0
+    """Documents that were not written, because that could change another field; ``failures`` has the reasons."""
+    failures: tuple[str, ...] = ()
 
 
 class Storage(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from es_neardupe.errors import (
     BeingMigrated,
@@ -43,12 +43,12 @@ __all__ = [
     "check_name",
     "check_unprepared",
     "common_settings",
-    "index_uuids",
+    "index_states",
     "mapping_to_add",
     "mappings_of",
     "not_rolled_over",
     "open_target",
-    "opened_uuids",
+    "opened_states",
     "prepare_new",
     "put_settings",
     "remove_settings",
@@ -59,9 +59,21 @@ __all__ = [
 ]
 
 _UUIDS = ("index.uuid", "index.history.uuid")
+_FINAL_PIPELINE = "index.final_pipeline"
 
 _MAX_PATH = 2000
 """Maximum length of the index names in a request path: servers reject request lines over 4,096 bytes."""
+
+
+class IndexState(NamedTuple):
+    """Settings of a concrete index that must not change during a run."""
+
+    uuid: str
+    """An index that was deleted and created again has another uuid, and its sequence numbers start again. A snapshot
+    that is restored over a closed index replaces the documents and keeps the uuid, but sets a uuid of their history,
+    which is then appended."""
+    final_pipeline: str | None
+    """The pipeline that processes each document that is written as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +104,13 @@ class IndexTarget:
     """While a migration is being prepared: the old prefix, whose group ids documents keep with their first new keys."""
     sidecar: SidecarLayout | None = None
     """None for inline storage."""
-    uuids: Mapping[str, str] = field(default_factory=dict)
-    """Concrete index -> its `index_uuids` when it was opened."""
+    states: Mapping[str, IndexState] = field(default_factory=dict)
+    """Concrete index -> its state when it was opened."""
+
+    @property
+    def uuids(self) -> dict[str, str]:
+        """Concrete index -> its uuid when it was opened."""
+        return {index: state.uuid for index, state in self.states.items()}
 
     @property
     def fields(self) -> Fields:
@@ -167,7 +184,7 @@ def open_target(
         skipped_relations=relations_to_skip(mappings.values(), settings.relations),
         new=new,
         inherits=inherited_prefix(mappings.values(), prefix),
-        uuids=opened_uuids(client, name, mappings),
+        states=opened_states(client, name, mappings),
     )
 
 
@@ -261,24 +278,22 @@ def _no_index(name: str, error: NotFound | None) -> NotFound:
     )
 
 
-def index_uuids(client: Client, name: str) -> dict[str, str]:
-    """Concrete index -> its uuid, for those that exist.
-
-    An index that was deleted and created again has another uuid, and its sequence numbers start again. A snapshot that
-    is restored over a closed index replaces the documents and keeps the uuid, but sets a uuid of their history, which
-    is then appended.
-    """
+def index_states(client: Client, name: str) -> dict[str, IndexState]:
+    """Concrete index -> its state, for those that exist."""
     params: dict[str, str | bool] = {"flat_settings": True, "ignore_unavailable": True}
-    found = client.request("GET", path(name, "_settings", ",".join(_UUIDS)), params=params) or {}
-    return {
-        concrete: "/".join(entry["settings"][one] for one in _UUIDS if one in entry["settings"])
-        for concrete, entry in found.items()
-    }
+    found = client.request("GET", path(name, "_settings", ",".join((*_UUIDS, _FINAL_PIPELINE))), params=params) or {}
+    return {concrete: _state(entry["settings"]) for concrete, entry in found.items()}
 
 
-def opened_uuids(client: Client, name: str, indices: Collection[str]) -> dict[str, str]:
-    """The `index_uuids` of the concrete indices that a name resolved to, without any that a rollover added since."""
-    return {index: uuid for index, uuid in index_uuids(client, name).items() if index in indices}
+def _state(settings: Mapping[str, str]) -> IndexState:
+    pipeline = settings.get(_FINAL_PIPELINE, "_none")
+    uuid = "/".join(settings[one] for one in _UUIDS if one in settings)
+    return IndexState(uuid, None if pipeline == "_none" else pipeline)
+
+
+def opened_states(client: Client, name: str, indices: Collection[str]) -> dict[str, IndexState]:
+    """The `index_states` of the concrete indices that a name resolved to, without any that a rollover added since."""
+    return {index: state for index, state in index_states(client, name).items() if index in indices}
 
 
 def stored_settings(mapping: Mapping[str, Any], prefix: str) -> Settings | None:

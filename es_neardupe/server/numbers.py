@@ -1,4 +1,5 @@
-"""Numbers in JSON that a 64-bit float does not hold: answers are read with their literals, and written with them.
+"""Literals of numbers in JSON: answers are read with those that a 64-bit float does not hold, files with all that are
+written in another way than Python does; documents are written with them.
 
 A server that updates a document in part, or by a script, parses and writes all of its numbers. Integers of any size
 stay as they are. A literal with a fraction or an exponent becomes the shortest one of the nearest 64-bit float (Java's
@@ -13,12 +14,15 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from es_neardupe.errors import InputError
 from es_neardupe.server.client import to_json
 
-__all__ = ["UnheldNumber", "document_json", "has_unheld", "loads"]
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["LiteralNumber", "UnheldNumber", "document_json", "has_unheld", "literal_number", "loads"]
 
 _ALWAYS_HELD = 16
 """Length of a literal without an exponent that has at most 15 digits: no two such numbers are nearest to the same
@@ -27,17 +31,29 @@ float, so the shortest literal of that float is the same number."""
 _NOT_ZERO = re.compile("[1-9]")
 
 
-class UnheldNumber(float):
-    """The 64-bit float nearest to a number that is no such float, with the literal of that number."""
+class LiteralNumber(float):
+    """The 64-bit float nearest to a number, with the literal of that number."""
 
     __slots__ = ("literal",)
 
-    def __new__(cls, literal: str) -> UnheldNumber:
+    def __new__(cls, literal: str) -> Self:
         number = super().__new__(cls, literal)
         number.literal = literal
         return number
 
     literal: str
+
+
+class UnheldNumber(LiteralNumber):
+    """A number that is no 64-bit float."""
+
+    __slots__ = ()
+
+
+def literal_number(literal: str) -> float:
+    """The value of a literal with a fraction or an exponent; with the literal, unless Python writes the same one."""
+    number = float(literal)
+    return number if repr(number) == literal else LiteralNumber(literal)
 
 
 def _number(literal: str) -> float:
@@ -69,12 +85,16 @@ def loads(text: str | bytes) -> Any:
 
 def has_unheld(value: Mapping[str, Any] | Sequence[Any]) -> bool:
     """Whether a parsed object or array contains an `UnheldNumber`, at any depth."""
+    return _contains(value, {UnheldNumber})
+
+
+def _contains(value: Mapping[str, Any] | Sequence[Any], wanted: set[type]) -> bool:
     waiting: list[Any] = [value]
     while waiting:
         inside = waiting.pop()
         values = inside.values() if isinstance(inside, dict) else inside
         kinds = set(map(type, values))
-        if UnheldNumber in kinds:
+        if not kinds.isdisjoint(wanted):
             return True
         if not kinds.isdisjoint(_NESTED):
             waiting += [one for one in values if type(one) in _NESTED]
@@ -85,9 +105,9 @@ _NESTED = (dict, list)
 
 
 def document_json(source: Mapping[str, Any]) -> bytes:
-    """One line of JSON, with the literal of each `UnheldNumber`: all other numbers are read back unchanged. Raises
+    """One line of JSON, with the literal of each `LiteralNumber`: all other numbers are read back unchanged. Raises
     ``InputError`` for a document that is nested too deeply."""
-    if not has_unheld(source):
+    if not _contains(source, {LiteralNumber, UnheldNumber}):
         return to_json(source)
     try:
         return _with_literals(source).encode("ascii")
@@ -96,7 +116,7 @@ def document_json(source: Mapping[str, Any]) -> bytes:
 
 
 def _with_literals(value: Any) -> str:
-    if isinstance(value, UnheldNumber):
+    if isinstance(value, LiteralNumber):
         return value.literal
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{json.dumps(name)}:{_with_literals(one)}" for name, one in value.items()) + "}"

@@ -296,12 +296,12 @@ def test_several_indices(client: Client, index_name: str, server_cli: Cli) -> No
         NearDupe(name, client).enrich()
         change(client, name, "d-0", {"neardupe": {"scheme": None}} if number else {}, routing="r")
     client.request("PUT", f"/{names[1]}/_doc/unseen", body={"text": "no search has seen this yet"})
-    told: dict[str, tuple[int, int | None]] = {}
+    reported: dict[str, tuple[int, int | None]] = {}
     report = NearDupe(f"{index_name}-*", client).audit(
-        progress=lambda stage, done, total: told.update({stage: (done, total)})
+        progress=lambda stage, done, total: reported.update({stage: (done, total)})
     )
-    assert set(told) == {"drawing the sample", "reading keys", "verifying pairs", "comparing with all texts"}
-    assert told["drawing the sample"] == told["comparing with all texts"] == (5, 5)
+    assert set(reported) == {"drawing the sample", "reading keys", "verifying pairs", "comparing with all texts"}
+    assert reported["drawing the sample"] == reported["comparing with all texts"] == (5, 5)
     assert (report.indices, report.documents, report.sampled) == (tuple(names), 5, 5)
     assert (report.recall.pairs, report.recall.found, report.denied) == (6, 3, 0)
     assert {one.reason: one.pairs for one in report.lost if one.pairs} == {LossReason.UNPROCESSED: 3}

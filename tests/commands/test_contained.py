@@ -190,10 +190,10 @@ def test_documents_without_keys_are_counted(mails: str, client: Client, server_c
 
 
 def test_progress_of_many_keys(mails: str, client: Client) -> None:
-    told: list[tuple[str, int, int | None]] = []
-    found = NearDupe(mails, client).contained(id="anthology", progress=lambda *one: told.append(one))
-    assert ("looking up keys", found.keys, found.keys) in told
-    assert told[-1] == ("comparing", 11, 11)
+    report: list[tuple[str, int, int | None]] = []
+    found = NearDupe(mails, client).contained(id="anthology", progress=lambda *one: report.append(one))
+    assert ("looking up keys", found.keys, found.keys) in report
+    assert report[-1] == ("comparing", 11, 11)
 
 
 def test_query_file_and_current_texts(mails: str, client: Client, server_cli: Cli, tmp_path: Path) -> None:

@@ -163,14 +163,14 @@ def test_changed_and_deleted_documents_are_in_no_pair(filled: str, client: Clien
 
 
 def test_progress_ends_at_the_total(filled: str, client: Client) -> None:
-    told: dict[str, list[tuple[int, int | None]]] = {}
+    found: dict[str, list[tuple[int, int | None]]] = {}
     NearDupe(filled, client).distribution(
         measure=["resemblance", "jaccard"],
-        progress=lambda stage, done, total: told.setdefault(stage, []).append((done, total)),
+        progress=lambda stage, done, total: found.setdefault(stage, []).append((done, total)),
     )
     names = {f"{part}, {measure} 5" for part in ("sample", "candidates") for measure in ("resemblance", "jaccard")}
-    assert set(told) == names | {"reading keys", "reading the sample"}
-    for stage, steps in told.items():
+    assert set(found) == names | {"reading keys", "reading the sample"}
+    for stage, steps in found.items():
         done = [one for one, _ in steps]
         assert done == sorted(done), stage
         assert stage == "reading keys" or steps[-1][0] == steps[-1][1] > 0
@@ -335,9 +335,9 @@ def test_the_recommended_threshold_groups_the_labelled_pairs(
     command = re.search(r"`es-neardupe (group .*?)`", report.recommendation.text)
     assert command is not None
     assert server_cli(*command[1].split(), "--dry-run").code == 0
-    told = NearDupe(filled, client).distribution(labels=file, measure=["edit", "estimate", "bag"], whitespace=True)
-    assert told.recommendation is not None
-    assert "It is the best of 3 histograms" in told.recommendation.text
+    reported = NearDupe(filled, client).distribution(labels=file, measure=["edit", "estimate", "bag"], whitespace=True)
+    assert reported.recommendation is not None
+    assert "It is the best of 3 histograms" in reported.recommendation.text
 
 
 def test_the_recommendation_names_the_unit_of_the_shingles(client: Client, index_name: str, tmp_path: Path) -> None:

@@ -201,12 +201,12 @@ def test_merge_split_and_end_are_told(client: Client, index_name: str) -> None:
     put(client, index_name, {"x": {"text": " ".join(between)}})
     regroup(client, index_name, check=False, linkage="chain", min=0.85)
     assert members(client, index_name) == {larger: {*texts, "x"}}
-    told = registry(client, index_name).records({larger, smaller})
-    assert [(one.event, one.group) for one in told[larger].history] == [("founded", None), ("merged with", smaller)]
-    assert [(one.event, one.group) for one in told[smaller].history] == [("founded", None), ("merged into", larger)]
-    assert told[smaller].ended is not None
-    assert (told[larger].size, told[larger].diameter, told[larger].ended) == (6, 4, None)
-    assert 0.85 <= (told[larger].weakest or 0) < 0.95
+    found = registry(client, index_name).records({larger, smaller})
+    assert [(one.event, one.group) for one in found[larger].history] == [("founded", None), ("merged with", smaller)]
+    assert [(one.event, one.group) for one in found[smaller].history] == [("founded", None), ("merged into", larger)]
+    assert found[smaller].ended is not None
+    assert (found[larger].size, found[larger].diameter, found[larger].ended) == (6, 4, None)
+    assert 0.85 <= (found[larger].weakest or 0) < 0.95
 
     client.request("DELETE", path(index_name, "_doc", "x"), params={"refresh": "true"})
     assert NearDupe(index_name, client).group(linkage="chain", min=0.85).scope.affected == 0

@@ -139,10 +139,10 @@ def test_figures(client: Client, filled: str, server_cli: Cli) -> None:
         reached = [pair for pair in common if exactly(*pair) >= level.threshold]
         assert (level.sample_pairs, level.sample_found) == (len(reached), sum(common[pair] >= 2 for pair in reached))
         assert level.detection == PRESET.scheme.detection(level.threshold)
-    told = NearDupe(filled, client).stats()
+    reported = NearDupe(filled, client).stats()
     keys = {hit["_id"]: set(hit["_source"]["neardupe"]["bands"]) for hit in hits(client, filled)}
-    assert (told.agree, len(told.buckets or ())) == (2, 10)
-    for bucket in told.buckets or ():
+    assert (reported.agree, len(reported.buckets or ())) == (2, 10)
+    for bucket in reported.buckets or ():
         both = set(bucket.key.split("+"))
         assert (len(both), sum(both <= own for own in keys.values())) == (2, bucket.documents)
 

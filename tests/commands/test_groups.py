@@ -51,9 +51,9 @@ def test_the_largest_come_first(client: Client, grouped: str, server_cli: Cli) -
 
 def test_the_history_of_a_group(client: Client, grouped: str, server_cli: Cli) -> None:
     (first, *_) = NearDupe(grouped, client).groups()
-    told = server_cli("groups", grouped, "--history", first.group, "--json").json
-    assert (told["group"], told["size"], told["principal"]["id"]) == (first.group, 5, first.members[0].id)
-    assert [one["event"] for one in told["history"]] == ["founded"]
+    found = server_cli("groups", grouped, "--history", first.group, "--json").json
+    assert (found["group"], found["size"], found["principal"]["id"]) == (first.group, 5, first.members[0].id)
+    assert [one["event"] for one in found["history"]] == ["founded"]
     assert "founded" in server_cli("groups", grouped, "--history", first.group).out
     refused(server_cli("groups", grouped, "--history", "unknown"), "Unknown group 'unknown'")
 

@@ -76,12 +76,12 @@ def test_new_keys_are_prepared_and_then_replace_the_old_ones(client: Client, ind
     assert ours(client, index_name) == before
     near = NearDupe(index_name, client).similar(id="f0-0").hits
     assert {hit.id: hit.copies for hit in near} == {"f0-1": 1, "f0-2": 0}, "f0-1b is a copy of f0-1"
-    told = prepared.groups
-    assert told is not None
-    assert (prepared.state, prepared.writes.enriched, told.documents) == ("prepared", len(before), len(before))
+    found = prepared.groups
+    assert found is not None
+    assert (prepared.state, prepared.writes.enriched, found.documents) == ("prepared", len(before), len(before))
     was = partition(client, index_name)
-    assert told.before == len(was) < told.after == FAMILIES
-    assert NearDupe(index_name, client).migrate(dry_run=True).groups == told
+    assert found.before == len(was) < found.after == FAMILIES
+    assert NearDupe(index_name, client).migrate(dry_run=True).groups == found
 
     def meanwhile(comparison: object) -> bool:
         actions: list[tuple[JSON, JSON | None]] = [({"delete": {"_index": index_name, "_id": "f1-0"}}, None)]
@@ -91,7 +91,7 @@ def test_new_keys_are_prepared_and_then_replace_the_old_ones(client: Client, ind
         return True
 
     done = NearDupe(index_name, client).migrate(confirm=meanwhile)
-    assert (done.state, done.writes.left, done.groups) == ("done", 0, told)
+    assert (done.state, done.writes.left, done.groups) == ("done", 0, found)
     check_new(client, index_name)
     after = ours(client, index_name)
     assert {id: one["group"] for id, one in after.items() if id[:2] == "f0"} == dict.fromkeys(
@@ -136,8 +136,8 @@ def test_killed_in_every_phase(client: Client, index_name: str, server_cli: Cli)
     with pytest.raises(BeingMigrated) as waits:
         NearDupe(index_name, client).watch(once=True)
     assert may_succeed_later(waits.value)
-    (told,) = (one for one in NearDupe(index_name, client).doctor() if one.name == "migration")
-    assert (told.level, "switching" in told.message) == ("warning", True)
+    (found,) = (one for one in NearDupe(index_name, client).doctor() if one.name == "migration")
+    assert (found.level, "switching" in found.message) == ("warning", True)
     run_to_death(client, index_name, [("migrate", {})], Moment(1, "before", ("_mapping", 2), "_mapping"))
     assert NearDupe(index_name, client).migrate().state == "done"
     assert State.of(client, index_name) == wanted

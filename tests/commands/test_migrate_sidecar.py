@@ -145,8 +145,8 @@ def test_killed_in_every_phase(client: Client, index_name: str, server_cli: Cli)
         refused = server_cli(command[0], index_name, *command[1:])
         assert refused.code == 1
         assert f"`es-neardupe migrate {index_name}`" in one_line(refused.err)
-    (told,) = (one for one in NearDupe(index_name, client).doctor() if one.name == "migration")
-    assert (told.level, "switching" in told.message) == ("warning", True)
+    (found,) = (one for one in NearDupe(index_name, client).doctor() if one.name == "migration")
+    assert (found.level, "switching" in found.message) == ("warning", True)
     run_to_death(client, index_name, [("migrate", {})], Moment(1, "before", of="neardupe-sidecar/_mapping"))
     run_to_death(client, index_name, [("migrate", {})], Moment(1, "before", of=f"{index_name}-neardupe_next-pairs"))
     assert NearDupe(index_name, client).migrate().state == "done"

@@ -119,9 +119,9 @@ class TestOneServer:
         environments = [{**os.environ, "ES_NEARDUPE_HOME": str(one)} for one in homes]
         try:
             running = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE) for env in environments]
-            told = [json.loads(process.communicate(timeout=120)[0]) for process in running]
-            assert len({one["port"] for one in told}) == 2
-            for one in told:
+            found = [json.loads(process.communicate(timeout=120)[0]) for process in running]
+            assert len({one["port"] for one in found}) == 2
+            for one in found:
                 process = ask("GET", f"{one['url']}/_nodes/_local/process?filter_path=nodes.*.process.id")
                 assert [each["process"]["id"] for each in process["nodes"].values()] == [one["pid"]]
         finally:

@@ -110,8 +110,8 @@ def test_expand(client: Client, filled: str) -> None:
     every = {id for id in SOURCES if story(id) == "harbour"}
     assert {one.id for one in hit.members} == every - {hit.id}
     (group,) = [one for one in NearDupe(filled, client).groups() if one.size == 5]
-    told = {member.id: member.similarity for member in group.members}
-    assert {one.id: one.similarity for one in hit.members} == {id: told[id] for id in every - {hit.id}}
+    found = {member.id: member.similarity for member in group.members}
+    assert {one.id: one.similarity for one in hit.members} == {id: found[id] for id in every - {hit.id}}
     assert [one.id for one in hit.members if one.principal] == [group.members[0].id] * (group.members[0].id != hit.id)
     assert all(one.fields["title"] == SOURCES[one.id]["title"] for one in hit.members)
     assert NearDupe(filled, client).search("harbour").hits[0].members == ()

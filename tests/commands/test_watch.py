@@ -203,12 +203,12 @@ def test_a_stop_in_the_middle(client: Client, index_name: str) -> None:
     for stage in ("fingerprinting", "verifying pairs"):
         stop, stages = threading.Event(), list[str]()
 
-        def told(name: str, done: int, total: int | None) -> None:
+        def note_progress(name: str, done: int, total: int | None) -> None:
             stages.append(name)  # noqa: B023
             if name == stage:  # noqa: B023
                 stop.set()  # noqa: B023
 
-        report = NearDupe(index_name, client).watch(stop=stop, progress=told)
+        report = NearDupe(index_name, client).watch(stop=stop, progress=note_progress)
         assert (report.rounds, stages[-1]) == (0, stage)
         assert not together(client, index_name, "a0", "a1")
     assert lease_is_free(client, index_name)

@@ -183,12 +183,12 @@ def test_files_with_bad_lines(client: Client, filled: str, server_cli: Cli, tmp_
     report = done.json
     assert report["scope"] == {"read": 11, "bad": 8, "duplicates": 1, "existing": 0, "skipped_links": 0}
     assert (report["writes"]["written"], report["writes"]["refused"]) == (2, 0)
-    told = done.err.splitlines()
-    assert [line.removeprefix(f"{file}:").partition(":")[0] for line in told] == [
+    found = done.err.splitlines()
+    assert [line.removeprefix(f"{file}:").partition(":")[0] for line in found] == [
         "2", "3", "5", "6", "7", "8", "9", "10", "12",
     ]  # fmt: skip
-    assert "UTF-8" in told[0]
-    assert "good1" in told[2]
+    assert "UTF-8" in found[0]
+    assert "good1" in found[2]
     after = versions(client, filled)
     assert {id for _, id in after.keys() - before.keys()} == {"good1", "good2"}
     assert all(after[address] == version for address, version in before.items())
@@ -201,10 +201,10 @@ def test_a_file_without_any_document(client: Client, filled: str, server_cli: Cl
     done = server_cli("load", filled, str(file))
     assert done.code == 1
     assert "3,001" in done.out
-    told = done.err.splitlines()
-    assert sum("lines.jsonl.gz:" in line for line in told) == 21
-    assert any("the rest cannot be read" in line for line in told)
-    assert told[-1] == "No line is a document that can be indexed."
+    found = done.err.splitlines()
+    assert sum("lines.jsonl.gz:" in line for line in found) == 21
+    assert any("the rest cannot be read" in line for line in found)
+    assert found[-1] == "No line is a document that can be indexed."
 
 
 def test_strict_stops_at_the_first_bad_line(client: Client, filled: str, server_cli: Cli, tmp_path: Path) -> None:

@@ -207,12 +207,12 @@ def at(stage: str, act: Any) -> Progress:
     """A progress callback that acts once, when a stage begins."""
     acted = threading.Event()
 
-    def told(name: str, done: int, total: int | None) -> None:
+    def progress(name: str, done: int, total: int | None) -> None:
         if name == stage and not acted.is_set():
             acted.set()
             act()
 
-    return told
+    return progress
 
 
 def test_changed_and_deleted_between_reading_and_verifying(client: Client, index_name: str) -> None:

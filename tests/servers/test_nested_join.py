@@ -136,11 +136,11 @@ def test_actions_of_ones_own(forum: str, client: Client) -> None:
         {"_op_type": "update", "_id": "q1", "doc": {"text": "a question all the same", "kind": "question"}},
     ]
     with NearDupe(forum, url=client.url) as dupes:
-        question, answer, untold, told = dupes.fingerprinted(actions)
+        question, answer, untold, linked = dupes.fingerprinted(actions)
     assert question["neardupe"]["state"] == "short"
     assert answer == actions[1]
     assert untold["doc"]["neardupe"] == {"scheme": None}
-    assert told["doc"]["neardupe"]["state"] == "signed"
+    assert linked["doc"]["neardupe"]["state"] == "signed"
 
 
 def test_texts_of_nested_objects(client: Client, index_name: str, server_cli: Cli) -> None:

@@ -6,22 +6,28 @@ The oracle is the index itself, read without our code: the literals are parsed a
 from __future__ import annotations
 
 import json
+import logging
+import re
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Cli
 from elasticsearch import Elasticsearch
+from fault_proxy import BULK, Fault, FaultProxy, lost_answer, short_waits
 from opensearchpy import OpenSearch
 from server_tools import JSON, family, make_index, ours
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.errors import RequestError, Unreachable
+from es_neardupe.errors import Conflict, RequestError, Unreachable
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client, ForwardingClient, path
-from es_neardupe.server.connect import wrap
+from es_neardupe.server.connect import connect, wrap
+from es_neardupe.server.login.settings import ConnectionSettings, Retries
 from es_neardupe.server.numbers import UnheldNumber, loads
 from es_neardupe.server.search import refresh
 
@@ -247,9 +253,10 @@ def test_a_final_pipeline(client: Client, index_name: str, server_url: str) -> N
         writes = one.enrich(**how).writes
         assert (writes.written, writes.whole, writes.failed) == (len(SAME), 0, len(CHANGED))
         assert writes.left == len(CHANGED)
-        assert [reason.partition("its final")[2] for reason in writes.failures] == [
-            f" pipeline '{index_name}-final' would process them"
-        ]
+        (reason,) = writes.failures
+        assert re.search(
+            rf"its final pipeline '{index_name}-final' would process them, for example document '\d+'$", reason
+        )
     assert enriched(client, index_name) == {str(number) for number in range(len(CHANGED), len(LITERALS))}
     assert values(server_url, index_name) == before
     client.request("PUT", path(index_name, "_settings"), body={"index.final_pipeline": None})
@@ -311,9 +318,37 @@ def test_group_ids_of_a_sidecar(client: Client, index_name: str, server_url: str
     mirrored = one.group().writes.mirrored
     assert mirrored is not None
     assert not mirrored.left
+    assert not mirrored.failed
     assert len({stored["group"] for stored in ours(client, index_name).values()}) == 1
     assert values(server_url, index_name) == before
     assert one.clean().writes.written == len(LITERALS)
+    assert values(server_url, index_name) == before
+
+
+def test_group_ids_that_cannot_be_written(server_cli: Cli, client: Client, index_name: str, server_url: str) -> None:
+    """The report and its dry run count them with the reason, and they are written later."""
+    fill(client, index_name)
+    one = NearDupe(index_name, client)
+    one.clean()
+    one.init(SETTINGS, sidecar=True, write_group=True)
+    with_final_pipeline(client, index_name)
+    before = values(server_url, index_name)
+    written = one.enrich().writes.mirrored
+    assert written is not None
+    assert (written.written, written.left, written.failed, len(written.failures)) == (len(SAME), 0, len(CHANGED), 1)
+    dry = one.enrich(dry_run=True).writes.mirrored
+    assert dry == one.enrich().writes.mirrored
+    assert dry is not None
+    assert (dry.written, dry.failed) == (0, len(CHANGED))
+    done = server_cli("enrich", index_name)
+    assert done.code == 1
+    assert "would process them, for example document" in done.err
+    assert f"{len(CHANGED)} documents were not written." in done.err
+    assert values(server_url, index_name) == before
+    client.request("PUT", path(index_name, "_settings"), body={"index.final_pipeline": None})
+    written = one.enrich().writes.mirrored
+    assert written is not None
+    assert (written.written, written.left, written.failed) == (len(CHANGED), 0, 0)
     assert values(server_url, index_name) == before
 
 
@@ -336,3 +371,166 @@ def test_changed_between_reading_and_writing(client: Client, index_name: str, se
     refresh(client, index_name)
     assert values(server_url, index_name)["0"]["keyword"] == Decimal("0.98765432109876543210")
     assert enriched(client, index_name) == {"0", "1"}
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+def test_dry_runs_count_as_the_runs_do(client: Client, index_name: str, server_url: str, blocked: bool) -> None:
+    """Each command on documents with and without such numbers, and with keys and without."""
+    fill(client, index_name)
+    one = NearDupe(index_name, client)
+    one.enrich(query={"ids": {"values": [str(number) for number in range(0, len(LITERALS), 2)]}})
+    if blocked:
+        with_final_pipeline(client, index_name)
+    before = values(server_url, index_name)
+    for command in (
+        lambda **how: one.enrich(all=True, **how).writes,
+        lambda **how: one.group(**how).writes,
+        lambda **how: one.clean(**how).writes,
+    ):
+        dry, done = command(dry_run=True), command()
+        assert dry == done
+        assert bool(done.failed) == bool(done.failures) == blocked
+        assert values(server_url, index_name) == before
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+def test_dry_runs_of_a_migration(client: Client, index_name: str, server_url: str, blocked: bool) -> None:
+    """They count the documents of the next step, and those that the run cannot write."""
+    fill(client, index_name)
+    one = NearDupe(index_name, client)
+    one.enrich()
+    before = values(server_url, index_name)
+
+    if blocked:
+        with_final_pipeline(client, index_name)
+        dry, done = one.migrate(threshold=0.6, dry_run=True).writes, one.migrate(threshold=0.6).writes
+        assert dry == done
+        assert (done.enriched, done.left, len(done.failures)) == (len(SAME), len(CHANGED), 1)
+        client.request("PUT", path(index_name, "_settings"), body={"index.final_pipeline": None})
+    missing = len(CHANGED) if blocked else len(LITERALS)
+    for how, step, number in (({"prepare": True}, "enriched", missing), ({}, "switched", len(LITERALS))):
+        dry, done = one.migrate(threshold=0.6, dry_run=True, **how).writes, one.migrate(threshold=0.6, **how).writes
+        assert getattr(dry, step) == getattr(done, step) == number
+    assert values(server_url, index_name) == before
+
+
+@pytest.fixture
+def through(proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+    """A client that reaches the server through the proxy, with short waits before retries."""
+    short_waits(monkeypatch)
+    opened = connect(ConnectionSettings(proxy.url, retries=Retries(attempts=6, wait=0.01), timeout=20))
+    yield opened
+    opened.close()
+
+
+def test_whole_documents_with_a_lost_answer(
+    client: Client, proxy: FaultProxy, through: Client, index_name: str, server_url: str
+) -> None:
+    """They are counted as whole documents, as in an undisturbed run."""
+    fill(client, index_name)
+    before = values(server_url, index_name)
+    one = NearDupe(index_name, through)
+    commands: list[Callable[[NearDupe], Any]] = [NearDupe.enrich, NearDupe.group, NearDupe.clean]
+    for command in commands:
+        fault = Fault(lost_answer, BULK, each=True)
+        proxy.set(fault)
+        writes = command(one).writes
+        assert fault.met
+        assert (writes.written, writes.left) == (len(LITERALS), 0)
+        without_scripts = command == NearDupe.clean and writes.whole == len(LITERALS)
+        assert writes.whole == len(CHANGED) or without_scripts
+        assert values(server_url, index_name) == before
+    assert not enriched(client, index_name)
+
+
+class Meddling(ForwardingClient):
+    """Calls a function before the first bulk request of documents, or after the check that precedes it."""
+
+    def __init__(self, client: Client, meddle: Callable[[], None], *, late: bool) -> None:
+        super().__init__(client)
+        self.todo, self.late = [meddle], late
+
+    def request(self, method: str, path: str, **options: Any) -> Any:
+        return self.plain.request(method, path, **options)
+
+    def pages(self, index: str, body: Any, **options: Any) -> Any:
+        yield from self.plain.pages(index, body, **options)
+        while self.todo and not self.late:
+            self.todo.pop()()
+
+    def bulk(self, body: bytes, **options: Any) -> Any:
+        while self.todo:
+            self.todo.pop()()
+        return self.plain.bulk(body, **options)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_final_pipeline_that_is_added_during_a_run(
+    client: Client, index_name: str, server_url: str, late: bool
+) -> None:
+    """The run stops before it writes; in the moment after the check, it reports that the pipeline may have run."""
+    fill(client, index_name)
+    before = values(server_url, index_name)
+    meddling = Meddling(client, lambda: with_final_pipeline(client, index_name), late=late)
+    with pytest.raises(Conflict, match=rf"got the final pipeline '{index_name}-final' during this run. It may have"):
+        NearDupe(index_name, meddling).enrich()
+    if late:
+        assert enriched(client, index_name)
+    else:
+        assert not enriched(client, index_name)
+        assert values(server_url, index_name) == before
+        assert NearDupe(index_name, client).enrich().writes.failed == len(CHANGED)
+
+
+def test_a_log_names_each_document_that_was_not_written(
+    client: Client, index_name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    fill(client, index_name)
+    with_final_pipeline(client, index_name)
+    with caplog.at_level(logging.WARNING, "es_neardupe"):
+        NearDupe(index_name, client).enrich()
+    events = [record.fields for record in caplog.records if getattr(record, "event", "") == "not_written"]
+    assert sorted(one["id"] for one in events) == sorted(str(number) for number in range(len(CHANGED)))
+
+
+def raw_sources(url: str, index: str) -> bytes:
+    """A search, as the server answers it."""
+    urllib.request.urlopen(urllib.request.Request(f"{url}/{index}/_refresh", method="POST")).close()
+    with urllib.request.urlopen(f"{url}/{index}/_search?size=1000") as answer:
+        return bytes(answer.read())
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_numbers_of_loaded_files(
+    client: Client, index_name: str, server_url: str, tmp_path: Path, replace: bool
+) -> None:
+    """They arrive with their literals, in fields of every kind, also if a field is renamed."""
+    make_index(client, index_name, MAPPING, dynamic=False)
+    NearDupe(index_name, client).init(SETTINGS)
+    file = tmp_path / "a.jsonl"
+    lines = [source(literal, text) for literal, text in zip(LITERALS, family(index_name, len(LITERALS)), strict=True)]
+    renamed = (line.replace('{"text":', f'{{"_id":{id},"content":') for id, line in enumerate(lines))
+    file.write_text("\n".join(renamed))
+    one = NearDupe(index_name, client)
+    for _ in range(1 + replace):
+        assert one.load([str(file)], text_field="content", replace=replace).writes.written == len(LITERALS)
+    found = raw_sources(server_url, index_name)
+    for literal in LITERALS:
+        expected = "0" if literal == "-0" else literal
+        assert f'"unmapped":[{{"deep":[{expected}]}}],"disabled":{{"inside":{expected}}}'.encode() in found
+    assert one.enrich(check=True).writes.unchanged == len(LITERALS)
+
+
+def test_loaded_documents_with_a_lost_answer(
+    client: Client, proxy: FaultProxy, through: Client, index_name: str, tmp_path: Path
+) -> None:
+    make_index(client, index_name, MAPPING, dynamic=False)
+    NearDupe(index_name, client).init(SETTINGS)
+    file = tmp_path / "a.jsonl"
+    file.write_text(
+        "\n".join(source(literal, text) for literal, text in zip(LITERALS, family(1, len(LITERALS)), strict=True))
+    )
+    fault = Fault(lost_answer, BULK)
+    proxy.set(fault)
+    report = NearDupe(index_name, through).load([str(file)])
+    assert (fault.met, report.writes.written, report.scope.existing) == (1, len(LITERALS), 0)

@@ -144,12 +144,12 @@ def test_doctor_says_beforehand(worked: Secured) -> None:
 def lacks(role: Role, other: Role) -> list[str]:
     """The privileges that the second role has and the first lacks, as `doctor` names them."""
     has = role.privileges(names_beside(WORKED))
-    told = []
+    found = []
     for name, some in other.privileges(names_beside(WORKED)).items():
         granted = {one for privilege in has.get(name, ()) for one in (privilege, *INCLUDED.get(privilege, ()))}
         if lacking := [one for one in some if one not in granted]:
-            told.append(f"{', '.join(lacking)} on {name}")
-    return told
+            found.append(f"{', '.join(lacking)} on {name}")
+    return found
 
 
 def test_rights_on_an_alias_alone(worked: Secured, admin: Client) -> None:

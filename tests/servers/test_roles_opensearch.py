@@ -35,10 +35,10 @@ def test_the_page_shows_them() -> None:
     page = (DOCS / "roles.md").read_text("utf-8")
     shown = re.findall(r"^PUT /_plugins/_security/api/roles/(\S+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert {name: json.loads(body) for name, body in shown} == opensearch_roles(names_beside("news"))
-    told = section("roles.md", "OpenSearch")
+    found = section("roles.md", "OpenSearch")
     rows = [[f"`{name}`", ", ".join(f"`{one}`" for one in some)] for name, some in ACTIONS.items()]
-    assert table(told) == rows
-    assert f"OpenSearch {VERSION.rpartition('.')[0]}" in told
+    assert table(found) == rows
+    assert f"OpenSearch {VERSION.rpartition('.')[0]}" in found
 
 
 @pytest.fixture(scope="module")
@@ -88,8 +88,8 @@ def test_who_sees_a_part_is_refused_before_anything_is_written(user: str, run_as
     for name in ("enrich", "group", "watch", "migrate", "clean"):
         run = run_as(user, name)
         assert (run.code, run.out) == (1, ""), (name, run.err)
-        told = f"sees only a part of the documents or fields of {WORKED}, and .* needs all of them|has no field 'text'"
-        assert re.search(told, run.err), (name, run.err)
+        found = f"sees only a part of the documents or fields of {WORKED}, and .* needs all of them|has no field 'text'"
+        assert re.search(found, run.err), (name, run.err)
     assert "only a part" in run.err  # of `clean`, which reads no text
     assert written() == before
 

@@ -109,18 +109,18 @@ def test_a_rollover_in_the_middle_of_a_run(
 
 
 def test_a_rollover_while_the_name_is_opened(rolling: Rolling, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the requests for mappings and uuids: the run continues without the new index."""
+    """Between the requests for mappings and states: the run continues without the new index."""
     name = rolling.name
     rolling.add(0, 2)
     NearDupe(name, client).init(SETTINGS)
-    plain, todo = target.index_uuids, [rolling.roll]
+    plain, todo = target.index_states, [rolling.roll]
 
-    def uuids(*arguments: Any) -> dict[str, str]:
+    def states(*arguments: Any) -> dict[str, Any]:
         while todo:
             todo.pop()()
         return plain(*arguments)
 
-    monkeypatch.setattr(target, "index_uuids", uuids)
+    monkeypatch.setattr(target, "index_states", states)
     assert NearDupe(name, client).enrich().writes.written == 2
     rolling.add(2, 4)
     assert NearDupe(name, client).enrich().writes.written == 2
@@ -216,9 +216,9 @@ def test_rollovers_in_the_middle_of_a_migration(rolling: Rolling, sidecar: bool,
     with pytest.raises(BeingMigrated, match=f"`es-neardupe migrate {name}`"):
         NearDupe(name, client).enrich()
     assert NearDupe(name, client).migrate().state == "done"
-    told = [settings_mappings(client, one, "neardupe")[one]["_meta"] for one in (second, third)]
-    assert told[0]["neardupe"] == told[1]["neardupe"]
-    assert [one.keys() - {"@source", "neardupe.owner"} for one in told] == [{"neardupe"}] * 2
+    found = [settings_mappings(client, one, "neardupe")[one]["_meta"] for one in (second, third)]
+    assert found[0]["neardupe"] == found[1]["neardupe"]
+    assert [one.keys() - {"@source", "neardupe.owner"} for one in found] == [{"neardupe"}] * 2
     assert [one.size for one in NearDupe(name, client).groups()] == [9]
     assert (
         NearDupe(name, client).enrich(check=True).writes.written

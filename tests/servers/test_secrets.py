@@ -149,8 +149,8 @@ def test_a_refused_login(
         logins = {login.partition(" ")[2] for login in Refusing.seen}
         assert logins - {""}  # it was sent
         kept = [one.read_text("utf-8") for one in tmp_path.rglob("*") if one.is_file() and one not in (file, profiles)]
-        told = "".join((done.out, done.err, caplog.text, *kept))
-        assert [one for one in (SECRET, KEY, TOKEN, *logins) if one in told] == [], command
+        found = "".join((done.out, done.err, caplog.text, *kept))
+        assert [one for one in (SECRET, KEY, TOKEN, *logins) if one in found] == [], command
     assert caplog.records
 
 

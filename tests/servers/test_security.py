@@ -236,9 +236,9 @@ def test_the_registry_says_something_only_of_groups_that_the_user_sees_whole(new
     assert {one.known.size if one.known else None for one in NearDupe(NEWS, admin).groups()} == {2, 3, 4}
     for name, known in {"reader": 0, "pattern-reader": 0, "registry-reader": 1, "loose-reader": 1}.items():
         with news.client(name) as client:
-            told = [one for one in NearDupe(NEWS, client).groups() if one.known is not None]
-            assert len(told) == known
-            assert all(member.id.startswith("open") for one in told for member in one.members)
+            found = [one for one in NearDupe(NEWS, client).groups() if one.known is not None]
+            assert len(found) == known
+            assert all(member.id.startswith("open") for one in found for member in one.members)
 
 
 def test_pairs_and_stats_count_visible_documents(reader: Client, admin: Client) -> None:
@@ -360,8 +360,8 @@ def test_who_sees_a_part_does_not_write_or_read_about_the_whole(news: Secured, a
             NearDupe(NEWS, client).group_history(group)
     with news.client("looker") as looker:
         assert not any(one.name == "visibility" for one in NearDupe(NEWS, looker).doctor())
-        told = [one.message for one in NearDupe(NEWS, looker).doctor() if one.level == "error"]
-    assert told == [
+        found = [one.message for one in NearDupe(NEWS, looker).doctor() if one.level == "error"]
+    assert found == [
         f"looker may not run load, enrich: lacks index, maintenance on {NEWS}",
         f"looker may not run group, watch: lacks index, maintenance on {NEWS} and create_index, read, "
         f"view_index_metadata, index, maintenance on {NEWS}-neardupe-groups",

@@ -136,24 +136,24 @@ def test_dry_runs_show_what_would_be_sent(client: Client, index_name: str, serve
         requests: list[JSON] = run.json["requests"]
         return requests
 
-    told = shown("init", index_name, "--field", "text", *more)
+    found = shown("init", index_name, "--field", "text", *more)
     wanted = [("PUT", f"/{index_name}/_mapping"), ("PUT", f"/{beside}")]
-    assert [(one["method"], one["path"]) for one in told] == wanted[not write_group :]
+    assert [(one["method"], one["path"]) for one in found] == wanted[not write_group :]
     assert not exists(client, beside)
     assert server_cli("init", index_name, "--field", "text", *more).code == 0
     before = state(client, index_name)
-    told = shown("enrich", index_name)
-    assert json.loads(told[0]["body"].splitlines()[0])["create"]["_index"] == beside
+    found = shown("enrich", index_name)
+    assert json.loads(found[0]["body"].splitlines()[0])["create"]["_index"] == beside
     assert not hits(client, beside)
     NearDupe(index_name, client).enrich()
     before = state(client, index_name)
-    told = shown("group", index_name)
-    assert {json.loads(line)["update"]["_index"] for line in told[0]["body"].splitlines()[::2]} == {beside}
+    found = shown("group", index_name)
+    assert {json.loads(line)["update"]["_index"] for line in found[0]["body"].splitlines()[::2]} == {beside}
     NearDupe(index_name, client).group()
     before = state(client, index_name)
-    told = shown("clean", index_name)
-    assert (told[-1]["method"], told[-1]["path"]) == ("DELETE", f"/{beside}")
-    assert len(told) == 1 + write_group
+    found = shown("clean", index_name)
+    assert (found[-1]["method"], found[-1]["path"]) == ("DELETE", f"/{beside}")
+    assert len(found) == 1 + write_group
 
 
 def test_from_keys_in_documents_to_keys_beside_and_back(client: Client, index_name: str) -> None:

@@ -100,8 +100,8 @@ def secured_opensearch(home: Path, users: Sequence[User], roles: Mapping[str, An
     _lay_out(home, config)
     _write_users(config / "opensearch-security", users, roles)
     ca_file = tls.write(config, "node")
-    told = {"server": "opensearch", "version": VERSION, "heap": _HEAP, "home": str(home), "jars": str(home / "jars")}
-    node = json.dumps({**told, "settings": _settings(port), "plugins": [_CLASS]})
+    launch = {"server": "opensearch", "version": VERSION, "heap": _HEAP, "home": str(home), "jars": str(home / "jars")}
+    node = json.dumps({**launch, "settings": _settings(port), "plugins": [_CLASS]})
     try:
         with running("cluster_process.py", [node], home, home / "secured.log"):
             server = Secured(f"https://127.0.0.1:{port}", {one.name: one for one in users}, tls, ca_file, {})

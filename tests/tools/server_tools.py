@@ -224,8 +224,8 @@ def assert_settled(client: Client, index: str, **options: Any) -> None:
     assert (fresh.scope.whole, fresh.writes.written, fresh.scope.stale) == (True, 0, 0)
     assert fresh.scope.documents == fresh.groups.grouped + fresh.groups.alone == fresh.writes.unchanged
     there = {one.group: (one.size, one.members[0].address, one.min_similarity) for one in groups_of(client, index)}
-    told = {one.group: (one.size, one.principal, pytest.approx(one.min_similarity)) for one in living(client, index)}
-    assert there == told
+    found = {one.group: (one.size, one.principal, pytest.approx(one.min_similarity)) for one in living(client, index)}
+    assert there == found
 
 
 def groups_of(client: Client, index: str) -> list[Group]:

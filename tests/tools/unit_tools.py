@@ -51,7 +51,7 @@ class FakeClient:
         }
 
     def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> Any:
-        if path.endswith(("/_refresh", f"/_settings/{permissions.BLOCK_SETTINGS}", "index.history.uuid")):
+        if path.endswith(("/_refresh", f"/_settings/{permissions.BLOCK_SETTINGS}", "index.final_pipeline")):
             return {}
         assert (method, path) == ("POST", "/_mget")
         self.requests.append(len(body["docs"]))

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
 
 from es_neardupe import options
 from es_neardupe.commands.clean import clean
 from es_neardupe.commands.enrich import enrich
 from es_neardupe.commands.migrate.plan import MigrationOptions, MigrationPlan, open_plan
 from es_neardupe.commands.migrate.steps import MigrationProgress, MigrationRun, MigrationWork, refresh_both
-from es_neardupe.commands.report_parts import one_line
+from es_neardupe.commands.report_parts import WriteCounts, one_line
 from es_neardupe.errors import BeingMigrated, SettingsError
 from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.groups.registry import Registry, remembered
 from es_neardupe.groups.rules import remembered_rules, rules_of
-from es_neardupe.index import queries
 from es_neardupe.index.field_writes import document_writer
 from es_neardupe.index.hidden_indices import HiddenIndex, check_names, hidden_index_name, remove
 from es_neardupe.index.index import Index, opened
@@ -29,7 +28,7 @@ from es_neardupe.index.target import stored_settings
 from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent
-from es_neardupe.server.bulk import write
+from es_neardupe.server.bulk import BulkCounts, write
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import count, refresh
 from es_neardupe.verification.criterion import match_criterion
@@ -155,10 +154,7 @@ def migrate(
     requests: tuple[ShownRequest, ...] = ()
     if dry_run:
         _check_names(plan)
-        _predict(work, abort=abort)
-        if show_requests:
-            steps = _DryRunSteps(dry_client, plan, run, show_requests)
-            requests = steps.requests(abort=abort, prepare=prepare)
+        requests = _DryRun(dry_client, work, show_requests).requests(abort=abort, prepare=prepare)
     else:
         check_may_delete(index.plain, _temporary_indices(plan))
         plan.old.storage.check_writable()
@@ -254,96 +250,107 @@ def _check_rules(old: Index) -> None:
         match_criterion(old, match)
 
 
-def _predict(work: MigrationWork, *, abort: bool) -> None:
-    """Count the documents that the next steps of a run would write; compare groups if the new keys exist already."""
-    plan, done = work.plan, work.done
-    refresh(work.index.plain, plan.old.path)
-    if plan.phase is None:
-        done.enriched = count(work.index.plain, plan.old.path)
-    elif plan.phase is Phase.PREPARING:
-        new = work.new
-        if not abort:
-            done.enriched = count(new.client, new.path, queries.stale(new.fields, new.scheme_id))
-            if done.grouped:
-                work.compare(new)
-        elif new.storage.groups_in_documents:
-            done.cleaned = count(new.client, new.path, queries.processed(new.fields))
+class _DryRun:
+    """The next steps of `MigrationWork` in a dry run: counts their documents, and keeps their first write requests.
 
-
-class _DryRunSteps:
-    """The steps of `MigrationWork` and the clean-up in a dry run, for their first write requests.
-
-    Those of `group` are not included: grouping needs keys that a dry run has not written.
+    Ends after a step with documents to write, as the next step needs its result. `group` is not included: grouping
+    needs keys that a dry run has not written.
     """
 
-    def __init__(self, client: DryRunClient, plan: MigrationPlan, run: MigrationRun, maximum: int) -> None:
-        self._client, self._plan, self._run, self._maximum = client, plan, run, maximum
-        self._index = plan.old.through(client)
+    def __init__(self, client: DryRunClient, work: MigrationWork, maximum: int) -> None:
+        self._client, self._work, self._maximum = client, work, maximum
+        self._plan, self._run, self._done = work.plan, work.run, work.done
+        self._index = work.plan.old.through(client)
+        self._requests: list[ShownRequest] = []
 
     def requests(self, *, abort: bool, prepare: bool) -> tuple[ShownRequest, ...]:
-        """The first ``maximum`` requests. Reads no more than they need."""
-        steps = self._undo() if abort else self._resume(prepare=prepare)
-        return tuple(islice(chain(self._prepare_rolled_over(), steps), self._maximum))
+        """Do the steps; returns the first ``maximum`` requests."""
+        refresh(self._work.index.plain, self._plan.old.path)
+        with self._shown():
+            self._index.storage.prepare_rolled_over()
+        if abort:
+            self._mark(Phase.PREPARING)
+            self._clean()
+        else:
+            self._resume(prepare=prepare)
+        return tuple(self._requests[: self._maximum])
 
-    def _prepare_rolled_over(self) -> Iterator[ShownRequest]:
-        self._index.storage.prepare_rolled_over()
-        yield from self._client.shown
-
-    def _undo(self) -> Iterator[ShownRequest]:
-        yield from self._marked(Phase.PREPARING)
-        yield from self._cleaned()
-
-    def _resume(self, *, prepare: bool) -> Iterator[ShownRequest]:
-        """Stops after a step with documents to write, as the next step needs its result."""
+    def _resume(self, *, prepare: bool) -> None:
         phase = self._plan.phase
         if phase in (None, Phase.PREPARING):
-            yield from self._marked(Phase.PREPARING)
+            self._mark(Phase.PREPARING)
             if phase is None and self._plan.old.storage.sidecars:  # the new sidecar indices do not exist yet
+                self._done.enriched = count(self._work.index.plain, self._plan.old.path)
                 return
-            enriched = self._enriched(self._plan.settings.prefix)
-            yield from enriched
-            if prepare or enriched:
+            self._enrich(self._plan.settings.prefix)
+            if phase is not None and self._done.grouped and not self._done.left:
+                self._work.compare(self._work.new)
+            if prepare or self._writes_documents:
                 return
         if phase is not Phase.CLEANING:
-            yield from self._marked(Phase.SWITCHING)
-            switched = self._switched()
-            yield from switched
-            if switched:
+            self._mark(Phase.SWITCHING)
+            self._switch()
+            if self._writes_documents:
                 return
-        yield from self._marked(Phase.CLEANING)
-        yield from self._enriched(self._plan.prefix)
-        yield from self._cleaned()
+        self._mark(Phase.CLEANING)
+        self._enrich(self._plan.prefix)
+        if not self._done.left:
+            self._clean()
+
+    @property
+    def _writes_documents(self) -> bool:
+        return bool(self._done.enriched or self._done.switched or self._done.left)
 
     def _with_prefix(self, prefix: str) -> Index:
         return Index(self._index.name, self._client, prefix)
 
-    def _marked(self, phase: Phase) -> tuple[ShownRequest, ...]:
+    @contextmanager
+    def _shown(self) -> Iterator[None]:
+        """Keep the requests that are sent to the client meanwhile."""
         before = len(self._client.shown)
-        self._plan.mark(phase, self._client)
-        return self._client.shown[before:]
+        yield
+        self._requests += self._client.shown[before:]
 
-    def _enriched(self, prefix: str) -> tuple[ShownRequest, ...]:
+    def _mark(self, phase: Phase) -> None:
+        with self._shown():
+            self._plan.mark(phase, self._client)
+
+    def _enrich(self, prefix: str) -> None:
         run = self._run
-        return enrich(
+        report = enrich(
             self._with_prefix(prefix),
             check=True,
             batch=run.batch,
             max_chars=run.max_chars,
             dry_run=True,
             show_requests=self._maximum,
-        ).requests
+            progress=run.progress,
+        )
+        self._requests += report.requests
+        self._done.enriched += report.writes.written
+        self._count(report.writes)
 
-    def _switched(self) -> tuple[ShownRequest, ...]:
+    def _switch(self) -> None:
         new, after = opened(self._index, adopting=True, prefix=self._plan.settings.prefix), self._plan.after
-        before = len(self._client.shown)
+        tally, writer = BulkCounts(), document_writer(after, self._client)
         refresh_both(new, after)
-        writer = document_writer(after, self._client)
-        actions = new.storage.takeovers(after, writer, batch=self._run.batch, progress=silent)
-        for _ in write(self._client, actions, batch=self._run.batch, workers=1):
-            if self._client.full:
-                break
-        return self._client.shown[before:]
+        actions = new.storage.takeovers(after, writer, batch=self._run.batch, progress=self._run.progress)
+        with self._shown():
+            for outcome in write(self._client, actions, batch=self._run.batch, workers=1):
+                tally.add(outcome)
+        self._done.switched = tally.counts["written"]
+        self._done.left += len(writer.failed)
+        self._done.failures += writer.failures
 
-    def _cleaned(self) -> tuple[ShownRequest, ...]:
+    def _clean(self) -> None:
         new = self._with_prefix(self._plan.settings.prefix)
-        return clean(new, batch=self._run.batch, dry_run=True, show_requests=self._maximum).requests
+        report = clean(
+            new, batch=self._run.batch, dry_run=True, show_requests=self._maximum, progress=self._run.progress
+        )
+        self._requests += report.requests
+        self._done.cleaned = report.writes.written
+        self._count(report.writes)
+
+    def _count(self, writes: WriteCounts) -> None:
+        self._done.left += writes.left
+        self._done.failures += writes.failures

@@ -181,7 +181,7 @@ class MigrationWork:
             left += len(writer.failed)
             if not left:
                 break
-        tally.add_failed(len(writer.failed), writer.reasons)
+        tally.add_failed(len(writer.failed), writer.failures)
         refresh_both(new, after)
         return tally, left
 

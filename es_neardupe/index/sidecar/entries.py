@@ -127,7 +127,7 @@ class KnownEntries:
     """The versions of all documents that have an entry, and which documents were seen. About 200 bytes per entry."""
 
     def __init__(self, index: Index, uuids: Mapping[str, str]) -> None:
-        """Reads all entries. ``uuids``: see `index_uuids`."""
+        """Reads all entries. ``uuids``: see `IndexTarget.uuids`."""
         names, scheme, group = SidecarNames(index.target), index.fields.scheme, index.fields.group
         columns = [f"{REFERENCE}.{name}" for name in ("seq_no", "primary_term", "uuid")]
         body = {"query": {"match_all": {}}, "_source": False, "docvalue_fields": [*columns, scheme, group]}

@@ -44,7 +44,7 @@ from es_neardupe.index.target import (
     common_settings,
     mappings_of,
     not_rolled_over,
-    opened_uuids,
+    opened_states,
     result_window,
     serving_prefix,
     stored_settings,
@@ -345,7 +345,7 @@ def open_sidecar_target(
         new,
         inherits=inherited_prefix(sidecars.values(), prefix),
         sidecar=SidecarLayout(any(writes_group(one) for one in sidecars.values()), stored),
-        uuids=opened_uuids(client, name, mappings),
+        states=opened_states(client, name, mappings),
     )
 
 

@@ -23,6 +23,7 @@ from es_neardupe.index.field_writes import Change, FieldWriter, document_writer
 from es_neardupe.index.migration_state import Phase, replaced_prefix
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.queries import JSON
+from es_neardupe.index.same_indices import SameIndicesClient
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.client import SidecarClient
 from es_neardupe.index.sidecar.collapse import collapse_here, collapsed_by_server
@@ -98,24 +99,31 @@ class SidecarStorage:
         if not self.groups_in_documents:
             return None
         plain, names = self._index.plain, self._names
+        documents = SameIndicesClient(plain, self._index.target)
         lacking = {"bool": {"must_not": [{"term": {f"{REFERENCE}.mirrored": True}}]}}
-        if dry_run:
-            return GroupIdsWritten(written=count(plain, names.path, lacking))
-        refresh(self._index.client, self._index.path)
-        tally, writer = Counter[str](), document_writer(self._index, plain)
+        if not dry_run:
+            refresh(self._index.client, self._index.path)
+        tally, writer = Counter[str](), document_writer(self._index, documents)
         read = [self._index.fields.group, self._index.fields.tokens, REFERENCE]
         for page in plain.pages(names.path, {"query": lacking, "_source": read}):
             entries = {(names.indices[entry.index], entry.id): entry for entry in page}
             prefix = self._index.settings.prefix
             changes = (_group_id_change(entry, concrete, prefix) for (concrete, _), entry in entries.items())
-            outcomes = write(plain, writer.writes(changes), batch=batch, workers=workers, versions=True)
+            actions = writer.writes(changes)
+            if dry_run:
+                tally.update(written=sum(1 for _ in actions))
+                continue
+            outcomes = write(documents, actions, batch=batch, workers=workers, versions=True)
             done = [one for one in outcomes if one.done]
             marks = (_mirrored_update(entries[one.action.address], one) for one in done)
             marked = sum(one.done for one in write(plain, marks, batch=batch, workers=workers))
             # The version of a document that has this group id already does not change.
             tally.update(written=sum(one.seq_no != one.action.seq_no for one in done), left=len(entries) - marked)
+        if dry_run:
+            return GroupIdsWritten(tally["written"], 0, len(writer.failed), writer.failures)
         refresh(self._index.client, self._index.path)
-        return GroupIdsWritten(tally["written"], tally["left"])
+        failed = len(writer.failed)
+        return GroupIdsWritten(tally["written"], tally["left"] - failed, failed, writer.failures)
 
     def document_versions(self, references: Sequence[Reference], read: Ints) -> Ints:
         """Fetch them: fingerprints are read with the versions of their entries."""

@@ -58,16 +58,16 @@ def test_every_line_is_json_and_cannot_steer_a_terminal(capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(
-    ("level", "told"), [("debug", "dmw"), ("info", "mw"), ("warning", "w"), ("error", "")], ids=lambda x: x
+    ("level", "expected"), [("debug", "dmw"), ("info", "mw"), ("warning", "w"), ("error", "")], ids=lambda x: x
 )
 @pytest.mark.parametrize("format", LogFormat)
-def test_levels(capsys: pytest.CaptureFixture[str], format: LogFormat, level: str, told: str) -> None:
+def test_levels(capsys: pytest.CaptureFixture[str], format: LogFormat, level: str, expected: str) -> None:
     configure(format, LogLevel(level), None, {})
     log_events.log_event(logging.DEBUG, "d-event")
     say("m-message")
     warn("w-message")
     shown = capsys.readouterr().err
-    assert "".join(letter for letter in "dmw" if f"{letter}-" in shown) == told
+    assert "".join(letter for letter in "dmw" if f"{letter}-" in shown) == expected
 
 
 def test_a_file_takes_the_log_and_leaves_the_messages(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -91,12 +91,12 @@ def test_libraries_see_the_events_by_logging_alone(caplog: pytest.LogCaptureFixt
 
 def test_progress_is_told_seldom(caplog: pytest.LogCaptureFixture) -> None:
     now = [0.0]
-    told = log_events.logged_progress(lambda: now[0])
+    progress = log_events.logged_progress(lambda: now[0])
     with caplog.at_level(logging.INFO, logger="es_neardupe"):
         for done in range(0, 1001):
             now[0] += 0.03
-            told("reading", done, 1000)
-        told("nothing", 0, 0)
+            progress("reading", done, 1000)
+        progress("nothing", 0, 0)
     shown = [log_events.fields_of(record)[1] for record in caplog.records]
     done = [one["done"] for one in shown]
     assert (len(done), done[0], done[-1]) == (4, 0, 1000)  # the beginning, two times ten seconds, the end
@@ -106,8 +106,8 @@ def test_progress_is_told_seldom(caplog: pytest.LogCaptureFixture) -> None:
 def test_no_bars_where_the_log_is_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(output.messages, "_force_terminal", True)
     configure(LogFormat.JSON, LogLevel.INFO, None, {})
-    with output.progress_bars() as told:
-        told("reading", 5, 5)
+    with output.progress_bars() as progress:
+        progress("reading", 5, 5)
     assert [(one["event"], one["stage"]) for one in lines(capsys.readouterr().err)] == [("progress", "reading")]
 
 
@@ -178,10 +178,10 @@ def test_arguments_are_told_without_texts_and_secrets(cli: Cli, tmp_path: Path) 
     file = tmp_path / "run.json"
     cli("similar", "news", "--text", "a private text", "--url", "http://u:hunter2@127.0.0.1:9", "--summary", str(file))
     assert json.loads(file.read_text())["arguments"]["text"] == "(14 characters)"
-    told = run_log._arguments(
+    found = run_log._arguments(
         {"api_key": "k", "bearer_token": "k", "token_file": "f", "url": "k://", "top": 3, "id": None}
     )
-    assert told == {
+    assert found == {
         "api_key": "(hidden)",
         "bearer_token": "(hidden)",
         "token_file": "f",

@@ -195,9 +195,9 @@ def load(
     how: LoadOptions = AS_GIVEN,
     **run: Any,
 ) -> tuple[LoadReport, FakeClient, list[Problem]]:
-    client, told = FakeClient(), list[Problem]()
+    client, found = FakeClient(), list[Problem]()
     target = IndexTarget("i", ("i",), settings, 10_000)
-    report = load_records(index_of(client, target), records, how, LoadRun(on_problem=told.append, **run))
+    report = load_records(index_of(client, target), records, how, LoadRun(on_problem=found.append, **run))
     assert (
         report.scope.read
         == report.writes.written
@@ -206,7 +206,7 @@ def load(
         + report.scope.duplicates
         + report.writes.refused
     )
-    return report, client, told
+    return report, client, found
 
 
 def written(client: FakeClient) -> list[tuple[dict[str, Any], dict[str, Any]]]:
@@ -222,10 +222,10 @@ def test_load() -> None:
         FileRecord("f:5", "5", {"other": "x"}),
         FileRecord("stdin:6", None, {"text": "x"}),
     ]
-    report, client, told = load(records)
+    report, client, found = load(records)
     assert (report.scope.read, report.writes.written, report.scope.bad, report.scope.duplicates) == (6, 2, 3, 1)
     assert report.writes.states == {"signed": 1, "empty": 1}
-    assert [(one.place, one.why.split(":")[0]) for one in told] == [
+    assert [(one.place, one.why.split(":")[0]) for one in found] == [
         ("f:2", "invalid JSON"),
         ("f:3", "duplicate id '1'"),
         ("f:5", "no field 'text'"),
@@ -268,12 +268,12 @@ def test_load_equals_fingerprinted() -> None:
 def test_text_field_goes_to_a_dotted_field(source: dict[str, Any], loaded: dict[str, Any] | None) -> None:
     """An existing value is not overwritten, and the record is not changed."""
     before = copy.deepcopy(source)
-    report, client, told = load(
+    report, client, found = load(
         [FileRecord("f:1", "1", source)], Settings(("page.body",)), LoadOptions(text_field="body")
     )
     assert source == before
     if loaded is None:
-        assert (report.scope.bad, len(told), client.bulks) == (1, 1, [])
+        assert (report.scope.bad, len(found), client.bulks) == (1, 1, [])
     else:
         ((_, body),) = written(client)
         assert {name: value for name, value in body.items() if name != "neardupe"} == loaded

@@ -80,8 +80,6 @@ def test_byte_order_mark(tmp_path: Path) -> None:
         (b'{"id": 1, "text": "\xc3"}', "not UTF-8 (invalid continuation byte at byte 19 of the line)"),
         (b'{"id": 1, "x": NaN}', "JSON that no server accepts (NaN is not a JSON number)"),
         (b'{"id": 1, "x": [-Infinity]}', "JSON that no server accepts (-Infinity is not a JSON number)"),
-        (b'{"id": 1, "x": 1e999}', "JSON that no server accepts (the number 1e999 is too large)"),
-        (b'{"id": 1, "x": -1e999}', "JSON that no server accepts (the number -1e999 is too large)"),
         (b'{"id": 1.5}', "the id in 'id' is neither text nor a whole number"),
         (b'{"id": true}', "the id in 'id' is neither text nor a whole number"),
         (b'{"id": ""}', "the id in 'id' is neither text nor a whole number"),
@@ -354,9 +352,9 @@ def test_folder(tmp_path: Path) -> None:
         ("c.txt.gz", {"body": "packed"}),
         ("sub/a.md", {"body": ""}),
     ]
-    told = [one for one in found if isinstance(one, Problem)]
-    assert [one.place for one in told] == [str(tmp_path / "bad.bin"), str(tmp_path / "torn.gz")]
-    assert told[0].why == f"{tmp_path / 'bad.bin'} is not UTF-8 (invalid start byte at byte 3)."
+    report = [one for one in found if isinstance(one, Problem)]
+    assert [one.place for one in report] == [str(tmp_path / "bad.bin"), str(tmp_path / "torn.gz")]
+    assert report[0].why == f"{tmp_path / 'bad.bin'} is not UTF-8 (invalid start byte at byte 3)."
 
 
 def test_folder_with_long_and_odd_names(tmp_path: Path) -> None:

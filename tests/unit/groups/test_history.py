@@ -19,7 +19,7 @@ def entry(group: str, size: int = 2, **more: object) -> GroupRecord:
     return replace(made, **more)  # type: ignore[arg-type]
 
 
-def told(records: list[GroupRecord]) -> dict[str, list[tuple[str, str | None]]]:
+def events_of(records: list[GroupRecord]) -> dict[str, list[tuple[str, str | None]]]:
     return {one.group: [(event.event, event.group) for event in one.history] for one in records}
 
 
@@ -43,7 +43,7 @@ def test_founded_and_unchanged() -> None:
 def test_merge_split_and_end() -> None:
     before = {id: old(id) for id in "abc"}
     merged = GroupHistoryUpdate(before, {"a": entry("a", 4)}, bearers(a={"a": 2, "b": 2}), "2").records()
-    assert told(merged) == {
+    assert events_of(merged) == {
         "a": [("founded", None), ("merged with", "b")],
         "b": [("founded", None), ("merged into", "a")],
         "c": [("founded", None), ("dissolved", None)],
@@ -51,9 +51,9 @@ def test_merge_split_and_end() -> None:
     split = GroupHistoryUpdate(
         {"a": old("a", 4)}, {"a": entry("a"), "n": entry("n")}, bearers(a={"a": 2}, n={"a": 2}), "2"
     ).records()
-    assert told(split) == {"a": [("founded", None), ("split into", "n")], "n": [("split from", "a")]}
+    assert events_of(split) == {"a": [("founded", None), ("split into", "n")], "n": [("split from", "a")]}
     back = GroupHistoryUpdate({"a": old("a", ended="1")}, {"a": entry("a")}, bearers(a={"a": 2}), "3").records()
-    assert told(back) == {"a": [("founded", None), ("founded", None)]}
+    assert events_of(back) == {"a": [("founded", None), ("founded", None)]}
     assert (back[0].ended, back[0].created) == (None, "1")
 
 
@@ -93,7 +93,7 @@ def test_a_killed_run_tells_the_rest(turn: GroupHistoryUpdate, number: int) -> N
     part = {**turn.before, **{one.group: one for one in records[:number]}}
     rest = replace(turn, before=part, at="3").records()
     resumed = {**part, **{one.group: one for one in rest}}
-    assert told(list(resumed.values())) == told(list(whole.values()))
+    assert events_of(list(resumed.values())) == events_of(list(whole.values()))
     assert {id: one.ended is None for id, one in resumed.items()} == {
         id: one.ended is None for id, one in whole.items()
     }

@@ -47,12 +47,12 @@ def test_pairs_are_counted_in_documents(made: Any) -> None:
         documents=np.array(documents, np.intp),
         minimum=0.8,
     )
-    for one, told in zip(groups, found, strict=True):
+    for one, report in zip(groups, found, strict=True):
         pairs = list(combinations(one, 2))
         low = [pair for pair in pairs if pair in known and known[pair] < 0.8]
         open = [pair for pair in pairs if pair not in known]
-        assert told.below == sum(documents[a] * documents[b] for a, b in low)
-        assert told.not_compared == sum(documents[a] * documents[b] for a, b in open)
+        assert report.below == sum(documents[a] * documents[b] for a, b in low)
+        assert report.not_compared == sum(documents[a] * documents[b] for a, b in open)
 
 
 @given(grouped(), st.integers(0, 12))
@@ -116,6 +116,6 @@ def test_permutations_of_groups_change_nothing() -> None:
     pairs = {(0, 3): 0.9, (1, 2): 0.7, (1, 4): 0.85}
     for order in permutations(groups):
         values = np.array(list(pairs.values()))
-        told = judge(as_arrays(list(order)), (*arrays(pairs), values), documents=np.ones(6, np.intp), minimum=0.8)
-        by_group = {tuple(one): (two.below, two.not_compared) for one, two in zip(order, told, strict=True)}
+        found = judge(as_arrays(list(order)), (*arrays(pairs), values), documents=np.ones(6, np.intp), minimum=0.8)
+        by_group = {tuple(one): (two.below, two.not_compared) for one, two in zip(order, found, strict=True)}
         assert by_group == {(0, 3): (0, 0), (1, 2, 4): (1, 1), (5,): (0, 0)}

@@ -263,10 +263,10 @@ class TestJars:
         jar = fill_cache() / "a.jar"
         jar.write_bytes(b"")
         monkeypatch.setattr(download, "download", fake_download)
-        told: list[str] = []
-        download.ensure(versions.pick(), say=told.append)
+        found: list[str] = []
+        download.ensure(versions.pick(), say=found.append)
         assert download.problem(versions.pick()) == ""
-        assert "a.jar is damaged" in told[0]
+        assert "a.jar is damaged" in found[0]
 
     def test_parallel_first_starts_fetch_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         calls: list[str] = []

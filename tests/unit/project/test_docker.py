@@ -90,9 +90,9 @@ class TestContainers:
     def test_every_server_has_its_image(self, release: versions.Release) -> None:
         name = containers.image(release.server, release.minor)
         assert name.rpartition("/")[2].startswith(f"{release.server}:{release.minor}.")
-        told = containers.settings(release.server)
-        assert told["discovery.type"] == "single-node"
-        assert all(isinstance(value, str) for value in told.values())
+        found = containers.settings(release.server)
+        assert found["discovery.type"] == "single-node"
+        assert all(isinstance(value, str) for value in found.values())
 
     def test_no_engine_is_said_in_one_sentence(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from es_neardupe.commands.input_json import parsed_line
 from es_neardupe.errors import InputError
 from es_neardupe.server.numbers import UnheldNumber, document_json, has_unheld, loads
 
@@ -33,6 +34,15 @@ def test_every_number_keeps_its_value(literals: list[str]) -> None:
     assert written["all"] == [Decimal(one) for one in literals]
     assert written["nested"] == [[{"one": Decimal(literals[0])}]]
     assert written["text"] == "1E400 é \ud800"
+
+
+@given(st.lists(LITERALS, min_size=1, max_size=5))
+def test_literals_of_files(literals: list[str]) -> None:
+    """A line of a file is written with its literals, and each number is its nearest float."""
+    source = parsed_line(text_of(literals).encode(), "utf-8")
+    written = json.loads(document_json(source), parse_float=str, parse_int=str)
+    assert written["all"] == ["0" if one == "-0" else one for one in literals]
+    assert source["all"] == [float(one) if set(".eE") & set(one) else int(one) for one in literals]
 
 
 @given(LITERALS)

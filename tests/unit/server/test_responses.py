@@ -142,7 +142,7 @@ def test_a_long_reason_keeps_its_beginning_and_its_end() -> None:
         "root_cause": [root],
         "failed_shards": [{"reason": {**root, "caused_by": parse}}],
     }
-    told = str(refusal(Answer(400, {}, {"error": error}), "POST /news/_search"))
-    assert "Failed to parse query [x x" in told
-    assert "': too many boolean clauses" in told
-    assert len(told) < 500
+    found = str(refusal(Answer(400, {}, {"error": error}), "POST /news/_search"))
+    assert "Failed to parse query [x x" in found
+    assert "': too many boolean clauses" in found
+    assert len(found) < 500

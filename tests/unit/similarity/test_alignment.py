@@ -107,13 +107,13 @@ def counted(words: Sequence[int], others: Sequence[int], minimum: int) -> list[b
     shared = [(places[0][window], places[1][window]) for window in places[0].keys() & places[1].keys()]
     opposites = {(i + k, j + k) for i, j in shared for k in range(minimum)}
     own, their = fresh(words, minimum), fresh(others, minimum)
-    told = list(own)
+    counting = list(own)
     for place, _ in enumerate(others):
         found = [one for one, other in opposites if other == place]
         if their[place] and not any(own[one] for one in found):
             for one in found:
-                told[one] = True
-    return told
+                counting[one] = True
+    return counting
 
 
 def counted_in_common(words: Sequence[int], others: Sequence[int], minimum: int) -> int:

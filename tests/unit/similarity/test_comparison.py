@@ -157,8 +157,8 @@ def test_what_is_refused() -> None:
 def test_words_between_passages() -> None:
     a = tokenize("the quick brown fox jumps over the lazy dog and runs into the deep dark wood")
     b = tokenize("the quick brown fox jumps over one sleepy dog and runs into the deep dark green wood")
-    told = [(a[slice(*one.a)], b[slice(*one.b)]) for one in seed(a, b, shingle=3).changes]
-    assert told == [(["the", "lazy"], ["one", "sleepy"]), ([], ["green"])]
+    found = [(a[slice(*one.a)], b[slice(*one.b)]) for one in seed(a, b, shingle=3).changes]
+    assert found == [(["the", "lazy"], ["one", "sleepy"]), ([], ["green"])]
 
 
 def test_words_in_common_inside_a_gap_are_no_change() -> None:

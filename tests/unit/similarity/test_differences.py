@@ -19,7 +19,7 @@ BEFORE = "This is to let the members of the board know that"
 AFTER = "and that nothing else of the agreement with them will be any other than it was in the years before."
 
 
-def told(a: str, b: str) -> list[tuple[set[str], str, str]]:
+def facts_of(a: str, b: str) -> list[tuple[set[str], str, str]]:
     """Kinds and words of the facts that differ between two letters that are equal except for these words."""
     found = compare_texts(f"{BEFORE} {a} {AFTER}", f"{BEFORE} {b} {AFTER}")
     assert found.near_copies
@@ -60,8 +60,8 @@ def check_places(facts: tuple[Fact, ...], a: str, b: str) -> None:
     ],
 )  # fmt: skip
 def test_facts(a: str, b: str, kind: str, words_a: str, words_b: str) -> None:
-    assert told(a, b) == [({kind}, words_a, words_b)]
-    assert told(b, a) == [({kind}, words_b, words_a)]
+    assert facts_of(a, b) == [({kind}, words_a, words_b)]
+    assert facts_of(b, a) == [({kind}, words_b, words_a)]
 
 
 @pytest.mark.parametrize(
@@ -76,13 +76,13 @@ def test_facts(a: str, b: str, kind: str, words_a: str, words_b: str) -> None:
     ],
 )
 def test_other_words_are_no_facts(a: str, b: str) -> None:
-    assert told(a, b) == []
+    assert facts_of(a, b) == []
 
 
 def test_several_at_once() -> None:
     a = "Newark, on May 3, 2006, got no grant of $500"
     b = "Akron, on May 4, 2006, got a grant of $600"
-    assert told(f"the city of {a}", f"the city of {b}") == [
+    assert facts_of(f"the city of {a}", f"the city of {b}") == [
         ({"name"}, "Newark", "Akron"),
         ({"date"}, "3", "4"),
         ({"negation"}, "no", "a"),

@@ -34,15 +34,15 @@ def test_against_sets(seed: int, limits: tuple[int, int, int], monkeypatch: pyte
     left, right = all_pairs(len(verifier.classes))
     kept = np.array([dice.random() < 0.3 for _ in left], np.bool_)
     left, right = left[kept], right[kept]
-    told: list[tuple[str, int, int | None]] = []
-    found = verifier.similarities(left, right, lambda *stage: told.append(stage))
+    report: list[tuple[str, int, int | None]] = []
+    found = verifier.similarities(left, right, lambda *stage: report.append(stage))
     shown = [shingle_set(text) for text in texts_by_class(verifier, texts)]
     assert found.tolist() == [set_resemblance(shown[a], shown[b]) for a, b in zip(left, right, strict=True)]
     in_pairs = set(left.tolist()) | set(right.tolist())
     assert len(client.asked) == len(set(client.asked)) == verifier.documents.seen.sum() == len(in_pairs)
     assert max(client.requests, default=0) <= limits[1]
     assert not verifier.documents.changed_or_deleted.any()
-    assert told[-1] == ("verifying pairs", len(left), len(left))
+    assert report[-1] == ("verifying pairs", len(left), len(left))
 
 
 MEASURES = [
@@ -67,17 +67,17 @@ def test_any_measure(measure: Measure, limits: tuple[int, int], monkeypatch: pyt
     distinct = len(texts) if not measure.copies_are_equal else len({text.lower() for text in texts.values()}) - 1
     assert len(verifier.classes) == distinct
     left, right = all_pairs(distinct)
-    told: list[tuple[str, int, int | None]] = []
-    found = verifier.similarities(left, right, lambda *stage: told.append(stage))
+    report: list[tuple[str, int, int | None]] = []
+    found = verifier.similarities(left, right, lambda *stage: report.append(stage))
     shown = texts_by_class(verifier, texts)
     prepared = measure.prepare(shown, [{INDEXED: [text], "text": [text]} for text in shown])
     away = set(np.flatnonzero(verifier.first_rows(np.arange(distinct)) < 0).tolist())
     assert len(away) <= 1
     for a, b, value in zip(left.tolist(), right.tolist(), found.tolist(), strict=True):
         assert np.isnan(value) if {a, b} & away else value == measure.score(prepared[a], prepared[b])
-    verified = [done for stage, done, _ in told if stage == "verifying pairs"]
+    verified = [done for stage, done, _ in report if stage == "verifying pairs"]
     assert verified == sorted(verified)
-    assert told[-1][1:] == (len(left), len(left))
+    assert report[-1][1:] == (len(left), len(left))
     assert len(client.asked) == len(set(client.asked))
 
 

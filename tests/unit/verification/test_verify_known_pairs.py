@@ -37,10 +37,10 @@ def test_a_second_run_reads_and_compares_nothing(measure: Measure) -> None:
     assert len(first.memory) == len(left)
     again, client = verifier_of(texts, measure=measure)
     again.memory = first.memory
-    told: list[tuple[str, int, int | None]] = []
-    assert again.similarities(left, right, lambda *stage: told.append(stage)).tolist() == expected.tolist()
+    found: list[tuple[str, int, int | None]] = []
+    assert again.similarities(left, right, lambda *stage: found.append(stage)).tolist() == expected.tolist()
     assert (again.compared, again.remembered, client.asked) == (0, len(left), [])
-    assert told[-1] == ("verifying pairs", len(left), len(left))
+    assert found[-1] == ("verifying pairs", len(left), len(left))
 
 
 def test_only_what_is_new_is_compared() -> None:
