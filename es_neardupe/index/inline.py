@@ -249,11 +249,10 @@ class _InlineEnrichment:
                 fields = fingerprint_fields(one, self.settings, self.at, current=current, inherits=self.inherits)
                 yield from self.writer.write(Change(one.hit, fields, document_bytes=size_of(one.hit.source)))
 
-    def skip(self, hit: Hit, error: DocumentTooLarge) -> None:
+    def skip(self, _: Hit, error: DocumentTooLarge) -> None:
         """Count a document that does not fit into memory as failed."""
         self.tally.counts["read"] += 1
-        self.writer.failed.add(hit.address)
-        self.writer.reasons[error.args[0].rstrip(".")] = None
+        self.tally.add_failed(1, [error.args[0].rstrip(".")])
 
     def settle(self, outcomes: Iterable[Outcome]) -> list[Reference]:
         """Count outcomes; returns the documents with a version conflict."""

@@ -283,7 +283,7 @@ class BulkCounts:
     def add_failed(self, number: int, reasons: Iterable[str]) -> None:
         """Count documents for which no action was sent as ``failed``, with the reasons."""
         self.counts["failed"] += number
-        self.failures = tuple(reasons)[:_MAX_REASONS]
+        self.failures = (*self.failures, *reasons)[:_MAX_REASONS]
 
     @property
     def refusals(self) -> tuple[str, ...]:

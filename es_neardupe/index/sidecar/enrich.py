@@ -117,7 +117,7 @@ class _SidecarEnrichment:
     def _skip(self, error: DocumentTooLarge) -> None:
         """Count a document that does not fit into memory as failed."""
         self.tally.counts["read"] += 1
-        self.tally.add_failed(1, [*self.tally.failures, error.args[0].rstrip(".")])
+        self.tally.add_failed(1, [error.args[0].rstrip(".")])
 
     def _selected(self, scope: Mapping[str, Any], total: int, recent: Mapping[str, Any] | None) -> Iterator[list[Hit]]:
         """Recent documents, and of the others those that changed; with their texts."""
