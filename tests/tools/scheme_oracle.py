@@ -47,20 +47,21 @@ def unicode_mapping() -> dict[str, str]:
 
 def oracle_tokens(text: str) -> list[str]:
     mapping, table = unicode_mapping(), unicode_table()
-    tokens, in_word, closed = [""], False, True
+    tokens: list[list[str]] = [[]]
+    in_word, closed = False, True
     for char in unicodedata.normalize("NFC", "".join(mapping.get(char, " ") for char in text)):
         mark = char in table["mark"]
         in_word = char in table["word"] and (in_word or not mark)
         if not in_word:
             closed = True
         elif mark and char not in table["single"]:
-            tokens[-1] += char
+            tokens[-1].append(char)
         elif closed or char in table["single"]:
-            tokens.append(char)
+            tokens.append([char])
             closed = char in table["single"]
         else:
-            tokens[-1] += char
-    return tokens[1:]
+            tokens[-1].append(char)
+    return list(map("".join, tokens[1:]))
 
 
 def oracle_token_hash(token: str) -> int:
