@@ -318,6 +318,7 @@ def real_truth(ids: Iterable[str], minimum: float) -> set[Pair]:
     return {(min(a, b), max(a, b)) for a, b, value in lines if float(value) >= minimum and {a, b} <= known}
 
 
+@pytest.mark.mainly_on("elasticsearch")
 def test_real_press_releases(client: Client, index_name: str) -> None:
     """1,000 releases: an audit of all of them, and of 300."""
     documents = read_jsonl("senate_press/sample_12_senators.jsonl.xz")[:1000]

@@ -449,6 +449,7 @@ def test_wrong_arguments(filled: str, client: Client) -> None:
 # Real texts
 
 
+@pytest.mark.mainly_on("opensearch")
 def test_real_press_releases(client: Client, index_name: str) -> None:
     """2,000 releases, and estimates from 700 of them. The true similarities were computed by other code.
 

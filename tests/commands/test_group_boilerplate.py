@@ -149,6 +149,7 @@ def filled(client: Client, name: str, texts: dict[str, str], settings: Settings 
     return news
 
 
+@pytest.mark.mainly_on("opensearch")
 def test_a_passage_that_dominates_different_texts(client: Client, index_name: str, server_cli: Cli) -> None:
     """Short texts with a long footer, 12 of them with a near-copy: the footer joins them all, and `group` names the
     value of the option with which only the 12 pairs match. The audit counts such pairs apart."""

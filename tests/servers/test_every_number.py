@@ -2207,7 +2207,7 @@ def test_every_number_of_boilerplate(
     with world.unchanged():
         world.check("group", index_name, "--rebuild", "--dry-run", *bucket)
         world.check("group", index_name, "--ignore-common", "0.15", "--dry-run", *bucket)
-        world.check("pairs", index_name, *bucket)
+        world.check("pairs", index_name, "--min", "0.8", *bucket)
         world.check("distribution", index_name, *bucket)
         world.check("audit", index_name, *bucket)
     world.check("group", index_name, "--ignore-common", "0.15", *bucket)

@@ -16,7 +16,7 @@ SEED = 5
 MOMENTS = 3
 """Kills on each server, for each of the two beginnings."""
 
-FAMILIES = 120
+FAMILIES = 60
 
 NEW: list[Command] = [("enrich", {}), ("group", {"evidence": True})]
 CHANGED: list[Command] = [("enrich", {"check": True}), ("group", {"check": True, "evidence": True})]
