@@ -167,7 +167,7 @@ def test_enrich_with_the_default_heap(server: str, tmp_path: Path) -> None:
 @pytest.mark.long
 def test_enrich_and_group(filled: Client) -> None:
     assert check_enrich(filled) < 250
-    (report,), peak = run(filled.url, "group", "docs", "--evidence")
+    _, peak = run(filled.url, "group", "docs", "--evidence")
     assert peak < 250
     hits = filled.request("POST", "/docs/_search", body={"size": 100, "_source": ["neardupe.group"]})["hits"]["hits"]
     groups: dict[str, set[str]] = {}
