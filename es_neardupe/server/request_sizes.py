@@ -116,6 +116,8 @@ class RequestSize:
                 raise
             log_event(logging.WARNING, "too_large", documents=self.number, error=type(error).__name__)
             self.number //= 2
+            if _is_beyond_window(error):
+                self.maximum = self.number
             return None
 
     def fit(self, number: int) -> None:
@@ -236,11 +238,19 @@ def current_limit(maximum: int) -> int:
 
 def is_too_large(error: BaseException) -> bool:
     """Whether a request for fewer documents may succeed: the answer does not fit into the memory that the server or the
-    client has for it."""
+    client has for it, or has more documents than the server allows."""
+    if _is_beyond_window(error):
+        return True
     if isinstance(error, RequestError):
         words = f"{error.type} {error.reason}"
         return any(one in words for one in ("circuit_breaking_exception", "Data too large", "more than 2GB"))
     return isinstance(error, AnswerTooLarge)
+
+
+def _is_beyond_window(error: BaseException) -> bool:
+    """Whether a page has more documents than ``index.max_result_window``."""
+    windows = ("Result window is too large", "Batch size is too large")
+    return isinstance(error, RequestError) and any(words in error.reason for words in windows)
 
 
 def does_not_fit(address: Address, error: NeardupeError) -> DocumentTooLarge:
