@@ -65,7 +65,7 @@ def test_memory_of_thirty_thousand_texts_with_a_footer(client: Client, index_nam
     for linkage in ("star", "chain"):
         found = grouped(client.url, index_name, linkage=linkage, dry_run=True)
         assert (found["groups"], found["grouped"]) == (1, 30_000)
-        assert found["candidates"] > 10_000_000
+        assert found["candidates"] > 8_000_000
         assert found["memory"] < 1_000_000_000
 
 
@@ -73,7 +73,7 @@ def test_memory_of_thirty_thousand_texts_with_a_footer(client: Client, index_nam
 @pytest.mark.timeout(1800)
 def test_twenty_thousand_form_letters_are_one_complete_group(client: Client, index_name: str) -> None:
     """Letters that differ in one word: all 200 million pairs are similar, and those that are no candidates are
-    compared. (They were 2,318 groups.)"""
+    compared. (They were 2,318 groups.) The candidates, 100 bytes each, take most of the memory."""
     pytest.importorskip("resource")
     letter = words("letter", 100)
     texts = [" ".join([*letter[: row % 90], f"name{row}", *letter[row % 90 + 1 :]]) for row in range(20_000)]
@@ -81,4 +81,4 @@ def test_twenty_thousand_form_letters_are_one_complete_group(client: Client, ind
     found = grouped(client.url, index_name, linkage="complete", dry_run=True)
     assert (found["groups"], found["grouped"], found["open"]) == (1, 20_000, 0)
     assert found["compared"] == 20_000 * 19_999 // 2 - found["candidates"] > 150_000_000
-    assert found["memory"] < 1_000_000_000
+    assert found["memory"] < 1_500_000_000
