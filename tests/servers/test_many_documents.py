@@ -13,7 +13,9 @@ from es_neardupe.server.search import count
 @pytest.mark.parametrize("number", [3_000, pytest.param(12_000, marks=pytest.mark.long)])
 def test_many_documents_on_four_shards(number: int, client: Client, index_name: str) -> None:
     """3,000 are more than fit into the pages of most requests. `test_recall` has more than a result window too."""
-    make_index(client, index_name, settings={"number_of_shards": 4, "number_of_replicas": 0})
+    window = number // 4  # below the pages of every command
+    settings = {"number_of_shards": 4, "number_of_replicas": 0, "max_result_window": window}
+    make_index(client, index_name, settings=settings)
     similar = number // 8
     texts = [text for n in range(similar) for text in family(n, 2, length=60)]
     texts += [" ".join(words(f"alone{n}", 12)) for n in range(number - len(texts))]
@@ -38,6 +40,7 @@ def test_many_documents_on_four_shards(number: int, client: Client, index_name: 
     assert {frozenset((one.a[1], one.b[1])) for one in NearDupe(index_name, client).pairs()} == expected
     assert NearDupe(index_name, client).enrich(check=True).writes.unchanged == number
     assert NearDupe(index_name, client).group().writes.written == 0
+    assert NearDupe(index_name, client).audit(sample=10).recall.recall == 1
     assert NearDupe(index_name, client).stats().groups.count == similar
     assert NearDupe(index_name, client).clean().writes.written == number
     assert count(client, index_name, {"exists": {"field": "neardupe"}}) == 0
