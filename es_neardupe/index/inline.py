@@ -178,7 +178,7 @@ def _enrich(index: Index, request: EnrichRequest, send: Send, progress: Progress
         selected=selection,
     )
     enrichment = _InlineEnrichment(index, rewrite=request.all)
-    pages = whole_pages(index, selection, enrichment.skip)
+    pages = whole_pages(index, selection, enrichment.skip_new)
     updates = enrichment.updates(
         tracked(
             fingerprint_documents(pages, index.settings, request.max_chars),
@@ -191,9 +191,7 @@ def _enrich(index: Index, request: EnrichRequest, send: Send, progress: Progress
     for _ in range(_ROUNDS):
         if not conflicts:
             break
-        current = fingerprint_documents(
-            _read_again(index, conflicts, enrichment.tally), index.settings, request.max_chars
-        )
+        current = fingerprint_documents(_read_again(index, conflicts, enrichment), index.settings, request.max_chars)
         conflicts = enrichment.settle(send(enrichment.updates(current, again=True)))
     enrichment.finish(conflicts)
     return EnrichResult(before, before["current"], enrichment.tally, enrichment.states)
@@ -208,11 +206,11 @@ def _selection(target: IndexTarget, request: EnrichRequest) -> JSON:
     return queries.matching(scope) if request.check or request.all else stale
 
 
-def _read_again(index: Index, references: Iterable[Reference], tally: BulkCounts) -> Iterator[list[Hit]]:
-    """The current documents; counts those that were deleted."""
+def _read_again(index: Index, references: Iterable[Reference], enrichment: _InlineEnrichment) -> Iterator[list[Hit]]:
+    """The current documents; counts those that were deleted, and those that no longer fit into memory."""
     refresh(index.client, index.path)
-    for found in fetch_whole(index.client, references):
-        tally.counts["deleted"] += found.count(None)
+    for found in fetch_whole(index.client, references, skip=enrichment.skip):
+        enrichment.tally.counts["deleted"] += found.count(None)
         yield [hit for hit in found if hit is not None]
 
 
@@ -249,9 +247,13 @@ class _InlineEnrichment:
                 fields = fingerprint_fields(one, self.settings, self.at, current=current, inherits=self.inherits)
                 yield from self.writer.write(Change(one.hit, fields, document_bytes=size_of(one.hit.source)))
 
-    def skip(self, _: Hit, error: DocumentTooLarge) -> None:
-        """Count a document that does not fit into memory as failed."""
+    def skip_new(self, _: Hit, error: DocumentTooLarge) -> None:
+        """Count a document that was not read before, and does not fit into memory, as failed."""
         self.tally.counts["read"] += 1
+        self.skip(error)
+
+    def skip(self, error: DocumentTooLarge) -> None:
+        """Count a document that does not fit into memory as failed."""
         self.tally.add_failed(1, [error.args[0].rstrip(".")])
 
     def settle(self, outcomes: Iterable[Outcome]) -> list[Reference]:

@@ -166,14 +166,16 @@ def whole_source(server: Server) -> bool | JSON:
     return {"exclude_vectors": False} if _hides_vectors(server) else True
 
 
-def fetch_whole(client: Client, references: Iterable[Reference]) -> Iterator[list[Hit | None]]:
+def fetch_whole(
+    client: Client, references: Iterable[Reference], *, skip: Callable[[DocumentTooLarge], None] | None = None
+) -> Iterator[list[Hit | None]]:
     """As `fetch_portions`, with sources as they were sent. Servers that can hide vectors are asked by searches, which
     do not see changes since the last refresh."""
     if _hides_vectors(client.server):
         size = RequestSize.of_documents(client, _BATCH)
-        yield from in_requests(size, references, partial(_search_whole, client), lambda one: Address(*one[:2]))
+        yield from in_requests(size, references, partial(_search_whole, client), lambda one: Address(*one[:2]), skip)
     else:
-        yield from fetch_portions(client, references, True)
+        yield from fetch_portions(client, references, True, skip=skip)
 
 
 def _search_whole(client: Client, references: Sequence[Reference]) -> list[Hit | None]:
