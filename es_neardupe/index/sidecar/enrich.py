@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -108,15 +109,15 @@ class _SidecarEnrichment:
 
         def skip(hit: Hit, error: DocumentTooLarge) -> None:
             self._see([hit])
-            self._skip(error)
+            self._skip(error, new=True)
 
         for page in self._index.client.pages(self._index.path, body, page_size=None, skip=skip):
             self._see(page)
             yield page
 
-    def _skip(self, error: DocumentTooLarge) -> None:
-        """Count a document that does not fit into memory as failed."""
-        self.tally.counts["read"] += 1
+    def _skip(self, error: DocumentTooLarge, *, new: bool) -> None:
+        """Count a document that does not fit into memory as failed. ``new``: it was not read before."""
+        self.tally.counts["read"] += new
         self.tally.add_failed(1, [error.args[0].rstrip(".")])
 
     def _selected(self, scope: Mapping[str, Any], total: int, recent: Mapping[str, Any] | None) -> Iterator[list[Hit]]:
@@ -142,7 +143,7 @@ class _SidecarEnrichment:
 
     def _fetched(self, references: Iterable[Reference], *, new: bool = False) -> Iterator[list[Hit]]:
         """The current documents with their texts; counts those that were deleted."""
-        fields, skip = self._index.settings.fields, self._skip if new else None
+        fields, skip = self._index.settings.fields, partial(self._skip, new=new)
         for found in fetch_portions(self._index.client, references, fields, skip=skip):
             self.tally.counts["deleted"] += found.count(None)
             self.tally.counts["read"] += found.count(None) if new else 0
