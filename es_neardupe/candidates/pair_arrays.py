@@ -14,7 +14,17 @@ from scipy.sparse.csgraph import connected_components
 
 from es_neardupe.keys.arrays import I32, Flags, Ints, Numbers, Positions
 
-__all__ = ["BLOCK", "DistinctPairs", "Portion", "blocks", "components", "first_with_all", "portions", "small_groups"]
+__all__ = [
+    "BLOCK",
+    "DistinctPairs",
+    "Portion",
+    "ascends",
+    "blocks",
+    "components",
+    "first_with_all",
+    "portions",
+    "small_groups",
+]
 
 
 BLOCK = 1_000_000
@@ -173,7 +183,7 @@ def portions(left: Numbers, right: Numbers, weights: Ints, limit: int) -> Iterat
     together, or it has a single heavier component."""
     if not len(left):
         return
-    order = None if _ascends(left) else np.argsort(left, kind="stable")
+    order = None if ascends(left) else np.argsort(left, kind="stable")
     bounds = np.searchsorted(left, np.arange(len(weights) + 1, dtype=left.dtype), sorter=order)
     counts = np.diff(bounds)
     component = components(len(weights), left, right)
@@ -186,6 +196,7 @@ def portions(left: Numbers, right: Numbers, weights: Ints, limit: int) -> Iterat
         yield Portion(some, bounds[some], counts[some], order)
 
 
-def _ascends(numbers: Numbers) -> bool:
+def ascends(numbers: Numbers) -> bool:
+    """Whether no number is less than the one before."""
     ascending: Flags = numbers[1:] >= numbers[:-1]
     return bool(ascending.all())

@@ -245,7 +245,7 @@ def bridges(
     group_of = _group_numbers(groups, size)
     weakest = np.ones(len(groups))
     forest = csr_array((size, size))
-    small = np.append([len(members) <= MAX_CLASSES for members in groups], False)  # the last one for -1
+    small = np.array([*(len(members) <= MAX_CLASSES for members in groups), False])  # the last one for -1
     parts = [np.zeros(0, np.intp)]
     for some, within in _within(group_of, left, right):
         pairs = np.flatnonzero(matches[some] & (within >= 0)) + some.start

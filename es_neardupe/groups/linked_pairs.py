@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from es_neardupe.candidates.pair_arrays import blocks, components
+from es_neardupe.candidates.pair_arrays import ascends, blocks, components
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.groups.linkage import complete
 from es_neardupe.keys.arrays import Flags, Positions
@@ -63,9 +64,9 @@ class Cluster:
 
     classes: Positions
     """Shape (n,)."""
-    left: Positions
-    """The candidate pairs within the cluster, by the places of the classes in it, ascending; shape (p,)."""
-    right: Positions
+    left: NDArray[np.int32]
+    """The candidate pairs within the cluster, by the places of the classes in it; shape (p,)."""
+    right: NDArray[np.int32]
     matches: Flags
     """Shape (p,)."""
 
@@ -125,7 +126,8 @@ def incomplete_clusters(verified: Verified, matches: Flags) -> Iterator[Cluster]
     for number in np.flatnonzero(incomplete).tolist():
         members = classes[ends[number] - sizes[number] : ends[number]]
         own = pairs[slice(*np.searchsorted(of, (number, number + 1)))]
-        left, right = (np.searchsorted(members, side[own]) for side in (candidates.left, candidates.right))
+        sides = (side[own] for side in (candidates.left, candidates.right))
+        left, right = (np.searchsorted(members, side).astype(np.int32) for side in sides)
         yield Cluster(members, left, right, matches[own])
 
 
@@ -145,10 +147,12 @@ def _is_affordable(cluster: Cluster, verified: Verified, measure: Measure, max_b
 
 
 def _ordered(cluster: Cluster, rank: Positions) -> Cluster:
-    """The cluster with its classes in the order of principals."""
+    """The cluster with its classes in the order of principals, and its pairs in ascending order of ``left``."""
     order = np.argsort(rank[cluster.classes])
+    if ascends(order) and ascends(cluster.left):  # as by default: a copy of all pairs would take much memory
+        return cluster
     place = np.argsort(order)
-    left, right = np.sort(place[np.stack((cluster.left, cluster.right))], axis=0)
+    left, right = np.sort(place.astype(np.int32)[np.stack((cluster.left, cluster.right))], axis=0)
     pairs = np.lexsort((right, left))
     return Cluster(cluster.classes[order], left[pairs], right[pairs], cluster.matches[pairs])
 
