@@ -348,7 +348,7 @@ def _mirrored(case: Case) -> JSON:
     """Group ids that this run has written from the sidecar index into the documents, or that a run had to write."""
     assert all(one.own.get("group") == one.group for one in case.after)
     written = [one for one in case.after if one.own_version != case.before[one.id].own_version]
-    return {"written": len(written), "left": 0}
+    return {"written": len(written), "left": 0, "failed": 0}
 
 
 def _fingerprints(case: Case, written: Sequence[Document], *, unchanged: int = 0) -> JSON:
@@ -431,7 +431,9 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
     dry = "--dry-run" in case.line
     processed = [one for one in index if one.processed]
     corrupt, stale = [one for one in processed if one.corrupt], [one for one in processed if one.stale]
-    made = index.chain(minimum) if "chain" in case.line else index.star(minimum)
+    made, linked = index.chain(minimum) if "chain" in case.line else index.star(minimum), 0
+    if "complete" in case.line:
+        made, linked = index.complete(minimum)
     values = [value for one in made.groups for value in list(one.values())[1:]]
     looked = [one for one in made.groups if affected & one.keys()]
     looked_values = [value for one in looked for value in list(one.values())[1:]]
@@ -464,6 +466,8 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
             "candidates": len(candidates),
             "compared": case.more.get("compared", at_most(len(index.texts) ** 2)),
             "matches": len(matches),
+            "compared_to_link": linked,
+            "open": 0,
             **_large_buckets(case, bucket),
         },
         "groups": {
@@ -1463,6 +1467,7 @@ def of_what_if(case: Case) -> JSON:
                 "joined": len(together.keys() - now),
                 "left": len(now - together.keys()),
                 "moved": _moved(index, made, now),
+                "open": 0,  # star linkage compares no other pairs
                 "detection": detection(minimum, BANDS, ROWS),
             }
         )
@@ -2206,6 +2211,8 @@ def test_every_number_of_boilerplate(
     assert sum(one["skipped"] for one in run["pairs"]["large_buckets"]) > 2 * run["pairs"]["skipped"] > 0
     with world.unchanged():
         world.check("group", index_name, "--rebuild", "--dry-run", *bucket)
+        complete = world.check("group", index_name, "--rebuild", "--dry-run", "--linkage", "complete", *bucket).said
+        assert complete["pairs"]["compared_to_link"] > 0
         world.check("group", index_name, "--ignore-common", "0.15", "--dry-run", *bucket)
         world.check("pairs", index_name, "--min", "0.8", *bucket)
         world.check("distribution", index_name, *bucket)

@@ -409,13 +409,44 @@ class Snapshot:
         """The groups by star linkage of the current texts."""
         return star(self, self.similar_texts(minimum, maximum))
 
-    def chain(self, minimum: float) -> Star:
-        """The groups by chain linkage: everything that a chain of matches connects."""
-        matches = self.similar_texts(minimum)
+    def clusters(self, minimum: float) -> dict[str, str]:
+        """The name of the cluster of each text: of everything that a chain of matches connects."""
         group = {content: content for content in self.texts if self.current(content)}
-        for a, b in matches:
+        for a, b in self.similar_texts(minimum):
             one, other = group[a], group[b]
             group = {content: one if name == other else name for content, name in group.items()}
+        return group
+
+    def complete(self, minimum: float) -> tuple[Star, int]:
+        """The groups by complete linkage, and the number of pairs that had to be compared although they are no
+        candidates: in the order of principals, each free text joins if it matches all members, in the order in which
+        they joined."""
+        cluster, candidates = self.clusters(minimum), set(map(frozenset, self.candidates))
+        free = sorted(cluster, key=lambda content: in_order(self.current(content)[0]))
+        members: dict[str, dict[str, float]] = {}
+        compared = 0
+        while free:
+            joined = [free[0]]
+            for other in free[1:]:
+                for one in joined if cluster[other] == cluster[joined[0]] else ():
+                    compared += frozenset((one, other)) not in candidates
+                    if self.measure(self.current(one)[0], self.current(other)[0]) < minimum:
+                        break
+                else:
+                    joined += [other] if cluster[other] == cluster[joined[0]] else []
+            free = [content for content in free if content not in joined]
+            first = self.current(joined[0])[0]
+            found = {
+                one.id: 1.0 if content == joined[0] else self.measure(first, one)
+                for content in joined
+                for one in self.current(content)
+            }
+            members[first.id] = found
+        return Star(members), compared
+
+    def chain(self, minimum: float) -> Star:
+        """The groups by chain linkage."""
+        group = self.clusters(minimum)
         members: dict[str, dict[str, float]] = {}
         for name in set(group.values()):
             some = [one for content, mine in group.items() if mine == name for one in self.current(content)]
