@@ -8,22 +8,22 @@ import sys
 from typing import Any
 
 import pytest
+from peak_memory import measuring
 from server_tools import make_index, send, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client
 
 _GROUP = """
-import json, resource, sys
+import json, sys
 from es_neardupe import NearDupe
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
 
 url, name, options = sys.argv[1:]
 report = NearDupe(name, connect(ConnectionSettings(url=url))).group(**json.loads(options))
-unit = 1 if sys.platform == "darwin" else 1024
 print(json.dumps({
-    "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
+    "memory": peak(),
     "groups": report.groups.count,
     "grouped": report.groups.grouped,
     "candidates": report.pairs.candidates,
@@ -47,7 +47,10 @@ def filled(client: Client, name: str, texts: list[str]) -> None:
 def grouped(url: str, name: str, **options: Any) -> dict[str, Any]:
     """A run of ``group`` in a process of its own, with its peak memory in bytes."""
     done = subprocess.run(
-        [sys.executable, "-c", _GROUP, url, name, json.dumps(options)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", measuring(_GROUP), url, name, json.dumps(options)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     report: dict[str, Any] = json.loads(done.stdout)

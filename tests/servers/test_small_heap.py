@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from duplicates_requests import pairs_request
 from every_command import LOOKING
+from peak_memory import measuring
 from server_tools import JSON, make_index, required
 
 from es_neardupe.local_server import control
@@ -46,12 +47,12 @@ SETTINGS = {"number_of_shards": 1, "number_of_replicas": 0, "sort.field": "n", "
 
 NOT_TEXTS = {"doctor", "bands", "version", "stats"}
 PEAK = """
-import resource, sys
+import sys
 from es_neardupe.cli.app import main
 try:
     main()
 finally:
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1 if sys.platform != "darwin" else 1024))
+    print(peak())
 """
 
 
@@ -118,11 +119,11 @@ def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def run(url: str, *arguments: str) -> tuple[Any, int]:
     """The JSON that a command prints in a process of its own, and the peak of its memory in MB."""
     environment = os.environ | {"ES_NEARDUPE_URL": url}
-    command = [sys.executable, "-c", PEAK, *arguments, "--json"]
+    command = [sys.executable, "-c", measuring(PEAK), *arguments, "--json"]
     done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=600)
     assert not done.returncode, done.stderr
     *printed, peak = done.stdout.splitlines()
-    return [json.loads(line) for line in printed], int(peak) // 1024
+    return [json.loads(line) for line in printed], int(peak) // 1_000_000
 
 
 def check_enrich(client: Client) -> int:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from peak_memory import measuring
 
 from es_neardupe.commands import input_json, input_streams
 from es_neardupe.commands.input_files import FileRecord, Problem, read_records, read_text_file
@@ -43,13 +44,13 @@ def whys(found: list[FileRecord | Problem]) -> list[str]:
 
 
 _MEASURE = """
-import resource, sys
+import sys
 from es_neardupe.commands.input_files import FileRecord, read_records
 list(read_records([sys.argv[1]], text_field="text"))
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
 for one in read_records([sys.argv[2]], text_field="text"):
     print(one.id if isinstance(one, FileRecord) else one.why)
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * (1 if sys.platform == "darwin" else 1024))
+print(peak() - before)
 """
 
 
@@ -58,7 +59,7 @@ def measured(tmp_path: Path, path: Path) -> tuple[list[str], int]:
     pytest.importorskip("resource")
     small = tmp_path / "small.jsonl"
     small.write_bytes(GOOD)
-    command = [sys.executable, "-c", _MEASURE, str(small), str(path)]
+    command = [sys.executable, "-c", measuring(_MEASURE), str(small), str(path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     *lines, grown = done.stdout.splitlines()
     return lines, int(grown)

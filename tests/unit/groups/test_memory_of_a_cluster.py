@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-
-_TOOLS = Path(__file__).parents[2] / "tools"
+from peak_memory import measuring
 
 _STEPS = """
-import resource, sys
+import sys
 import numpy as np
 from unit_tools import SETTINGS, words
 from verifier_tools import verifier_of
@@ -36,7 +34,7 @@ verifier, _ = verifier_of(texts)
 slots = np.concatenate([signatures([one], SETTINGS.scheme) for one in texts.values()])
 ids = [int(verifier.corpus.references[rows[0]][1]) for rows in verifier.classes.members]
 keys = verifier.corpus.keys[verifier.classes.first]
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
 
 pairs = find_candidates(keys, 200, lambda rows: slots[np.array(ids)[rows]])
 if sys.argv[2] == "remembered":  # as in an incremental run, which takes several steps
@@ -51,15 +49,15 @@ every = (pairs.left, pairs.right, similarity)
 assert sum(one.below for one in judge(groups, every, documents=np.ones(size, np.intp), minimum=0.8)) == 0
 assert min(one.weakest for one in bridges(groups, *every, linked.matches, size=size)) >= 0.8
 assert linked.matches.mean() > 0.5 and pairs.skipped + len(pairs) <= size * (size - 1) // 2
-grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-print(len(pairs), grown * (1 if sys.platform == "darwin" else 1024))
+print(len(pairs), peak() - before)
 """
 
 
 def _measured(size: int, how: str = "once") -> tuple[int, int]:
     """Candidate pairs, and bytes by which the process grew while it found, compared and linked them."""
-    code = f"import sys; sys.path.insert(0, {str(_TOOLS)!r})\n{_STEPS}"
-    done = subprocess.run([sys.executable, "-c", code, str(size), how], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", measuring(_STEPS), str(size), how], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     pairs, grown = map(int, done.stdout.split())
     return pairs, grown

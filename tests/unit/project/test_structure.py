@@ -10,6 +10,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 
 
+def test_names_of_test_files_are_unique() -> None:
+    """pytest imports them by their names, and collects the second of two not at all."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))
+
+
 def test_every_figure_is_printed() -> None:
     run = subprocess.run(
         [sys.executable, str(ROOT / "scripts" / "structure.py")], capture_output=True, text=True, check=True

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from fake_servers import ELASTIC, JSON, ROOT, Fake, fake_servers, opened, reply
+from peak_memory import measuring
 
 from es_neardupe.errors import IncompleteAnswer, NeardupeError, UnexpectedAnswer, UnsupportedServer
 from es_neardupe.records import Action, Product
@@ -68,19 +69,19 @@ def test_large_answers(fake: Fake, client: Client, headers: dict[str, str], monk
 
 
 _MEASURE = """
-import resource, sys
+import sys
 from es_neardupe.errors import UnexpectedAnswer
 from es_neardupe.server.connect import connect
 from es_neardupe.server.drivers import driver
 from es_neardupe.server.login.settings import ConnectionSettings
 driver.MAX_ANSWER = 50_000_000
 client = connect(ConnectionSettings(sys.argv[1]))
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
 try:
     client.request("GET", "/bomb")
 except UnexpectedAnswer as error:
     print(error)
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * (1 if sys.platform == "darwin" else 1024))
+print(peak() - before)
 """
 
 
@@ -90,7 +91,7 @@ def test_an_answer_that_expands_to_a_gigabyte(fake: Fake) -> None:
     assert len(bomb) < 2 * MB
     fake.on("GET /bomb", reply(bomb, headers=JSON | ZIPPED))
     done = subprocess.run(
-        [sys.executable, "-c", _MEASURE, fake.url], check=True, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", measuring(_MEASURE), fake.url], check=True, capture_output=True, text=True, timeout=120
     )
     error, grown = done.stdout.splitlines()
     assert "the answer is larger than 50,000,000 bytes" in error
