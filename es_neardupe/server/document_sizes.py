@@ -55,6 +55,7 @@ _LOOKS_AHEAD = 3
 _LIMIT = 8_000_000
 """Maximum size in bytes of an answer with sizes."""
 
+_PARAMS = {"allow_partial_search_results": False, "filter_path": "hits.hits.fields"}
 _PAGE_ONLY = {"_source", "docvalue_fields", "fields", "seq_no_primary_term", "version"}
 
 
@@ -73,7 +74,7 @@ def number_that_fits(client: Connection, search: Mapping[str, Any], maximum: int
     body |= {"stored_fields": "_none_", "script_fields": {"size": {"script": script}}}
     try:
         with answer_limit(_LIMIT):
-            answer = client.request("POST", "/_search", params={"allow_partial_search_results": False}, body=body)
+            answer = client.request("POST", "/_search", params=_PARAMS, body=body)
     except RequestError as error:
         if is_too_large(error):
             return 0
@@ -83,7 +84,7 @@ def number_that_fits(client: Connection, search: Mapping[str, Any], maximum: int
         client.pace.measures = False
         return 0
     number = 0
-    for hit in answer["hits"]["hits"]:
+    for hit in answer["hits"]["hits"] if answer else ():  # the filter leaves nothing of an answer without hits
         size = _size(hit, client)
         maximum -= size
         if maximum < 0 or not size:
