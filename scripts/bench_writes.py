@@ -100,7 +100,7 @@ def measure(client: Client, texts: list[str], variant: AbstractContextManager[ob
 def without_numbers() -> Iterator[None]:
     """Without the check of numbers."""
 
-    def read_texts(index: Index, query: Any, source: Any) -> Iterator[list[Hit]]:
+    def read_texts(index: Index, query: Any, skip: Any) -> Iterator[list[Hit]]:
         return text_pages(index, query, [*index.settings.fields, index.settings.prefix])
 
     def updated(writer: FieldWriter, change: Change) -> Action:
@@ -109,7 +109,7 @@ def without_numbers() -> Iterator[None]:
 
     with ExitStack() as stack:
         for owner, name, substitute in (
-            (inline, "text_pages", read_texts),
+            (inline, "whole_pages", read_texts),
             (driver, "loads", json.loads),
             (elasticsearch, "loads", json.loads),
             (field_writes, "has_unheld", lambda source: False),
