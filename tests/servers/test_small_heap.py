@@ -150,7 +150,7 @@ def test_enrich_with_the_default_heap(server: str, tmp_path: Path) -> None:
 def test_enrich_and_group(filled: Client) -> None:
     assert check_enrich(filled) < 250
     _, peak = run(filled.url, "group", "docs", "--evidence")
-    assert peak < 250
+    assert peak < 400  # to describe a pair, both texts and their words are held
     hits = filled.request("POST", "/docs/_search", body={"size": 100, "_source": ["neardupe.group"]})["hits"]["hits"]
     groups: dict[str, set[str]] = {}
     for hit in hits:
@@ -191,6 +191,6 @@ def test_commands(command: str, filled: Client, tmp_path: Path) -> None:
     options = [str(file) if one == "REQUEST" else one for one in READING[command]]
     printed, peak = run(filled.url, command, "docs", *options)
     print(command, peak, json.dumps(printed)[:1500])
-    assert peak < 400
+    assert peak < (600 if command == "distribution" else 400)  # which holds the words of its sample
     if command == "pairs":
         assert {(one["a"]["id"], one["b"]["id"]) for one in printed if "a" in one} == PAIRS
