@@ -77,12 +77,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(tryfirst=True)  # before the tests are grouped
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that need a server, and run them first: the tests of one server stay in one process of several. A
-    test that is ``mainly_on`` one product is long on the other."""
+    test that is ``mainly_on`` one product is long on the other, unless the tests of each server are spread."""
     for item in items:
-        mainly_on = item.get_closest_marker("mainly_on")
-        if mainly_on and not item.callspec.params["server_url"].startswith(mainly_on.args):  # type: ignore[attr-defined]
+        fixtures = {*getattr(item, "fixturenames", ())}
+        mainly_on = None if item.config.getoption("--spread") else item.get_closest_marker("mainly_on")
+        if mainly_on and "server_url" in fixtures and not _server(item).startswith(mainly_on.args):
             item.add_marker(pytest.mark.long)
-        if {"server_url", *SECURED} & set(getattr(item, "fixturenames", ())):
+        if {"server_url", *SECURED} & fixtures:
             item.add_marker(pytest.mark.server)
         if group := _group(item):
             item.add_marker(pytest.mark.xdist_group(group))
@@ -91,10 +92,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not _group(item))
 
 
+def _server(item: pytest.Item) -> str:
+    """Kind and version of the server that a test is for."""
+    return str(item.callspec.params["server_url"])  # type: ignore[attr-defined]
+
+
 def _group(item: pytest.Item) -> str | None:
     """The server of a test; tests that start servers of their own run one after the other."""
     if "server_url" in getattr(item, "fixturenames", ()):
-        server = str(item.callspec.params["server_url"])  # type: ignore[attr-defined]
+        server = _server(item)
         return f"{server} {item.path.name}" if item.config.getoption("--spread") else server
     for name in SECURED & set(getattr(item, "fixturenames", ())):
         return name

@@ -33,6 +33,8 @@ from es_neardupe.errors import IndexUnusable, NotInitialised, SettingsError
 from es_neardupe.server.client import Client
 from es_neardupe.verification.verify import Verifier
 
+pytestmark = pytest.mark.mainly_on("elasticsearch")
+
 SETTINGS = Settings(("text",), threshold=0.8, bands=9, rows=13)
 """Bands that lose most pairs near the threshold."""
 
@@ -318,7 +320,6 @@ def real_truth(ids: Iterable[str], minimum: float) -> set[Pair]:
     return {(min(a, b), max(a, b)) for a, b, value in lines if float(value) >= minimum and {a, b} <= known}
 
 
-@pytest.mark.mainly_on("elasticsearch")
 def test_real_press_releases(client: Client, index_name: str) -> None:
     """1,000 releases: an audit of all of them, and of 300."""
     documents = read_jsonl("senate_press/sample_12_senators.jsonl.xz")[:1000]

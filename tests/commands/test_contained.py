@@ -25,6 +25,8 @@ from es_neardupe.server.client import Client, path
 from es_neardupe.similarity.alignment import align
 from es_neardupe.similarity.comparison import Direction
 
+pytestmark = pytest.mark.mainly_on("elasticsearch")
+
 SAMPLED = Settings(("text",), sample_mod=4)
 
 MAILS = {f"mail{n}": " ".join(words(f"mail{n}", 120)) for n in range(10)}

@@ -22,6 +22,8 @@ from es_neardupe.options import Matching, MeasureName
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.measure import Measure
 
+pytestmark = pytest.mark.mainly_on("elasticsearch")
+
 FAMILIES = {
     f"f{number}-{place}": text
     for number in range(6)
@@ -449,7 +451,6 @@ def test_wrong_arguments(filled: str, client: Client) -> None:
 # Real texts
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_real_press_releases(client: Client, index_name: str) -> None:
     """2,000 releases, and estimates from 700 of them. The true similarities were computed by other code.
 

@@ -21,6 +21,8 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held
 from es_neardupe.server.client import Client, path
 
+pytestmark = pytest.mark.mainly_on("elasticsearch")
+
 JSON = dict[str, Any]
 MAPPING = {"title": {"type": "text"}, "year": {"type": "integer"}, "price": {"type": "double"}}
 BASE = words(0, 20)

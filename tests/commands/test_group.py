@@ -93,6 +93,7 @@ class Application:
             self.client.request("DELETE", path(self.index, "_doc", id), params={"refresh": "true"})
 
 
+@pytest.mark.mainly_on("opensearch")
 @pytest.mark.parametrize(
     ("seed", "options"),
     [

@@ -17,6 +17,8 @@ from es_neardupe.groups import linked_pairs
 from es_neardupe.keys.scheme import Unit
 from es_neardupe.server.client import Client, path
 
+pytestmark = pytest.mark.mainly_on("elasticsearch")
+
 NOTICE = "This e-mail and any attachments are confidential. " + " ".join(words("notice", 60))
 SETTINGS = Settings(("text",), threshold=0.8)
 CHARACTERS = replace(SETTINGS, unit=Unit.CHARACTER)
@@ -149,7 +151,6 @@ def filled(client: Client, name: str, texts: dict[str, str], settings: Settings 
     return news
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_a_passage_that_dominates_different_texts(client: Client, index_name: str, server_cli: Cli) -> None:
     """Short texts with a long footer, 12 of them with a near-copy: the footer joins them all, and `group` names the
     value of the option with which only the 12 pairs match. The audit counts such pairs apart."""

@@ -17,6 +17,8 @@ from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.server.client import Client, path
 
+pytestmark = pytest.mark.mainly_on("elasticsearch")
+
 FIELDS = {"text": {"type": "text"}, "site": {"type": "keyword"}, "at": {"type": "date"}}
 DEFAULTS: JSON = {
     "measure": "resemblance",

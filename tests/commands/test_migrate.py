@@ -17,6 +17,8 @@ from es_neardupe.errors import BeingMigrated, LeaseHeld, SchemeMismatch
 from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.server.client import Client, path
 
+pytestmark = pytest.mark.mainly_on("elasticsearch")
+
 OLD = Settings(("text",), threshold=0.8)
 NEW = {"threshold": 0.5, "sample_mod": 4}
 FAMILIES = 6

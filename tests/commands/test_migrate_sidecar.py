@@ -17,6 +17,8 @@ from es_neardupe.errors import BeingMigrated, SchemeMismatch
 from es_neardupe.index.sidecar.indices import sidecar_name
 from es_neardupe.server.client import Client
 
+pytestmark = pytest.mark.mainly_on("opensearch")
+
 OLD = Settings(("text",), threshold=0.8)
 NEW: dict[str, Any] = {"threshold": 0.5, "sample_mod": 4}
 

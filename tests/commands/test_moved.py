@@ -21,6 +21,8 @@ from es_neardupe.commands.moved.moved import Moved
 from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.server.client import Client, path
 
+pytestmark = pytest.mark.mainly_on("opensearch")
+
 SITE = {"text": {"type": "text"}, "url": {"type": "keyword"}, "date": {"type": "date"}}
 SETTINGS = Settings(("text",))
 DAY = timedelta(days=1)

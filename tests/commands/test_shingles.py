@@ -31,6 +31,8 @@ from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import State
 from es_neardupe.server.client import Client
 
+pytestmark = pytest.mark.mainly_on("opensearch")
+
 TEXT = "The quick brown fox jumps over the lazy dog."
 SCHEME = Scheme.for_threshold(0.8)
 SCHEMES = [

@@ -13,6 +13,8 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.server.client import Client, path
 
+pytestmark = pytest.mark.mainly_on("elasticsearch")
+
 TRIED = (0.4, 0.5, 0.7, 0.9)
 
 

@@ -28,7 +28,7 @@ OURS = 2
 """The node that our client connects to; it stays."""
 
 
-@pytest.fixture(scope="module", params=["opensearch", "elasticsearch"])
+@pytest.fixture(scope="module", params=["opensearch", pytest.param("elasticsearch", marks=pytest.mark.long)])
 def three(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Three nodes of the newest release of each product."""
     with cluster(versions.pick(request.param), tmp_path_factory.mktemp("cluster")) as found:

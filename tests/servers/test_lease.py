@@ -37,6 +37,8 @@ from es_neardupe.errors import LeaseLost
 from es_neardupe.index import lease
 from es_neardupe.index.target import IndexTarget
 
+pytestmark = pytest.mark.mainly_on("elasticsearch")
+
 url, name, seconds, ahead = sys.argv[1:]
 now = lease._now
 lease._now = lambda: now() + timedelta(seconds=float(ahead))

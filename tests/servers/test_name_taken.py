@@ -14,6 +14,8 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import NameTaken
 from es_neardupe.server.client import Client, path
 
+pytestmark = pytest.mark.mainly_on("elasticsearch")
+
 SETTINGS = Settings(("text",))
 _MARK = "neardupe.owner"
 

@@ -80,7 +80,7 @@ def test_all_planted_pairs_and_no_other(
     "name",
     [
         pytest.param("senate_press/sample_12_senators", marks=pytest.mark.mainly_on("opensearch")),
-        pytest.param("civil_codes/sections_field_family_20", marks=pytest.mark.mainly_on("elasticsearch")),
+        pytest.param("civil_codes/sections_field_family_20", marks=pytest.mark.long),
     ],
 )
 def test_recall_and_exactness(name: str, client: Client, index_name: str, server_cli: Cli) -> None:

@@ -16,6 +16,8 @@ from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings, Retries
 
+pytestmark = pytest.mark.mainly_on("opensearch")
+
 BETWEEN_CHECKS = 8
 """Number of steps."""
 

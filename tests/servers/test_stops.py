@@ -150,7 +150,7 @@ def crash(one: state.Node) -> None:
 @pytest.mark.server
 @pytest.mark.parametrize(
     ("own_node", "command"),
-    [*COMBINATIONS[:2], *(pytest.param(*one, marks=pytest.mark.long) for one in COMBINATIONS[2:])],
+    [COMBINATIONS[0], *(pytest.param(*one, marks=pytest.mark.long) for one in COMBINATIONS[1:])],
     indirect=["own_node"],
 )
 def test_a_server_that_crashes_and_comes_back(own_node: state.Node, command: str) -> None:

@@ -18,6 +18,8 @@ from es_neardupe.display_text import shown
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.server.client import Client
 
+pytestmark = pytest.mark.mainly_on("elasticsearch")
+
 TEXTS = family("titles", 3, length=90)
 PROPERTIES: JSON = {
     "title": {"type": "text", "fields": {"raw": {"type": "keyword"}}},
