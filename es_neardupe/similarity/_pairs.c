@@ -18,6 +18,12 @@
 
 #define LONGEST_PATTERN 1024 /* words of the shorter text, for the edit distance: others have a faster algorithm */
 
+/* Limits for texts of so many words together: of pairs of equal windows (time), of runs (12 bytes each), and of other
+ * entries that are met in the table. */
+#define PAIRS(words) (64 * (words) + 100000)
+#define RUNS(words) (16 * (words) + 10000)
+#define PROBES(words) (16 * (words) + 1000)
+
 #define REFUSED (-1)
 #define NO_MEMORY (-2)
 
@@ -137,7 +143,7 @@ static int64_t find_runs(Memory *memory, const uint64_t *a, int32_t n, const uin
     int32_t windows_a = n - minimum + 1, windows_b = m - minimum + 1;
     if (windows_a <= 0 || windows_b <= 0)
         return 0;
-    int64_t limit = 4 * ((int64_t)n + m) + 1000, patience = 4 * limit, pairs = 0, visited = 0, count = 0;
+    int64_t words = (int64_t)n + m, patience = PROBES(words), pairs = 0, visited = 0, count = 0;
     size_t mask = empty_table(memory, windows_b);
     if (!mask || !reserve(&memory->following, &memory->following_size, (size_t)windows_b * sizeof *memory->following))
         return NO_MEMORY;
@@ -151,14 +157,16 @@ static int64_t find_runs(Memory *memory, const uint64_t *a, int32_t n, const uin
         if (place < 0)
             return REFUSED;
         for (int32_t j = memory->heads[place]; j >= 0; j = memory->following[j]) {
-            if (++visited > limit)
+            if (++visited > PAIRS(words))
                 return REFUSED;
             if (i && j && a[i - 1] == b[j - 1])
                 continue; /* part of a run that is known */
             int32_t size = minimum, most = n - i < m - j ? n - i : m - j;
             for (; size < most && a[i + size] == b[j + size]; size++)
-                if (++pairs > limit) /* one more word is one more pair of equal windows */
+                if (++pairs > PAIRS(words)) /* one more word is one more pair of equal windows */
                     return REFUSED;
+            if (count == RUNS(words))
+                return REFUSED;
             if (!reserve(&memory->runs, &memory->runs_size, ((size_t)count + 1) * sizeof *memory->runs))
                 return NO_MEMORY;
             memory->runs[count++] = (Run){i, j, size};
@@ -337,7 +345,7 @@ static int64_t distance(Memory *memory, const uint64_t *a, Py_ssize_t n, const u
     if (!mask || !reserve(&memory->vectors, &memory->vectors_size, ((size_t)m + 2) * blocks * sizeof *memory->vectors))
         return NO_MEMORY;
     uint64_t *positive = memory->vectors, *negative = positive + blocks, *places = negative + blocks;
-    int64_t patience = 16 * ((int64_t)n + m) + 1000, found = m;
+    int64_t patience = PROBES((int64_t)n + m), found = m;
     int32_t words = 0;
     for (Py_ssize_t j = 0; j < m; j++) {
         int64_t place = place_of(memory, b[j], mask, &patience);

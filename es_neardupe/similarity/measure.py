@@ -295,7 +295,7 @@ def named_measure(name: str, known: Sequence[MeasureName] = tuple(MeasureName)) 
 
 
 def default_sample(name: MeasureName) -> int:
-    """Number of texts whose pairs take seconds: 2 million pairs of sets, or 125,000 pairs of about 0.1 ms each."""
+    """Number of texts whose pairs take seconds: 2 million pairs of sets, or 125,000 pairs of up to 0.2 ms each."""
     return 2000 if name in _WITH_FEATURES else 500
 
 
