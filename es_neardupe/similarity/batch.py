@@ -34,15 +34,15 @@ class Batch(NamedTuple):
     """Each text that is in a pair, once."""
     sizes: Ints
     """int64[texts]: words, or features, of each text."""
-    left: Positions
-    right: Positions
+    left: Ints
+    right: Ints
 
     @classmethod
     def of(cls, texts: Sequence[U64], left: Positions, right: Positions) -> Batch:
         """The pairs ``(texts[left[k]], texts[right[k]])``."""
         used, places = np.unique(np.concatenate((left, right)), return_inverse=True)
         chosen = [texts[one] for one in used.tolist()]
-        places = places.reshape(-1)
+        places = places.reshape(-1).astype(np.int64)
         return cls(chosen, np.array([len(one) for one in chosen], np.int64), places[: len(left)], places[len(left) :])
 
     @property

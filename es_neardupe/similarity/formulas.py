@@ -205,7 +205,7 @@ def weighted_pairs(
     return similarity
 
 
-def _weights_in_common(features: U64, bounds: Ints, left: Positions, right: Positions, weights: Floats) -> list[Floats]:
+def _weights_in_common(features: U64, bounds: Ints, left: Ints, right: Ints, weights: Floats) -> list[Floats]:
     """The weights of the features that both texts of each pair have, sorted by feature."""
     if batch.kernel is not None:
         counts = np.empty(len(left), np.int64)
