@@ -26,13 +26,16 @@ __all__ = [
     "groups_by_id",
     "matching",
     "median_lengths",
+    "member_counts",
     "of_relations",
     "others",
+    "principal_counts",
     "processed",
     "sample",
     "sampled",
     "sampled_frequencies",
     "sampled_matches",
+    "sharing_counts",
     "since",
     "stale",
     "states",
@@ -250,6 +253,45 @@ def grouped_members(fields: Fields, group: str | None = None) -> JSON:
 def groups_by_id(fields: Fields, groups: Sequence[str]) -> JSON:
     """The principals of the given groups."""
     return all_of({"terms": {fields.group: list(groups)}}, {"term": {fields.principal: True}})
+
+
+def member_counts(fields: Fields, size: int, after: Mapping[str, Any] | None = None) -> JSON:
+    """A search that counts the members of each group, without the principal: ``size`` groups in the order of their
+    ids, those ``after`` the ``after_key`` of the former answer."""
+    similar = {"range": {fields.similarity: {"gte": 0, "lte": 1}}}
+    ordered = {"sources": [{"group": {"terms": {"field": fields.group}}}], **({"after": after} if after else {})}
+    return {
+        "size": 0,
+        "track_total_hits": False,
+        "query": all_of(grouped_members(fields), similar),
+        "aggs": {"groups": {"composite": {"size": size, **ordered}}},
+    }
+
+
+def principal_counts(fields: Fields, groups: Sequence[str]) -> JSON:
+    """A search that counts the principals of each of the given groups: ``buckets`` of those that have one.
+
+    The hint is for few documents: without it, the server numbers the group ids of the whole index.
+    """
+    counted = {"field": fields.group, "include": list(groups), "size": len(groups), "execution_hint": "map"}
+    return {
+        "size": 0,
+        "track_total_hits": False,
+        "query": groups_by_id(fields, groups),
+        "aggs": {"groups": {"terms": counted}},
+    }
+
+
+def sharing_counts(fields: Fields, scheme: str, buckets: Sequence[Sequence[str]]) -> JSON:
+    """A search that counts the documents with all band keys of each bucket: ``buckets`` in the same order."""
+    keys = sorted({key for bucket in buckets for key in bucket})
+    filters = [all_of(*({"term": {fields.bands: key}} for key in bucket)) for bucket in buckets]
+    return {
+        "size": 0,
+        "track_total_hits": False,
+        "query": all_of(fingerprinted(fields, scheme), {"terms": {fields.bands: keys}}),
+        "aggs": {"buckets": {"filters": {"filters": filters}}},
+    }
 
 
 def sample(scope: Mapping[str, Any], size: int, seed: int) -> JSON:
