@@ -11,7 +11,7 @@ from es_neardupe.candidates.detection import DetectionCase, TextLength, detectio
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import read_text, text_of
-from es_neardupe.index.index import Index, opened
+from es_neardupe.index.index import Index, opened_again
 from es_neardupe.index.shown_fields import ShownFields, shown_fields
 from es_neardupe.index.stored_fields import group_of, stored_fields
 from es_neardupe.index.target import IndexTarget
@@ -141,7 +141,7 @@ def similar(
         raise SettingsError("Give either the id of a document or a text.")
     if top < 1 or max_candidates < 1:
         raise SettingsError("`top` and `max_candidates` must be 1 or more.")
-    index = opened(index, texts=True)
+    index = opened_again(index)
     options = MatchOptions.of(index.settings).having(
         measure=measure, matching=matching, min=min, max=max, features=features, ngram=ngram, whitespace=whitespace
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import cached_property
 
 from es_neardupe.errors import IndexUnusable, NotInitialised, RolledOver
@@ -11,18 +12,22 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.indices import invisible_sidecar, open_sidecar_target
 from es_neardupe.index.sidecar.storage import SidecarStorage
 from es_neardupe.index.storage import Storage
-from es_neardupe.index.target import IndexTarget, open_target
+from es_neardupe.index.target import IndexTarget, mappings_of, open_target
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.client import Client
 
-__all__ = ["Index", "opened", "opened_inline"]
+__all__ = ["Index", "opened", "opened_again", "opened_inline"]
+
+_REMEMBERED = 60.0
+"""Seconds after which aliases and settings are read again."""
 
 
 class Index:
     """An index, alias, data stream or pattern on a server. All commands and most functions take one.
 
     A new `Index` is a name and a connection. `opened` resolves the name and returns one with a `target`. Every command
-    opens its index again, because the indices that a name resolves to, settings and privileges can change.
+    opens its index again, because the indices that a name resolves to, settings and privileges can change; see also
+    `opened_again`.
     """
 
     def __init__(
@@ -36,6 +41,8 @@ class Index:
         self._target = target
         self.client: Client = client if target is None else self.storage.client
         """The connection that shows documents with their `neardupe` fields, wherever these are stored."""
+        self._last: tuple[float, Index] | None = None
+        """The time of the last `opened_again` that read everything, and its result."""
 
     @property
     def target(self) -> IndexTarget:
@@ -106,6 +113,23 @@ def opened(
             raise
         target = with_sidecar
     return Index(name, client, target=target)
+
+
+def opened_again(index: Index) -> Index:
+    """As `opened`, for a command that compares texts, writes nothing, and is called many times: one request if the
+    mappings of the indices are still those of an earlier call.
+
+    They tell which indices the name resolves to, the settings, the phase of a migration, and which fields the user
+    sees. Aliases and settings of the indices are read again after a minute, and always if an index has sidecar storage,
+    whose settings are in other mappings.
+    """
+    if index._last is not None:
+        read, last = index._last
+        if time.monotonic() < read + _REMEMBERED and mappings_of(index.plain, index.name) == last.target.mappings:
+            return last
+    now, found = time.monotonic(), opened(index, texts=True)
+    index._last = None if found.storage.sidecars else (now, found)
+    return found
 
 
 def opened_inline(index: Index, operation: str, *, writes: bool = False) -> Index:

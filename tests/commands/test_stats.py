@@ -218,7 +218,7 @@ def test_requests_and_answers_do_not_grow_with_the_documents(
         assert found.buckets.sampled == 20
         answers.append(measuring.answers)
     few, many = answers
-    assert len(many) == len(few)
+    assert len(many) <= len(few)
     assert sum(many) < 1.1 * sum(few)
 
 
