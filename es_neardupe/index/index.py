@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from functools import cached_property
+from typing import TypeVar
 
-from es_neardupe.errors import IndexUnusable, NotInitialised, RolledOver
+from es_neardupe.errors import IndexUnusable, NeardupeError, NotInitialised, RolledOver
 from es_neardupe.index.inline import InlineStorage
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.settings import Settings
@@ -16,7 +20,9 @@ from es_neardupe.index.target import IndexTarget, mappings_of, open_target
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.client import Client
 
-__all__ = ["Index", "opened", "opened_again", "opened_inline"]
+__all__ = ["Index", "opened", "opened_inline", "with_texts"]
+
+_Result = TypeVar("_Result")
 
 _REMEMBERED = 60.0
 """Seconds after which aliases and settings are read again."""
@@ -27,7 +33,7 @@ class Index:
 
     A new `Index` is a name and a connection. `opened` resolves the name and returns one with a `target`. Every command
     opens its index again, because the indices that a name resolves to, settings and privileges can change; see also
-    `opened_again`.
+    `with_texts`.
     """
 
     def __init__(
@@ -42,7 +48,7 @@ class Index:
         self.client: Client = client if target is None else self.storage.client
         """The connection that shows documents with their `neardupe` fields, wherever these are stored."""
         self._last: tuple[float, Index] | None = None
-        """The time of the last `opened_again` that read everything, and its result."""
+        """The time at which `with_texts` opened this index, and the opened index."""
 
     @property
     def target(self) -> IndexTarget:
@@ -115,20 +121,37 @@ def opened(
     return Index(name, client, target=target)
 
 
-def opened_again(index: Index) -> Index:
-    """As `opened`, for a command that compares texts, writes nothing, and is called many times: one request if the
-    mappings of the indices are still those of an earlier call.
+def with_texts(index: Index, work: Callable[[Index], _Result]) -> _Result:
+    """The result of ``work`` with the index opened as by `opened` with ``texts``. For a command that writes nothing and
+    is called many times.
 
-    They tell which indices the name resolves to, the settings, the phase of a migration, and which fields the user
-    sees. Aliases and settings of the indices are read again after a minute, and always if an index has sidecar storage,
-    whose settings are in other mappings.
+    An index that an earlier call opened is used again if its mappings are still the same: they tell which indices the
+    name resolves to, the settings, the phase of a migration, and which fields the user sees. The mappings are read
+    while ``work`` runs; if they have changed, its result, or error, is discarded, and it runs again. Aliases and
+    settings of the indices are read again after a minute, and always if an index has sidecar storage, whose settings
+    are in other mappings.
     """
     if index._last is not None:
         read, last = index._last
-        if time.monotonic() < read + _REMEMBERED and mappings_of(index.plain, index.name) == last.target.mappings:
-            return last
-    now, found = time.monotonic(), opened(index, texts=True)
-    index._last = None if found.storage.sidecars else (now, found)
+        if time.monotonic() < read + _REMEMBERED:
+            with ThreadPoolExecutor(1) as reader:
+                mappings = reader.submit(copy_context().run, mappings_of, index.plain, index.name)
+                found = _finished(work, last)
+                unchanged = mappings.result() == last.target.mappings
+            if unchanged:
+                return found.result()
+    now, current = time.monotonic(), opened(index, texts=True)
+    index._last = None if current.storage.sidecars else (now, current)
+    return work(current)
+
+
+def _finished(work: Callable[[Index], _Result], index: Index) -> Future[_Result]:
+    """The result of ``work``, or its error."""
+    found: Future[_Result] = Future()
+    try:
+        found.set_result(work(index))
+    except NeardupeError as error:
+        found.set_exception(error)
     return found
 
 

@@ -130,12 +130,13 @@ def candidates(
     scope: Mapping[str, Any] | None = None,
     group: str | None = None,
     fold: bool = False,
+    more: Sequence[str] = (),
 ) -> JSON:
     """A search for documents that have at least ``agree`` of the band ``keys``, most shared keys first.
 
     Each key is a ``constant_score`` clause of weight 1, so that the score *is* the number of shared keys. ``group``:
     also finds all members of this group, even without a shared key. ``fold``: of the documents with the same content
-    hash, only one, a principal if there is one; the total still counts all.
+    hash, only one, a principal if there is one; the total still counts all. ``more``: additional fields to read.
     """
     query = _sharing(fields.bands, keys, agree)
     if group is not None:
@@ -146,7 +147,7 @@ def candidates(
     return {
         "size": size,
         "query": _within(query, scope),
-        "_source": [fields.group, fields.tokens, fields.content],
+        "_source": [fields.group, fields.tokens, fields.content, *more],
         "track_total_hits": True,
         **folded,
     }
