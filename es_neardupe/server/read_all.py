@@ -23,7 +23,7 @@ from es_neardupe.server.pacing import Pace, may_pass
 from es_neardupe.server.request_sizes import PAGE_BYTES, RequestSize, does_not_fit, is_too_large
 from es_neardupe.server.responses import hit_of
 
-__all__ = ["ReadQuery", "SeenDocuments", "Skip", "pages"]
+__all__ = ["ReadQuery", "SeenDocuments", "Skip", "of_shard", "pages"]
 
 
 class SeenDocuments:
@@ -122,13 +122,17 @@ class ReadQuery:
             search["slice"] = {"id": self.slice[0], "max": self.slice[1]}
         return search
 
-    def preference(self, server: Server) -> Params:
-        """The parameter that selects the shard. A copy of a shard may lag behind its primary on OpenSearch (segment
-        replication); Elasticsearch has no such copies, and no way to ask for the primary."""
-        if self.shard is None:
-            return {}
-        primary = "|_primary" if server.product is Product.OPENSEARCH else ""
-        return {"preference": f"_shards:{self.shard}{primary}"}
+
+def of_shard(server: Server, shard: int | None) -> Params:
+    """The parameter of a search that selects the shards with this number; none for None.
+
+    A copy of a shard may lag behind its primary on OpenSearch (segment replication); Elasticsearch has no such copies,
+    and no way to ask for the primary.
+    """
+    if shard is None:
+        return {}
+    primary = "|_primary" if server.product is Product.OPENSEARCH else ""
+    return {"preference": f"_shards:{shard}{primary}"}
 
 
 def pages(client: Sender, reading: ReadQuery) -> Iterator[list[Hit]]:
@@ -289,7 +293,7 @@ def _by_scroll(client: Sender, reading: ReadQuery) -> Generator[list[_Body], Non
     size = reading.size(client)
     endpoint, params = (
         path(reading.index, "_search"),
-        {"scroll": reading.keep_alive, **_WHOLE, **reading.preference(client.server)},
+        {"scroll": reading.keep_alive, **_WHOLE, **of_shard(client.server, reading.shard)},
     )
     body = reading.search(size.number, sort=["_doc"])
     answer = _page(size, partial(client.request, "POST", endpoint, params=params, body=body))
@@ -331,7 +335,7 @@ _WHOLE: Params = {"allow_partial_search_results": False}
 
 
 def _open(client: Sender, reading: ReadQuery) -> str:
-    params = {"keep_alive": reading.keep_alive, **reading.preference(client.server)}
+    params = {"keep_alive": reading.keep_alive, **of_shard(client.server, reading.shard)}
     if client.server.product is Product.ELASTICSEARCH:
         answer = client.request("POST", path(reading.index, "_pit"), params=params)
         return str(answer["id"])
