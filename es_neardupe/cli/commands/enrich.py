@@ -42,8 +42,8 @@ def enrich(
 ) -> None:
     """Add keys to all documents, by partial updates. Can be run again at any time, also after it was killed.
 
-    Only documents without current keys are read, and those that were written since the last run. If the report says that
-    changed texts were not noticed, use --check or --since: they also renew the keys of changed texts.
+    Only documents without current keys and those that were written since the last run are read. If the report says
+    that changed texts were not noticed, use --check or --since: they also renew the keys of changed texts.
 
     Examples:
 
