@@ -34,7 +34,7 @@ _GRANTED = {
     "cluster": ("monitor",),
     "index": (
         *("read", "view_index_metadata", "index", "maintenance"),
-        *("create_index", "delete", "delete_index", "manage"),
+        *("create_index", "delete", "delete_index", "monitor", "manage"),
     ),
 }
 """The privileges that docs/roles.md grants. If several would suffice, messages name the first of these."""
