@@ -602,7 +602,9 @@ FollowLinks = Annotated[
     bool, typer.Option("--follow-links", help="Also read what symbolic links outside of the folder lead to.")
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first line that cannot be read.")]
-CheckTexts = Annotated[bool, typer.Option("--check", help="Also renew the keys of changed texts: reads all documents.")]
+CheckTexts = Annotated[
+    bool, typer.Option("--check", help="Read all documents, not only those written since the last run.")
+]
 _SINCE = typer.Option(
     "--since",
     metavar="FIELD=DATE",

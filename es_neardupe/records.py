@@ -125,6 +125,8 @@ class Hit:
     score: float | None = None
     version: int | None = None
     """``_version``: each write of the document increments it by one."""
+    shard: int | None = None
+    """Number of its shard; None if the documents of all shards were requested together."""
 
     @property
     def address(self) -> Address:
@@ -159,6 +161,8 @@ class Action:
     """Whether ``body`` is the whole document of a user, to be written with the literals of its numbers."""
     document_bytes: int = 0
     """For an update: approximate size of the document, which the server reads and indexes again."""
+    shard: int | None = None
+    """Number of the shard of the document, if it is known."""
 
     @property
     def address(self) -> Address:

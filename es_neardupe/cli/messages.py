@@ -35,6 +35,7 @@ __all__ = [
     "warn_of_detection",
     "warn_of_dominating",
     "warn_of_failures",
+    "warn_of_unnoticed",
 ]
 
 
@@ -148,6 +149,17 @@ def warn_of_failures(reasons: Iterable[str]) -> None:
     """Warn of the reasons why documents were not written."""
     for reason in dict.fromkeys(reasons):
         warn(f"Not written: {reason}.")
+
+
+def warn_of_unnoticed(index: str, unnoticed: Mapping[str, str]) -> None:
+    """Warn that changed texts were not noticed, and why."""
+    for reason in dict.fromkeys(unnoticed.values()):
+        names = [name for name, why in unnoticed.items() if why == reason]
+        more = f" and {len(names) - 1:,} more indices" if len(names) > 1 else ""
+        warn(
+            f"Texts of {names[0]}{more} that were changed before this run, without their keys, were not noticed: "
+            f"{reason}. `es-neardupe enrich {index} --check` reads all texts."
+        )
 
 
 def fail_on(refused: int, refusals: tuple[str, ...], what: str = "documents") -> None:

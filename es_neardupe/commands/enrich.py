@@ -70,10 +70,12 @@ def enrich(
     show_requests: options.ShowRequests = 0,
     progress: Progress = silent,
 ) -> EnrichReport:
-    """Fingerprint the documents that have no fingerprint of the index's scheme.
+    """Fingerprint the documents that have no fingerprint of the index's scheme, and those whose text has changed.
 
-    ``check`` also reads the others and renews the fingerprints that no longer match the text; ``since=(field, date)``
-    limits this to documents whose date field is at or after the date. ``all`` writes every fingerprint again.
+    Documents that were written since the last run are read, whoever wrote them (`es_neardupe.index.change_feed`). If
+    that is not possible, the report says why (``scope.unnoticed``). ``check`` reads all documents, and
+    ``since=(field, date)`` also those whose date field is at or after the date: fingerprints that no longer match the
+    text are renewed. ``all`` writes every fingerprint again.
     ``query`` limits the run to the documents of a query (query DSL). New indices of a data stream or of an alias with a
     write index get the fields and settings of the others. ``tune``: see `tunable`. A dry run returns its first
     ``show_requests`` write requests. Only the ``neardupe`` fields are written. To resume a killed run, start it again.
@@ -90,11 +92,11 @@ def enrich(
         index = index.with_target(replace(index.target, new=()))
     if since is not None:
         check_range_field(index.client, index.path, since[0])
-    refresh(index.client, index.path)
-    send: Send = partial(write, index.client, batch=batch, workers=1 if dry_run else workers)
+    send: Send = partial(write, index.client, batch=batch, workers=1 if dry_run else workers, versions=True)
     if dry_run and not show_requests:
         send = pretend
-    done = index.storage.write_fingerprints(EnrichRequest(query, check, since, all, max_chars), send, progress)
+    request = EnrichRequest(query, check, since, all, max_chars, dry_run)
+    done = index.storage.write_fingerprints(request, send, progress)
     if not dry_run:
         refresh(index.client, index.path)
     mirrored = index.storage.write_group_ids(batch=batch, workers=workers, dry_run=dry_run)
@@ -109,6 +111,8 @@ def enrich(
             left_alone=done.before["left_alone"],
             current=done.current,
             read=counted["read"],
+            changed=counted["changed"],
+            unnoticed=done.unnoticed,
         ),
         writes=FingerprintWrites(
             written=counted["written"],

@@ -42,6 +42,10 @@ class EnrichScope:
     current: int
     """Documents in scope that already had a fingerprint of this scheme."""
     read: int
+    changed: int
+    """Documents read that had a fingerprint, and were written since they were last processed, by any client."""
+    unnoticed: Mapping[str, str]
+    """Index -> why texts that were changed before this run were not noticed. Empty with ``check`` and ``all``."""
 
 
 @dataclass(frozen=True, kw_only=True)

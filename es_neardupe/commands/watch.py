@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Event
@@ -49,9 +49,9 @@ __all__ = [
 class Lag:
     """How long documents have been waiting; can be read from any thread at any time.
 
-    Counted from the start of the first round that found documents that are not enriched or wait for ``group``, to the
-    end of a round that processed all documents it found. A document that is added between two rounds is noticed by the
-    next one.
+    Counted from the start of the first round that found documents that are not enriched or wait for ``group``, or whose
+    text has changed, to the end of a round that processed all documents it found. A document that is added or changed
+    between two rounds is noticed by the next one.
     """
 
     def __init__(self) -> None:
@@ -81,6 +81,10 @@ class RoundScope:
     """Documents in the index when the round began."""
     new: int
     """Of these, documents without a fingerprint of the index's scheme."""
+    changed: int
+    """Documents with a fingerprint that were written since the last round, by any client."""
+    unnoticed: Mapping[str, str]
+    """Index -> why texts that were changed before this round were not noticed."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ class RoundWrites:
     """Documents by what a round wrote."""
 
     enriched: int
-    """Documents that got keys: new ones and, if texts were checked, those whose text had changed."""
+    """Documents that got keys: new ones, and those whose text had changed."""
     grouped: int
     """Documents whose group, principal or similarity changed."""
     left: int
@@ -176,6 +180,8 @@ class RoundWork:
             max_chars=self.max_chars,
             progress=self.progress,
         )
+        if self.enriched.writes.written:
+            self.lag.noticed(started)
         self.grouped = group(
             self.index,
             check=self.check,
@@ -210,7 +216,12 @@ def one_round(work: RoundWork, number: int, *, strict: bool) -> Round:
         at=at,
         index=work.index.name,
         scope=(
-            RoundScope(enriched.scope.documents, enriched.scope.documents - enriched.scope.current)
+            RoundScope(
+                documents=enriched.scope.documents,
+                new=enriched.scope.documents - enriched.scope.current,
+                changed=enriched.scope.changed,
+                unnoticed=enriched.scope.unnoticed,
+            )
             if enriched
             else None
         ),

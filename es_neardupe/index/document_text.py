@@ -141,11 +141,16 @@ _WHOLE = 0.6
 
 
 def whole_pages(
-    index: Index, query: Mapping[str, Any], skip: Callable[[Hit, DocumentTooLarge], None]
+    index: Index,
+    query: Mapping[str, Any],
+    skip: Callable[[Hit, DocumentTooLarge], None],
+    *,
+    shard: int | None = None,
 ) -> Iterator[list[Hit]]:
-    """The matching documents of an opened index, in pages that fit into memory. ``skip``: see ``Client.pages``."""
+    """The matching documents of an opened index, in pages that fit into memory. ``skip``, ``shard``: see
+    ``Client.pages``."""
     body = {"query": dict(query), "_source": whole_source(index.client.server)}
-    return _known(index, index.client.pages(index.path, body, page_size=None, skip=skip))
+    return _known(index, index.client.pages(index.path, body, page_size=None, skip=skip, shard=shard))
 
 
 def text_pages(index: Index, query: Mapping[str, Any], source: Sequence[str]) -> Iterator[list[Hit]]:

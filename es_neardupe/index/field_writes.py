@@ -241,4 +241,5 @@ def _action(
         pipeline=pipeline,
         whole=whole,
         document_bytes=document_bytes,
+        shard=hit.shard,
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from es_neardupe.errors import DocumentTooLarge, NotFound
 from es_neardupe.index import queries
+from es_neardupe.index.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch, collapse_request, collapsed_by_server
 from es_neardupe.index.document_text import whole_pages
 from es_neardupe.index.field_writes import CHECKED, Change, FieldWriter, document_writer
@@ -40,7 +41,7 @@ from es_neardupe.records import Action, Address, Hit, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.client import Client
 from es_neardupe.server.request_sizes import size_of
-from es_neardupe.server.search import count, counts, fetch_whole, refresh
+from es_neardupe.server.search import count, counts, fetch_whole, refresh, search
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
@@ -167,7 +168,8 @@ def _all_fields(hit: Hit, prefix: str) -> dict[str, Any]:
 
 def _enrich(index: Index, request: EnrichRequest, send: Send, progress: Progress) -> EnrichResult:
     """Write fingerprints into the documents; read and write those again that change in between."""
-    selection, scope = _selection(index.target, request), index.target.within(request.query)
+    feed = ChangeFeed(index, Consumer.TEXTS, stores=not request.dry_run)  # first: it refreshes the index
+    scope, everything = index.target.within(request.query), request.check or request.all
     before = counts(
         index.client,
         index.path,
@@ -175,18 +177,20 @@ def _enrich(index: Index, request: EnrichRequest, send: Send, progress: Progress
         everything={"match_all": {}},
         left_alone=queries.of_relations(index.target.skipped_relations),
         current=queries.all_of(scope, queries.fingerprinted(index.fields, index.scheme_id)),
-        selected=selection,
     )
-    enrichment = _InlineEnrichment(index, rewrite=request.all)
-    pages = whole_pages(index, selection, enrichment.skip_new)
-    updates = enrichment.updates(
-        tracked(
-            fingerprint_documents(pages, index.settings, request.max_chars),
-            progress,
-            "fingerprinting",
-            before["selected"],
-        )
+    unnoticed = {} if everything else _unnoticed(index, feed)
+    feed.begin()
+    enrichment = _InlineEnrichment(index, feed, rewrite=request.all)
+    selections = {shard: _selection(index.target, request, feed.changed(shard)) for shard in feed.shards}
+    numbers = {shard: count(index.client, index.path, query, shard=shard) for shard, query in selections.items()}
+    pages = (
+        page
+        for shard, query in selections.items()
+        if numbers[shard]
+        for page in whole_pages(index, query, enrichment.skip_new, shard=shard)
     )
+    documents = fingerprint_documents(pages, index.settings, request.max_chars)
+    updates = enrichment.updates(tracked(documents, progress, "fingerprinting", sum(numbers.values())))
     conflicts = enrichment.settle(send(updates))
     for _ in range(_ROUNDS):
         if not conflicts:
@@ -194,31 +198,57 @@ def _enrich(index: Index, request: EnrichRequest, send: Send, progress: Progress
         current = fingerprint_documents(_read_again(index, conflicts, enrichment), index.settings, request.max_chars)
         conflicts = enrichment.settle(send(enrichment.updates(current, again=True)))
     enrichment.finish(conflicts)
-    return EnrichResult(before, before["current"], enrichment.tally, enrichment.states)
+    feed.store(whole=request.query is None)
+    return EnrichResult(
+        before,
+        before["current"],
+        enrichment.tally,
+        enrichment.states,
+        {name: feed.reason or why for name, why in unnoticed.items()},
+    )
 
 
-def _selection(target: IndexTarget, request: EnrichRequest) -> JSON:
-    """The query for the documents to read."""
-    stale, scope = target.stale(request.query), target.within(request.query)
+def _unnoticed(index: Index, feed: ChangeFeed) -> dict[str, str]:
+    """Concrete index with fingerprints -> why it is unknown which of its documents have changed."""
+    unknown = feed.unknown if feed.reason is None else dict.fromkeys(index.target.indices, feed.reason)
+    if not unknown:
+        return {}
+    by_index = {"terms": {"field": "_index", "size": len(index.target.indices)}}
+    query = queries.fingerprinted(index.fields, index.scheme_id)
+    found = search(index.client, index.path, {"size": 0, "query": query, "aggs": {"indices": by_index}})
+    names = [bucket["key"] for bucket in found["aggregations"]["indices"]["buckets"]]
+    return {name: unknown[name] for name in names if name in unknown}
+
+
+def _selection(target: IndexTarget, request: EnrichRequest, changed: JSON | None) -> JSON:
+    """The query for the documents to read. ``changed``: those that were written since they were processed."""
+    scope = target.within(request.query)
+    if request.since is None and (request.check or request.all):
+        return queries.matching(scope)
+    selected = [target.stale(request.query)]
+    if changed is not None:
+        selected.append(queries.all_of(scope, changed))
     if request.since is not None:
-        recent = queries.all_of(scope, queries.since(*request.since))
-        return {"bool": {"should": [stale, recent], "minimum_should_match": 1}}
-    return queries.matching(scope) if request.check or request.all else stale
+        selected.append(queries.all_of(scope, queries.since(*request.since)))
+    return {"bool": {"should": selected, "minimum_should_match": 1}}
 
 
-def _read_again(index: Index, references: Iterable[Reference], enrichment: _InlineEnrichment) -> Iterator[list[Hit]]:
+def _read_again(index: Index, conflicts: Sequence[Action], enrichment: _InlineEnrichment) -> Iterator[list[Hit]]:
     """The current documents; counts those that were deleted, and those that no longer fit into memory."""
     refresh(index.client, index.path)
+    shards = {action.address: action.shard for action in conflicts}
+    references = (action.reference for action in conflicts)
     for found in fetch_whole(index.client, references, skip=enrichment.skip):
         enrichment.tally.counts["deleted"] += found.count(None)
-        yield [hit for hit in found if hit is not None]
+        yield [replace(hit, shard=shards[hit.address]) for hit in found if hit is not None]
 
 
 class _InlineEnrichment:
     """Decides which of the documents read are written, and counts the results of all."""
 
-    def __init__(self, index: Index, *, rewrite: bool) -> None:
+    def __init__(self, index: Index, feed: ChangeFeed, *, rewrite: bool) -> None:
         self.settings = index.settings
+        self.feed = feed
         self.inherits = index.target.inherits
         self.writer = index.storage.field_writer()
         self.rewrite = rewrite
@@ -235,8 +265,12 @@ class _InlineEnrichment:
         another run.
         """
         for one in documents:
-            self.tally.counts["read"] += not again
+            if not again:
+                self.tally.counts["read"] += 1
+                self.tally.counts["changed"] += self._was_fingerprinted(one.hit) and self.feed.has_changed(one.hit)
             current = is_current(one, self.settings)
+            if current and (again or not self.rewrite):
+                self.feed.note_read(one.hit)
             if current and again and self._written_here(one.hit):
                 self.tally.counts["written"] += 1
                 self.tally.counts["whole"] += self.writer.wrote_whole(one.hit.address)
@@ -245,37 +279,50 @@ class _InlineEnrichment:
                 self.tally.counts["unchanged"] += 1
             else:
                 fields = fingerprint_fields(one, self.settings, self.at, current=current, inherits=self.inherits)
-                yield from self.writer.write(Change(one.hit, fields, document_bytes=size_of(one.hit.source)))
+                actions = list(self.writer.write(Change(one.hit, fields, document_bytes=size_of(one.hit.source))))
+                if not actions:
+                    self.feed.leave(one.hit)
+                yield from actions
 
-    def skip_new(self, _: Hit, error: DocumentTooLarge) -> None:
+    def skip_new(self, hit: Hit, error: DocumentTooLarge) -> None:
         """Count a document that was not read before, and does not fit into memory, as failed."""
         self.tally.counts["read"] += 1
+        self.feed.leave(hit)
         self.skip(error)
 
     def skip(self, error: DocumentTooLarge) -> None:
         """Count a document that does not fit into memory as failed."""
         self.tally.add_failed(1, [error.args[0].rstrip(".")])
 
-    def settle(self, outcomes: Iterable[Outcome]) -> list[Reference]:
-        """Count outcomes; returns the documents with a version conflict."""
-        conflicts: list[Reference] = []
+    def settle(self, outcomes: Iterable[Outcome]) -> list[Action]:
+        """Count outcomes; returns the actions with a version conflict."""
+        conflicts: list[Action] = []
         for outcome in outcomes:
             if outcome.conflict:
-                conflicts.append(outcome.action.reference)
+                conflicts.append(replace(outcome.action, body={}))
                 self.writer.note_conflict(outcome.action)
                 self._sent_twice.update([outcome.action.address] if outcome.repeated else [])
                 continue
             self.tally.add(outcome)
-            if outcome.done:
+            if not outcome.done:
+                self.feed.leave(outcome.action)
+            else:
+                self.feed.note_written(outcome)
+                self.feed.save()
                 body = outcome.action.body
                 fields = body.get("doc", body)[self.settings.prefix]
                 self._count(fields["state"], fields["numeric"] is True)
         return conflicts
 
-    def finish(self, conflicts: Sequence[Reference]) -> None:
+    def finish(self, conflicts: Sequence[Action]) -> None:
         """Count the documents that were not written."""
         self.tally.counts["conflicts"] = len(conflicts)
         self.tally.add_failed(len(self.writer.failed), self.writer.failures)
+
+    def _was_fingerprinted(self, hit: Hit) -> bool:
+        """Whether the document had a fingerprint of the scheme."""
+        stored = stored_fields(hit.source, self.settings.prefix)
+        return stored.get("scheme") == self.settings.scheme.id and group_of(stored) is not None
 
     def _written_here(self, hit: Hit) -> bool:
         """Whether this run has written the document, though the answer was lost. A synthetic source returns the time

@@ -7,7 +7,7 @@ Inline storage keeps them in fields of the documents; sidecar storage in a separ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch
@@ -49,6 +49,7 @@ class EnrichRequest:
     since: tuple[str, str] | None
     all: bool
     max_chars: int
+    dry_run: bool
 
 
 @dataclass
@@ -60,7 +61,10 @@ class EnrichResult:
     current: int
     """Documents in scope that had a fingerprint of the scheme before the run."""
     tally: BulkCounts
+    """Also ``changed``: documents read that had a fingerprint, and were written since they were last processed."""
     states: Mapping[str, int]
+    unnoticed: Mapping[str, str] = field(default_factory=dict)
+    """Concrete index -> why texts that were changed before this run were not noticed."""
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,7 @@ class Client(Protocol):
         slice: tuple[int, int] | None = None,
         keep_alive: str = "5m",
         skip: Callable[[Hit, DocumentTooLarge], None] | None = None,
+        shard: int | None = None,
     ) -> Iterator[list[Hit]]:
         """Every document that matches ``body``, exactly once, from one snapshot; no page is empty.
 
@@ -83,6 +84,8 @@ class Client(Protocol):
         (`es_neardupe.server.request_sizes`). ``body`` is a search body without ``sort`` and ``size``. Requested
         ``fields`` and ``docvalue_fields`` (lists by flat name)
         are added to ``Hit.source``.
+
+        ``shard``: only documents in the shards with this number, one of each index.
 
         ``skip`` is called with each document that does not fit into memory, without its source; without ``skip``,
         `DocumentTooLarge` is raised. Through a scroll (OpenSearch before 3.3) the error of the request is raised.

@@ -76,9 +76,10 @@ class ServerClient:
         slice: tuple[int, int] | None = None,
         keep_alive: str = "5m",
         skip: Skip | None = None,
+        shard: int | None = None,
     ) -> Iterator[list[Hit]]:
         """See ``Client.pages``."""
-        return pages(self, ReadQuery(index, body, page_size, slice, keep_alive, skip))
+        return pages(self, ReadQuery(index, body, page_size, slice, keep_alive, skip, shard))
 
     def close(self) -> None:
         """See ``Client.close``."""

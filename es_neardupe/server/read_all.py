@@ -23,7 +23,7 @@ from es_neardupe.server.pacing import Pace, may_pass
 from es_neardupe.server.request_sizes import PAGE_BYTES, RequestSize, does_not_fit, is_too_large
 from es_neardupe.server.responses import hit_of
 
-__all__ = ["ReadQuery", "SeenDocuments", "Skip", "pages"]
+__all__ = ["ReadQuery", "SeenDocuments", "Skip", "of_shard", "pages"]
 
 
 class SeenDocuments:
@@ -107,6 +107,7 @@ class ReadQuery:
     slice: tuple[int, int] | None
     keep_alive: str
     skip: Skip | None = None
+    shard: int | None = None
 
     def size(self, client: Sender) -> RequestSize:
         """The size of the pages."""
@@ -120,6 +121,18 @@ class ReadQuery:
         if self.slice is not None and self.slice[1] > 1:  # servers reject a single slice
             search["slice"] = {"id": self.slice[0], "max": self.slice[1]}
         return search
+
+
+def of_shard(server: Server, shard: int | None) -> Params:
+    """The parameter of a search that selects the shards with this number; none for None.
+
+    A copy of a shard may lag behind its primary on OpenSearch (segment replication); Elasticsearch has no such copies,
+    and no way to ask for the primary.
+    """
+    if shard is None:
+        return {}
+    primary = "|_primary" if server.product is Product.OPENSEARCH else ""
+    return {"preference": f"_shards:{shard}{primary}"}
 
 
 def pages(client: Sender, reading: ReadQuery) -> Iterator[list[Hit]]:
@@ -164,7 +177,7 @@ def _snapshot(client: Sender, reading: ReadQuery) -> Iterator[tuple[list[Hit], D
     hits = _by_point_in_time if _pages_points_in_time(client.server) else _by_scroll
     with closing(hits(client, reading)) as raw_pages:
         for page in _read_ahead(raw_pages):
-            yield [hit_of(raw) for raw in page], page[0].get(_TOO_LARGE)
+            yield [hit_of(raw, reading.shard) for raw in page], page[0].get(_TOO_LARGE)
 
 
 _TOO_LARGE = "too_large"
@@ -278,7 +291,10 @@ def _without_source(client: Sender, search: dict[str, Any], error: NeardupeError
 
 def _by_scroll(client: Sender, reading: ReadQuery) -> Generator[list[_Body], None, None]:
     size = reading.size(client)
-    endpoint, params = path(reading.index, "_search"), {"scroll": reading.keep_alive, **_WHOLE}
+    endpoint, params = (
+        path(reading.index, "_search"),
+        {"scroll": reading.keep_alive, **_WHOLE, **of_shard(client.server, reading.shard)},
+    )
     body = reading.search(size.number, sort=["_doc"])
     answer = _page(size, partial(client.request, "POST", endpoint, params=params, body=body))
     if "_scroll_id" not in answer:  # a pattern that matches no index
@@ -319,13 +335,14 @@ _WHOLE: Params = {"allow_partial_search_results": False}
 
 
 def _open(client: Sender, reading: ReadQuery) -> str:
+    params = {"keep_alive": reading.keep_alive, **of_shard(client.server, reading.shard)}
     if client.server.product is Product.ELASTICSEARCH:
-        answer = client.request("POST", path(reading.index, "_pit"), params={"keep_alive": reading.keep_alive})
+        answer = client.request("POST", path(reading.index, "_pit"), params=params)
         return str(answer["id"])
     answer = client.request(
         "POST",
         path(reading.index, "_search", "point_in_time"),
-        params={"keep_alive": reading.keep_alive, "allow_partial_pit_creation": False},
+        params={**params, "allow_partial_pit_creation": False},
     )
     return str(answer["pit_id"])
 

@@ -34,7 +34,7 @@ _GRANTED = {
     "cluster": ("monitor",),
     "index": (
         *("read", "view_index_metadata", "index", "maintenance"),
-        *("create_index", "delete", "delete_index", "manage"),
+        *("create_index", "delete", "delete_index", "monitor", "manage"),
     ),
 }
 """The privileges that docs/roles.md grants. If several would suffice, messages name the first of these."""
@@ -229,8 +229,9 @@ def _one_line(text: str, longest: int = 300) -> str:
     return line if len(line) <= longest else f"{line[: half - 1]}…{line[-half:]}"
 
 
-def hit_of(raw: Mapping[str, Any]) -> Hit:
-    """A document in the answer of a search or a read by id; requested ``fields`` are added to its source."""
+def hit_of(raw: Mapping[str, Any], shard: int | None = None) -> Hit:
+    """A document in the answer of a search (of one ``shard``) or a read by id; requested ``fields`` are added to its
+    source."""
     source, fields = raw.get("_source", {}), raw.get("fields")
     return Hit(
         index=raw["_index"],
@@ -241,4 +242,5 @@ def hit_of(raw: Mapping[str, Any]) -> Hit:
         source={**source, **fields} if fields else source,
         score=raw.get("_score"),
         version=raw.get("_version"),
+        shard=shard,
     )

@@ -16,6 +16,7 @@ from es_neardupe.errors import DocumentTooLarge, Forbidden, NeardupeError, Reque
 from es_neardupe.records import Address, Hit, Product, Reference, Server
 from es_neardupe.server.client import JSON, Client, path
 from es_neardupe.server.pacing import PART_RETRIES, retrying
+from es_neardupe.server.read_all import of_shard
 from es_neardupe.server.request_sizes import RequestSize, in_requests, is_too_large
 from es_neardupe.server.responses import hit_of
 
@@ -55,9 +56,10 @@ def refresh_if_allowed(client: Client, name: str) -> None:
         refresh(client, name)
 
 
-def search(client: Client, name: str, body: Mapping[str, Any]) -> JSON:
-    """One search. Raises `IncompleteAnswer` if shards failed or it timed out."""
-    answer: JSON = client.request("POST", path(name, "_search"), body=body)
+def search(client: Client, name: str, body: Mapping[str, Any], *, shard: int | None = None) -> JSON:
+    """One search. Raises `IncompleteAnswer` if shards failed or it timed out. ``shard``: see ``Client.pages``."""
+    params = of_shard(client.server, shard)
+    answer: JSON = client.request("POST", path(name, "_search"), params=params, body=body)
     return answer
 
 
@@ -77,10 +79,10 @@ def first_hits(client: Client, name: str, body: Mapping[str, Any], maximum: int)
             return found
 
 
-def count(client: Client, name: str, query: Mapping[str, Any] | None = None) -> int:
-    """The exact number of documents that match a query."""
+def count(client: Client, name: str, query: Mapping[str, Any] | None = None, *, shard: int | None = None) -> int:
+    """The exact number of documents that match a query. ``shard``: see ``Client.pages``."""
     body = {"size": 0, "track_total_hits": True, "query": query or {"match_all": {}}}
-    return int(search(client, name, body)["hits"]["total"]["value"])
+    return int(search(client, name, body, shard=shard)["hits"]["total"]["value"])
 
 
 def counts(client: Client, name: str, **queries: Mapping[str, Any]) -> dict[str, int]:

@@ -148,7 +148,7 @@ def check_all_is_well(client: Client, index: str, wanted: dict[str, JSON]) -> No
     """No write of the application is lost or reverted; one more run makes everything consistent, and then nothing is
     left to do."""
     assert users_of(client, index) == as_text(wanted)
-    assert NearDupe(index, client).enrich(check=True).writes.conflicts == 0
+    assert NearDupe(index, client).enrich().writes.conflicts == 0
     report = NearDupe(index, client).group(check=True)
     assert (report.scope.stale, report.writes.conflicts, report.scope.unprocessed) == (0, 0, 0)
     texts = {id: source["text"] for id, source in wanted.items()}
@@ -177,7 +177,7 @@ def test_an_application_writes_while_we_enrich_and_group(client: Client, index_n
     documents = filled(client, index_name)
     with writing(client, index_name, documents, seed) as application:
         for batch in (10, 50):
-            report = NearDupe(index_name, client).enrich(batch=batch, check=batch == 50)
+            report = NearDupe(index_name, client).enrich(batch=batch)
             assert (report.writes.refused, report.scope.read) == (0, report.writes.total)
             grouped = NearDupe(index_name, client).group(batch=batch)
             assert (

@@ -91,7 +91,7 @@ def complete(client: Client, name: str) -> JSON:
     """Settings, mapping and documents with their versions, except the lease of runs."""
     (found,) = client.request("GET", path(name)).values()
     versions = {hit["_id"]: (hit["_source"], hit["_seq_no"], hit["_version"]) for hit in hits(client, name)}
-    return {**found, "documents": {id: one for id, one in versions.items() if id != "lease"}}
+    return {**found, "documents": {id: one for id, one in versions.items() if id not in ("lease", "feed")}}
 
 
 def all_of(client: Client, name: str) -> dict[str, JSON]:

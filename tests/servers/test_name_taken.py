@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from conftest import Cli
 from rollover_tools import rolled
-from server_tools import JSON, exists, family, hits, make_index, mapping, put
+from server_tools import JSON, change, exists, family, hits, make_index, mapping, put
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import NameTaken
@@ -47,6 +47,7 @@ def enriched(client: Client, index: str, prefix: str = "neardupe", *, sidecar: b
     made = NearDupe(index, client, prefix=prefix)
     made.init(settings, sidecar=sidecar)
     made.enrich()
+    client.request("DELETE", path(f"{index}-{prefix.lower()}-groups"), params={"ignore_unavailable": True})
     return made
 
 
@@ -90,6 +91,19 @@ def test_an_own_index_stays_unchanged(name: str, kind: str, client: Client, inde
     assert complete(client, index_name) == before  # nothing was begun
     client.request("DELETE", path(taken))
     found.group(evidence=True)
+
+
+def test_enrich_needs_no_hidden_index(client: Client, index_name: str) -> None:
+    """It notices no changes then, and says why."""
+    found = enriched(client, index_name)
+    taken = f"{index_name}-neardupe-groups"
+    before = own_index(client, taken)
+    change(client, index_name, "d1", {"text": "another text of six words here"})
+    report = found.enrich()
+    assert (report.scope.read, report.scope.changed) == (0, 0)
+    assert f"Index {taken} has the name of a hidden index" in report.scope.unnoticed[index_name]
+    assert found.enrich(check=True).writes.written == 1
+    assert complete(client, taken) == before
 
 
 @pytest.mark.parametrize("kind", ["groups", "pairs"])

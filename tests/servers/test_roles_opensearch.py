@@ -64,7 +64,7 @@ LACKING = {
     ("stranger", "stats"): "grant the cluster privilege 'monitor' (on OpenSearch 'cluster_monitor').",
     ("neardupe-read", "enrich"): "neardupe-read lacks the permission 'indices:admin/refresh'",
     ("neardupe-read", "init --prefix other"): "neardupe-read lacks the permission 'indices:admin/mapping/put'",
-    ("neardupe-enrich", "group"): f"{WORKED}-neardupe-groups",
+    ("neardupe-enrich", "group --evidence"): f"{WORKED}-neardupe-pairs",
     ("neardupe-read", "groups --history"): f"{WORKED}-neardupe-groups",
     ("neardupe-init", "similar"): "neardupe-init lacks the permission 'indices:data/read/search'",
 }

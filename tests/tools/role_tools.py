@@ -26,6 +26,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "init": ("--field", "text", "--sample-mod", "4"),
     "load": ("FILE",),
     "enrich": ("--all",),
+    "enrich --json": (),
+    "enrich --check": (),
     "group": ("--rebuild",),
     "group --evidence": ("--rebuild",),
     "watch": ("--once",),

@@ -38,6 +38,7 @@ ACTIONS = {
     ),
     "index": ("index",),
     "maintenance": ("indices:admin/refresh*",),
+    "monitor": ("indices:monitor/stats*",),
     "create_index": ("create_index",),
     "delete": ("delete",),
     "delete_index": ("indices:admin/delete",),

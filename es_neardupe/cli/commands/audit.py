@@ -25,7 +25,7 @@ _REASONS = {
     "TOO_LARGE": ("a document was too large for keys", "enrich {index} --all --max-chars N"),
     "FAILED": ("a document had no readable text", "enrich {index} --check"),
     "CORRUPT": ("stored keys are unreadable, or not those of the text", "enrich {index} --all"),
-    "STALE": ("text changed since enrich", "enrich {index} --check"),
+    "STALE": ("text changed since enrich", "enrich {index}"),
     "BUCKET": ("skipped in a large bucket", "group {index} --max-bucket N"),
     "BANDS": ("too few keys in common, by chance", ""),
 }

@@ -137,5 +137,5 @@ def _say(found: DistributionReport, plot: str | None) -> None:
     if found.stale:
         warn(
             f"{found.stale:,} documents changed since they got their keys, and are in no pair: "
-            f"run `es-neardupe enrich {found.index} --check`."
+            f"run `es-neardupe enrich {found.index}`."
         )

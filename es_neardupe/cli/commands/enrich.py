@@ -13,6 +13,7 @@ from es_neardupe.cli.messages import (
     say_speed,
     say_tuning,
     show_first,
+    warn_of_unnoticed,
 )
 from es_neardupe.cli.output import print_json, print_table, progress_bars, warn
 from es_neardupe.cli.run_log import result
@@ -41,8 +42,8 @@ def enrich(
 ) -> None:
     """Add keys to all documents, by partial updates. Can be run again at any time, also after it was killed.
 
-    Only documents without current keys are read. If an application changes a text but not its keys, use --check or
-    --since: they also renew the keys of changed texts.
+    Only documents without current keys and those that were written since the last run are read. If the report says
+    that changed texts were not noticed, use --check or --since: they also renew the keys of changed texts.
 
     Examples:
 
@@ -93,6 +94,7 @@ def enrich(
             ["this run", "documents"],
             [
                 ("documents read", scope.read),
+                *([("  of these, written since the last run", scope.changed)] if scope.changed else []),
                 *(outcomes if scope.read else []),
                 *([("entries of deleted documents removed", report.removed)] if report.removed else []),
                 *([("group ids written into documents", mirrored.written)] if mirrored is not None else []),
@@ -104,6 +106,8 @@ def enrich(
         say_next(f"es-neardupe group {index}", dry_run)
     if mirrored is not None and mirrored.left:
         warn(f"{mirrored.left:,} documents changed before their group id was written: run the command again.")
+    if since is None:
+        warn_of_unnoticed(index, scope.unnoticed)
     if writes.conflicts:
         warn(f"{writes.conflicts:,} documents kept changing: run the same command again for them.")
     fail_on_writes(writes)

@@ -206,7 +206,7 @@ def _warn_of_groups(report: GroupReport) -> None:
     if mirrored is not None and mirrored.left:
         warn(f"{mirrored.left:,} documents changed before their group id was written: run enrich and group.")
     if scope.stale:
-        warn(f"{scope.stale:,} documents changed since they got their keys: run `es-neardupe enrich {name} --check`.")
+        warn(f"{scope.stale:,} documents changed since they got their keys: run `es-neardupe enrich {name}`.")
     if scope.corrupt:
         warn(f"{scope.corrupt:,} documents have unreadable keys: run `es-neardupe enrich {name} --all`.")
     warn_of_buckets(report.pairs.skipped, report.pairs.large_buckets)

@@ -86,7 +86,7 @@ def pairs(
     if found.copies_not_listed:
         warn(f"{found.copies_not_listed:,} pairs of further exact copies are not listed: raise --max-bucket.")
     if found.stale:
-        warn(f"{found.stale:,} documents changed since they got their keys: run `es-neardupe enrich {index} --check`.")
+        warn(f"{found.stale:,} documents changed since they got their keys: run `es-neardupe enrich {index}`.")
 
 
 def _show(shown: list[Pair], measure: str, *, several: bool) -> None:

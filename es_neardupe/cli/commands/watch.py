@@ -17,7 +17,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
-from es_neardupe.cli.messages import say_prepared, say_weights, warn_of_detection
+from es_neardupe.cli.messages import say_prepared, say_weights, warn_of_detection, warn_of_unnoticed
 from es_neardupe.cli.output import print_json, say, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.errors import SettingsError
@@ -221,7 +221,7 @@ def _show_round(done: Round, as_json: bool) -> None:
     else:
         if done.round == 1 and done.grouping is not None:
             say(f"Rules: {done.grouping.rules}.")
-        found = "" if done.scope is None else f"{done.scope.new:,} new, "
+        found = "" if done.scope is None else f"{done.scope.new:,} new, {done.scope.changed:,} changed, "
         pairs = "" if done.pairs is None else f"{done.pairs.candidates:,} pairs, {done.pairs.skipped:,} skipped, "
         say(
             f"{done.at} round {done.round}: {found}{done.writes.enriched:,} enriched, {done.writes.grouped:,} grouped, "
@@ -230,6 +230,8 @@ def _show_round(done: Round, as_json: bool) -> None:
     say_prepared(done.index, done.prepared)
     if done.message is not None:
         warn(f"{done.message} The next round tries again.")
+    if done.round == 1 and done.scope is not None:
+        warn_of_unnoticed(done.index, done.scope.unnoticed)
     if done.round == 1 and done.grouping is not None:
         say_weights(done.grouping.weights)
         warn_of_detection(done.grouping.min, done.grouping.detection, done.grouping.detection_cases)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -175,7 +175,7 @@ def privilege_checks(client: Client, names: RoleNames) -> Iterator[Check]:
         yield Check("privileges", "ok", "not checked: security is disabled on this server, or not installed")
         return
     for role, privileges in needed:
-        yield _privileges(role, role.commands_for(names), privileges, answer)
+        yield _privileges(role, names, privileges, answer)
 
 
 def _has_privileges(client: Client, needed: list[dict[str, tuple[str, ...]]]) -> Mapping[str, Any] | None:
@@ -196,18 +196,21 @@ def _has_privileges(client: Client, needed: list[dict[str, tuple[str, ...]]]) ->
 
 
 def _privileges(
-    role: Role, commands: Sequence[str], needed: Mapping[str, tuple[str, ...]], answer: Mapping[str, Any]
+    role: Role, names: RoleNames, needed: Mapping[str, tuple[str, ...]], answer: Mapping[str, Any]
 ) -> Check:
     """Whether the user has all privileges of a role."""
-    user = answer["username"]
+    user, commands, optional = answer["username"], ", ".join(role.commands_for(names)), role.optional_privileges(names)
     lacking = [f"{name} on the cluster" for name in CLUSTER if not answer["cluster"][name]]
+    refused = bool(lacking)
     for index, privileges in needed.items():
         if missing := [one for one in privileges if not answer["index"][index][one]]:
             lacking.append(f"{', '.join(missing)} on {index}")
+            refused |= not set(missing) <= set(optional.get(index, ()))
     if not lacking:
-        return Check("privileges", "ok", f"{user} may run {', '.join(commands)}")
-    message = f"{user} may not run {', '.join(commands)}: lacks {' and '.join(lacking)}"
-    return Check("privileges", "error" if role.everyday else "ok", message)
+        return Check("privileges", "ok", f"{user} may run {commands}")
+    does = f"may not run {commands}" if refused else f"may run {commands}, without noticing changed texts"
+    message = f"{user} {does}: lacks {' and '.join(lacking)}"
+    return Check("privileges", ("error" if refused else "warning") if role.everyday else "ok", message)
 
 
 def _blocks(client: Client, name: str) -> Check:

@@ -15,6 +15,7 @@ _LOOK = ("read", "view_index_metadata")
 _RUN = (*_LOOK, "index", "maintenance")
 _MANAGE = ("read", "index", "manage")
 _OWN = ("create_index", *_RUN)
+_NOTICE = ("monitor",)
 _DELETE = ("view_index_metadata", "delete_index")
 
 INLINE_ONLY = frozenset({"load", "load --tune"})
@@ -55,6 +56,10 @@ class Role:
     sidecars: tuple[str, ...] = _LOOK
     """Privileges on the sidecar indices. The index itself is then only read."""
     coming_sidecars: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    """Further privileges on the index, and in ``optional_groups`` on the registry: without them, the commands notice no
+    changed texts. A sidecar needs none."""
+    optional_groups: tuple[str, ...] = ()
     everyday: bool = False
     """Whether most users of an index need it; the other roles are for occasional tasks."""
 
@@ -63,7 +68,19 @@ class Role:
         return tuple(one for one in self.commands if not (names.sidecars and one in INLINE_ONLY))
 
     def privileges(self, names: RoleNames) -> dict[str, tuple[str, ...]]:
-        """Index -> the privileges on it."""
+        """Index -> the privileges on it, with the optional ones."""
+        required, optional = self.required(names), self.optional_privileges(names)
+        return {
+            name: (*required.get(name, ()), *optional.get(name, ())) for name in dict.fromkeys((*required, *optional))
+        }
+
+    def optional_privileges(self, names: RoleNames) -> dict[str, tuple[str, ...]]:
+        """Index -> the optional privileges on it."""
+        by_index = {} if names.sidecars else {names.index: self.optional, names.groups: self.optional_groups}
+        return {name: some for name, some in by_index.items() if some}
+
+    def required(self, names: RoleNames) -> dict[str, tuple[str, ...]]:
+        """Index -> the privileges on it that the commands cannot do without."""
         by_index = {
             names.index: _LOOK if names.sidecars and not names.writes else self.index,
             names.groups: self.groups,
@@ -108,9 +125,25 @@ ROLES = (
         _LOOK,
         _LOOK,
     ),
-    Role("neardupe-enrich", ("load", "enrich"), _RUN, sidecars=(*_RUN, "delete"), everyday=True),
-    Role("neardupe-group", ("group", "watch"), _RUN, _OWN, sidecars=(*_RUN, "delete"), everyday=True),
-    Role("neardupe-evidence", ("group --evidence",), _RUN, _OWN, (*_OWN, "delete"), sidecars=_RUN),
+    Role(
+        "neardupe-enrich",
+        ("load", "enrich"),
+        _RUN,
+        sidecars=(*_RUN, "delete"),
+        optional=_NOTICE,
+        optional_groups=("create_index", *_LOOK, "index"),
+        everyday=True,
+    ),
+    Role(
+        "neardupe-group",
+        ("group", "watch"),
+        _RUN,
+        _OWN,
+        sidecars=(*_RUN, "delete"),
+        optional=_NOTICE,
+        everyday=True,
+    ),
+    Role("neardupe-evidence", ("group --evidence",), _RUN, _OWN, (*_OWN, "delete"), sidecars=_RUN, optional=_NOTICE),
     Role("neardupe-clean", ("clean",), _RUN, _DELETE, _DELETE, sidecars=_DELETE),
     Role("neardupe-init", ("init",), ("manage",), sidecars=("create_index", "view_index_metadata")),
     Role(

@@ -31,7 +31,7 @@ from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.request_sizes import in_portions
-from es_neardupe.server.search import counts, fetch_portions
+from es_neardupe.server.search import counts, fetch_portions, refresh
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
@@ -52,6 +52,7 @@ _MIN_KNOWN = 0.5
 def enrich_sidecar(index: Index, request: EnrichRequest, send: Send, progress: Progress) -> EnrichResult:
     """Write the entries of documents that have none for their current text, and remove those of deleted documents."""
     scope = queries.matching(index.target.within(request.query))
+    refresh(index.client, index.path)
     before = counts(
         index.client,
         index.path,

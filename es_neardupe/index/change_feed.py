@@ -1,0 +1,413 @@
+"""Change feed: the documents of an index that were written since they were last processed, whoever wrote them.
+
+Each shard of an index numbers its writes, and a document has the number of its last write (``_seq_no``). A run stores
+which numbers it has processed; the next one reads the documents with other numbers. Two kinds of writes are stored:
+
+- all up to the *global checkpoint* of the shard when the run began. Writes beyond it may not have reached every copy,
+  so after a failover another write can get the same number. The checkpoints are read first, then the index is
+  refreshed, then it is searched: so a search finds every write up to them.
+- the run's own writes: the server answers each with its number. A document has the same shard for all its writes, so
+  the shard is known from reading it. Writes of others in between are not stored, and so the next run finds them.
+
+What was processed stays processed as long as the history of a shard is the same. So runs at the same time only add to
+what the others have stored.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from array import array
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import Field, TypeAdapter, ValidationError
+
+from es_neardupe.errors import Conflict, NameTaken, RequestError
+from es_neardupe.index import queries
+from es_neardupe.index.hidden_indices import HiddenIndex, StoredDocument, ensure, find, read, store
+from es_neardupe.records import Action, Hit, Outcome
+from es_neardupe.server.client import Params, path, to_json
+from es_neardupe.server.responses import lacking
+from es_neardupe.server.search import refresh
+
+if TYPE_CHECKING:
+    from es_neardupe.index.index import Index
+
+__all__ = ["ChangeFeed", "Consumer", "SeqNos"]
+
+Ranges = NDArray[np.int64]
+"""First and last number of each range; shape (n, 2). Ascending, with at least one number between two ranges."""
+
+_MAX_RANGES = 64
+"""Maximum number of ranges that are stored per shard. Documents with numbers of dropped ranges are read again."""
+
+_MAX_CLAUSES = 500
+"""Maximum number of ranges in a query. If there are more, they are merged, and more documents are read."""
+
+_SAVE_EVERY = 60.0
+"""Seconds after which a run stores its own writes, so that a killed run reads few of them again."""
+
+_TRIES = 10
+"""Maximum number of attempts to store the progress while other runs store theirs."""
+
+
+class Consumer(str, Enum):
+    """What is processed; the progress of each is stored separately."""
+
+    TEXTS = "texts"
+    """Fingerprints of texts, by ``enrich``."""
+    GROUPS = "groups"
+    """Groups of fingerprints, by ``group``."""
+
+
+class SeqNos:
+    """A set of sequence numbers of one shard, as ranges."""
+
+    def __init__(self, ranges: ArrayLike = ()) -> None:
+        """``ranges``: first and last number of each, in any order; they may overlap."""
+        self.ranges: Ranges = _merged(np.array(ranges, np.int64).reshape(-1, 2))
+
+    @classmethod
+    def of(cls, numbers: Sequence[int]) -> SeqNos:
+        """The set of these numbers."""
+        column = np.array(numbers, np.int64)
+        return cls(np.stack((column, column), axis=1))
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The ranges, as first and last number of each."""
+        return [(first, last) for first, last in self.ranges.tolist()]
+
+    @property
+    def last(self) -> int:
+        """The greatest number; -1 for an empty set."""
+        return int(self.ranges[-1, 1]) if len(self.ranges) else -1
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SeqNos) and np.array_equal(self.ranges, other.ranges)
+
+    __hash__ = None  # type: ignore[assignment]  # as for other objects that hold arrays
+
+    def __or__(self, other: SeqNos) -> SeqNos:
+        return SeqNos(np.concatenate((self.ranges, other.ranges)))
+
+    def __sub__(self, other: SeqNos) -> SeqNos:
+        return (self.missing(self.last) | other).missing(self.last)
+
+    def has(self, number: int) -> bool:
+        """Whether a number is in the set."""
+        place = int(np.searchsorted(self.ranges[:, 0], number, side="right")) - 1
+        return place >= 0 and number <= int(self.ranges[place, 1])
+
+    def up_to(self, last: int) -> SeqNos:
+        """The numbers that are not greater than ``last``."""
+        kept = self.ranges[self.ranges[:, 0] <= last]
+        return SeqNos(np.minimum(kept, last))
+
+    def longest(self, number: int) -> SeqNos:
+        """The numbers in the longest ranges, at most this number of ranges."""
+        lengths = self.ranges[:, 1] - self.ranges[:, 0]
+        return SeqNos(self.ranges[np.argsort(-lengths, kind="stable")[:number]])
+
+    def fewer(self, number: int) -> SeqNos:
+        """At most this number of ranges, which include the set: those with the smallest gaps in between are joined."""
+        gaps = self.ranges[1:, 0] - self.ranges[:-1, 1]
+        wide = np.sort(np.argsort(-gaps, kind="stable")[: number - 1])
+        firsts = np.concatenate((self.ranges[:1, 0], self.ranges[1:, 0][wide]))
+        lasts = np.concatenate((self.ranges[:-1, 1][wide], self.ranges[-1:, 1]))
+        return SeqNos(np.stack((firsts, lasts), axis=1))
+
+    def missing(self, last: int) -> SeqNos:
+        """The numbers from 0 to ``last`` that are not in the set."""
+        inside = self.up_to(last).ranges
+        firsts = np.concatenate(([0], inside[:, 1] + 1))
+        lasts = np.concatenate((inside[:, 0] - 1, [last]))
+        return SeqNos(np.stack((firsts, lasts), axis=1)[firsts <= lasts])
+
+
+def _merged(ranges: Ranges) -> Ranges:
+    """The same numbers as ascending ranges that neither overlap nor adjoin."""
+    if not len(ranges):
+        return ranges
+    ranges = ranges[np.argsort(ranges[:, 0], kind="stable")]
+    lasts = np.maximum.accumulate(ranges[:, 1])
+    begins = np.concatenate(([True], ranges[1:, 0] > lasts[:-1] + 1))
+    ends = np.concatenate((begins[1:], [True]))
+    return np.stack((ranges[begins, 0], lasts[ends]), axis=1)
+
+
+_Shard = tuple[str, int]
+"""Concrete index and number of a shard."""
+
+
+class _ShardState(NamedTuple):
+    """State of a primary shard."""
+
+    history: str
+    """Id of the history of its writes. It changes when a snapshot is restored, and when a copy is chosen that lacks
+    writes: then a number can be that of another write than before."""
+    checkpoint: int
+    """The global checkpoint: every copy has all writes up to this number. -1 for an empty shard. After a failover it
+    can be lower for a moment."""
+    last: int
+    """The greatest number of a write."""
+
+
+class ChangeFeed:
+    """The documents that a consumer has not processed, and the progress of one run of it.
+
+    Open it before anything is searched: it reads the checkpoints and then refreshes the index.
+    """
+
+    def __init__(self, index: Index, consumer: Consumer, *, stores: bool = True) -> None:
+        """``index``: an opened index. ``stores``: false for a dry run, which stores no progress."""
+        self._index = index
+        self._stores = stores
+        self._consumer = consumer
+        self._done: dict[_Shard, array[int]] = defaultdict(lambda: array("q"))
+        self._left: dict[_Shard, array[int]] = defaultdict(lambda: array("q"))
+        self._saved = time.monotonic()
+        self._states: dict[str, list[_ShardState]] = {}
+        self._processed: dict[_Shard, SeqNos] = {}
+        self.reason: str | None = None
+        """Why changes cannot be noticed, or progress cannot be stored; None without an obstacle."""
+        self.unknown: dict[str, str] = {}
+        """Concrete index -> why its changes before this run are unknown; later ones are noticed."""
+        stored: _Stored = {}
+        try:
+            self._states = _shard_states(index)
+            stored = _read(index, consumer)
+        except (RequestError, NameTaken) as error:
+            self.reason = _words(error)
+        refresh(index.client, index.path)
+        for name, states in self._states.items() if self.reason is None else ():
+            shards = stored.get(index.target.uuids[name])
+            if (why := _why_unknown(shards, states)) is not None:
+                self.unknown[name] = why
+            for shard, one in (shards or {}).items() if why is None else ():
+                self._processed[name, shard] = SeqNos(one.ranges)
+        self._superseded: Set[str] = set(self.unknown)
+        """Indices of which nothing that is stored is used."""
+
+    @property
+    def shards(self) -> Sequence[int | None]:
+        """The numbers of shards to read one after the other: in each index, the shard with this number. Only None, all
+        shards together, if changes cannot be noticed."""
+        return [None] if self.reason is not None else range(max(map(len, self._states.values()), default=0))
+
+    def changed(self, shard: int | None) -> queries.JSON | None:
+        """Query for documents in shards with this number that were written up to the checkpoints and are not processed;
+        None if there were no such writes. It can match others too. Documents of `unknown` indices do not match."""
+        missing = {
+            name: self._missing(name, shard)
+            for name, states in self._states.items()
+            if shard is not None and shard < len(states) and name not in self.unknown
+        }
+        maximum = max(1, _MAX_CLAUSES // max(1, len(missing)))
+        clauses = [
+            queries.all_of({"term": {"_index": name}}, _any_of([_within(*pair) for pair in some.fewer(maximum).pairs]))
+            for name, some in missing.items()
+            if some.pairs
+        ]
+        return _any_of(clauses) if clauses else None
+
+    def _missing(self, name: str, shard: int) -> SeqNos:
+        return self._processed.get((name, shard), SeqNos()).missing(self._states[name][shard].checkpoint)
+
+    def has_processed(self, hit: Hit) -> bool:
+        """Whether the version of a document was processed before this run."""
+        return (
+            hit.shard is not None
+            and hit.seq_no is not None
+            and (done := self._processed.get((hit.index, hit.shard))) is not None
+            and done.has(hit.seq_no)
+        )
+
+    def has_changed(self, hit: Hit) -> bool:
+        """Whether a document was written since it was last processed; False if this is unknown."""
+        known = self.reason is None and hit.shard is not None and hit.index not in self.unknown
+        return known and not self.has_processed(hit)
+
+    def note_read(self, hit: Hit) -> None:
+        """Note a version of a document that was read, and needs no further processing."""
+        self._note(hit.index, hit.shard, hit.seq_no)
+
+    def note_written(self, outcome: Outcome) -> None:
+        """Note a write of this run whose result needs no processing: it was made from the version that it replaced."""
+        if outcome.done:
+            self._note(outcome.action.index, outcome.action.shard, outcome.seq_no)
+
+    def note_rewritten(self, outcome: Outcome) -> None:
+        """Note a write of a run of another consumer, which keeps what this one has processed. It is only noted if the
+        version that it replaced was processed, so that no change of others is hidden."""
+        action = outcome.action
+        if self.has_processed(Hit(action.index, action.id, None, action.seq_no, None, {}, shard=action.shard)):
+            self.note_written(outcome)
+
+    def _note(self, name: str, shard: int | None, number: int | None) -> None:
+        if shard is not None and number is not None and number >= 0:
+            self._done[name, shard].append(number)
+
+    def leave(self, document: Hit | Action) -> None:
+        """Note a document that was read, and must be read again by the next run."""
+        if document.shard is not None and document.seq_no is not None:
+            self._left[document.index, document.shard].append(document.seq_no)
+
+    def begin(self) -> None:
+        """Store that changes of `unknown` indices are noticed from now on, even if this run is killed."""
+        if self.unknown:
+            self._store(set(self.unknown))
+
+    def save(self) -> None:
+        """Store the noted documents, if this was not done in the last minute."""
+        if time.monotonic() - self._saved >= _SAVE_EVERY:
+            self._store(set())
+
+    def store(self, *, whole: bool) -> None:
+        """Store the noted documents as processed. ``whole``: all documents that `changed` matches were processed too,
+        except those that were left. Sets `reason` if this is not possible."""
+        self._store(set(self._states) if whole else set())
+
+    def _store(self, up_to_checkpoint: Set[str]) -> None:
+        """Add the noted documents to what is stored, and all documents up to the checkpoints of some indices."""
+        if self.reason is not None or not self._stores:
+            return
+        try:
+            name, now = ensure(self._index, HiddenIndex.GROUPS), _shard_states(self._index)
+            for _ in range(_TRIES):
+                before = read(self._index.client, name, _FEED)
+                with suppress(Conflict):  # another run has stored something in between
+                    store(self._index.client, name, _FEED, self._document(before, now, up_to_checkpoint), before)
+                    self._superseded -= up_to_checkpoint
+                    self._saved = time.monotonic()
+                    return
+            self.reason = f"other runs kept writing document {_FEED} of index {name}"
+        except (RequestError, NameTaken) as error:
+            self.reason = _words(error)
+
+    def _document(
+        self, before: StoredDocument | None, now: Mapping[str, list[_ShardState]], up_to_checkpoint: Set[str]
+    ) -> queries.JSON:
+        """The document to store. Noted documents beyond the checkpoints of ``now`` are left to the next run."""
+        stored = _decode(before).get(self._index.scheme_id, {})
+        known, processed = stored.get(self._consumer, {}), _Stored()
+        for name, uuid in self._index.target.uuids.items():
+            shards = {} if name in self._superseded else known.get(uuid, {})
+            if not shards and name not in up_to_checkpoint:
+                continue  # it is unknown what was processed before
+            processed[uuid] = {}
+            for shard, (state, current) in enumerate(zip(self._states[name], now[name], strict=False)):
+                if state.history != current.history:
+                    continue  # restored during this run
+                done = SeqNos.of(self._done[name, shard]).up_to(current.checkpoint)
+                if shard in shards and shards[shard].history == state.history:
+                    done |= SeqNos(shards[shard].ranges)
+                if name in up_to_checkpoint:
+                    done |= SeqNos([(0, state.checkpoint)]) - SeqNos.of(self._left[name, shard])
+                processed[uuid][shard] = _Progress(state.history, done.longest(_MAX_RANGES).pairs)
+        value = _FORM.dump_python({self._index.scheme_id: {**stored, self._consumer: processed}}, mode="json")
+        return {"kind": "feed", "value": json.loads(to_json(value))}
+
+
+def _why_unknown(stored: Mapping[int, _Progress] | None, states: Sequence[_ShardState]) -> str | None:
+    """Why the changes of an index since its progress was stored are unknown; None if they are known."""
+    if stored is None:
+        return "it was not processed before"
+    if stored.keys() != set(range(len(states))):
+        return "its stored progress is incomplete"
+    ranges = ((SeqNos(one.ranges), one.history, states[shard]) for shard, one in stored.items())
+    if any(history != state.history or done.last > state.last for done, history, state in ranges):
+        return "it was restored to an earlier state"
+    return None
+
+
+def _words(error: Exception) -> str:
+    """The reason of an error, for a message."""
+    reason = getattr(error, "reason", "")
+    return (lacking(reason) or reason or str(error)).rstrip(".")
+
+
+def _any_of(clauses: Sequence[queries.JSON]) -> queries.JSON:
+    return {"bool": {"should": list(clauses), "minimum_should_match": 1}}
+
+
+def _within(first: int, last: int) -> queries.JSON:
+    return {"range": {"_seq_no": {"gte": first, "lte": last}}}
+
+
+_STATS: Params = {
+    "level": "shards",
+    "filter_path": "timed_out,_shards,"
+    + ",".join(f"indices.*.shards.*.{one}" for one in ("routing.primary", "seq_no", "commit.user_data.history_uuid")),
+}
+_FLAT: Params = {"flat_settings": True}
+_SHARDS, _DISABLED = "index.number_of_shards", "index.disable_sequence_numbers"
+
+
+def _shard_states(index: Index) -> dict[str, list[_ShardState]]:
+    """Concrete index -> the states of its shards, as their primaries know them.
+
+    Raises `RequestError` if the server does not report them.
+    """
+    names, client = index.target.uuids, index.client
+    settings = client.request("GET", path(index.path, "_settings", f"{_SHARDS},{_DISABLED}"), params=_FLAT)
+    indices = client.request("GET", path(index.path, "_stats"), params=_STATS).get("indices", {})
+    found: dict[str, list[_ShardState]] = {}
+    for name in names:
+        shards, known = indices.get(name, {}).get("shards", {}), settings.get(name, {}).get("settings", {})
+        if known.get(_DISABLED) == "true":
+            raise RequestError(f"sequence numbers of index {name} are disabled", status=200)
+        primaries = {int(shard): one for shard, copies in shards.items() for one in copies if one["routing"]["primary"]}
+        try:
+            found[name] = [_state(primaries[shard]) for shard in range(int(known[_SHARDS]))]
+        except KeyError:
+            raise RequestError(f"the server does not report the sequence numbers of index {name}", status=200) from None
+    return found
+
+
+def _state(copy: Mapping[str, Any]) -> _ShardState:
+    numbers = copy["seq_no"]
+    history = copy["commit"]["user_data"]["history_uuid"]
+    return _ShardState(history, numbers["global_checkpoint"], numbers["max_seq_no"])
+
+
+_FEED = "feed"
+"""Id of the document in the registry."""
+
+
+@dataclass(frozen=True)
+class _Progress:
+    """What was processed of a shard."""
+
+    history: str
+    ranges: list[tuple[int, int]]
+    """Ranges of sequence numbers."""
+
+
+_Stored = dict[str, dict[Annotated[int, Field(ge=0)], _Progress]]
+"""Uuid of an index -> number of a shard -> progress."""
+
+_FORM: TypeAdapter[dict[str, dict[Consumer, _Stored]]] = TypeAdapter(dict[str, dict[Consumer, _Stored]])
+"""By scheme, and by consumer."""
+
+
+def _decode(document: StoredDocument | None) -> dict[str, dict[Consumer, _Stored]]:
+    """What was stored; nothing if it cannot be read: then progress begins anew."""
+    try:
+        return _FORM.validate_python({} if document is None else document.source.get("value"))
+    except ValidationError:
+        return {}
+
+
+def _read(index: Index, consumer: Consumer) -> _Stored:
+    """What was stored for a consumer."""
+    name = find(index, HiddenIndex.GROUPS)
+    stored = None if name is None else read(index.client, name, _FEED)
+    return _decode(stored).get(index.scheme_id, {}).get(consumer, {})
