@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from es_neardupe.candidates.pair_arrays import ascends, blocks, components
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.groups.linkage import complete
-from es_neardupe.keys.arrays import Flags, Positions
+from es_neardupe.keys.arrays import Flags, Numbers, Positions
 from es_neardupe.progress import Progress, silent
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.criterion import MatchCriterion
@@ -82,8 +82,8 @@ def link_clusters(
     rules: GroupRules,
     *,
     matches: Flags,
-    order: Positions,
-    principal: Positions,
+    order: Numbers,
+    principal: Numbers,
     progress: Progress = silent,
 ) -> LinkedPairs:
     """Link the clusters that have pairs without comparison, and compare those that decide. Changes ``principal`` in
