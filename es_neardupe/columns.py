@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
@@ -19,7 +19,7 @@ T = TypeVar("T", bound=np.generic)
 
 Positions = NDArray[np.signedinteger[Any]]
 
-_BLOCK = 1 << 16
+_BLOCK = 1 << 14
 """Rows whose strings are gathered at a time."""
 
 _NONE = b"\xff"
@@ -29,9 +29,9 @@ _NONE = b"\xff"
 class Growing(Generic[T]):
     """An array that grows at its end, by an eighth at a time: the system can usually extend it without a copy."""
 
-    def __init__(self, kind: type[T] | str, *width: int) -> None:
-        """``width``: the shape of one element."""
-        self._array: NDArray[T] = np.empty((0, *width), kind)
+    def __init__(self, kind: type[T] | str, *width: int, expected: int = 0) -> None:
+        """``width``: the shape of one element. ``expected``: number of elements; unused room takes no memory."""
+        self._array: NDArray[T] = np.empty((expected, *width), kind)
         self._size = 0
 
     def __len__(self) -> int:
@@ -122,8 +122,9 @@ class StringColumn(Sequence["str | None"]):
                 if same[1:].all()
                 else np.lexsort((octets, np.cumsum(~same, dtype=np.int32)))
             )
-            rows[tied] = rows[tied[order]]
+            order = order.astype(np.int32)
             octets = octets[order]
+            rows[tied] = rows[tied[order]]
             del order
             same[1:] &= octets[1:] == octets[:-1]
             follows[tied] = same
@@ -156,8 +157,8 @@ class StringColumn(Sequence["str | None"]):
 class _GrowingStrings:
     """A growing column of strings."""
 
-    def __init__(self) -> None:
-        self._octets, self._lengths = Growing(np.uint8), Growing(np.uint32)
+    def __init__(self, expected: int = 0) -> None:
+        self._octets, self._lengths = Growing(np.uint8), Growing(np.uint32, expected=expected)
 
     def extend(self, strings: Iterable[str | None]) -> None:
         encoded = [_NONE if one is None else one.encode("utf-8", "surrogatepass") for one in strings]
@@ -181,10 +182,14 @@ def _narrow(bounds: NDArray[np.int64]) -> NDArray[np.unsignedinteger[Any]]:
 
 
 class References(Sequence[tuple[str, str, "str | None"]]):
-    """The concrete index, id and routing of n documents: 9 bytes each, and the characters of id and routing."""
+    """The concrete index, id and routing of n documents: 8 bytes each, and the characters of the id; if any document
+    has a routing, 4 bytes more each, and the characters of the routing."""
 
-    def __init__(self, names: Sequence[str], indices: NDArray[np.int32], ids: StringColumn, routings: StringColumn):
-        """``indices``: the number of the index of each document in ``names``."""
+    def __init__(
+        self, names: Sequence[str], indices: NDArray[np.int32], ids: StringColumn, routings: StringColumn | None
+    ) -> None:
+        """``indices``: the number of the index of each document in ``names``. ``routings``: None if no document has
+        one."""
         self._names, self._indices, self._ids, self._routings = tuple(names), indices, ids, routings
 
     @classmethod
@@ -204,10 +209,12 @@ class References(Sequence[tuple[str, str, "str | None"]]):
     def __getitem__(self, row: int | slice) -> tuple[str, str, str | None] | list[tuple[str, str, str | None]]:
         if isinstance(row, slice):
             return [self[k] for k in range(*row.indices(len(self)))]
-        return self._names[self._indices[row]], self._ids[row] or "", self._routings[row]
+        routing = None if self._routings is None else self._routings[row]
+        return self._names[self._indices[row]], self._ids[row] or "", routing
 
     def __iter__(self) -> Iterator[tuple[str, str, str | None]]:
-        for number, id, routing in zip(self._indices, self._ids, self._routings, strict=True):
+        routings = repeat(None, len(self)) if self._routings is None else self._routings
+        for number, id, routing in zip(self._indices, self._ids, routings, strict=True):
             yield self._names[number], id or "", routing
 
     def __eq__(self, other: object) -> bool:
@@ -222,7 +229,8 @@ class References(Sequence[tuple[str, str, "str | None"]]):
 
     def take(self, rows: Positions) -> References:
         """The references of some rows, in their order."""
-        return References(self._names, self._indices[rows], self._ids.take(rows), self._routings.take(rows))
+        routings = None if self._routings is None else self._routings.take(rows)
+        return References(self._names, self._indices[rows], self._ids.take(rows), routings)
 
     def sorted(self, rows: Positions) -> Positions:
         """The rows in the order of their ids, then of their indices."""
@@ -236,9 +244,11 @@ class References(Sequence[tuple[str, str, "str | None"]]):
 class GrowingReferences:
     """A growing column of references."""
 
-    def __init__(self) -> None:
+    def __init__(self, expected: int = 0) -> None:
         self._numbers: dict[str, int] = {}
-        self._indices, self._ids, self._routings = Growing(np.int32), _GrowingStrings(), _GrowingStrings()
+        self._indices = Growing(np.int32, expected=expected)
+        self._ids = _GrowingStrings(expected)
+        self._routings: _GrowingStrings | None = None
 
     def __len__(self) -> int:
         return len(self._indices)
@@ -247,13 +257,18 @@ class GrowingReferences:
         """Append references."""
         for name, _, _ in references:
             self._numbers.setdefault(name, len(self._numbers))
+        if self._routings is None and any(routing is not None for _, _, routing in references):
+            self._routings = _GrowingStrings()
+            self._routings.extend(repeat(None, len(self)))
         self._indices.extend([self._numbers[name] for name, _, _ in references])
         self._ids.extend(id for _, id, _ in references)
-        self._routings.extend(routing for _, _, routing in references)
+        if self._routings is not None:
+            self._routings.extend(routing for _, _, routing in references)
 
     def taken(self) -> References:
         """The column. Nothing can be appended to it afterwards."""
-        return References(list(self._numbers), self._indices.taken(), self._ids.taken(), self._routings.taken())
+        routings = None if self._routings is None else self._routings.taken()
+        return References(list(self._numbers), self._indices.taken(), self._ids.taken(), routings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -219,7 +219,7 @@ class FingerprintColumns:
     `es_neardupe.index.field_writes`; 0 for others. Shape (n,)."""
     content: NDArray[np.bytes_]
     """The 16 bytes of the content hash; empty without tokens. S16, shape (n,)."""
-    tokens: NDArray[np.int64]
+    tokens: NDArray[np.signedinteger[Any]]
     """Number of tokens; shape (n,)."""
     keys: NDArray[np.uint64]
     """The 8 bytes of each band key; 0 for a document without keys. Shape (n, b)."""

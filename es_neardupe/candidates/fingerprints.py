@@ -47,7 +47,8 @@ def read_fingerprints(
     total = count(index.client, index.path, query)
     pages = index.client.pages(index.path, {"query": query, **requested(index.fields, rules)}, page_size=_PAGE)
     pages = tracked(pages, lambda stage, done, _: progress(stage, done * _PAGE, total), "reading keys", total, step=1)
-    return read_corpus(pages, index.settings.prefix, index.settings.scheme.bands, rules, index.target.uuids)
+    bands = index.settings.scheme.bands
+    return read_corpus(pages, index.settings.prefix, bands, rules, index.target.uuids, expected=total)
 
 
 def requested(fields: Fields, rules: GroupRules) -> dict[str, Any]:
@@ -67,10 +68,12 @@ def read_corpus(
     bands: int,
     rules: GroupRules = DEFAULT_RULES,
     uuids: Mapping[str, str] = MappingProxyType({}),
+    *,
+    expected: int = 0,
 ) -> FingerprintColumns:
     """Convert pages of hits to columns. The hits must have the ``docvalue_fields`` of the rules. ``uuids``: those of
-    the indices, to recognise checked documents."""
-    columns = _GrowingColumns(bands, rules)
+    the indices, to recognise checked documents. ``expected``: number of documents, if known."""
+    columns = _GrowingColumns(bands, rules, expected)
     for page in pages:
         columns.extend(page, prefix, uuids)
     return columns.taken()
@@ -79,18 +82,18 @@ def read_corpus(
 class _GrowingColumns:
     """The columns of the documents that were read so far. Python objects are kept for one page only."""
 
-    def __init__(self, bands: int, rules: GroupRules) -> None:
+    def __init__(self, bands: int, rules: GroupRules, expected: int) -> None:
         self._bands, self._rules = bands, rules
-        self._references = GrowingReferences()
+        self._references = GrowingReferences(expected)
         self._arrays: dict[str, Growing[Any]] = {
-            "versions": Growing(np.int64, 2),
-            "checked": Growing(np.int64),
-            "content": Growing("S16"),
-            "tokens": Growing(np.int64),
-            "keys": Growing(np.uint64, bands),
-            "group_ids": Growing("S16"),
-            "leading": Growing(np.int8),
-            "similarity": Growing(np.float64),
+            "versions": Growing(np.int64, 2, expected=expected),
+            "checked": Growing(np.int64, expected=expected),
+            "content": Growing("S16", expected=expected),
+            "tokens": Growing(np.int32, expected=expected),
+            "keys": Growing(np.uint64, bands, expected=expected),
+            "group_ids": Growing("S16", expected=expected),
+            "leading": Growing(np.int8, expected=expected),
+            "similarity": Growing(np.float64, expected=expected),
         }
         self._places, self._scopes, self._days = _Numbered(), _Numbered(), Growing(np.float64)
         self._states = dict.fromkeys((state.value for state in State), 0)

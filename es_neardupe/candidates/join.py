@@ -140,13 +140,14 @@ def find_candidates(
     pairs = DistinctPairs(size)
     large: list[_LargeBucket] = []
     for choice, chosen in enumerate(chosen_bands(keys.shape[1], agree)):
-        key = joint_key([keys[:, band] if rows is None else keys[:, band][rows] for band in chosen])
-        sorted_rows, starts, sizes = _sorted_buckets(key)
+        sorted_rows, starts, sizes, names = _sorted_buckets(
+            joint_key([keys[:, band] if rows is None else keys[:, band][rows] for band in chosen])
+        )
         for block in small_groups(sorted_rows, starts, sizes, max_bucket):
             pairs.add(block)
         for one in np.flatnonzero(sizes > max_bucket).tolist():
             members = sorted_rows[starts[one] : starts[one] + sizes[one]].astype(np.int32)
-            large.append(_LargeBucket(key[members[0]], choice, members))
+            large.append(_LargeBucket(names[one], choice, members))
     large.sort(key=lambda bucket: bucket.key)
     read = _BucketSignatures(signatures, [bucket.members for bucket in large])
     for bucket in large:
@@ -193,18 +194,18 @@ def bucket_sizes(keys: U64, maximum: int = 10, agree: int = 1) -> list[tuple[str
     return [(_named(flat[k], keys, joint, agree), int(counts[k])) for k in order if counts[k] > 1]
 
 
-def _sorted_buckets(keys: U64) -> tuple[Positions, Positions, Positions]:
-    """The rows that have a key (0 = none) sorted by it; and for each run of two or more rows with equal keys its start
-    and its length. Rows ascend within a run."""
+def _sorted_buckets(keys: U64) -> tuple[Positions, Positions, Positions, U64]:
+    """The rows that have a key (0 = none) sorted by it; and for each run of two or more rows with equal keys its start,
+    its length and the key. Rows ascend within a run."""
     rows = np.argsort(keys, kind="stable")
     keys = keys[rows]
     fresh = np.ones(len(keys) + 1, np.bool_)
     np.not_equal(keys[1:], keys[:-1], out=fresh[1:-1])
-    starts = np.flatnonzero(fresh[:-1] & ~fresh[1:])  # a second one follows
-    ends = np.flatnonzero(fresh)
-    ends = ends[np.searchsorted(ends, starts) + 1]
-    without = int(len(starts) and keys[starts[0]] == 0)
-    return rows, starts[without:], (ends - starts)[without:]
+    starts = np.flatnonzero(fresh[:-1] & ~fresh[1:])
+    sizes = np.flatnonzero(~fresh[:-1] & fresh[1:]) + 1 - starts
+    names = keys[starts]
+    has_key = names != 0
+    return rows, starts[has_key], sizes[has_key], names[has_key]
 
 
 class _BucketSignatures:

@@ -131,7 +131,7 @@ def incomplete_clusters(verified: Verified, matches: Flags) -> Iterator[Cluster]
         yield Cluster(members, left, right, matches[own])
 
 
-def _within(component: Positions, verified: Verified) -> Iterator[tuple[Positions, Positions]]:
+def _within(component: Numbers, verified: Verified) -> Iterator[tuple[Positions, Positions]]:
     """The candidate pairs within components, and their components, in blocks."""
     candidates = verified.candidates
     for some in blocks(len(candidates)):

@@ -112,9 +112,12 @@ def grouped(size: int, *, again: bool = False) -> GroupingResult:
     match, registry = MatchOptions.of(SETTINGS), cast(Any, SimpleNamespace(living=lambda: (), records=lambda ids: {}))
     criterion = match_criterion(index, match)
     rules = RunRules.of(match, GroupRules(), criterion, index.scheme_id)
-    corpus = read_corpus(pages(size, grouped=again), SETTINGS.prefix, BANDS)
-    verified = verified_pairs(index, criterion.measure, corpus, copies=True)
-    del corpus
+    verified = verified_pairs(
+        index,
+        criterion.measure,
+        read_corpus(pages(size, grouped=again), SETTINGS.prefix, BANDS, expected=size),
+        copies=True,
+    )
     linked = link(rules.group, verified, criterion)
     return form_groups(index, registry, RunScope(True, "", size, settled=False), linked, rules=rules)
 
