@@ -15,7 +15,7 @@ from kill_tools import WRITES, State
 from server_tools import family, make_index, put, theirs, wait_until, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.errors import NeardupeError
+from es_neardupe.errors import IncompleteAnswer, NeardupeError
 from es_neardupe.local_server import versions
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.login.settings import Retries
@@ -136,13 +136,20 @@ def enrich_through_a_failover(three: Cluster, lost: int, found: NearDupe, writer
     writers.start()
     found.enrich(batch=10)
     three.kill(lost)
+
+    def enriched() -> bool:
+        with suppress(IncompleteAnswer):  # until the other nodes have noticed the loss
+            found.enrich(batch=10)
+            return True
+        return False
+
     for _ in range(4):
-        found.enrich(batch=10)
+        wait_until(enriched, 60)
         goal = writers.done + 5
         wait_until(lambda goal=goal: writers.done > goal, 60)  # type: ignore[misc]
     writers.stopped.set()
     writers.join(60)
-    found.enrich()
+    wait_until(enriched, 60)
     assert found.enrich(check=True, dry_run=True).writes.written == 0
 
 
