@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field, TypeAdapter, ValidationError
 
-from es_neardupe.errors import Conflict, NameTaken, RequestError
+from es_neardupe.errors import Conflict, IncompleteAnswer, NameTaken, RequestError
 from es_neardupe.index import queries
 from es_neardupe.index.hidden_indices import HiddenIndex, StoredDocument, ensure, find, read, store
 from es_neardupe.records import Action, Hit, Outcome
@@ -163,7 +163,8 @@ class _ShardState(NamedTuple):
 class ChangeFeed:
     """The documents that a consumer has not processed, and the progress of one run of it.
 
-    Open it before anything is searched: it reads the checkpoints and then refreshes the index.
+    Open it before anything is searched: it reads the checkpoints and then refreshes the index. Raises
+    `IncompleteAnswer` while shards are missing.
     """
 
     def __init__(self, index: Index, consumer: Consumer, *, stores: bool = True) -> None:
@@ -266,14 +267,17 @@ class ChangeFeed:
             self._store(set(self.unknown))
 
     def save(self) -> None:
-        """Store the noted documents, if this was not done in the last minute."""
+        """Store the noted documents, if this was not done in the last minute. Does nothing while shards are missing."""
         if time.monotonic() - self._saved >= _SAVE_EVERY:
-            self._store(set())
+            with suppress(IncompleteAnswer):
+                self._store(set())
 
     def store(self, *, whole: bool) -> None:
         """Store the noted documents as processed. ``whole``: all documents that `changed` matches were processed too,
-        except those that were left. Sets `reason` if this is not possible."""
-        self._store(set(self._states) if whole else set())
+        except those that were left. Sets `reason` if this is not possible. Does nothing while shards are missing: the
+        next run reads the documents again."""
+        with suppress(IncompleteAnswer):
+            self._store(set(self._states) if whole else set())
 
     def _store(self, up_to_checkpoint: Set[str]) -> None:
         """Add the noted documents to what is stored, and all documents up to the checkpoints of some indices."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import random
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from clusters import Cluster, cluster, copies, manager, wait_for_green
 from kill_tools import WRITES, State
-from server_tools import family, make_index, put, theirs, words
+from server_tools import family, make_index, put, theirs, wait_until, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.errors import NeardupeError
+from es_neardupe.errors import IncompleteAnswer, NeardupeError
 from es_neardupe.local_server import versions
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.login.settings import Retries
@@ -108,6 +111,73 @@ def test_a_run_survives_the_loss_and_return_of_a_node(three: Cluster, how: str) 
         assert NearDupe(INDEX, client).enrich(check=True).writes.written == 0
         assert NearDupe(INDEX, client).group(rebuild=True, evidence=True).writes.written == 0
         NearDupe(INDEX, client).clean()
+        client.request("DELETE", path(INDEX))
+
+
+class Writers(threading.Thread):
+    """Clients that change texts of random documents by partial updates until they are stopped."""
+
+    def __init__(self, client: Client) -> None:
+        super().__init__(daemon=True)
+        self.client, self.stopped, self.done = client, threading.Event(), 0
+
+    def run(self) -> None:
+        rng = random.Random(7)
+        while not self.stopped.is_set():
+            doc = {"doc": {"text": " ".join(words(("changed", self.done), 12))}}
+            with suppress(NeardupeError):  # a node is lost
+                target = path(INDEX, "_update", f"f{rng.randrange(24)}-{rng.randrange(3)}")
+                self.client.request("POST", target, params={"retry_on_conflict": 9}, body=doc)
+                self.done += 1
+
+
+def enrich_through_a_failover(three: Cluster, lost: int, found: NearDupe, writers: Writers) -> None:
+    """Kill a node between two runs, while others write; in the end no change was missed."""
+    writers.start()
+    found.enrich(batch=10)
+    three.kill(lost)
+
+    def enriched() -> bool:
+        with suppress(IncompleteAnswer):  # until the other nodes have noticed the loss
+            found.enrich(batch=10)
+            return True
+        return False
+
+    for _ in range(4):
+        wait_until(enriched, 60)
+        goal = writers.done + 5
+        wait_until(lambda goal=goal: writers.done > goal, 60)  # type: ignore[misc]
+    writers.stopped.set()
+    writers.join(60)
+    wait_until(enriched, 60)
+    assert found.enrich(check=True, dry_run=True).writes.written == 0
+
+
+REPLICATION: dict[str, dict[str, str]] = {"elasticsearch": {}, "opensearch": {"replication.type": "SEGMENT"}}
+"""Copies of shards on OpenSearch lag behind with segment replication."""
+
+
+@pytest.mark.long
+def test_no_change_is_missed_in_a_failover(three: Cluster) -> None:
+    """Primaries are lost while others write and enrich runs: the changes of all acknowledged writes are noticed."""
+    with three.client(OURS) as client, three.client(OURS) as other:
+        settings = {"number_of_shards": 3, "number_of_replicas": 1, **REPLICATION[three.release.server]}
+        make_index(client, INDEX, settings=settings)
+        put(client, INDEX, {f"f{n}-{k}": {"text": " ".join(words((n, k), 12))} for n in range(24) for k in range(3)})
+        found = NearDupe(INDEX, client)
+        found.init(Settings(("text",)))
+        wait_for_green(client, 3)
+        first = another(three, client)
+        for lost in (first, 1 - first):
+            enrich_through_a_failover(three, lost, found, Writers(other))
+            three.spawn(lost)
+            three.join(lost)
+            wait_for_green(client, 3)
+            report = found.enrich()
+            assert (report.writes.written, report.scope.unnoticed) == (0, {})
+            assert found.enrich(check=True, dry_run=True).writes.written == 0
+        assert found.enrich().scope.read == 0
+        found.clean()
         client.request("DELETE", path(INDEX))
 
 

@@ -12,6 +12,7 @@ from rollover_tools import rolled
 from server_tools import (
     JSON,
     assert_settled,
+    change,
     delete_all,
     family,
     hits,
@@ -245,6 +246,53 @@ def test_resized(how: str, server: Client, name: str) -> None:
     assert found.group().writes.written == 0
     copied.clean()
     assert_settled(server, name)
+
+
+def text_changes(client: Client, name: str, found: NearDupe, id: str) -> int:
+    """Change the text of a document by a partial update; returns the number of documents whose keys `enrich` renews."""
+    change(client, name, id, {"text": " ".join(words((name, id), 30))})
+    return int(found.enrich().writes.written)
+
+
+@pytest.mark.parametrize("way", ["deleted", "closed"])
+def test_changed_texts_after_a_restore(way: str, server: Client, name: str) -> None:
+    """Sequence numbers begin again, so stored progress is not used: this is reported once."""
+    found = begun(server, name, sidecar=False)
+    change(server, name, "alone1", {"text": " ".join(words("unnoticed", 30))})
+    snapshot(server, name, name)
+    assert [text_changes(server, name, found, id) for id in ("alone2", "alone3")] == [2, 1]
+    back(server, name, way)
+    report = found.enrich()
+    assert (report.scope.unnoticed, report.writes.written) == ({name: "it was not processed before"}, 0)
+    assert text_changes(server, name, found, "alone4") == 1
+    assert found.enrich(check=True).writes.written == 1
+    assert found.enrich().scope.unnoticed == {}
+
+
+@pytest.mark.parametrize("how", RESIZED)
+def test_changed_texts_after_a_resize(how: str, server: Client, name: str) -> None:
+    found, other = begun(server, name, sidecar=False), f"{name}-{how}"
+    found.enrich()
+    resized(server, name, other, how)
+    server.request("PUT", path(other, "_settings"), body={"index.blocks.write": None})
+    copied = NearDupe(other, server)
+    assert copied.enrich().scope.unnoticed == {other: "it was not processed before"}
+    assert text_changes(server, other, copied, "alone1") == 1
+    assert text_changes(server, name, found, "alone1") == 1
+    assert copied.enrich().scope.read == found.enrich().scope.read == 0
+
+
+def test_reindexed_with_keys(server: Client, name: str) -> None:
+    """Documents have their keys, and the numbers of writes in another index."""
+    found, other = begun(server, name, sidecar=False), f"{name}-again"
+    make_index(server, other, settings={"number_of_shards": 3, "number_of_replicas": 0})
+    copied = NearDupe(other, server)
+    copied.init(SETTINGS)
+    body = {"source": {"index": name}, "dest": {"index": other}}
+    server.request("POST", path("_reindex"), params={"refresh": True}, body=body)
+    assert copied.enrich().scope.unnoticed == {other: "it was not processed before"}
+    assert text_changes(server, other, copied, "alone1") == 1
+    assert found.enrich(check=True).writes.written == 0
 
 
 def contents(states: Mapping[str, JSON]) -> dict[str, JSON]:
