@@ -38,13 +38,18 @@ __all__ = [
     "parse_fraction",
     "parse_query",
     "parse_since",
+    "parse_slice",
     "preset_measure",
+    "wrong_slice",
 ]
 
 DEFAULT_PREFIX = "neardupe"
 
 DEFAULT_MAX_CHARS = 10_000_000
 """Maximum number of characters; longer documents get the state ``too_large`` instead of keys."""
+
+MAX_SLICES = 1024
+"""Maximum number of slices of a search: servers allow no more by default."""
 
 DEFAULT_MAX_BUCKET = 200
 """Maximum number of distinct texts with a common band key that are all compared with each other."""
@@ -190,6 +195,30 @@ def parse_since(value: Any) -> tuple[str, str]:
     if not (name and separator and date):
         raise typer.BadParameter(f"Give FIELD=DATE, such as updated=2024-05-01, not {value!r}.")
     return name, date
+
+
+_SLICE = re.compile(r"([0-9]{1,4})/([0-9]{1,4})", re.ASCII)
+
+
+def parse_slice(value: Any) -> tuple[int, int]:
+    """Number and count of ``3/16``. Raises `BadParameter`."""
+    if not isinstance(value, str):
+        return value  # type: ignore[no-any-return]
+    if (match := _SLICE.fullmatch(value)) is None:
+        raise typer.BadParameter(f"Give NUMBER/COUNT, such as 3/16, not {value!r}.")
+    number, of = int(match[1]), int(match[2])
+    if (why := wrong_slice(number, of)) is not None:
+        raise typer.BadParameter(why)
+    return number, of
+
+
+def wrong_slice(number: int, of: int) -> str | None:
+    """Why there is no such slice; None if there is one."""
+    if not 1 <= of <= MAX_SLICES:
+        return f"The number of slices must be from 1 to {MAX_SLICES:,}, not {of:,}."
+    if not 1 <= number <= of:
+        return f"There is no slice {number:,} of {of:,}: slices are counted from 1."
+    return None
 
 
 _DURATION = re.compile(r"([0-9]{1,5})([smh])", re.ASCII)
@@ -616,6 +645,16 @@ Since = Annotated[tuple[str, str] | None, _SINCE]
 SinceText = Annotated[Any, _SINCE]
 """`Since` on the command line, where it is a single word."""
 All = Annotated[bool, typer.Option("--all", help="Write the keys of all documents again.")]
+_ONE_SLICE = typer.Option(
+    "--slice",
+    metavar="NUMBER/COUNT",
+    parser=parse_slice,
+    help="Process one of several parts of the documents, such as 3/16; each part can run on another machine.",
+    show_default=False,
+)
+Slice = Annotated[tuple[int, int] | None, _ONE_SLICE]
+SliceText = Annotated[Any, _ONE_SLICE]
+"""`Slice` on the command line, where it is a single word."""
 
 # -- watch ------------------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from functools import partial
 
 from es_neardupe import options
 from es_neardupe.commands.report_parts import EnrichScope, FingerprintWrites, one_line
+from es_neardupe.errors import SettingsError
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import check_range_field
 from es_neardupe.index.permissions import check_sees_all, check_updates
@@ -59,6 +60,7 @@ def enrich(
     index: Index,
     *,
     query: options.Query = None,
+    slice: options.Slice = None,
     check: options.CheckTexts = False,
     since: options.Since = None,
     all: options.All = False,
@@ -76,11 +78,14 @@ def enrich(
     that is not possible, the report says why (``scope.unnoticed``). ``check`` reads all documents, and
     ``since=(field, date)`` also those whose date field is at or after the date: fingerprints that no longer match the
     text are renewed. ``all`` writes every fingerprint again.
-    ``query`` limits the run to the documents of a query (query DSL). New indices of a data stream or of an alias with a
+    ``query`` limits the run to the documents of a query (query DSL), and ``slice=(3, 16)`` to the third of 16 disjoint
+    parts of them, so that several machines can work at once. New indices of a data stream or of an alias with a
     write index get the fields and settings of the others. ``tune``: see `tunable`. A dry run returns its first
     ``show_requests`` write requests. Only the ``neardupe`` fields are written. To resume a killed run, start it again.
     """
     started = time.monotonic()
+    if slice is not None and (why := options.wrong_slice(*slice)) is not None:
+        raise SettingsError(why)
     dry_client = DryRunClient(index.client, show_requests, dry_run=dry_run)
     index = opened(index.through(dry_client) if dry_run else index, adopting=True, writes=not dry_run)
     check_sees_all(index, "enriching")
@@ -95,7 +100,7 @@ def enrich(
     send: Send = partial(write, index.client, batch=batch, workers=1 if dry_run else workers, versions=True)
     if dry_run and not show_requests:
         send = pretend
-    request = EnrichRequest(query, check, since, all, max_chars, dry_run)
+    request = EnrichRequest(query, check, since, all, max_chars, dry_run, slice)
     done = index.storage.write_fingerprints(request, send, progress)
     if not dry_run:
         refresh(index.client, index.path)
@@ -109,7 +114,8 @@ def enrich(
             documents=done.before["scope"],
             excluded=done.before["everything"] - done.before["scope"],
             left_alone=done.before["left_alone"],
-            current=done.current,
+            current=None if slice is not None else done.current,
+            slice=None if slice is None else f"{slice[0]}/{slice[1]}",
             read=counted["read"],
             changed=counted["changed"],
             unnoticed=done.unnoticed,

@@ -39,8 +39,10 @@ class EnrichScope:
     """Documents outside of the scope of ``query`` and the chosen relations, neither read nor written."""
     left_alone: int
     """Documents of the index with skipped relations of a join field, by default children."""
-    current: int
-    """Documents in scope that already had a fingerprint of this scheme."""
+    current: int | None
+    """Documents in scope that already had a fingerprint of this scheme; None with a slice."""
+    slice: str | None
+    """The part of these documents that this run processed, such as ``3/16``; None: all."""
     read: int
     changed: int
     """Documents read that had a fingerprint, and were written since they were last processed, by any client."""

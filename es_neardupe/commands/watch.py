@@ -218,7 +218,7 @@ def one_round(work: RoundWork, number: int, *, strict: bool) -> Round:
         scope=(
             RoundScope(
                 documents=enriched.scope.documents,
-                new=enriched.scope.documents - enriched.scope.current,
+                new=enriched.scope.documents - (enriched.scope.current or 0),
                 changed=enriched.scope.changed,
                 unnoticed=enriched.scope.unnoticed,
             )

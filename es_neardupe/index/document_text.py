@@ -146,11 +146,12 @@ def whole_pages(
     skip: Callable[[Hit, DocumentTooLarge], None],
     *,
     shard: int | None = None,
+    slice: tuple[int, int] | None = None,
 ) -> Iterator[list[Hit]]:
-    """The matching documents of an opened index, in pages that fit into memory. ``skip``, ``shard``: see
+    """The matching documents of an opened index, in pages that fit into memory. ``skip``, ``shard``, ``slice``: see
     ``Client.pages``."""
     body = {"query": dict(query), "_source": whole_source(index.client.server)}
-    return _known(index, index.client.pages(index.path, body, page_size=None, skip=skip, shard=shard))
+    return _known(index, index.client.pages(index.path, body, page_size=None, skip=skip, shard=shard, slice=slice))
 
 
 def text_pages(index: Index, query: Mapping[str, Any], source: Sequence[str]) -> Iterator[list[Hit]]:

@@ -187,10 +187,10 @@ def _enrich(index: Index, request: EnrichRequest, send: Send, progress: Progress
         page
         for shard, query in selections.items()
         if numbers[shard]
-        for page in whole_pages(index, query, enrichment.skip_new, shard=shard)
+        for page in whole_pages(index, query, enrichment.skip_new, shard=shard, slice=request.part)
     )
     documents = fingerprint_documents(pages, index.settings, request.max_chars)
-    updates = enrichment.updates(tracked(documents, progress, "fingerprinting", sum(numbers.values())))
+    updates = enrichment.updates(tracked(documents, progress, "fingerprinting", request.share(sum(numbers.values()))))
     conflicts = enrichment.settle(send(updates))
     for _ in range(_ROUNDS):
         if not conflicts:
@@ -198,7 +198,7 @@ def _enrich(index: Index, request: EnrichRequest, send: Send, progress: Progress
         current = fingerprint_documents(_read_again(index, conflicts, enrichment), index.settings, request.max_chars)
         conflicts = enrichment.settle(send(enrichment.updates(current, again=True)))
     enrichment.finish(conflicts)
-    feed.store(whole=request.query is None)
+    feed.store(whole=request.whole)
     return EnrichResult(
         before,
         before["current"],

@@ -50,6 +50,22 @@ class EnrichRequest:
     all: bool
     max_chars: int
     dry_run: bool
+    slice: tuple[int, int] | None
+    """Number, from 1, and number of slices; None: all documents."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether all documents of the index are in scope."""
+        return self.query is None and self.slice is None
+
+    @property
+    def part(self) -> tuple[int, int] | None:
+        """The slice for ``Client.pages``, which counts from 0."""
+        return None if self.slice is None else (self.slice[0] - 1, self.slice[1])
+
+    def share(self, documents: int) -> int | None:
+        """How many of so many documents the run reads; None if that is not known."""
+        return documents if self.slice is None else None
 
 
 @dataclass

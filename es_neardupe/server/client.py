@@ -78,8 +78,9 @@ class Client(Protocol):
     ) -> Iterator[list[Hit]]:
         """Every document that matches ``body``, exactly once, from one snapshot; no page is empty.
 
-        ``index`` may be an alias, a pattern or a comma-separated list. ``slice`` is the number of the slice and the
-        number of slices: the slices of one query are disjoint and together complete. ``keep_alive`` is the longest time
+        ``index`` may be an alias, a pattern or a comma-separated list. ``slice`` is the number of the slice, from
+        0, and the number of slices: slices are disjoint and together complete, also those of different calls, since ids
+        determine them. ``keep_alive`` is the longest time
         between two pages. ``page_size`` None is for documents of any size: a page has as many as fit into memory
         (`es_neardupe.server.request_sizes`). ``body`` is a search body without ``sort`` and ``size``. Requested
         ``fields`` and ``docvalue_fields`` (lists by flat name)

@@ -119,7 +119,8 @@ class ReadQuery:
         """The search body of one page."""
         search = {**self.body, "size": size, "seq_no_primary_term": True, "version": True, **more}
         if self.slice is not None and self.slice[1] > 1:  # servers reject a single slice
-            search["slice"] = {"id": self.slice[0], "max": self.slice[1]}
+            # by default, points in time are sliced by positions in the index, which differ between two of them
+            search["slice"] = {"field": "_id", "id": self.slice[0], "max": self.slice[1]}
         return search
 
 
@@ -145,7 +146,7 @@ def pages(client: Sender, reading: ReadQuery) -> Iterator[list[Hit]]:
     seen = SeenDocuments()
     if reading.page_size is None and not _pages_points_in_time(client.server):  # a scroll has pages of one size
         reading = replace(reading, page_size=min(_SCROLL_PAGE, reading.size(client).safe))
-    left = _SNAPSHOTS if reading.slice is None else 1  # another snapshot is sliced differently
+    left = _SNAPSHOTS
     while True:
         left -= 1
         try:

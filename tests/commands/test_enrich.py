@@ -10,7 +10,7 @@ from server_tools import JSON, change, family, hits, jaccard, make_index, ours, 
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.enrich import EnrichReport
-from es_neardupe.errors import DocumentTooLarge, InputError
+from es_neardupe.errors import DocumentTooLarge, InputError, SettingsError
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.drivers import driver
@@ -19,7 +19,7 @@ SETTINGS = Settings(("text",))
 LATER = {"text": {"type": "text"}, "changed": {"type": "date"}, "kind": {"type": "keyword"}}
 
 
-def filled(client: Client, index: str, number: int = 20) -> dict[str, JSON]:
+def filled(client: Client, index: str, number: int = 20, *, sidecar: bool = False) -> dict[str, JSON]:
     make_index(client, index, LATER)
     kinds = ["a", "b"]
     documents = {
@@ -27,7 +27,7 @@ def filled(client: Client, index: str, number: int = 20) -> dict[str, JSON]:
         for n in range(number)
     }
     put(client, index, documents)
-    NearDupe(index, client).init(SETTINGS)
+    NearDupe(index, client).init(SETTINGS, sidecar=sidecar)
     return documents
 
 
@@ -128,6 +128,56 @@ def test_query_is_the_scope(client: Client, index_name: str, server_cli: Cli) ->
     assert "trem" in bad.err
     assert server_cli("enrich", index_name, "--query", "{").code == 2
     assert written_by(client, index_name)[0].writes.written == 10
+
+
+@pytest.mark.parametrize("sidecar", [False, True], ids=["inline", "sidecar"])
+def test_slices_are_disjoint_and_together_complete(
+    client: Client, index_name: str, server_cli: Cli, *, sidecar: bool
+) -> None:
+    filled(client, index_name, sidecar=sidecar)
+    near = NearDupe(index_name, client)
+    written, fingerprinted = [], 0
+    for number in (2, 1, 3):
+        dry = server_cli("enrich", index_name, "--slice", f"{number}/3", "--dry-run", "--json").json
+        done = server_cli("enrich", index_name, "--slice", f"{number}/3", "--json").json
+        assert (done["scope"]["slice"], done["scope"]["documents"]) == (f"{number}/3", 20)
+        assert dry["writes"]["written"] == done["writes"]["written"] == done["scope"]["read"]
+        assert done["scope"]["current"] is None
+        assert near.enrich(slice=(number, 3)).writes.written == 0
+        written.append(done["writes"]["written"])
+        fingerprinted += written[-1]
+    assert all(written)
+    assert fingerprinted == 20
+    assert near.enrich().writes.written == 0  # and from now on, changes are noticed
+    change(client, index_name, "d07", {"text": "another text since it was enriched"})
+    assert sum(near.enrich(slice=(number, 3)).writes.written for number in (1, 2, 3)) == 1
+
+
+@pytest.mark.parametrize(
+    ("slice", "said"),
+    [
+        ("0/3", "There is no slice 0 of 3"),
+        ("4/3", "There is no slice 4 of 3"),
+        ("1/0", "not 0."),
+        ("1/1025", "not 1,025."),
+    ],
+)
+def test_slices_that_do_not_exist(slice: str, said: str, client: Client, index_name: str, server_cli: Cli) -> None:
+    filled(client, index_name)
+    done = server_cli("enrich", index_name, "--slice", slice)
+    assert done.code == 2
+    assert said in " ".join(done.err.split())
+    number, of = map(int, slice.split("/"))
+    with pytest.raises(SettingsError, match=said):
+        NearDupe(index_name, client).enrich(slice=(number, of))
+    assert not any(ours(client, index_name).values())
+
+
+@pytest.mark.parametrize("slice", ["3", "1/2/3", "-1/3", "a/b", "1 / 3", ""])
+def test_slices_that_are_none(slice: str, server_cli: Cli) -> None:
+    done = server_cli("enrich", "docs", "--slice", slice)
+    assert done.code == 2
+    assert "Give NUMBER/COUNT, such as 3/16" in " ".join(done.err.split())
 
 
 def test_documents_of_another_scheme_are_renewed(client: Client, index_name: str) -> None:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from server_tools import put
 
 from es_neardupe.errors import NotFound, RequestError
 from es_neardupe.records import Hit, Product
@@ -67,6 +68,8 @@ def test_slices_are_disjoint_and_complete(client: Client, index_name: str, slice
     found: list[int] = []
     for number in range(slices):
         found += numbers(client.pages(index_name, {}, slice=(number, slices), page_size=100))
+        # Writes move documents within the index, but not to another slice.
+        put(client, index_name, {str(n): {"n": n} for n in range(1000) if n % 10})
     assert sorted(found) == list(range(1000))
 
 

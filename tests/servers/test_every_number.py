@@ -399,6 +399,7 @@ def of_enrich(case: Case) -> JSON:
             "excluded": len(case.before.documents) - len(scope),
             "left_alone": 0,
             "current": sum(one.processed for one in scope),
+            "slice": None,
             "read": len(read),
         },
         "writes": _fingerprints(case, read if dry else written, unchanged=0 if dry else len(unchanged)),

@@ -29,6 +29,7 @@ def enrich(
     since: options.SinceText = None,
     all: options.All = False,
     query: options.Query = None,
+    slice: options.SliceText = None,
     workers: options.Workers = 2,
     batch: options.Batch = 500,
     max_rate: options.MaxRate = None,
@@ -50,6 +51,8 @@ def enrich(
       es-neardupe enrich news
 
       es-neardupe enrich news --since updated=now-1d
+
+      es-neardupe enrich news --slice "$((SLURM_ARRAY_TASK_ID + 1))/16"
     """
     from es_neardupe.commands.enrich import enrich as enrich_
 
@@ -60,6 +63,7 @@ def enrich(
             since=since,
             all=all,
             query=query,
+            slice=slice,
             workers=workers,
             batch=batch,
             max_chars=max_chars,
@@ -80,7 +84,7 @@ def enrich(
                 *([("documents out of scope", scope.excluded)] if scope.excluded else []),
                 *([("  of other relations, skipped", scope.left_alone)] if scope.left_alone else []),
                 ("documents in scope", scope.documents),
-                ("  already enriched", scope.current),
+                *([("  already enriched", scope.current)] if scope.current is not None else []),
             ],
         )
         outcomes = [
@@ -93,7 +97,7 @@ def enrich(
         print_table(
             ["this run", "documents"],
             [
-                ("documents read", scope.read),
+                (f"documents read, slice {scope.slice}" if scope.slice else "documents read", scope.read),
                 *([("  of these, written since the last run", scope.changed)] if scope.changed else []),
                 *(outcomes if scope.read else []),
                 *([("entries of deleted documents removed", report.removed)] if report.removed else []),

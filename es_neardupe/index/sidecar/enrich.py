@@ -60,7 +60,7 @@ def enrich_sidecar(index: Index, request: EnrichRequest, send: Send, progress: P
         everything={"match_all": {}},
         left_alone=queries.of_relations(index.target.skipped_relations),
     )
-    enrichment = _SidecarEnrichment(index, rewrite=request.all, max_chars=request.max_chars, progress=progress)
+    enrichment = _SidecarEnrichment(index, request, progress)
     recent = None if request.since is None else queries.since(*request.since)
     every = recent is None and (request.check or request.all)
     enrichment.run(scope, before["scope"], send, every=every, recent=recent)
@@ -70,10 +70,9 @@ def enrich_sidecar(index: Index, request: EnrichRequest, send: Send, progress: P
 class _SidecarEnrichment:
     """Decides which entries are written, and counts the results of all documents."""
 
-    def __init__(self, index: Index, *, rewrite: bool, max_chars: int, progress: Progress) -> None:
+    def __init__(self, index: Index, request: EnrichRequest, progress: Progress) -> None:
         self._index = index
-        self._rewrite = rewrite
-        self._max_chars = max_chars
+        self._request = request
         self._progress = progress
         self._uuids = index.target.uuids
         self._known = KnownEntries(index, self._uuids)
@@ -94,13 +93,16 @@ class _SidecarEnrichment:
         """
         every = every or self._known.current < _MIN_KNOWN * total
         pages = self._texts(scope) if every else self._selected(scope, total, recent)
-        hits = tracked(chain.from_iterable(pages), self._progress, "fingerprinting", total if every else None)
+        documents = self._request.share(total) if every else None
+        hits = tracked(chain.from_iterable(pages), self._progress, "fingerprinting", documents)
         conflicts = self._settle(send(self._writes(in_portions(hits, _AT_ONCE))))
         for _ in range(_ROUNDS):
             if not conflicts:
                 break
             conflicts = self._settle(send(self._writes(self._fetched(conflicts), again=True)))
         self.tally.counts["conflicts"] = len(conflicts)
+        if self._request.slice is not None:
+            return  # other runs see the rest
         removed = send(removals(self._index, self._known.unseen()))
         self.tally.counts["removed"] = sum(outcome.done for outcome in removed)
 
@@ -112,7 +114,8 @@ class _SidecarEnrichment:
             self._see([hit])
             self._skip(error, new=True)
 
-        for page in self._index.client.pages(self._index.path, body, page_size=None, skip=skip):
+        part = self._request.part
+        for page in self._index.client.pages(self._index.path, body, page_size=None, skip=skip, slice=part):
             self._see(page)
             yield page
 
@@ -131,8 +134,9 @@ class _SidecarEnrichment:
     def _changed(self, scope: Mapping[str, Any], total: int) -> Iterator[list[Hit]]:
         """Documents whose version is not that of their entry, with their texts."""
         body = {"query": dict(scope), "_source": False}
-        pages = self._index.client.pages(self._index.path, body, page_size=_PAGE)
-        for page in tracked(pages, self._progress, "reading versions", -(-total // _PAGE), step=1):
+        pages = self._index.client.pages(self._index.path, body, page_size=_PAGE, slice=self._request.part)
+        share = self._request.share(-(-total // _PAGE))
+        for page in tracked(pages, self._progress, "reading versions", share, step=1):
             self._see(page)
             changed = [hit.reference for hit in page if not self._known.is_same_version(hit)]
             yield from self._fetched(changed, new=True)
@@ -158,13 +162,13 @@ class _SidecarEnrichment:
             page: list[tuple[Hit, Hit | None]] = [(hit, None) for hit in with_inherited(self._index, read)]
             if again or any(self._known.has(hit) for hit in read):
                 page = list(with_entries(self._index, [hit for hit, _ in page]))
-            documents = fingerprint_documents([[hit for hit, _ in page]], settings, self._max_chars)
+            documents = fingerprint_documents([[hit for hit, _ in page]], settings, self._request.max_chars)
             for one, (hit, entry) in zip(documents, page, strict=True):
                 current, uuid = entry is not None and is_current(one, settings), self._uuids[hit.index]
                 inherits = self._index.target.inherits
                 fields = fingerprint_fields(one, settings, self._at, current=current, inherits=inherits)
                 inline = partial_update(one.hit, settings.prefix, fields)
-                if not current or (self._rewrite and not again):
+                if not current or (self._request.all and not again):
                     yield entry_write(inline, entry, settings.prefix, uuid, current=current)
                 elif entry is not None and not again and self._known.is_same_version(hit):
                     self.tally.counts["unchanged"] += 1
