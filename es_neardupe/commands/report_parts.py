@@ -30,7 +30,7 @@ __all__ = [
 class EnrichScope:
     """Documents that ``enrich`` processed: ``documents + excluded`` were in the index when the run began.
 
-    ``read`` is the sum of the writes.
+    ``read`` is the sum of the writes, and ``changed <= read``.
     """
 
     documents: int

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from es_neardupe.errors import Conflict, IncompleteAnswer, NameTaken, RequestError
 from es_neardupe.index import queries
@@ -386,16 +386,25 @@ _FEED = "feed"
 """Id of the document in the registry."""
 
 
+_Number = Annotated[int, Field(ge=0, lt=2**62)]
+
+
+def _ascending(pair: tuple[int, int]) -> tuple[int, int]:
+    if pair[0] > pair[1]:
+        raise ValueError("the first number of a range is greater than the last")
+    return pair
+
+
 @dataclass(frozen=True)
 class _Progress:
     """What was processed of a shard."""
 
     history: str
-    ranges: list[tuple[int, int]]
+    ranges: list[Annotated[tuple[_Number, _Number], AfterValidator(_ascending)]]
     """Ranges of sequence numbers."""
 
 
-_Stored = dict[str, dict[Annotated[int, Field(ge=0)], _Progress]]
+_Stored = dict[str, dict[_Number, _Progress]]
 """Uuid of an index -> number of a shard -> progress."""
 
 _FORM: TypeAdapter[dict[str, dict[Consumer, _Stored]]] = TypeAdapter(dict[str, dict[Consumer, _Stored]])

@@ -180,13 +180,18 @@ def test_keys_of_an_earlier_version(client: Client, index_name: str) -> None:
     assert_nothing_missed(found)
 
 
-def test_stored_progress_that_is_no_progress(client: Client, index_name: str) -> None:
+@pytest.mark.parametrize("ranges", ["?", [[0, 10**30]], [[-1, 5]], [[5, 3]], [[0]], [[0, 10**9]]])
+def test_stored_progress_that_is_no_progress(client: Client, index_name: str, ranges: Any) -> None:
     """It is replaced."""
-    found = filled(client, index_name)
+    found = filled(client, index_name, shards=1)
     found.enrich()
-    body = {"kind": "feed", "value": {SETTINGS.scheme.id: {"texts": {"x": {"-1": "?"}}}}}
-    client.request("PUT", path(f"{index_name}-neardupe-groups", "_doc", FEED), body=body)
-    assert found.enrich().scope.unnoticed == {index_name: "it was not processed before"}
+    document = path(f"{index_name}-neardupe-groups", "_doc", FEED)
+    value = client.request("GET", document)["_source"]["value"]
+    (of_index,) = value[SETTINGS.scheme.id]["texts"].values()
+    of_index["0"]["ranges"] = ranges
+    client.request("PUT", document, body={"kind": "feed", "value": value})
+    why = "restored to an earlier state" if ranges == [[0, 10**9]] else "not processed before"
+    assert found.enrich().scope.unnoticed == {index_name: f"it was {why}"}
     change(client, index_name, "d02", {"text": text("new")})
     assert numbers(found.enrich()) == (1, 1, 1)
 

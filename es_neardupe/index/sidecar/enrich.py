@@ -144,7 +144,9 @@ class _SidecarEnrichment:
     def _see(self, page: Sequence[Hit]) -> None:
         for hit in page:
             self._known.see(hit)
-            self.current += self._known.is_current(hit)
+            if self._known.is_current(hit):
+                self.current += 1
+                self.tally.counts["changed"] += not self._known.is_same_version(hit)
 
     def _fetched(self, references: Iterable[Reference], *, new: bool = False) -> Iterator[list[Hit]]:
         """The current documents with their texts; counts those that were deleted."""

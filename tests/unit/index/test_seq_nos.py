@@ -30,6 +30,10 @@ def test_like_sets(one: set[int], other: set[int], last: int, most: int) -> None
     kept = left.longest(most)
     assert len(kept.pairs) == min(most, len(left.pairs))
     assert numbers(kept) <= one
+    covered = left.fewer(most)
+    assert len(covered.pairs) == min(most, len(left.pairs))
+    assert one <= numbers(covered)
+    assert numbers(covered) <= set(range(min(one, default=0), max(one, default=-1) + 1))
     assert SeqNos(left.pairs) == left
     assert SeqNos(np.array(left.pairs[::-1])) == left
 
