@@ -5,7 +5,7 @@ The pairs themselves may fill most of the memory, so all of these work on blocks
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,8 +71,10 @@ class DistinctPairs:
     """A growing set of pairs of numbers below ``rows``. Each pair is stored once, in 8 bytes, and a pair that was just
     added in 8 more."""
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, rows: int, check: Callable[[int], None] = lambda pairs: None) -> None:
+        """``check`` is called with the number of pairs whenever it may have grown."""
         self._rows = max(rows, 1)
+        self._check = check
         self._sorted: list[Ints] = []
         """Distinct pairs as ``left * rows + right``, ascending from piece to piece."""
         self._size = 0
@@ -124,6 +126,7 @@ class DistinctPairs:
             start = end
             self._size += len(merged)
             self._sorted += [merged[some] for some in blocks(len(merged))]
+            self._check(self._size)
 
 
 def _distinct(codes: Ints) -> Ints:
