@@ -27,7 +27,7 @@ import numpy as np
 
 from es_neardupe.candidates.large_buckets import Bucket, LargeBuckets
 from es_neardupe.candidates.memory_limit import MemoryLimit
-from es_neardupe.candidates.pair_arrays import DistinctPairs, first_with_all, small_groups
+from es_neardupe.candidates.pair_arrays import DistinctPairs, first_with_all, small_groups, sorted_runs
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import CorruptFingerprint
@@ -151,7 +151,7 @@ def find_candidates(
     pairs = DistinctPairs(size, check)
     large: list[_LargeBucket] = []
     for choice, chosen in enumerate(chosen_bands(keys.shape[1], agree)):
-        sorted_rows, starts, sizes, names = _sorted_buckets(
+        sorted_rows, starts, sizes, names = sorted_runs(
             joint_key([keys[:, band] if rows is None else keys[:, band][rows] for band in chosen])
         )
         for block in small_groups(sorted_rows, starts, sizes, max_bucket):
@@ -209,20 +209,6 @@ def bucket_sizes(keys: U64, maximum: int = 10, agree: int = 1) -> list[tuple[str
     flat, counts = np.unique(joint[joint != 0], return_counts=True)
     order = np.argsort(-counts, kind="stable")[:maximum]
     return [(_named(flat[k], keys, joint, agree), int(counts[k])) for k in order if counts[k] > 1]
-
-
-def _sorted_buckets(keys: U64) -> tuple[Positions, Positions, Positions, U64]:
-    """The rows that have a key (0 = none) sorted by it; and for each run of two or more rows with equal keys its start,
-    its length and the key. Rows ascend within a run."""
-    rows = np.argsort(keys, kind="stable")
-    keys = keys[rows]
-    fresh = np.ones(len(keys) + 1, np.bool_)
-    np.not_equal(keys[1:], keys[:-1], out=fresh[1:-1])
-    starts = np.flatnonzero(fresh[:-1] & ~fresh[1:])
-    sizes = np.flatnonzero(~fresh[:-1] & fresh[1:]) + 1 - starts
-    names = keys[starts]
-    has_key = names != 0
-    return rows, starts[has_key], sizes[has_key], names[has_key]
 
 
 class _BucketSignatures:

@@ -1,6 +1,6 @@
 """Pages of synthetic fingerprints as a server returns them, without a server: of any number of documents.
 
-Run it to group them: ``python synthetic_pages.py DOCUMENTS [MEMORY]`` prints documents, groups, seconds and peak memory.
+Run it to group them: ``python synthetic_pages.py DOCUMENTS [MEMORY]`` prints documents, groups, seconds, peak memory.
 """
 
 from __future__ import annotations
