@@ -304,7 +304,7 @@ class RowLists:
 
     def first_of(self, numbers: Positions | Sequence[int]) -> Positions:
         """The first row of some of the lists."""
-        return self.rows[self.bounds[numbers]]
+        return self.rows[self.bounds[np.asarray(numbers, np.intp)]]
 
     @property
     def sizes(self) -> Positions:

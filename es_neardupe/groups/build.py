@@ -238,7 +238,7 @@ def _members(linked: LinkedClasses) -> tuple[RowLists, Floats]:
     known = ~np.isnan(linked.similarity) & inside[classes.first]
     # Groups are numbered by the first of their classes, then those of rows without keys by their rows.
     numbers = np.flatnonzero(known)[::-1].astype(np.int32)
-    group_of = np.zeros(size, np.int64)
+    group_of = np.zeros(size, np.int32)
     group_of[linked.principal[numbers]] = numbers
     # Within a group, the class of the principal comes first.
     place = group_of[linked.principal] * 2 + (linked.principal != np.arange(size, dtype=np.int32))
@@ -250,8 +250,8 @@ def _members(linked: LinkedClasses) -> tuple[RowLists, Floats]:
     rows, group = rows[order], place[order] // 2
     del order, place
     unkeyed = np.flatnonzero(inside & (classes.of_rows(len(inside)) < 0)).astype(rows.dtype)
-    starts = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1]))[: len(group)])
-    bounds = np.concatenate((starts, np.arange(len(rows), len(rows) + len(unkeyed) + 1))).astype(np.int32)
+    starts = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1]))[: len(group)]).astype(np.int32)
+    bounds = np.concatenate((starts, np.arange(len(rows), len(rows) + len(unkeyed) + 1, dtype=np.int32)))
     members = RowLists(np.concatenate((rows, unkeyed)), bounds)
     similarity = np.full(len(inside), np.nan)
     similarity[classes.rows] = np.repeat(linked.similarity, classes.sizes)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 
-from es_neardupe.candidates.pair_arrays import blocks, components, first_with_all
+from es_neardupe.candidates.pair_arrays import blocks, components, first_with_all, sorted_runs
 from es_neardupe.columns import RowLists
 from es_neardupe.keys.arrays import Bytes, Flags, Floats, Numbers, Positions
 
@@ -128,7 +128,7 @@ def assign_ids(
     for group, stored in _kept(members, claimed, stored_ids, was_principal, created).items():
         ids[group] = stored
     waiting = np.flatnonzero(ids == b"")
-    taken = np.sort(np.concatenate((np.array(reserved, "S16"), ids[ids != b""])))
+    taken = np.sort(np.concatenate((np.array(reserved, "S16"), ids[ids != b""]))) if len(waiting) else ids
     attempt = 0
     while len(waiting):
         rows = members.first_of(waiting).tolist()
@@ -147,20 +147,22 @@ def assign_ids(
 def _only_claims(members: RowLists, stored_ids: Bytes) -> tuple[Bytes, Flags]:
     """The id of each group whose rows have one id that no other group has, empty for the others; and which of the
     groups could keep an id, but not for certain."""
-    group, stored = members.numbers, stored_ids[members.rows]
-    has = np.flatnonzero(stored != b"")
-    group, stored = group[has], stored[has]
-    order = np.argsort(stored, kind="stable")  # by id, then by group
-    group, stored = group[order], stored[order]
-    other_id = np.ones(len(stored) + 1, np.bool_)
-    np.not_equal(stored[1:], stored[:-1], out=other_id[1:-1])
-    starts = np.flatnonzero(other_id)
-    shared = group[starts[:-1]] != group[starts[1:] - 1]  # of each id, whether several groups have it
-    unsure = np.zeros(len(members), np.bool_)
-    unsure[group[np.repeat(shared, np.diff(starts))]] = True
-    ids = np.zeros(len(members), "S16")
-    ids[group] = stored
-    unsure[group[ids[group] != stored]] = True  # several ids
+    group = members.numbers
+    ids, unsure = np.zeros(len(members), "S16"), np.zeros(len(members), np.bool_)
+    # Ids that begin alike count as the same one: then it is just not certain who keeps it.
+    beginnings = np.ascontiguousarray(stored_ids).view(np.uint64)[::2]
+    places, starts, sizes, _ = sorted_runs(beginnings[members.rows])
+    shared = group[places[starts]] != group[places[starts + sizes - 1]]
+    starts, sizes = starts[shared], sizes[shared]
+    first = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+    unsure[group[places[first + np.arange(len(first))]]] = True
+    del places
+    for some in blocks(len(group)):
+        stored = stored_ids[members.rows[some]]
+        ids[group[some][stored != b""]] = stored[stored != b""]
+    for some in blocks(len(group)):
+        stored = stored_ids[members.rows[some]]
+        unsure[group[some][(stored != b"") & (stored != ids[group[some]])]] = True  # several ids
     ids[unsure] = b""
     return ids, unsure
 
