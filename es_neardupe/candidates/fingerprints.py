@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import chain
 from sys import intern
 from types import MappingProxyType
 from typing import Any
@@ -36,16 +37,21 @@ def read_fingerprints(
     progress: Progress = silent,
     rules: GroupRules = DEFAULT_RULES,
     scope: Mapping[str, Any] | None = None,
+    shards: Sequence[int | None] = (None,),
 ) -> FingerprintColumns:
     """Read the fingerprints of the index's scheme, and the values that the rules need.
 
-    ``scope``: query that selects documents; default: all.
+    ``scope``: query that selects documents; default: all. ``shards``: the shards to read one after the other, so that
+    the shard of each document is known; default: all together.
     """
     refresh_if_allowed(index.client, index.path)
     query = queries.fingerprinted(index.fields, index.scheme_id)
     query = query if scope is None else queries.all_of(scope, query)
     total = count(index.client, index.path, query)
-    pages = index.client.pages(index.path, {"query": query, **requested(index.fields, rules)}, page_size=_PAGE)
+    body = {"query": query, **requested(index.fields, rules)}
+    pages: Iterable[list[Hit]] = chain.from_iterable(
+        index.client.pages(index.path, body, page_size=_PAGE, shard=shard) for shard in shards
+    )
     pages = tracked(pages, lambda stage, done, _: progress(stage, done * _PAGE, total), "reading keys", total, step=1)
     return read_corpus(pages, index.settings.prefix, index.settings.scheme.bands, rules, index.target.uuids)
 
@@ -72,6 +78,7 @@ def read_corpus(
     the indices, to recognise checked documents."""
     references: list[Reference] = []
     versions: list[tuple[int, int]] = []
+    shards: list[int] = []
     checked: list[int] = []
     content: list[str] = []
     tokens: list[int] = []
@@ -94,6 +101,7 @@ def read_corpus(
                 continue
             references.append((intern(hit.index), hit.id, hit.routing))
             versions.append((hit.seq_no or 0, hit.primary_term or 0))
+            shards.append(-1 if hit.shard is None else hit.shard)
             checked.append(checked_version(hit, uuids))
             content.append(fingerprint.content)
             tokens.append(fingerprint.tokens)
@@ -106,6 +114,7 @@ def read_corpus(
     return FingerprintColumns(
         references=references,
         versions=np.array(versions, np.int64).reshape(-1, 2),
+        shards=np.array(shards, np.int64),
         checked=np.array(checked, np.int64),
         content=np.array(content, "S32"),
         tokens=np.array(tokens, np.int64),

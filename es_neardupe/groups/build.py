@@ -200,12 +200,18 @@ def new_groupings(
     members, similarity_of = _members(linked)
     rows = np.flatnonzero(changed_or_deleted).tolist()
     reserved = {id for row in rows if (id := corpus.group_ids[row]) is not None}
-    known = set(corpus.group_ids)
+    known = Counter(corpus.group_ids)
+
+    def led(row: int) -> bool:
+        """Whether the row was the principal of a group. A document that was alone has no better claim to its id."""
+        before = corpus.groupings[row]
+        return before is not None and before.principal and (known[before.group] > 1 or created(before.group) != "")
+
     while True:
         ids = assign_ids(
             members,
             corpus.group_ids,
-            lambda row: (before := corpus.groupings[row]) is not None and before.principal,
+            led,
             lambda row, attempt: own_group(*corpus.references[row][:2], attempt),
             reserved=reserved,
             created=created,

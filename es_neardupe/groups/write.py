@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.field_writes import Change, FieldWriter
 from es_neardupe.index.stored_fields import decode, decode_grouping, encode_grouping, stored_fields, text_bytes
-from es_neardupe.records import FingerprintColumns, Grouping, Hit
+from es_neardupe.records import FingerprintColumns, Grouping, Hit, Outcome
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.search import fetch
 
@@ -34,10 +35,17 @@ def _same(stored: Grouping | None, new: Grouping) -> bool:
 
 
 def write_groups(
-    writer: FieldWriter, corpus: FingerprintColumns, groupings: Mapping[int, Grouping], *, batch: int, workers: int
+    writer: FieldWriter,
+    corpus: FingerprintColumns,
+    groupings: Mapping[int, Grouping],
+    *,
+    batch: int,
+    workers: int,
+    note: Callable[[Outcome], None] = lambda outcome: None,
 ) -> BulkCounts:
     """Store groupings. Counts written, deleted, refused and ``changed`` documents, and of the latter the ``unsettled``
-    ones: given up because another client changed them each time. ``failed`` ones are those of the writer.
+    ones: given up because another client changed them each time. ``failed`` ones are those of the writer. ``note`` is
+    called with each write.
 
     A document that another client has changed since it was read still gets its grouping if its fingerprint is the one
     that was grouped; otherwise it is left for the next run.
@@ -48,7 +56,7 @@ def write_groups(
     written = BulkCounts()
     for principal in (True, False):
         part = {row: grouping for row, grouping in groupings.items() if grouping.principal is principal}
-        _write_part(writer, corpus, part, written, batch=batch, workers=workers)
+        _write_part(writer, corpus, part, written, batch=batch, workers=workers, note=note)
     written.add_failed(len(writer.failed), writer.failures)
     return written
 
@@ -61,6 +69,7 @@ def _write_part(
     *,
     batch: int,
     workers: int,
+    note: Callable[[Outcome], None],
 ) -> None:
     """Store groupings in any order."""
     documents = {row: _document(corpus, row) for row in groupings}
@@ -70,12 +79,13 @@ def _write_part(
             break
         changes = (one._replace(fields=encode_grouping(groupings[row])) for row, one in documents.items())
         conflicts = []
-        for outcome in write(writer.client, writer.writes(changes), batch=batch, workers=workers):
+        for outcome in write(writer.client, writer.writes(changes), batch=batch, workers=workers, versions=True):
             if outcome.conflict:
                 writer.note_conflict(outcome.action)
                 conflicts.append(rows[outcome.action.address])
             else:
                 written.add(outcome)
+                note(outcome)
         again = {row: groupings[row] for row in conflicts}
         documents = dict(_retryable(writer, corpus, again, written.counts))
     written.counts["changed"] += len(documents)
@@ -98,7 +108,8 @@ def _retryable(
                 counts["written"] += 1
                 counts["whole"] += writer.wrote_whole(hit.address)
             else:
-                yield row, Change(hit, {}, document_bytes=text_bytes(int(corpus.tokens[row])))
+                current = replace(hit, shard=_shard(corpus, row))
+                yield row, Change(current, {}, document_bytes=text_bytes(int(corpus.tokens[row])))
 
 
 def _content(stored: Mapping[str, Any]) -> bytes | None:
@@ -109,10 +120,16 @@ def _content(stored: Mapping[str, Any]) -> bytes | None:
         return None
 
 
+def _shard(corpus: FingerprintColumns, row: int) -> int | None:
+    """The number of the shard of a document; None if it is unknown."""
+    shard = int(corpus.shards[row])
+    return None if shard < 0 else shard
+
+
 def _document(corpus: FingerprintColumns, row: int) -> Change:
     """The document of a row, without its fields."""
     index, id, routing = corpus.references[row]
     seq_no, primary_term = (int(number) for number in corpus.versions[row])
     checked, size = int(corpus.checked[row]), text_bytes(int(corpus.tokens[row]))
-    hit = Hit(index, id, routing, seq_no, primary_term, {}, version=checked or None)
+    hit = Hit(index, id, routing, seq_no, primary_term, {}, version=checked or None, shard=_shard(corpus, row))
     return Change(hit, {}, checked=checked > 0, document_bytes=size)

@@ -21,6 +21,8 @@ class World:
 
     def __init__(self, dice: random.Random) -> None:
         size = dice.randint(1, 9)
+        self.registered: set[str] = set()
+        """Ids of the groups in the registry."""
         self.stored: list[Grouping | str | None] = [None] * size
         self.classes = _cut(list(range(size)), dice)
         order = list(range(len(self.classes)))
@@ -42,6 +44,10 @@ class World:
             groupings=[one if isinstance(one, Grouping) else None for one in self.stored],
         )
 
+    def register(self, groupings: dict[int, Grouping]) -> None:
+        """Write the registry, as a run does before it writes documents."""
+        self.registered = {one.group for one in groupings.values() if not one.principal}
+
     def wanted(self) -> dict[int, Grouping]:
         classes = TextClasses([np.array(rows, np.intp) for rows in self.classes])
         away = np.isin(np.arange(len(self.stored)), list(self.changed | self.gone))
@@ -55,7 +61,8 @@ class World:
                 np.array(self.principal, np.intp),
                 np.array(self.similarity, np.float64),
                 LinkedPairs(),
-            )
+            ),
+            created=lambda id: "2026" if id in self.registered else "",
         )
 
 
