@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
@@ -28,13 +28,14 @@ from es_neardupe.groups.registry import LastRun, Registry, remembered
 from es_neardupe.groups.rules import RunRules, check_linkage, remembered_rules, rules_of
 from es_neardupe.groups.write import write_groups
 from es_neardupe.index import queries
-from es_neardupe.index.change_feed import ChangeFeed
+from es_neardupe.index.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import Lease, delete_lease, held
 from es_neardupe.index.permissions import check_sees_all, check_updates
 from es_neardupe.index.storage import GroupIdsWritten
 from es_neardupe.index.tuning import tunable
 from es_neardupe.progress import Progress, silent
+from es_neardupe.records import Outcome
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import count, counts, refresh
@@ -342,7 +343,7 @@ class _Run:
         self.registry.note_begun(result.at)
         self.registry.write(result.updates)
         lease.check()
-        written = self.write_documents(result, workers=self.workers)
+        written = self.write_and_note(result)
         refresh(self.index.client, self.index.path)
         if not (gaps or any(written.counts[left] for left in ("refused", "unsettled", "failed"))):
             kinds = queries.principals_and_members(self.index.fields, self.index.scheme_id)
@@ -353,13 +354,27 @@ class _Run:
                 self.feed.store(whole=True)
         return written, stored
 
-    def write_documents(self, result: GroupingResult, *, workers: int) -> BulkCounts:
+    def write_documents(
+        self, result: GroupingResult, *, workers: int, note: Callable[[Outcome], None] = lambda outcome: None
+    ) -> BulkCounts:
         """Store the groups in the documents."""
         writer, corpus = self.index.storage.field_writer(), result.linked.verified.corpus
-        if self.feed is None:
-            return write_groups(writer, corpus, result.writes, batch=self.batch, workers=workers)
-        note = self.feed.note_written
         return write_groups(writer, corpus, result.writes, batch=self.batch, workers=workers, note=note)
+
+    def write_and_note(self, result: GroupingResult) -> BulkCounts:
+        """Store the groups in the documents, and note these writes in the change feeds. They change no text, so the
+        next run of ``enrich`` need not read the documents, unless another client has changed them before."""
+        if self.feed is None or not result.writes:
+            return self.write_documents(result, workers=self.workers)
+        groups, texts = self.feed, ChangeFeed(self.index, Consumer.TEXTS)
+
+        def note(outcome: Outcome) -> None:
+            groups.note_written(outcome)
+            texts.note_rewritten(outcome)
+
+        written = self.write_documents(result, workers=self.workers, note=note)
+        texts.store(whole=False)
+        return written
 
     def dominating_passage(self, scope: RunScope, verified: Verified) -> DominatingPassage | None:
         """The boilerplate because of which different texts match."""

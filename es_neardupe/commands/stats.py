@@ -12,6 +12,7 @@ from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.join import bucket_sizes
 from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import RequestError
+from es_neardupe.groups.incremental import next_run
 from es_neardupe.groups.read import read_groups
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
@@ -58,7 +59,7 @@ class StatsScope:
     unprocessed: int
     """Documents without a fingerprint."""
     ungrouped: int
-    """Documents with a fingerprint that wait for ``group``."""
+    """Documents with a fingerprint that are new or changed since the last run of ``group``."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ def stats(
             other_schemes=parts["other_schemes"],
             schemes={bucket["key"]: int(bucket["doc_count"]) for bucket in counted["schemes"]["buckets"]},
             unprocessed=parts["unprocessed"],
-            ungrouped=int(counted["ungrouped"]["doc_count"]),
+            ungrouped=next_run(index).waiting,
         ),
         groups=GroupSizes.of(one.size for one in read_groups(index)),
         buckets=None if quick else _buckets(index, progress),

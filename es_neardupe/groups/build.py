@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from types import MappingProxyType
 
 import numpy as np
 
@@ -152,10 +153,11 @@ def form_groups(
         corpus, inside = linked.verified.corpus, linked.verified.inside
         stored = {corpus.group_ids[row] for row in np.flatnonzero(inside).tolist()}
         before = registry.records({id for id in stored if id is not None} | scope.broken)
-    living = {id: record.created for id, record in before.items() if record.ended is None}
+    living = {id: record for id, record in before.items() if record.ended is None}
     groupings = new_groupings(
         linked,
-        created=lambda id: living.get(id, ""),
+        created=lambda id: living[id].created if id in living else "",
+        leaders={id: record.principal for id, record in living.items()},
         taken=lambda ids: () if scope.whole else _used_elsewhere(index, ids, linked.verified),
     )
     records = _records(linked, groupings, rules=rules, progress=progress)
@@ -189,29 +191,26 @@ def new_groupings(
     linked: LinkedClasses,
     *,
     created: Callable[[str], str] = lambda stored: "",
+    leaders: Mapping[str, Address] = MappingProxyType({}),
     taken: Callable[[Sequence[str]], Iterable[str]] = lambda ids: (),
 ) -> dict[int, Grouping]:
     """The new grouping of every affected row that has not changed since it was fingerprinted, including rows without
     keys.
 
     ``created`` returns when an id became that of a group, ``taken`` which of new ids other documents have already.
+    ``leaders``: the principal of each group in the registry.
     """
     corpus, changed_or_deleted = linked.verified.corpus, linked.verified.verifier.documents.changed_or_deleted
     members, similarity_of = _members(linked)
     rows = np.flatnonzero(changed_or_deleted).tolist()
     reserved = {id for row in rows if (id := corpus.group_ids[row]) is not None}
     known = Counter(corpus.group_ids)
-
-    def led(row: int) -> bool:
-        """Whether the row was the principal of a group. A document that was alone has no better claim to its id."""
-        before = corpus.groupings[row]
-        return before is not None and before.principal and (known[before.group] > 1 or created(before.group) != "")
-
+    led = _led(corpus, members, known, leaders)
     while True:
         ids = assign_ids(
             members,
             corpus.group_ids,
-            led,
+            led.__contains__,
             lambda row, attempt: own_group(*corpus.references[row][:2], attempt),
             reserved=reserved,
             created=created,
@@ -225,6 +224,34 @@ def new_groupings(
         for first, rows in members.items()
         for row in rows
     }
+
+
+def _led(
+    corpus: FingerprintColumns,
+    members: Mapping[int, Sequence[int]],
+    documents: Mapping[str | None, int],
+    leaders: Mapping[str, Address],
+) -> set[int]:
+    """The rows whose group contains the former principal of their id. That is known from the registry, which a run
+    writes before the documents; for other ids from the documents.
+
+    A document that was alone has no better claim to its id than others: it can be a new one, and the other id that of a
+    group whose principal was deleted. ``documents``: how many have each id.
+    """
+    principals = set(leaders.values())
+    group_of = {row: first for first, rows in members.items() for row in rows}
+    addresses = {row: Address(*corpus.references[row][:2]) for row in group_of} if principals else {}
+    group_with = {one: group_of[row] for row, one in addresses.items() if one in principals}
+    led = set[int]()
+    for row, first in group_of.items():
+        id, before = corpus.group_ids[row], corpus.groupings[row]
+        if id is not None and id in leaders:
+            is_led = group_with.get(leaders[id]) == first
+        else:
+            is_led = before is not None and before.principal and documents[id] > 1
+        if is_led:
+            led.add(row)
+    return led
 
 
 def _members(linked: LinkedClasses) -> tuple[dict[int, list[int]], dict[int, float]]:

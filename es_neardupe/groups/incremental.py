@@ -19,6 +19,7 @@ import numpy as np
 
 from es_neardupe.candidates.fingerprints import read_corpus, requested
 from es_neardupe.candidates.who_may_meet import GroupRules
+from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.groups.linkage import star
 from es_neardupe.groups.read import read_groups
 from es_neardupe.groups.registry import LastRun, Registry
@@ -37,7 +38,7 @@ from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.evidence import Evidence
 from es_neardupe.verification.verify import AffectedRows, PairMemory, Verified, verified_pairs
 
-__all__ = ["RunScope", "affected_pairs", "choose_scope"]
+__all__ = ["NextRun", "RunScope", "Seed", "affected_pairs", "choose_scope", "next_run"]
 
 _MAX_WAITING = 0.25
 """If more than this share of the documents waits, reading all keys once costs less than queries for neighbours."""
@@ -100,13 +101,15 @@ def choose_scope(
     different = _differences(last, rules, evidence)
     noted, uuids = (last.indices if last else {}), index.target.uuids
     settled = last is not None and last.finished and last.rules == rules and not different and noted == uuids
-    reason = _why_whole(last, different, waiting, documents, rebuild)
+    reason = _why_whole(last, different, rebuild)
     if reason is None and (copied := _copied(index, noted)):
         reason = f"restored or copied since the last run: {', '.join(copied)}"
     if reason is None and not only_words:
         reason = "the measure uses more than the words that keys are made from"
     if reason is None and feed is not None:
         reason = _why_unnoticed(feed, noted)
+    if reason is None and waiting > _MAX_WAITING * documents:
+        reason = f"{waiting:,} of {documents:,} documents are new or changed"
     if reason is not None or last is None:
         return RunScope(True, str(reason), documents, settled)
     lost = (found["principals"], found["members"]) != (last.principals, last.members)
@@ -119,6 +122,33 @@ def choose_scope(
     if broken:
         reason += f", {len(broken):,} groups that lost documents"
     return RunScope(False, reason, documents, settled, seeds, lost or bool(changed), broken)
+
+
+@dataclass(frozen=True, slots=True)
+class NextRun:
+    """What is left to the next run of ``group``."""
+
+    waiting: int
+    """Documents with a fingerprint that are new or changed since the last run. Where changes cannot be noticed, new
+    documents are missing from it."""
+    lost: bool
+    """Whether documents of the last run were changed or deleted since; False if that is unknown."""
+
+
+def next_run(index: Index) -> NextRun:
+    """Count what is left to the next run, without writing anything."""
+    registry = Registry(index)
+    try:
+        last, feed = registry.last_run(), index.storage.group_feed(stores=False)
+    except (Forbidden, SettingsError):
+        return NextRun(_counted(index, {})["waiting"], lost=False)
+    changed = _changed(index, feed, last)
+    found = _counted(index, changed)
+    if last is None:
+        return NextRun(found["documents"], lost=False)
+    lost = (found["principals"], found["members"]) != (last.principals, last.members)
+    known = last.finished and (feed is None or _why_unnoticed(feed, last.indices) is None)
+    return NextRun(found["waiting"], lost=known and lost)
 
 
 def _changed(index: Index, feed: ChangeFeed | None, last: LastRun | None) -> dict[int | None, dict[str, Any]]:
@@ -173,9 +203,7 @@ def _why_unnoticed(feed: ChangeFeed, noted: Mapping[str, str]) -> str | None:
     )
 
 
-def _why_whole(
-    last: LastRun | None, different: Sequence[str], waiting: int, documents: int, rebuild: bool
-) -> str | None:
+def _why_whole(last: LastRun | None, different: Sequence[str], rebuild: bool) -> str | None:
     """Why the run must process all documents; None if a part is enough."""
     if rebuild:
         return "rebuild requested"
@@ -185,8 +213,6 @@ def _why_whole(
         return "the last run did not finish"
     if different:
         return f"the last run had other settings: {', '.join(different)}"
-    if waiting > _MAX_WAITING * documents:
-        return f"{waiting:,} of {documents:,} documents are new or changed"
     return None
 
 

@@ -13,7 +13,7 @@ from unit_tools import columns
 from es_neardupe.groups.build import LinkedClasses, new_groupings
 from es_neardupe.groups.linked_pairs import LinkedPairs
 from es_neardupe.index.stored_fields import own_group
-from es_neardupe.records import FingerprintColumns, Grouping, TextClasses
+from es_neardupe.records import Address, FingerprintColumns, Grouping, TextClasses
 
 
 class World:
@@ -21,8 +21,8 @@ class World:
 
     def __init__(self, dice: random.Random) -> None:
         size = dice.randint(1, 9)
-        self.registered: set[str] = set()
-        """Ids of the groups in the registry."""
+        self.registered: dict[str, Address] = {}
+        """Id and principal of the groups in the registry."""
         self.stored: list[Grouping | str | None] = [None] * size
         self.classes = _cut(list(range(size)), dice)
         order = list(range(len(self.classes)))
@@ -46,7 +46,9 @@ class World:
 
     def register(self, groupings: dict[int, Grouping]) -> None:
         """Write the registry, as a run does before it writes documents."""
-        self.registered = {one.group for one in groupings.values() if not one.principal}
+        groups = {one.group for one in groupings.values() if not one.principal}
+        principals = {one.group: Address("i", f"d{row}") for row, one in groupings.items() if one.principal}
+        self.registered = {id: principals[id] for id in sorted(groups)}
 
     def wanted(self) -> dict[int, Grouping]:
         classes = TextClasses([np.array(rows, np.intp) for rows in self.classes])
@@ -63,6 +65,7 @@ class World:
                 LinkedPairs(),
             ),
             created=lambda id: "2026" if id in self.registered else "",
+            leaders=self.registered,
         )
 
 

@@ -102,7 +102,7 @@ def test_documents_whose_id_the_server_chooses() -> None:
 def test_documents_whose_group_id_is_in_use() -> None:
     """They wait for ``group``: the documents of that group must not get a second principal."""
     actions = [{"_index": "i", "_id": id, "text": TEXT} for id in "12"]
-    first, other = fingerprinted_actions(actions, SETTINGS, in_use=lambda ids: {G}.intersection(ids))
+    first, other = fingerprinted_actions(actions, SETTINGS, in_use={G}.intersection)
     assert first["neardupe"] == ours(TEXT) | {"group": G}
     assert other["neardupe"] == ours(TEXT, group=own_group("i", "2"))
 
