@@ -142,8 +142,9 @@ def group(
     default: the measure of the index, from its threshold to 1, linkage star, principal longest.
 
     A run with the rules of the last one processes only the documents whose group can have changed: because of new and
-    changed documents, and of deleted ones in the same groups (with ``check``, of all deleted ones). A run with other
-    rules, or with ``rebuild``, processes all documents. A second run without changes writes nothing.
+    changed documents, and of deleted ones. ``check`` compares all groups with the registry, even if no document is
+    missing. A run with other rules, or with ``rebuild``, processes all documents. A second run without changes writes
+    nothing.
 
     ``evidence`` stores every verified pair in a hidden index, and does not compare stored pairs again.
     ``ignore_common``: shingles in more than this share of a sample of the documents are ignored; the list is stored and
