@@ -232,6 +232,8 @@ class FingerprintColumns:
     references: References
     versions: NDArray[np.int64]
     """Sequence number and primary term; shape (n, 2)."""
+    shards: NDArray[np.int16]
+    """Number of the shard of each document; -1 if it is unknown. Shape (n,)."""
     checked: NDArray[np.int64]
     """``_version`` of each document that is known to have no number that a partial update changes, see
     `es_neardupe.index.field_writes`; 0 for others. Shape (n,)."""

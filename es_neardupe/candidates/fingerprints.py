@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -39,20 +40,25 @@ def read_fingerprints(
     rules: GroupRules = DEFAULT_RULES,
     scope: Mapping[str, Any] | None = None,
     *,
+    shards: Sequence[int | None] = (None,),
     limit: MemoryLimit | None = None,
     files: Scratch | None = None,
 ) -> FingerprintColumns:
     """Read the fingerprints of the index's scheme, and the values that the rules need.
 
-    ``scope``: query that selects documents; default: all. ``limit`` and ``files``: keys that do not fit into memory are
-    spilled to disk. Raises `SettingsError` if the limit is too small for so many documents, or if there is too little
-    disk space.
+    ``scope``: query that selects documents; default: all. ``shards``: the shards to read one after the other, so that
+    the shard of each document is known; default: all together. ``limit`` and ``files``: keys that do not fit into
+    memory are spilled to disk. Raises `SettingsError` if the limit is too small for so many documents, or if there is
+    too little disk space.
     """
     refresh_if_allowed(index.client, index.path)
     query = queries.fingerprinted(index.fields, index.scheme_id)
     query = query if scope is None else queries.all_of(scope, query)
     total = count(index.client, index.path, query)
-    pages = index.client.pages(index.path, {"query": query, **requested(index.fields, rules)}, page_size=_PAGE)
+    body = {"query": query, **requested(index.fields, rules)}
+    pages: Iterable[list[Hit]] = chain.from_iterable(
+        index.client.pages(index.path, body, page_size=_PAGE, shard=shard) for shard in shards
+    )
     pages = tracked(pages, lambda stage, done, _: progress(stage, done * _PAGE, total), "reading keys", total, step=1)
     bands = index.settings.scheme.bands
     keys = None if limit is None or files is None else limit.keys(total, bands, files)
@@ -97,6 +103,7 @@ class _GrowingColumns:
         self._references = GrowingReferences(expected)
         self._arrays: dict[str, Growing[Any] | SpilledKeys] = {
             "versions": Growing(np.int64, 2, expected=expected),
+            "shards": Growing(np.int16, expected=expected),
             "checked": Growing(np.int64, expected=expected),
             "content": Growing("S16", expected=expected),
             "tokens": Growing(np.int32, expected=expected),
@@ -127,6 +134,7 @@ class _GrowingColumns:
         groupings = [decode_grouping(one) for one in stored]
         values: dict[str, Any] = {
             "versions": np.array([(hit.seq_no or 0, hit.primary_term or 0) for hit in hits], np.int64).reshape(-1, 2),
+            "shards": [-1 if hit.shard is None else hit.shard for hit in hits],
             "checked": [checked_version(hit, uuids) for hit in hits],
             "content": [bytes.fromhex(one.content) for one in fingerprints],
             "tokens": [one.tokens for one in fingerprints],

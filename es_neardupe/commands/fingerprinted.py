@@ -10,8 +10,9 @@ from es_neardupe import options
 from es_neardupe.index.document_text import fingerprint_sources, has_any
 from es_neardupe.index.index import Index, opened_inline
 from es_neardupe.index.mapping import relation_in
+from es_neardupe.index.own_groups import GroupIdsInUse, InUse, first_groups
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.stored_fields import encode, own_group, timestamp
+from es_neardupe.index.stored_fields import encode, timestamp
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Address
 from es_neardupe.server.bulk import chunked
@@ -25,21 +26,18 @@ _CLEARED = dict.fromkeys(("content", "signature", "numeric", "principal", "simil
 
 def first_fields(
     sources: Sequence[Mapping[str, Any]],
-    addresses: Sequence[Address | None],
+    groups: Sequence[Mapping[str, Any]],
     settings: Settings,
     max_chars: int,
 ) -> list[dict[str, Any]]:
-    """The ``neardupe`` object of new documents: the fingerprint, and a group of its own for each.
-
-    A document without an address (the server will choose its id) gets no group id; ``enrich`` adds it.
-    """
+    """The ``neardupe`` object of documents that are indexed as a whole: the fingerprint, and the group fields of
+    each."""
     at = timestamp()
     fingerprints = fingerprint_sources(sources, settings, max_chars)
-    result = []
-    for fingerprint, address in zip(fingerprints, addresses, strict=True):
-        fields = {name: value for name, value in encode(fingerprint, at).items() if value is not None}
-        result.append(fields | ({"group": own_group(*address)} if address else {}))
-    return result
+    return [
+        {name: value for name, value in {**encode(fingerprint, at), **group}.items() if value is not None}
+        for fingerprint, group in zip(fingerprints, groups, strict=True)
+    ]
 
 
 def fingerprinted(
@@ -51,7 +49,12 @@ def fingerprinted(
     """
     found = opened_inline(index, "fingerprinted", writes=True)
     yield from fingerprinted_actions(
-        actions, found.settings, index=index.name, max_chars=max_chars, left_alone=found.target.skipped_relations
+        actions,
+        found.settings,
+        index=index.name,
+        max_chars=max_chars,
+        left_alone=found.target.skipped_relations,
+        in_use=GroupIdsInUse(found).among,
     )
 
 
@@ -62,6 +65,7 @@ def fingerprinted_actions(
     index: str | None = None,
     max_chars: int = DEFAULT_MAX_CHARS,
     left_alone: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    in_use: InUse = lambda ids: (),
 ) -> Iterator[dict[str, Any]]:
     """Add the fingerprint fields to bulk actions in the form of the drivers' ``helpers.bulk``.
 
@@ -69,6 +73,9 @@ def fingerprinted_actions(
     ``update`` whose ``doc`` has all configured fields gets one too; an ``update`` of only some of them marks the
     document as stale, so that the next ``enrich`` renews it. All other actions are returned unchanged. The input is not
     modified. ``index`` is the index of actions without ``_index``.
+
+    A document that is indexed as a whole gets a group of its own; without ``_id``, with a random id. If its own group
+    id is ``in_use``, it waits for ``group``. An update keeps the group id, and its document waits for ``group``.
 
     ``left_alone``: join field -> the relations whose documents get no keys. An update without the relation of its
     document marks it as stale.
@@ -81,8 +88,10 @@ def fingerprinted_actions(
             if not skipped[place] and _is_complete(action, settings, left_alone)
         ]
         sources = [_document(chunk[place]) for place in complete]
-        addresses = [_address(chunk[place], index) for place in complete]
-        added = dict(zip(complete, first_fields(sources, addresses, settings, max_chars), strict=True))
+        whole = [place for place in complete if _type(chunk[place]) != "update"]
+        groups = dict(zip(whole, first_groups([_address(chunk[place], index) for place in whole], in_use), strict=True))
+        fields = first_fields(sources, [groups.get(place, {}) for place in complete], settings, max_chars)
+        added = dict(zip(complete, fields, strict=True))
         for place, action in enumerate(chunk):
             if place in added:
                 cleared = _CLEARED if _type(action) == "update" else {}
@@ -133,9 +142,9 @@ def _is_skipped(action: Mapping[str, Any], left_alone: Mapping[str, Sequence[str
 
 
 def _address(action: Mapping[str, Any], index: str | None) -> Address | None:
-    """The address of a document that is indexed as a whole; None if the action does not have it."""
+    """The address of a document; None if the action does not have it."""
     name, id = action.get("_index", index), action.get("_id")
-    return None if name is None or id is None or _type(action) == "update" else Address(str(name), str(id))
+    return None if name is None or id is None else Address(str(name), str(id))
 
 
 def _with(action: Mapping[str, Any], prefix: str, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import builtins
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase, cases_in_index
@@ -29,15 +29,18 @@ from es_neardupe.groups.incremental import RunScope, affected_pairs, choose_scop
 from es_neardupe.groups.registry import LastRun, Registry, remembered
 from es_neardupe.groups.rules import RunRules, check_linkage, remembered_rules, rules_of
 from es_neardupe.groups.write import write_groups
+from es_neardupe.index import queries
+from es_neardupe.index.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import Lease, delete_lease, held
 from es_neardupe.index.permissions import check_sees_all, check_updates
 from es_neardupe.index.storage import GroupIdsWritten
 from es_neardupe.index.tuning import tunable
 from es_neardupe.progress import Progress, silent
+from es_neardupe.records import Outcome
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
-from es_neardupe.server.search import count, refresh
+from es_neardupe.server.search import count, counts, refresh
 from es_neardupe.verification.common_shingles import CommonShinglesUsed, effect, store_list, used
 from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, WeightsUsed, match_criterion
 from es_neardupe.verification.dominating_passage import DominatingPassage, dominating_passage
@@ -142,8 +145,9 @@ def group(
     default: the measure of the index, from its threshold to 1, linkage star, principal longest.
 
     A run with the rules of the last one processes only the documents whose group can have changed: because of new and
-    changed documents, and of deleted ones in the same groups (with ``check``, of all deleted ones). A run with other
-    rules, or with ``rebuild``, processes all documents. A second run without changes writes nothing.
+    changed documents, and of deleted ones. ``check`` compares all groups with the registry, even if no document is
+    missing. A run with other rules, or with ``rebuild``, processes all documents. A second run without changes writes
+    nothing.
 
     ``evidence`` stores every verified pair in a hidden index, and does not compare stored pairs again.
     ``ignore_common``: shingles in more than this share of a sample of the documents are ignored; the list is stored and
@@ -200,12 +204,14 @@ def group(
         delete_lease(index)
     with nullcontext() if dry_run else held(index, progress=progress) as lease:
         last = _last_run(registry) if default_rules else _unchanged_last_run(index, registry, before)
-        refresh(index.client, index.path)
+        feed = index.storage.group_feed(stores=not dry_run)  # it refreshes the index
+        run = replace(run, feed=feed)
         scope = choose_scope(
             index,
             registry,
             last,
             run.rules,
+            feed=feed,
             evidence=evidence,
             only_words=criterion.measure.copies_are_equal,
             check=check,
@@ -283,13 +289,26 @@ class _Run:
     workers: int
     limit: MemoryLimit | None
     progress: Progress
+    feed: ChangeFeed | None = None
+    """The documents that were written since the last run; None if each of them has no similarity."""
+
+    @property
+    def shards(self) -> Sequence[int | None]:
+        """The shards to read one after the other."""
+        return (None,) if self.feed is None else self.feed.shards
 
     def verify(self, scope: RunScope) -> Verified:
         """The candidate pairs of the scope, each compared by its current texts."""
         rules = self.rules.group
         if not scope.whole:
             return affected_pairs(
-                self.index, self.criterion, rules, scope.seeds, evidence=self.evidence, progress=self.progress
+                self.index,
+                self.criterion,
+                rules,
+                scope.seeds,
+                shards=self.shards,
+                evidence=self.evidence,
+                progress=self.progress,
             )
         if self.evidence is not None:
             self.evidence.read_all(self.progress)
@@ -297,7 +316,7 @@ class _Run:
             return verified_pairs(
                 self.index,
                 self.criterion.measure,
-                read_fingerprints(self.index, self.progress, rules, limit=self.limit, files=files),
+                read_fingerprints(self.index, self.progress, rules, shards=self.shards, limit=self.limit, files=files),
                 copies=self.criterion.copies_match,
                 rules=rules,
                 memory=None if self.evidence is None else self.evidence.memory,
@@ -310,7 +329,8 @@ class _Run:
 
         The evidence comes first, because the next run would not compare these pairs again. The registry is written
         before the documents, so that after a killed run the next one knows what it was about to write. If anything is
-        left to write, even only evidence, the run has not finished, and the next one processes all documents.
+        left to write, even only evidence, the run has not finished, and the next one processes all documents. The
+        progress of the change feed comes last: until then, the next run starts from the same documents.
         """
         stored = None
         if self.criterion.common is not None:
@@ -327,22 +347,44 @@ class _Run:
                 progress=self.progress,
             )
         gaps = stored is not None and stored.refused > 0
-        if scope.settled and not (result.writes or result.updates or gaps):
+        if scope.settled and not (scope.changed or result.writes or result.updates or gaps):
             return BulkCounts(), stored
         lease.check()
         self.registry.note_begun(result.at)
         self.registry.write(result.updates)
         lease.check()
-        written = self.write_documents(result, workers=self.workers)
+        written = self.write_and_note(result)
         refresh(self.index.client, self.index.path)
         if not (gaps or any(written.counts[left] for left in ("refused", "unsettled", "failed"))):
-            self.registry.note_ended(self.rules, result.at, evidence=self.evidence is not None)
+            kinds = queries.principals_and_members(self.index.fields, self.index.scheme_id)
+            principals, members = kinds["principals"], kinds["members"]
+            counted = counts(self.index.client, self.index.path, principals=principals, members=members)
+            self.registry.note_ended(self.rules, result.at, evidence=self.evidence is not None, counted=counted)
+            if self.feed is not None:
+                self.feed.store(whole=True)
         return written, stored
 
-    def write_documents(self, result: GroupingResult, *, workers: int) -> BulkCounts:
+    def write_documents(
+        self, result: GroupingResult, *, workers: int, note: Callable[[Outcome], None] = lambda outcome: None
+    ) -> BulkCounts:
         """Store the groups in the documents."""
         writer, corpus = self.index.storage.field_writer(), result.linked.verified.corpus
-        return write_groups(writer, corpus, result.writes, batch=self.batch, workers=workers)
+        return write_groups(writer, corpus, result.writes, batch=self.batch, workers=workers, note=note)
+
+    def write_and_note(self, result: GroupingResult) -> BulkCounts:
+        """Store the groups in the documents, and note these writes in the change feeds. They change no text, so the
+        next run of ``enrich`` need not read the documents, unless another client has changed them before."""
+        if self.feed is None or not result.writes:
+            return self.write_documents(result, workers=self.workers)
+        groups, texts = self.feed, ChangeFeed(self.index, Consumer.TEXTS)
+
+        def note(outcome: Outcome) -> None:
+            groups.note_written(outcome)
+            texts.note_rewritten(outcome)
+
+        written = self.write_documents(result, workers=self.workers, note=note)
+        texts.store(whole=False)
+        return written
 
     def dominating_passage(self, scope: RunScope, verified: Verified) -> DominatingPassage | None:
         """The boilerplate because of which different texts match."""

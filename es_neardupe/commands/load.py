@@ -18,6 +18,7 @@ from es_neardupe.errors import InputError
 from es_neardupe.index.document_text import has_any
 from es_neardupe.index.index import Index, opened_inline
 from es_neardupe.index.mapping import relation_in
+from es_neardupe.index.own_groups import GroupIdsInUse, InUse, first_groups
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_CHARS
@@ -152,7 +153,7 @@ def load_records(
 
     routed = (_routed(record, how.routing_field) for record in tracked(records, run.progress, "loading", None))
     usable = _usable(routed, index.target, how.text_field, report_problem)
-    actions = _actions(usable, index.target, how)
+    actions = _actions(usable, index.target, how, GroupIdsInUse(index).among)
     if run.show_requests:
         actions = (outcome.action for outcome in write(dry_client, actions, batch=run.batch, workers=1))
     send = partial(write, batch=run.batch, workers=run.workers)
@@ -293,13 +294,13 @@ def _put(source: dict[str, Any], name: str, value: Any) -> bool:
     return True
 
 
-def _actions(records: Iterable[FileRecord], target: IndexTarget, how: LoadOptions) -> Iterator[Action]:
+def _actions(records: Iterable[FileRecord], target: IndexTarget, how: LoadOptions, in_use: InUse) -> Iterator[Action]:
     """The actions that index the records with their fingerprints."""
     (index,) = target.indices
     op = "index" if how.replace else "create"
     for chunk in _chunks(records):
-        addresses = [Address(index, str(record.id)) for record in chunk]
-        added = first_fields([record.source for record in chunk], addresses, target.settings, how.max_chars)
+        groups = first_groups([Address(index, str(record.id)) for record in chunk], in_use)
+        added = first_fields([record.source for record in chunk], groups, target.settings, how.max_chars)
         for record, fields in zip(chunk, added, strict=True):
             body = {**record.source, target.settings.prefix: fields}
             yield Action(op=op, index=index, id=str(record.id), body=body, routing=record.routing, whole=True)

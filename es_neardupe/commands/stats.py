@@ -16,6 +16,7 @@ from es_neardupe.candidates.fingerprints import read_corpus, source_of
 from es_neardupe.candidates.join import bucket_sizes
 from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import RequestError, SettingsError
+from es_neardupe.groups.incremental import next_run
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import fields_mapping
@@ -89,7 +90,7 @@ class StatsScope:
     unprocessed: int
     """Documents without a fingerprint."""
     ungrouped: int
-    """Documents with a fingerprint that wait for ``group``."""
+    """Documents with a fingerprint that are new or changed since the last run of ``group``."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,7 @@ def stats(
             other_schemes=parts["other_schemes"],
             schemes={bucket["key"]: int(bucket["doc_count"]) for bucket in counted["schemes"]["buckets"]},
             unprocessed=parts["unprocessed"],
-            ungrouped=int(counted["ungrouped"]["doc_count"]),
+            ungrouped=next_run(index).waiting,
         ),
         groups=_group_sizes(index),
         buckets=None if buckets is None else _largest_buckets(index, buckets),

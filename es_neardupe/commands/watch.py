@@ -25,7 +25,7 @@ from es_neardupe.errors import (
     SettingsError,
     Unreachable,
 )
-from es_neardupe.index import queries
+from es_neardupe.groups.incremental import next_run
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.options import DEFAULT_MAX_CHARS
@@ -255,8 +255,7 @@ def _waiting(index: Index) -> int:
     """Number of documents without a fingerprint of the index's scheme, or waiting for ``group``."""
     index = opened(index, adopting=True)
     refresh(index.client, index.path)
-    waiting = [index.target.stale(), queries.ungrouped(index.fields, index.scheme_id)]
-    return count(index.client, index.path, {"bool": {"should": waiting, "minimum_should_match": 1}})
+    return count(index.client, index.path, index.target.stale()) + next_run(index).waiting
 
 
 _MAX_EVERY = 86_400.0

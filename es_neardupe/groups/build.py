@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 
@@ -36,7 +37,7 @@ from es_neardupe.index.stored_fields import group_of, own_group, stored_fields
 from es_neardupe.keys.arrays import Bytes, Flags, Floats, Numbers, Positions
 from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress, silent
-from es_neardupe.records import FingerprintColumns, Groupings
+from es_neardupe.records import Address, FingerprintColumns, Groupings
 from es_neardupe.server.bulk import chunked
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.verify import Verified
@@ -156,10 +157,11 @@ def form_groups(
         corpus, inside = linked.verified.corpus, linked.verified.inside
         stored = np.unique(corpus.group_ids[inside]).tolist()
         before = registry.records({id.decode() for id in stored if id} | scope.broken)
-    living = {id: record.created for id, record in before.items() if record.ended is None}
+    living = {id: record for id, record in before.items() if record.ended is None}
     groupings = new_groupings(
         linked,
-        created=lambda id: living.get(id, ""),
+        created=lambda id: living[id].created if id in living else "",
+        leaders={id: record.principal for id, record in living.items()},
         taken=None if scope.whole else partial(_used_elsewhere, index, linked.verified),
     )
     records = _records(linked, groupings, rules=rules, progress=progress)
@@ -195,22 +197,24 @@ def new_groupings(
     linked: LinkedClasses,
     *,
     created: Callable[[str], str] = lambda stored: "",
+    leaders: Mapping[str, Address] = MappingProxyType({}),
     taken: Callable[[Sequence[str]], Iterable[str]] | None = None,
 ) -> Groupings:
     """The new grouping of every affected row that has not changed since it was fingerprinted, including rows without
     keys.
 
     ``created`` returns when an id became that of a group, ``taken`` which of new ids other documents have already.
+    ``leaders``: the principal of each group in the registry.
     """
     corpus, changed_or_deleted = linked.verified.corpus, linked.verified.verifier.documents.changed_or_deleted
     members, similarity = _members(linked)
-    own = np.setdiff1d(corpus.group_ids[changed_or_deleted], b"")
-    reserved = own
+    led = _led(corpus, members, leaders)
+    reserved = np.setdiff1d(corpus.group_ids[changed_or_deleted], b"")
     while True:
         ids = assign_ids(
             members,
             corpus.group_ids,
-            corpus.leading == 1,
+            led,
             lambda row, attempt: own_group(*corpus.address(row), attempt),
             reserved=reserved,
             created=created,
@@ -228,6 +232,40 @@ def new_groupings(
 def groupings_of(members: RowLists, similarity: Floats, ids: Bytes) -> Groupings:
     """The groupings of groups (rows, the principal first) with these ids; ``similarity``: of each row (shape (n,))."""
     return Groupings(members.of_rows(len(similarity)), similarity, members.first, ids)
+
+
+def _led(corpus: FingerprintColumns, members: RowLists, leaders: Mapping[str, Address]) -> Flags:
+    """Whether the group of each row contains the former principal of its id; shape (n,). That is known from the
+    registry, which a run writes before the documents; for other ids from the documents.
+
+    A document that was alone has no better claim to its id than others: it can be a new one, and the other id that of a
+    group whose principal was deleted.
+    """
+    ids, group_of = corpus.group_ids, members.of_rows(len(corpus))
+    led: Flags = (corpus.leading == 1) & _is_in(_repeated(ids), ids)[0]
+    registered = np.array(sorted(id.encode() for id in leaders), "S16")
+    known, place = _is_in(registered, ids)
+    led_by = {address: id.encode() for id, address in leaders.items()}
+    group_with = np.full(len(registered), -2)
+    for row, (index, id, _) in enumerate(corpus.references if leaders else ()):
+        if (leading := led_by.get(Address(index, id))) is not None and group_of[row] >= 0:
+            group_with[np.searchsorted(registered, leading)] = group_of[row]
+    led[known] = group_of[known] == group_with[place[known]]
+    return led
+
+
+def _repeated(ids: Bytes) -> Bytes:
+    """The ids that occur more than once, except the empty one."""
+    ordered = np.sort(ids)
+    return np.setdiff1d(ordered[1:][ordered[1:] == ordered[:-1]], b"")
+
+
+def _is_in(known: Bytes, ids: Bytes) -> tuple[Flags, Positions]:
+    """Whether each id is one of the ``known`` ones, which ascend, and its place there."""
+    if not len(known):
+        return np.zeros(len(ids), np.bool_), np.zeros(len(ids), np.intp)
+    place = np.minimum(np.searchsorted(known, ids), len(known) - 1)
+    return known[place] == ids, place
 
 
 def _members(linked: LinkedClasses) -> tuple[RowLists, Floats]:

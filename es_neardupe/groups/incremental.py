@@ -13,17 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from es_neardupe.candidates.fingerprints import read_corpus, requested
 from es_neardupe.candidates.who_may_meet import GroupRules
+from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.groups.linkage import star
 from es_neardupe.groups.read import read_groups
 from es_neardupe.groups.registry import LastRun, Registry
 from es_neardupe.groups.rules import RunRules
 from es_neardupe.index import queries
+from es_neardupe.index.change_feed import ChangeFeed
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import group_of, stored_fields
 from es_neardupe.keys.arrays import Flags
@@ -36,13 +38,21 @@ from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.evidence import Evidence
 from es_neardupe.verification.verify import AffectedRows, PairMemory, Verified, verified_pairs
 
-__all__ = ["RunScope", "affected_pairs", "choose_scope"]
+__all__ = ["NextRun", "RunScope", "Seed", "affected_pairs", "choose_scope", "next_run"]
 
 _MAX_WAITING = 0.25
 """If more than this share of the documents waits, reading all keys once costs less than queries for neighbours."""
 
 _PAGE = 10_000
 """A query with many terms costs the server more than the documents that it finds: large pages avoid repeating it."""
+
+
+class Seed(NamedTuple):
+    """A query for documents that an incremental run starts from."""
+
+    query: dict[str, Any]
+    shard: int | None = None
+    """The number of the shards with these documents; None: all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +67,10 @@ class RunScope:
     """Documents with a fingerprint of the index's scheme."""
     settled: bool
     """Whether the last run had the same rules and indices, and finished."""
-    seeds: tuple[dict[str, Any], ...] = ()
+    seeds: tuple[Seed, ...] = ()
     """Queries for the documents that an incremental run starts from."""
+    changed: bool = True
+    """Whether anything was written or deleted since the last run, as far as is known."""
     broken: frozenset[str] = frozenset()
     """Ids of groups whose documents differ from the registry."""
 
@@ -69,44 +81,129 @@ def choose_scope(
     last: LastRun | None,
     rules: RunRules,
     *,
+    feed: ChangeFeed | None,
     evidence: bool,
     only_words: bool,
     check: bool,
     rebuild: bool,
 ) -> RunScope:
     """Choose between the whole index and a part of it. ``check`` compares all groups with the registry; so does a run
-    after one of the indices was deleted.
+    after one of the indices was deleted, or if a document that the last run has grouped was changed or deleted.
+
+    ``feed``: the documents that were written since the last run; None if each of them has no similarity.
 
     ``only_words``: whether the measure depends on nothing but the words that fingerprints are made from. If it also
     uses other fields, their changes are not noticed, so each run processes the whole index.
     """
-    fields, scheme = index.fields, index.scheme_id
-    fingerprinted, ungrouped = queries.fingerprinted(fields, scheme), queries.ungrouped(fields, scheme)
-    found = counts(index.client, index.path, documents=fingerprinted, waiting=ungrouped)
+    changed = _changed(index, feed, last)
+    found = _counted(index, changed)
     documents, waiting = found["documents"], found["waiting"]
     different = _differences(last, rules, evidence)
     noted, uuids = (last.indices if last else {}), index.target.uuids
     settled = last is not None and last.finished and last.rules == rules and not different and noted == uuids
-    reason = _why_whole(last, different, waiting, documents, rebuild)
+    reason = _why_whole(last, different, rebuild)
     if reason is None and (copied := _copied(index, noted)):
         reason = f"restored or copied since the last run: {', '.join(copied)}"
     if reason is None and not only_words:
         reason = "the measure uses more than the words that keys are made from"
-    if reason is not None:
-        return RunScope(True, reason, documents, settled)
-    check = check or not noted.items() <= uuids.items()  # an index was deleted, with its documents
+    if reason is None and feed is not None:
+        reason = _why_unnoticed(feed, noted)
+    if reason is None and waiting > _MAX_WAITING * documents:
+        reason = f"{waiting:,} of {documents:,} documents are new or changed"
+    if reason is not None or last is None:
+        return RunScope(True, str(reason), documents, settled)
+    lost = (found["principals"], found["members"]) != (last.principals, last.members)
+    check = check or lost or not noted.items() <= uuids.items()  # an index was deleted, with its documents
     broken = _broken(index, registry) if check else frozenset()
-    chunks = chunked(sorted(broken), queries.MAX_TERMS)
-    seeds = (ungrouped, *({"terms": {fields.group: chunk}} for chunk in chunks))
+    ungrouped = queries.ungrouped(index.fields, index.scheme_id)
+    of_groups = (Seed({"terms": {index.fields.group: chunk}}) for chunk in chunked(sorted(broken), queries.MAX_TERMS))
+    seeds = (Seed(ungrouped), *(Seed(query, shard) for shard, query in changed.items()), *of_groups)
     reason = f"{waiting:,} new or changed documents"
-    if check:
+    if broken:
         reason += f", {len(broken):,} groups that lost documents"
-    return RunScope(False, reason, documents, settled, seeds, broken)
+    return RunScope(False, reason, documents, settled, seeds, lost or bool(changed), broken)
 
 
-def _why_whole(
-    last: LastRun | None, different: Sequence[str], waiting: int, documents: int, rebuild: bool
-) -> str | None:
+@dataclass(frozen=True, slots=True)
+class NextRun:
+    """What is left to the next run of ``group``."""
+
+    waiting: int
+    """Documents with a fingerprint that are new or changed since the last run. Where changes cannot be noticed, new
+    documents are missing from it."""
+    lost: bool
+    """Whether documents of the last run were changed or deleted since; False if that is unknown."""
+
+
+def next_run(index: Index) -> NextRun:
+    """Count what is left to the next run, without writing anything."""
+    registry = Registry(index)
+    try:
+        last, feed = registry.last_run(), index.storage.group_feed(stores=False)
+    except (Forbidden, SettingsError):
+        return NextRun(_counted(index, {})["waiting"], lost=False)
+    changed = _changed(index, feed, last)
+    found = _counted(index, changed)
+    if last is None:
+        return NextRun(found["documents"], lost=False)
+    lost = (found["principals"], found["members"]) != (last.principals, last.members)
+    known = last.finished and (feed is None or _why_unnoticed(feed, last.indices) is None)
+    return NextRun(found["waiting"], lost=known and lost)
+
+
+def _changed(index: Index, feed: ChangeFeed | None, last: LastRun | None) -> dict[int | None, dict[str, Any]]:
+    """Queries for the documents that were written since the last run, by the number of their shards; of an index that
+    is new since then, all documents."""
+    if feed is None or feed.reason is not None:
+        return {}
+    new = [name for name in feed.unknown if last is None or last.indices.get(name) != index.target.uuids[name]]
+    found: dict[int | None, dict[str, Any]] = {}
+    for shard in feed.shards:
+        clauses = [{"terms": {"_index": new}}] if new else []
+        if (written := feed.changed(shard)) is not None:
+            clauses.append(written)
+        if clauses:
+            found[shard] = {"bool": {"should": clauses, "minimum_should_match": 1}}
+    return found
+
+
+def _counted(index: Index, changed: Mapping[int | None, dict[str, Any]]) -> dict[str, int]:
+    """The number of ``documents`` with a fingerprint, of those that are ``waiting`` or were changed since the last run,
+    and of the ``principals`` and ``members`` that were not."""
+    fields, scheme = index.fields, index.scheme_id
+    kinds = queries.principals_and_members(fields, scheme)
+    found = counts(
+        index.client,
+        index.path,
+        documents=queries.fingerprinted(fields, scheme),
+        waiting=queries.ungrouped(fields, scheme),
+        principals=kinds["principals"],
+        members=kinds["members"],
+    )
+    for shard, query in changed.items():
+        several = counts(
+            index.client,
+            index.path,
+            shard=shard,
+            waiting=queries.all_of(query, queries.grouped(fields, scheme)),
+            principals=queries.all_of(query, kinds["principals"]),
+            members=queries.all_of(query, kinds["members"]),
+        )
+        found["waiting"] += several["waiting"]
+        found |= {name: found[name] - several[name] for name in kinds}
+    return found
+
+
+def _why_unnoticed(feed: ChangeFeed, noted: Mapping[str, str]) -> str | None:
+    """Why documents that were written since the last run cannot be found; None if they can."""
+    if feed.reason is not None:
+        return f"changes cannot be noticed: {feed.reason}"
+    return next(
+        (f"changes of {name} cannot be noticed: {why}" for name, why in feed.unknown.items() if name in noted), None
+    )
+
+
+def _why_whole(last: LastRun | None, different: Sequence[str], rebuild: bool) -> str | None:
     """Why the run must process all documents; None if a part is enough."""
     if rebuild:
         return "rebuild requested"
@@ -116,8 +213,6 @@ def _why_whole(
         return "the last run did not finish"
     if different:
         return f"the last run had other settings: {', '.join(different)}"
-    if waiting > _MAX_WAITING * documents:
-        return f"{waiting:,} of {documents:,} documents are new or changed"
     return None
 
 
@@ -132,13 +227,13 @@ def _differences(last: LastRun | None, rules: RunRules, evidence: bool) -> list[
 
 
 def _copied(index: Index, noted: Mapping[str, str]) -> list[str]:
-    """The concrete indices that the last run did not have, although some of their documents are grouped: restored from
-    a snapshot, or made by shrink, split or clone. The registry can differ from the groups of such documents. An index
-    that a rollover created has only documents that wait for ``group``."""
+    """The concrete indices that the last run did not have, although some of their documents are in groups: restored
+    from a snapshot, or made by shrink, split or clone. The registry can differ from the groups of such documents. An
+    index that a rollover created has only documents that are alone or wait for ``group``."""
     new = [name for name, uuid in index.target.uuids.items() if noted.get(name) != uuid]
-    grouped = queries.grouped(index.fields, index.scheme_id)
+    members = queries.principals_and_members(index.fields, index.scheme_id)["members"]
     return [
-        name for name in new if count(index.client, index.path, queries.all_of({"term": {"_index": name}}, grouped))
+        name for name in new if count(index.client, index.path, queries.all_of({"term": {"_index": name}}, members))
     ]
 
 
@@ -156,20 +251,21 @@ def affected_pairs(
     index: Index,
     criterion: MatchCriterion,
     rules: GroupRules,
-    seeds: Iterable[dict[str, Any]],
+    seeds: Iterable[Seed],
     *,
+    shards: Sequence[int | None] = (None,),
     evidence: Evidence | None = None,
     progress: Progress = silent,
 ) -> Verified:
     """The verified pairs of the documents that the queries ``seeds`` match, and of all others that they affect.
 
     Rows ``inside`` are affected. The other rows only share a key with an affected one: pairs between two of them are
-    ignored. Pairs known from ``evidence`` are not compared.
+    ignored. Pairs known from ``evidence`` are not compared. ``shards``: the shards to read one after the other.
     """
     memory = PairMemory() if evidence is None else evidence.memory
-    area = _Neighbourhood(index, rules)
-    for query in seeds:
-        area.inside.update(hit.address for hit in area.read(query))
+    area = _Neighbourhood(index, rules, shards)
+    for seed in seeds:
+        area.inside.update(hit.address for hit in area.read(*seed))
     area.moving |= area.inside
     earlier = None
     while True:
@@ -238,8 +334,9 @@ def _reached(verified: Verified, moving: Flags, criterion: MatchCriterion) -> Fl
 class _Neighbourhood:
     """The documents read so far, and which of them are affected."""
 
-    def __init__(self, index: Index, rules: GroupRules) -> None:
+    def __init__(self, index: Index, rules: GroupRules, shards: Sequence[int | None]) -> None:
         self._index = index
+        self._shards = shards
         self._body = requested(index.fields, rules)
         self._star = rules.linkage is Linkage.STAR
         self._queried: dict[str, set[str]] = {"bands": set(), "group": set()}
@@ -250,15 +347,17 @@ class _Neighbourhood:
         self.moving: set[Address] = set()
         """Documents inside whose neighbours are needed: all of them, except with star linkage."""
 
-    def read(self, query: dict[str, Any]) -> Iterator[Hit]:
-        """The documents with a fingerprint of the scheme that a query matches. Adds them to ``hits``."""
+    def read(self, query: dict[str, Any], shard: int | None = None) -> Iterator[Hit]:
+        """The documents with a fingerprint of the scheme that a query matches, in shards with this number or in all.
+        Adds them to ``hits``."""
         fields = self._index.target.fields
         fingerprinted = queries.all_of(queries.fingerprinted(fields, self._index.target.scheme_id), query)
         body = {"query": fingerprinted, **self._body}
-        for page in self._index.client.pages(self._index.target.path, body, page_size=_PAGE):
-            for hit in page:
-                self.hits[hit.address] = hit
-                yield hit
+        for number in self._shards if shard is None else [shard]:
+            for page in self._index.client.pages(self._index.target.path, body, page_size=_PAGE, shard=number):
+                for hit in page:
+                    self.hits[hit.address] = hit
+                    yield hit
 
     def widen(self, progress: Progress) -> None:
         """Read all documents that share a group with an affected one, and so are affected too, or a key with a moving

@@ -98,6 +98,10 @@ class LastRun:
     """Those of the last run that finished; None if none did."""
     indices: Mapping[str, str] = field(default_factory=dict)
     """Concrete index -> its uuid, of all indices of the run if it finished."""
+    principals: int | None = None
+    """Documents that are the principal of a group or alone, after the run; None if it did not finish."""
+    members: int | None = None
+    """The other documents in groups, after the run; None if it did not finish."""
 
 
 def remembered(last: LastRun | None, settings: Settings) -> tuple[MatchOptions, GroupRules]:
@@ -243,10 +247,11 @@ class Registry:
             last = None
         self._note(stored, LastRun(finished=False, evidence=False, rules=last.rules if last else None), at)
 
-    def note_ended(self, rules: RunRules, at: str, *, evidence: bool) -> None:
-        """Record that a run has finished, with its rules for the next one. Raises as `note_begun`."""
+    def note_ended(self, rules: RunRules, at: str, *, evidence: bool, counted: Mapping[str, int]) -> None:
+        """Record that a run has finished, with its rules for the next one. ``counted``: ``principals`` and ``members``.
+        Raises as `note_begun`."""
         stored = self._stored_run()
-        self._note(stored, LastRun(True, evidence, rules, self._index.target.uuids), at)
+        self._note(stored, LastRun(True, evidence, rules, self._index.target.uuids, **counted), at)
 
     def hand_over_rules(self, rules: RunRules, at: str) -> None:
         """Store rules of another registry, so that the next run uses them and processes all documents. Does nothing if
@@ -259,7 +264,14 @@ class Registry:
     def _note(self, before: StoredDocument | None, run: LastRun, at: str) -> None:
         ensure(self._index, HiddenIndex.GROUPS)
         settings = None if run.rules is None else encode_rules(run.rules)
-        value = {"finished": run.finished, "evidence": run.evidence, "at": at, "indices": dict(run.indices)}
+        value = {
+            "finished": run.finished,
+            "evidence": run.evidence,
+            "at": at,
+            "indices": dict(run.indices),
+            "principals": run.principals,
+            "members": run.members,
+        }
         store(self._index.client, self.name, _RUN, {"kind": "run", "settings": settings, "value": value}, before)
 
     def _stored_run(self) -> StoredDocument | None:
@@ -383,13 +395,16 @@ def _decode_run(source: Mapping[str, Any]) -> LastRun:
         raise ValueError("values that no run stores")
     try:
         indices = _UUIDS.validate_python(run.get("indices"))
+        principals, members = (_COUNT.validate_python(run.get(name)) for name in ("principals", "members"))
     except ValidationError as error:
         raise ValueError("values that no run stores") from error
-    return LastRun(finished, evidence, None if settings is None else decode_rules(settings), indices)
+    rules = None if settings is None else decode_rules(settings)
+    return LastRun(finished, evidence, rules, indices, principals, members)
 
 
 _RECORDS = TypeAdapter(GroupRecord)
 _UUIDS = TypeAdapter(dict[str, str])
+_COUNT: TypeAdapter[int | None] = TypeAdapter(int | None)
 _PLAIN = (
     "group",
     "created",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.field_writes import Change, FieldWriter
 from es_neardupe.index.stored_fields import decode, decode_grouping, encode_grouping, stored_fields, text_bytes
 from es_neardupe.keys.text import hash_text
-from es_neardupe.records import FingerprintColumns, Grouping, Groupings, Hit
+from es_neardupe.records import FingerprintColumns, Grouping, Groupings, Hit, Outcome
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.search import fetch
 
@@ -44,10 +45,17 @@ def _same(stored: Grouping | None, new: Grouping) -> bool:
 
 
 def write_groups(
-    writer: FieldWriter, corpus: FingerprintColumns, groupings: Groupings, *, batch: int, workers: int
+    writer: FieldWriter,
+    corpus: FingerprintColumns,
+    groupings: Groupings,
+    *,
+    batch: int,
+    workers: int,
+    note: Callable[[Outcome], None] = lambda outcome: None,
 ) -> BulkCounts:
     """Store groupings. Counts written, deleted, refused and ``changed`` documents, and of the latter the ``unsettled``
-    ones: given up because another client changed them each time. ``failed`` ones are those of the writer.
+    ones: given up because another client changed them each time. ``failed`` ones are those of the writer. ``note`` is
+    called with each write.
 
     A document that another client has changed since it was read still gets its grouping if its fingerprint is the one
     that was grouped; otherwise it is left for the next run.
@@ -59,7 +67,7 @@ def write_groups(
     rows = groupings.rows
     leading = groupings.leading(rows)
     for part in (rows[leading], rows[~leading]):
-        _write_part(writer, corpus, groupings.only(part), written, batch=batch, workers=workers)
+        _write_part(writer, corpus, groupings.only(part), written, batch=batch, workers=workers, note=note)
     written.add_failed(len(writer.failed), writer.failures)
     return written
 
@@ -72,6 +80,7 @@ def _write_part(
     *,
     batch: int,
     workers: int,
+    note: Callable[[Outcome], None],
 ) -> None:
     """Store groupings in any order."""
     documents: Iterable[tuple[int, Change]] = ((row, _document(corpus, row)) for row in groupings)
@@ -79,12 +88,13 @@ def _write_part(
     for _ in range(_ROUNDS):
         changes = (one._replace(fields=encode_grouping(groupings[row])) for row, one in documents)
         conflicts = set()
-        for outcome in write(writer.client, writer.writes(changes), batch=batch, workers=workers):
+        for outcome in write(writer.client, writer.writes(changes), batch=batch, workers=workers, versions=True):
             if outcome.conflict:
                 writer.note_conflict(outcome.action)
                 conflicts.add(outcome.action.address)
             else:
                 written.add(outcome)
+                note(outcome)
         if not conflicts:
             return
         rows = np.array([row for row in groupings if corpus.address(row) in conflicts], np.intp)
@@ -109,7 +119,8 @@ def _retryable(
                 counts["written"] += 1
                 counts["whole"] += writer.wrote_whole(hit.address)
             else:
-                yield row, Change(hit, {}, document_bytes=text_bytes(int(corpus.tokens[row])))
+                current = replace(hit, shard=_shard(corpus, row))
+                yield row, Change(current, {}, document_bytes=text_bytes(int(corpus.tokens[row])))
 
 
 def _content(stored: Mapping[str, Any]) -> str | None:
@@ -120,10 +131,16 @@ def _content(stored: Mapping[str, Any]) -> str | None:
         return None
 
 
+def _shard(corpus: FingerprintColumns, row: int) -> int | None:
+    """The number of the shard of a document; None if it is unknown."""
+    shard = int(corpus.shards[row])
+    return None if shard < 0 else shard
+
+
 def _document(corpus: FingerprintColumns, row: int) -> Change:
     """The document of a row, without its fields."""
     index, id, routing = corpus.references[row]
     seq_no, primary_term = (int(number) for number in corpus.versions[row])
     checked, size = int(corpus.checked[row]), text_bytes(int(corpus.tokens[row]))
-    hit = Hit(index, id, routing, seq_no, primary_term, {}, version=checked or None)
+    hit = Hit(index, id, routing, seq_no, primary_term, {}, version=checked or None, shard=_shard(corpus, row))
     return Change(hit, {}, checked=checked > 0, document_bytes=size)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import base64
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -144,7 +145,8 @@ class FieldWriter:
                 if hit is None or (hit.seq_no, hit.primary_term) != (change.hit.seq_no, change.hit.primary_term):
                     yield partial_update(change.hit, self.prefix, {})
                 else:
-                    yield from self.write(change._replace(hit=hit, document_bytes=size_of(hit.source)))
+                    current = replace(hit, shard=change.hit.shard)
+                    yield from self.write(change._replace(hit=current, document_bytes=size_of(hit.source)))
 
     def write(self, change: Change) -> Iterator[Action]:
         """The write of a document whose whole source was read; none if it cannot be written."""

@@ -15,6 +15,7 @@ from es_neardupe.index.document_text import whole_pages
 from es_neardupe.index.field_writes import CHECKED, Change, FieldWriter, document_writer
 from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.index.migration_state import Phase, replaced_prefix
+from es_neardupe.index.own_groups import GroupIdsInUse
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.same_indices import SameIndicesClient
@@ -79,6 +80,10 @@ class InlineStorage:
     def field_writer(self) -> FieldWriter:
         """A writer of documents."""
         return document_writer(self._index, self.client)
+
+    def group_feed(self, *, stores: bool) -> ChangeFeed:
+        """The changes of the index: new documents have all group fields already."""
+        return ChangeFeed(self._index, Consumer.GROUPS, stores=stores)
 
     def check_writable(self) -> None:
         """Check the indices of the target."""
@@ -189,13 +194,13 @@ def _enrich(index: Index, request: EnrichRequest, send: Send, progress: Progress
         if numbers[shard]
         for page in whole_pages(index, query, enrichment.skip_new, shard=shard, slice=request.part)
     )
-    documents = fingerprint_documents(pages, index.settings, request.max_chars)
+    documents = enrichment.documents(pages, request.max_chars)
     updates = enrichment.updates(tracked(documents, progress, "fingerprinting", request.share(sum(numbers.values()))))
     conflicts = enrichment.settle(send(updates))
     for _ in range(_ROUNDS):
         if not conflicts:
             break
-        current = fingerprint_documents(_read_again(index, conflicts, enrichment), index.settings, request.max_chars)
+        current = enrichment.documents(_read_again(index, conflicts, enrichment), request.max_chars)
         conflicts = enrichment.settle(send(enrichment.updates(current, again=True)))
     enrichment.finish(conflicts)
     feed.store(whole=request.whole)
@@ -250,6 +255,7 @@ class _InlineEnrichment:
         self.settings = index.settings
         self.feed = feed
         self.inherits = index.target.inherits
+        self._in_use = GroupIdsInUse(index)
         self.writer = index.storage.field_writer()
         self.rewrite = rewrite
         self.at = timestamp()
@@ -257,6 +263,10 @@ class _InlineEnrichment:
         self.states: Counter[str] = Counter()
         self._sent_twice: set[Address] = set()
         """Documents whose conflict may be with this run's own write."""
+
+    def documents(self, pages: Iterable[Sequence[Hit]], max_chars: int) -> Iterator[FingerprintedDocument]:
+        """The documents of all pages with their fingerprints."""
+        return fingerprint_documents(pages, self.settings, max_chars, inherits=self.inherits, in_use=self._in_use.among)
 
     def updates(self, documents: Iterable[FingerprintedDocument], *, again: bool = False) -> Iterator[Action]:
         """The updates that are needed. ``again``: the documents were read and counted before.

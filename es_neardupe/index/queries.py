@@ -30,6 +30,7 @@ __all__ = [
     "of_relations",
     "others",
     "principal_counts",
+    "principals_and_members",
     "processed",
     "sample",
     "sampled",
@@ -109,6 +110,14 @@ def ungrouped(fields: Fields, scheme: str) -> JSON:
 def grouped(fields: Fields, scheme: str) -> JSON:
     """Documents with a fingerprint of this scheme that do not wait for ``group``."""
     return all_of(fingerprinted(fields, scheme), {"exists": {"field": fields.similarity}})
+
+
+def principals_and_members(fields: Fields, scheme: str) -> dict[str, JSON]:
+    """Documents with a fingerprint of this scheme that do not wait for ``group``: those that are the principal of a
+    group or alone, and the others."""
+    settled = grouped(fields, scheme)
+    flags = {"principals": True, "members": False}
+    return {name: all_of(settled, {"term": {fields.principal: flag}}) for name, flag in flags.items()}
 
 
 def waiting(fields: Fields) -> JSON:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from es_neardupe.index.change_feed import ChangeFeed
 from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch
 from es_neardupe.index.field_writes import FieldWriter
 from es_neardupe.index.migration_state import Phase, next_prefix, replaced_prefix
@@ -123,6 +124,10 @@ class Storage(Protocol):
 
     def field_writer(self) -> FieldWriter:
         """Makes the writes of fingerprints and groups, which `client` sends."""
+
+    def group_feed(self, *, stores: bool) -> ChangeFeed | None:
+        """The documents whose fingerprints ``group`` has not processed; None if each of them has no similarity.
+        Refreshes the index. ``stores``: see `ChangeFeed`."""
 
     def check_writable(self) -> None:
         """Raises `Blocked` if an index that keys or group ids are written to is read-only."""

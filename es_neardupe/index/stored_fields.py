@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
@@ -27,6 +28,7 @@ __all__ = [
     "encode_grouping",
     "group_of",
     "own_group",
+    "random_group",
     "stored_fields",
     "text_bytes",
     "timestamp",
@@ -54,8 +56,13 @@ def own_group(index: str, id: str, attempt: int = 0) -> str:
     return base64.urlsafe_b64encode(digest[:12]).decode("ascii")
 
 
+def random_group() -> str:
+    """A random group id, in the form of `own_group`, for a document whose address is not known yet."""
+    return secrets.token_urlsafe(12)
+
+
 def encode(fingerprint: Fingerprint, at: str) -> dict[str, Any]:
-    """The stored fields of a fingerprint. ``similarity`` is null: the document waits for ``group``.
+    """The stored fields of a fingerprint, without those of the group.
 
     Fields without a value are null, not omitted, so that a partial update clears the former value. ``samples`` is
     omitted without sampled keys, since indices whose scheme has none may lack the field.
@@ -71,7 +78,6 @@ def encode(fingerprint: Fingerprint, at: str) -> dict[str, Any]:
         "tokens": fingerprint.tokens,
         "features": fingerprint.features,
         "numeric": fingerprint.numeric or None,
-        "similarity": None,
         "at": at,
     }
 

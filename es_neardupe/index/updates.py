@@ -8,6 +8,7 @@ from typing import Any
 
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.document_text import fingerprint_sources
+from es_neardupe.index.own_groups import InUse, alone, waiting
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import decode, encode, group_of, own_group, stored_fields
 from es_neardupe.records import Fingerprint, Hit
@@ -21,15 +22,37 @@ class FingerprintedDocument:
 
     hit: Hit
     fingerprint: Fingerprint
+    alone: bool = False
+    """Whether the document is new, and can have a group of its own."""
 
 
 def fingerprint_documents(
-    pages: Iterable[Sequence[Hit]], settings: Settings, max_chars: int
+    pages: Iterable[Sequence[Hit]],
+    settings: Settings,
+    max_chars: int,
+    *,
+    inherits: str | None = None,
+    in_use: InUse | None = None,
 ) -> Iterator[FingerprintedDocument]:
-    """The documents of all pages with their fingerprints."""
+    """The documents of all pages with their fingerprints.
+
+    ``inherits``: see `fingerprint_fields`. ``in_use``: returns the group ids that documents have already; None: every
+    document is to wait for ``group``.
+    """
     for page in pages:
+        new = set[str]()
+        if in_use is not None:
+            new = {own_group(*hit.address) for hit in page if _group(hit, settings, inherits) is None}
+            new -= set(in_use(sorted(new))) if new else set()
         fingerprints = fingerprint_sources([hit.source for hit in page], settings, max_chars)
-        yield from map(FingerprintedDocument, page, fingerprints)
+        for hit, fingerprint in zip(page, fingerprints, strict=True):
+            yield FingerprintedDocument(hit, fingerprint, bool(new) and own_group(*hit.address) in new)
+
+
+def _group(hit: Hit, settings: Settings, inherits: str | None) -> str | None:
+    """The group id that a document has, or inherits."""
+    group = group_of(stored_fields(hit.source, settings.prefix))
+    return group if group or inherits is None else group_of(stored_fields(hit.source, inherits))
 
 
 def is_current(document: FingerprintedDocument, settings: Settings) -> bool:
@@ -52,18 +75,12 @@ def fingerprint_fields(
 ) -> dict[str, Any]:
     """The fields that store the fingerprint, for an update of the document.
 
-    A document that was not ``current`` waits for ``group``: similarity and principal become null, but it keeps its
-    group id. A document without an id takes the one that it has under the prefix ``inherits``, or gets a group of its
-    own, since ``collapse`` would merge all documents without an id.
+    A new document gets a group of its own. Any other one that was not ``current`` waits for ``group``: similarity and
+    principal become null, but it keeps its group id, or the one that it has under the prefix ``inherits``.
     """
     hit = document.hit
     fields = encode(document.fingerprint, at)
     if current:
-        del fields["similarity"]
-    else:
-        group = group_of(stored_fields(hit.source, settings.prefix))
-        if group is None and inherits is not None:
-            group = group_of(stored_fields(hit.source, inherits))
-        fields["group"] = group or own_group(hit.index, hit.id)
-        fields["principal"] = None
-    return fields
+        return fields
+    own = own_group(*hit.address)
+    return fields | (alone(own) if document.alone else waiting(_group(hit, settings, inherits) or own))

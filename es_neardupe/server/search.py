@@ -85,10 +85,11 @@ def count(client: Client, name: str, query: Mapping[str, Any] | None = None, *, 
     return int(search(client, name, body, shard=shard)["hits"]["total"]["value"])
 
 
-def counts(client: Client, name: str, **queries: Mapping[str, Any]) -> dict[str, int]:
-    """The exact number of documents that match each of the queries, counted in one search."""
+def counts(client: Client, name: str, *, shard: int | None = None, **queries: Mapping[str, Any]) -> dict[str, int]:
+    """The exact number of documents that match each of the queries, counted in one search. ``shard``: see
+    ``Client.pages``."""
     body = {"size": 0, "aggs": {part: {"filter": dict(query)} for part, query in queries.items()}}
-    buckets = search(client, name, body)["aggregations"]
+    buckets = search(client, name, body, shard=shard)["aggregations"]
     return {part: int(buckets[part]["doc_count"]) for part in queries}
 
 

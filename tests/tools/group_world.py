@@ -13,7 +13,7 @@ from unit_tools import columns
 from es_neardupe.groups.build import LinkedClasses, new_groupings
 from es_neardupe.groups.linked_pairs import LinkedPairs
 from es_neardupe.index.stored_fields import own_group
-from es_neardupe.records import FingerprintColumns, Grouping, Groupings, TextClasses
+from es_neardupe.records import Address, FingerprintColumns, Grouping, Groupings, TextClasses
 
 
 class World:
@@ -21,6 +21,8 @@ class World:
 
     def __init__(self, dice: random.Random) -> None:
         size = dice.randint(1, 9)
+        self.registered: dict[str, Address] = {}
+        """Id and principal of the groups in the registry."""
         self.stored: list[Grouping | str | None] = [None] * size
         self.classes = _cut(list(range(size)), dice)
         order = list(range(len(self.classes)))
@@ -44,6 +46,12 @@ class World:
             similarity=np.array([np.nan if one is None else one.similarity for one in groupings]),
         )
 
+    def register(self, groupings: Groupings) -> None:
+        """Write the registry, as a run does before it writes documents."""
+        groups = {one.group for one in groupings.values() if not one.principal}
+        principals = {one.group: Address("i", f"d{row}") for row, one in groupings.items() if one.principal}
+        self.registered = {id: principals[id] for id in sorted(groups)}
+
     def wanted(self) -> Groupings:
         classes = TextClasses.of(self.classes)
         away = np.isin(np.arange(len(self.stored)), list(self.changed | self.gone))
@@ -57,7 +65,9 @@ class World:
                 np.array(self.principal, np.intp),
                 np.array(self.similarity, np.float64),
                 LinkedPairs(),
-            )
+            ),
+            created=lambda id: "2026" if id in self.registered else "",
+            leaders=self.registered,
         )
 
 

@@ -18,7 +18,9 @@ from es_neardupe.errors import (
     NotInitialised,
     RequestError,
 )
-from es_neardupe.index import lease, queries
+from es_neardupe.groups.incremental import next_run
+from es_neardupe.groups.read import read_groups
+from es_neardupe.index import lease
 from es_neardupe.index.hidden_indices import HiddenIndex, check_names, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import TEXT_TYPES, check_source, check_text_fields, field_types
@@ -338,19 +340,23 @@ def _limits(window: int) -> Check:
 
 
 def _documents(index: Index) -> Iterator[Check]:
-    """Documents that are not enriched, and documents that wait for `group`."""
+    """Documents that are not enriched, documents that wait for `group`, and groups without a principal."""
     name = index.name
     total = count(index.client, index.path, index.target.within())
     without = count(index.client, index.path, index.target.stale())
-    waiting = count(index.client, index.path, queries.ungrouped(index.fields, index.scheme_id))
+    left = next_run(index)
+    headless = sum(one.principal is None for one in read_groups(index)) if left.lost else 0
     if without:
         yield Check(
             "documents", "warning", f"{without:,} of {total:,} are not enriched: run `es-neardupe enrich {name}`"
         )
     else:
         yield Check("documents", "ok", f"all {total:,} are enriched")
-    if waiting:
-        message = f"{waiting:,} documents wait for grouping: run `es-neardupe group {name}`"
+    if headless:
+        message = f"{headless:,} groups have lost their principal: run `es-neardupe group {name}`"
+        yield Check("groups", "warning", message)
+    elif left.waiting:
+        message = f"{left.waiting:,} documents wait for grouping: run `es-neardupe group {name}`"
         yield Check("groups", "warning", message)
     else:
         yield Check("groups", "ok", "no document waits for grouping")

@@ -264,6 +264,7 @@ def _stored(
     corpus = FingerprintColumns(
         references=References.of(references),
         versions=np.array(versions, np.int64).reshape(-1, 2),
+        shards=np.full(total, -1, np.int64),
         checked=np.array(checked, np.int64),
         content=np.zeros(total, "S16"),
         tokens=np.concatenate([scope.sizes, np.zeros(total - size, np.int64)]),

@@ -78,6 +78,10 @@ class SidecarStorage:
         """A writer of entries."""
         return FieldWriter(self.client, self._index.settings.prefix, None)
 
+    def group_feed(self, *, stores: bool) -> None:
+        """None: entries that ``group`` has not processed have no similarity."""
+        refresh(self._index.client, self._index.path)
+
     def check_writable(self) -> None:
         """Check the sidecar indices, and the documents' indices if group ids are written there."""
         written = [self.path, *[self._index.path] * self.groups_in_documents]

@@ -18,7 +18,7 @@ from es_neardupe.commands.input_files import FileRecord, Problem
 from es_neardupe.commands.load import LoadOptions, LoadReport, LoadRun, load_records
 from es_neardupe.errors import InputError
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.stored_fields import encode, own_group
+from es_neardupe.index.stored_fields import encode, group_of, own_group
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.index.updates import fingerprint_documents, fingerprint_fields, is_current
 from es_neardupe.keys.fingerprint import fingerprints
@@ -38,7 +38,7 @@ def ours(text: str, settings: Settings = SETTINGS, group: str | None = None) -> 
     """The neardupe fields of a text, without those that are null."""
     (fingerprint,) = fingerprints([text], settings.scheme)
     fields = {name: value for name, value in encode(fingerprint, AT).items() if value is not None}
-    return fields | ({"group": group} if group else {})
+    return fields | ({"group": group, "principal": True, "similarity": 1.0} if group else {})
 
 
 def one(action: dict[str, Any], settings: Settings = SETTINGS, **options: Any) -> dict[str, Any]:
@@ -60,7 +60,6 @@ G = own_group("i", "1")
             {"_op_type": "create", "_index": "i", "_id": "1", "text": TEXT, "routing": "r"},
             {"text": TEXT, "neardupe": ours(TEXT, group=G)},
         ),
-        ({"_index": "i", "text": TEXT}, {"text": TEXT, "neardupe": ours(TEXT)}),  # the server chooses the id
         ({"_index": "i", "_id": "1"}, {"neardupe": ours("", group=G)}),
         ({"_index": "i", "_id": "1", "text": "short"}, {"text": "short", "neardupe": ours("short", group=G)}),
         (
@@ -89,7 +88,23 @@ def test_whole_documents(action: dict[str, Any], document: dict[str, Any]) -> No
 def test_whole_documents_of_an_index_named_apart() -> None:
     assert one({"_id": "1", "text": TEXT}, index="i")["neardupe"]["group"] == G
     assert one({"_index": "j", "_id": "1", "text": TEXT}, index="i")["neardupe"]["group"] == own_group("j", "1")
-    assert "group" not in one({"_id": "1", "text": TEXT})["neardupe"]
+
+
+def test_documents_whose_id_the_server_chooses() -> None:
+    """They get a random group id: no two actions have the same."""
+    made = [one(action) for action in ({"_index": "i", "text": TEXT}, {"_id": "1", "text": TEXT})]
+    groups = [action["neardupe"]["group"] for action in made]
+    assert [action["neardupe"] for action in made] == [ours(TEXT, group=group) for group in groups]
+    assert [group_of({"group": group}) for group in groups] == groups
+    assert len({*groups, G}) == 3
+
+
+def test_documents_whose_group_id_is_in_use() -> None:
+    """They wait for ``group``: the documents of that group must not get a second principal."""
+    actions = [{"_index": "i", "_id": id, "text": TEXT} for id in "12"]
+    first, other = fingerprinted_actions(actions, SETTINGS, in_use={G}.intersection)
+    assert first["neardupe"] == ours(TEXT) | {"group": G}
+    assert other["neardupe"] == ours(TEXT, group=own_group("i", "2"))
 
 
 WAITS = {"numeric": None, "principal": None, "similarity": None}
@@ -144,6 +159,7 @@ def test_order_and_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
         {"_id": "e", "text": TEXT * 9},
     ]
     actions = [{**kinds[(k * 5 + k // 7) % 6], "n": k} for k in range(50)]
+    monkeypatch.setattr("es_neardupe.index.own_groups.random_group", lambda: "r" * 16)
     whole = list(fingerprinted_actions(iter(actions), SETTINGS, index="i", max_chars=100))
     assert [action["n"] for action in whole] == list(range(50))
     for size in (1, 2, 7, 50):
@@ -177,7 +193,7 @@ def test_enrich_finds_nothing_to_do(texts: list[Any]) -> None:
     actions = [{"_id": str(k), "text": text} for k, text in enumerate(texts)]
     for action, made in zip(actions, fingerprinted_actions(actions, SETTINGS, index="i"), strict=True):
         plain = Hit("i", action["_id"], None, 1, 1, {"text": action["text"]})
-        (document,) = fingerprint_documents([[plain]], SETTINGS, 10_000)
+        (document,) = fingerprint_documents([[plain]], SETTINGS, 10_000, in_use=lambda ids: ())
         enriched = fingerprint_fields(document, SETTINGS, AT, current=False)
         at_once = made["neardupe"]
         assert {name: value for name, value in enriched.items() if value is not None} | {"at": 0} == at_once | {"at": 0}

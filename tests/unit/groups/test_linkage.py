@@ -199,6 +199,7 @@ def test_killed_anywhere_the_next_run_ends_in_the_same_state() -> None:
     interrupted = 0
     for world, dice in worlds(CASES):
         wanted = world.wanted()
+        world.register(wanted)
         for _ in range(3):  # killed several times over
             todo = changes(world.corpus(), wanted)
             first = [row for row, grouping in todo.items() if grouping.principal]
@@ -229,6 +230,7 @@ def test_why_principals_are_written_first() -> None:
 def test_a_second_run_writes_nothing() -> None:
     for world, _ in worlds(300):
         wanted = world.wanted()
+        world.register(wanted)
         assert changes(world.corpus(), wanted.only(np.zeros(0, np.intp))) == {}
         for row, grouping in wanted.items():
             world.stored[row] = grouping
@@ -239,6 +241,7 @@ def test_a_second_run_writes_nothing() -> None:
 def test_every_present_document_is_in_one_group() -> None:
     for world, _ in worlds(300):
         wanted = world.wanted()
+        world.register(wanted)
         away = world.changed | world.gone
         assert set(wanted) == set(range(len(world.stored))) - away
         by_group = defaultdict(list)

@@ -46,8 +46,9 @@ class Index(FakeClient):
 
 
 def write(index: Index, dice: random.Random) -> Groupings:
-    """Write as a run of ``group``, and return the new groupings."""
+    """Write as a run of ``group``, the registry first, and return the new groupings."""
     wanted = index.world.wanted()
+    index.world.register(wanted)
     corpus = index.world.corpus()
     writer = FieldWriter(index, "nd", None)
     write_groups(writer, corpus, changes(corpus, wanted), batch=dice.randint(1, 3), workers=dice.randint(1, 3))

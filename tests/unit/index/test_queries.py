@@ -284,6 +284,14 @@ def test_every_query_is_tested() -> None:
     }
     tested |= {"member_counts", "of_relations", "principal_counts", "sharing_counts", "without_relations"}
     tested |= {"others", "sampled", "sampled_frequencies", "sampled_matches", "MAX_CLAUSES", "MAX_TERMS"}
-    assert tested | {"since", "stale", "states", "ungrouped", "sample", "waiting", "without_group", "JSON"} == set(
-        queries.__all__
-    )
+    assert tested | {
+        "principals_and_members",
+        "since",
+        "stale",
+        "states",
+        "ungrouped",
+        "sample",
+        "waiting",
+        "without_group",
+        "JSON",
+    } == set(queries.__all__)

@@ -172,7 +172,6 @@ def test_encode_literal() -> None:
         "tokens": 3,
         "features": 1,
         "numeric": None,
-        "similarity": None,
         "at": AT,
     }
     empty = encode(Fingerprint("v1-x", State.EMPTY, "", (), b"", 0, 0), AT)
