@@ -302,12 +302,14 @@ def previous_ids(
 ) -> dict[str, Counter[str]]:
     """Of each new group id, how many of its documents have which id now, of those in ``before``."""
     known = np.array([id.encode() for id in before], "S16")
-    rows = groupings.rows
-    rows = rows[np.isin(corpus.group_ids[rows], known)]
+    counts = Counter[tuple[bytes, bytes]]()
+    for some in blocks(len(corpus) if before else 0):
+        stored, group = corpus.group_ids[some], groupings.group_of[some]
+        chosen = (group >= 0) & np.isin(stored, known)
+        counts.update(zip(groupings.ids[group[chosen]].tolist(), stored[chosen].tolist(), strict=True))
     previous: dict[str, Counter[str]] = {}
-    pairs = zip(groupings.ids[groupings.group_of[rows]].tolist(), corpus.group_ids[rows].tolist(), strict=True)
-    for (new, stored), number in Counter(pairs).items():
-        previous.setdefault(new.decode(), Counter())[stored.decode()] = number
+    for (new, one), number in counts.items():
+        previous.setdefault(new.decode(), Counter())[one.decode()] = number
     return previous
 
 
