@@ -135,17 +135,17 @@ def _distinct(codes: Ints) -> Ints:
     return codes[fresh]
 
 
-def components(size: int, left: Numbers, right: Numbers) -> Positions:
+def components(size: int, left: Numbers, right: Numbers) -> I32:
     """The number of the connected component of each of ``size`` nodes; the pairs are the edges. Components are numbered
     in the order of their first nodes."""
-    component = np.arange(size)
+    component = np.arange(size, dtype=np.int32)
     for some in blocks(len(left)):
         a, b = component[left[some]], component[right[some]]
         apart = a != b
         if apart.any():
             number = int(component.max()) + 1
             links = coo_array((np.ones(int(apart.sum()), np.int8), (a[apart], b[apart])), shape=(number, number))
-            component = connected_components(links, directed=False)[1].astype(np.intp)[component]
+            component = connected_components(links, directed=False)[1].astype(np.int32)[component]
     return component
 
 
@@ -184,16 +184,17 @@ def portions(left: Numbers, right: Numbers, weights: Ints, limit: int) -> Iterat
     if not len(left):
         return
     order = None if ascends(left) else np.argsort(left, kind="stable")
-    bounds = np.searchsorted(left, np.arange(len(weights) + 1, dtype=left.dtype), sorter=order)
-    counts = np.diff(bounds)
-    component = components(len(weights), left, right)
-    linked = np.unique(component[counts > 0])
-    totals = np.bincount(component, weights)[linked]
-    nodes = np.flatnonzero(np.isin(component, linked))
-    portion = (np.cumsum(totals) // limit)[np.searchsorted(linked, component[nodes])]
-    nodes, portion = (one[np.argsort(portion, kind="stable")] for one in (nodes, portion))
-    for some in np.split(nodes, np.flatnonzero(np.diff(portion)) + 1):
-        yield Portion(some, bounds[some], counts[some], order)
+    used = np.zeros(len(weights), np.bool_)
+    for some in blocks(len(left)):
+        used[left[some]] = used[right[some]] = True
+    nodes = np.flatnonzero(used).astype(left.dtype)
+    bounds = np.searchsorted(left, nodes, sorter=order)
+    counts = np.searchsorted(left, nodes, side="right", sorter=order) - bounds
+    _, component = np.unique(components(len(weights), left, right)[nodes], return_inverse=True)
+    portion = (np.cumsum(np.bincount(component, weights[nodes])) // limit)[component]
+    order_of_nodes = np.argsort(portion, kind="stable")
+    for some_nodes in np.split(order_of_nodes, np.flatnonzero(np.diff(portion[order_of_nodes])) + 1):
+        yield Portion(nodes[some_nodes].astype(np.intp), bounds[some_nodes], counts[some_nodes], order)
 
 
 def ascends(numbers: Numbers) -> bool:

@@ -372,7 +372,7 @@ def _pairs(index: Index, result: GroupingResult) -> PairCounts:
     verified = result.linked.verified
     corpus, classes, candidates, inside = verified.corpus, verified.classes, verified.candidates, verified.inside
     return PairCounts(
-        copies=sum(len(rows) - 1 for rows in classes.members if inside[rows[0]]),
+        copies=int((classes.sizes - 1)[inside[classes.first]].sum()),
         candidates=len(candidates),
         compared=verified.verifier.compared,
         matches=int(result.linked.matches.sum()),

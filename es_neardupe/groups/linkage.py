@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 
 from es_neardupe.candidates.pair_arrays import blocks, components, first_with_all
-from es_neardupe.keys.arrays import Flags, Floats, Numbers, Positions
+from es_neardupe.columns import RowLists
+from es_neardupe.keys.arrays import Bytes, Flags, Floats, Numbers, Positions
 
 __all__ = [
     "ChainBridges",
@@ -27,30 +30,29 @@ __all__ = [
     "star",
 ]
 
-G = TypeVar("G", bound=Hashable)
 
-
-def star(size: int, left: Numbers, right: Numbers) -> Positions:
-    """The principal of each of ``size`` classes, itself if it is alone; int64 of that size.
+def star(size: int, left: Numbers, right: Numbers) -> Numbers:
+    """The principal of each of ``size`` classes, itself if it is alone; an array of that size.
 
     ``left < right`` are the matching pairs. Classes are numbered in the order of principals: in this order, each free
     class becomes a principal and takes its free partners. The result depends only on the set of pairs.
     """
-    principal = np.full(size, -1, np.intp)
-    right, bounds = _partners(size, left, right)
-    for number in range(size):
+    principal = np.full(size, -1, np.int32)
+    left, right = _ascending(left, right)
+    bounds = np.flatnonzero(np.diff(left, prepend=-1, append=-1))
+    for start, end in pairwise(bounds.tolist()):
+        number = left[start]
         if principal[number] < 0:
-            principal[number] = number
-            partners = right[bounds[number] : bounds[number + 1]]
+            partners = right[start:end]
             principal[partners[principal[partners] < 0]] = number
-    return principal
+    return np.where(principal < 0, np.arange(size, dtype=np.int32), principal)
 
 
 MoreMatches = Callable[[int, Positions], Flags]
 """Compares a class with later classes that are not among its known matches; bool of their number."""
 
 
-def complete(size: int, left: Numbers, right: Numbers, more: MoreMatches | None = None) -> Positions:
+def complete(size: int, left: Numbers, right: Numbers, more: MoreMatches | None = None) -> Numbers:
     """As `star`, but a partner is taken only if it matches every member taken before it.
 
     ``more`` finds matches in addition to the given ones. It is called at most once for each pair, and only if both
@@ -82,63 +84,106 @@ def complete(size: int, left: Numbers, right: Numbers, more: MoreMatches | None 
 
 def _partners(size: int, left: Numbers, right: Numbers) -> tuple[Numbers, Positions]:
     """The later partners of each class, ascending: those of ``k`` are ``later[bounds[k]:bounds[k + 1]]``."""
-    ordered = (left[1:] > left[:-1]) | ((left[1:] == left[:-1]) & (right[1:] > right[:-1]))
-    if not ordered.all():
-        order = np.lexsort((right, left))
-        left, right = left[order], right[order]
+    left, right = _ascending(left, right)
     return right, np.searchsorted(left, np.arange(size + 1, dtype=left.dtype))
 
 
-def chain(size: int, left: Numbers, right: Numbers) -> Positions:
+def _ascending(left: Numbers, right: Numbers) -> tuple[Numbers, Numbers]:
+    """The pairs in ascending order."""
+    ordered = (left[1:] > left[:-1]) | ((left[1:] == left[:-1]) & (right[1:] > right[:-1]))
+    if ordered.all():
+        return left, right
+    order = np.lexsort((right, left))
+    return left[order], right[order]
+
+
+def chain(size: int, left: Numbers, right: Numbers) -> Numbers:
     """The first class of each connected component, as `star` returns principals."""
     _, first, component = np.unique(components(size, left, right), return_index=True, return_inverse=True)
     return first[component.reshape(-1)].astype(np.intp)
 
 
 def assign_ids(
-    members: Mapping[G, Sequence[int]],
-    stored_ids: Sequence[str | None],
-    was_principal: Callable[[int], bool],
-    new_id: Callable[[G, int], str],
+    members: RowLists,
+    stored_ids: Bytes,
+    was_principal: Flags,
+    new_id: Callable[[int, int], str],
     *,
-    reserved: Iterable[str] = (),
+    reserved: Bytes | Sequence[bytes] = (),
     created: Callable[[str], str] = lambda stored: "",
-) -> dict[G, str]:
-    """An id for each group: an id that its members have already, if possible.
+) -> Bytes:
+    """An id for each group: an id that its members have already, if possible; S16 of the number of groups.
 
-    ``members`` are the rows of each group, the principal first; ``stored_ids`` the id that each row has now. If
-    several groups could keep an id, the group with its former principal (``was_principal``) keeps it, else the one
-    with most rows that have the id. If a group could keep several ids, it takes the one that most of its rows have,
-    then the oldest (``created``: when the id became that of a group, as text that sorts; "" if it never did), then that
-    of its principal. All other groups get ``new_id(group, attempt)``, with the first attempt that gives an unused id.
+    ``members`` are the rows of each group, the principal first; ``stored_ids`` (S16) the id that each row has now,
+    empty for none. If several groups could keep an id, the group with its former principal (``was_principal``, bool of
+    each row) keeps it, else the one with most rows that have the id. If a group could keep several ids, it takes the
+    one that most of its rows have, then the oldest (``created``: when the id became that of a group, as text that
+    sorts; "" if it never did), then that of its principal. All other groups get ``new_id(row, attempt)`` of their
+    principal, with the first attempt that gives an unused id, which is not ``reserved`` either.
 
     Writing any part of the result and calling the function again gives the same result, whatever was stored before, as
     long as the new principals are written first: this can only raise the rank of the assigned ids, and lower others.
     """
+    ids, claimed = _only_claims(members, stored_ids)
+    for group, stored in _kept(members, claimed, stored_ids, was_principal, created).items():
+        ids[group] = stored
+    waiting = np.flatnonzero(ids == b"")
+    taken = np.sort(np.concatenate((np.array(reserved, "S16"), ids[ids != b""])))
+    attempt = 0
+    while len(waiting):
+        rows = members.first_of(waiting).tolist()
+        new = np.fromiter((new_id(row, attempt).encode() for row in rows), "S16", len(rows))
+        _, first = np.unique(new, return_index=True)
+        free = np.zeros(len(new), np.bool_)
+        free[first] = True
+        free &= ~_contains(taken, new)
+        ids[waiting[free]] = new[free]
+        taken = np.sort(np.concatenate((taken, new[free]))) if not free.all() else taken
+        waiting = waiting[~free]
+        attempt += 1
+    return ids
+
+
+def _only_claims(members: RowLists, stored_ids: Bytes) -> tuple[Bytes, Flags]:
+    """The id of each group whose rows have one id that no other group has, empty for the others; and which of the
+    groups could keep an id, but not for certain."""
+    group, stored = members.numbers, stored_ids[members.rows]
+    has = np.flatnonzero(stored != b"")
+    group, stored = group[has], stored[has]
+    order = np.argsort(stored, kind="stable")  # by id, then by group
+    group, stored = group[order], stored[order]
+    other_id = np.ones(len(stored) + 1, np.bool_)
+    np.not_equal(stored[1:], stored[:-1], out=other_id[1:-1])
+    starts = np.flatnonzero(other_id)
+    shared = group[starts[:-1]] != group[starts[1:] - 1]  # of each id, whether several groups have it
+    unsure = np.zeros(len(members), np.bool_)
+    unsure[group[np.repeat(shared, np.diff(starts))]] = True
+    ids = np.zeros(len(members), "S16")
+    ids[group] = stored
+    unsure[group[ids[group] != stored]] = True  # several ids
+    ids[unsure] = b""
+    return ids, unsure
+
+
+def _kept(
+    members: RowLists, chosen: Flags, stored_ids: Bytes, was_principal: Flags, created: Callable[[str], str]
+) -> dict[int, bytes]:
+    """The chosen groups (bool of each) that keep an id, with it."""
     claims = []
-    for place, (group, rows) in enumerate(members.items()):
-        rows_by_id = Counter(stored for row in rows if (stored := stored_ids[row]) is not None)
-        led = {stored_ids[row] for row in rows if was_principal(row)}
-        for stored, number in rows_by_id.items():
-            age = created(stored) or "~"
-            claims.append((stored not in led, -number, age, stored != stored_ids[rows[0]], place, stored, group))
-    claims.sort(key=lambda claim: claim[:6])
-    ids: dict[G, str] = {}
-    taken: set[str] = set()
-    for *_, stored, group in claims:
-        if group not in ids and stored not in taken:
-            ids[group] = stored
+    for group in np.flatnonzero(chosen).tolist():
+        rows = members[group]
+        ids = stored_ids[rows].tolist()
+        led = {stored_ids[row] for row in rows[was_principal[rows]].tolist()}
+        for stored, number in Counter(id for id in ids if id).items():
+            age = created(stored.decode()) or "~"
+            claims.append((stored not in led, -number, age, stored != ids[0], group, stored))
+    kept: dict[int, bytes] = {}
+    taken: set[bytes] = set()
+    for *_, group, stored in sorted(claims):
+        if group not in kept and stored not in taken:
+            kept[group] = stored
             taken.add(stored)
-    taken.update(reserved)
-    for group in members:
-        attempt = 0
-        while group not in ids:
-            candidate = new_id(group, attempt)
-            if candidate not in taken:
-                ids[group] = candidate
-                taken.add(candidate)
-            attempt += 1
-    return {group: ids[group] for group in members}
+    return kept
 
 
 MAX_PAIRS = 1_000_000
@@ -278,7 +323,7 @@ def _codes(members: Positions, size: int) -> Iterator[Positions]:
         yield members[pairs[:, 0]] * size + members[pairs[:, 1]]
 
 
-def _contains(ordered: Positions, values: Positions) -> Flags:
+def _contains(ordered: NDArray[Any], values: NDArray[Any]) -> Flags:
     if not len(ordered):
         return np.zeros(len(values), np.bool_)
     places = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)

@@ -164,8 +164,7 @@ def _aggregated(groups: HashGroups) -> Counters:
 
 def _across_indices(scope: DocumentsInScope, groups: HashGroups) -> tuple[Numbers, Numbers]:
     """The candidate pairs of documents in two different indices."""
-    names = {name: number for number, name in enumerate(dict.fromkeys(reference[0] for reference in scope.references))}
-    index = np.array([names[reference[0]] for reference in scope.references], np.int64)
+    index = scope.references.indices
     across = index[groups.left] != index[groups.right]
     return groups.left[across], groups.right[across]
 

@@ -32,7 +32,7 @@ footer = words(0, 100)
 texts = {f"{k:05}": f"{words(10 * k, 8, 'own')} {footer}" for k in range(size)}
 verifier, _ = verifier_of(texts)
 slots = np.concatenate([signatures([one], SETTINGS.scheme) for one in texts.values()])
-ids = [int(verifier.corpus.references[rows[0]][1]) for rows in verifier.classes.members]
+ids = [int(verifier.corpus.references[rows[0]][1]) for rows in verifier.classes]
 keys = verifier.corpus.keys[verifier.classes.first]
 before = peak()
 
