@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from es_neardupe.columns import References, RowLists
 __all__ = [
     "Action",
     "Address",
+    "BandKeys",
     "DocumentsInScope",
     "Fingerprint",
     "FingerprintColumns",
@@ -207,6 +208,19 @@ class Outcome:
         return self.status == 404
 
 
+class BandKeys(Protocol):
+    """Band keys of n documents, in memory (an array) or spilled to disk; shape (n, b)."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n, b)."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, place: Any, /) -> Any:
+        """``[:, band]``: the keys of a band; ``[row]``: those of a document."""
+
+
 @dataclass(frozen=True, slots=True)
 class FingerprintColumns:
     """Fingerprints of n documents as columns with one row per document, in the order of reading; b bands."""
@@ -221,7 +235,7 @@ class FingerprintColumns:
     """The 16 bytes of the content hash; empty without tokens. S16, shape (n,)."""
     tokens: NDArray[np.signedinteger[Any]]
     """Number of tokens; shape (n,)."""
-    keys: NDArray[np.uint64]
+    keys: BandKeys
     """The 8 bytes of each band key; 0 for a document without keys. Shape (n, b)."""
     group_ids: NDArray[np.bytes_]
     """The stored group id; empty if there is none. S16, shape (n,)."""

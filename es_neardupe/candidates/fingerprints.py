@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from es_neardupe.candidates.memory_limit import MemoryLimit
+from es_neardupe.candidates.spill_to_disk import Scratch, SpilledKeys
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.columns import Growing, GrowingReferences
 from es_neardupe.errors import CorruptFingerprint
@@ -17,12 +19,12 @@ from es_neardupe.index.field_writes import checked_version
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.stored_fields import decode, decode_grouping, group_of, stored_fields
-from es_neardupe.keys.arrays import I32, Numbers
+from es_neardupe.keys.arrays import Numbers, Positions
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Address, FingerprintColumns, Hit, State, TextClasses
 from es_neardupe.server.search import count, refresh_if_allowed
 
-__all__ = ["classes_of", "in_order", "read_corpus", "read_fingerprints", "requested", "source_of"]
+__all__ = ["classes_of", "in_order", "keyed_rows", "read_corpus", "read_fingerprints", "requested", "source_of"]
 
 _READ = (
     *("scheme", "state", "content", "bands", "tokens", "features"),
@@ -36,10 +38,15 @@ def read_fingerprints(
     progress: Progress = silent,
     rules: GroupRules = DEFAULT_RULES,
     scope: Mapping[str, Any] | None = None,
+    *,
+    limit: MemoryLimit | None = None,
+    files: Scratch | None = None,
 ) -> FingerprintColumns:
     """Read the fingerprints of the index's scheme, and the values that the rules need.
 
-    ``scope``: query that selects documents; default: all.
+    ``scope``: query that selects documents; default: all. ``limit`` and ``files``: keys that do not fit into memory are
+    spilled to disk. Raises `SettingsError` if the limit is too small for so many documents, or if there is too little
+    disk space.
     """
     refresh_if_allowed(index.client, index.path)
     query = queries.fingerprinted(index.fields, index.scheme_id)
@@ -48,7 +55,8 @@ def read_fingerprints(
     pages = index.client.pages(index.path, {"query": query, **requested(index.fields, rules)}, page_size=_PAGE)
     pages = tracked(pages, lambda stage, done, _: progress(stage, done * _PAGE, total), "reading keys", total, step=1)
     bands = index.settings.scheme.bands
-    return read_corpus(pages, index.settings.prefix, bands, rules, index.target.uuids, expected=total)
+    keys = None if limit is None or files is None else limit.keys(total, bands, files)
+    return read_corpus(pages, index.settings.prefix, bands, rules, index.target.uuids, expected=total, keys=keys)
 
 
 def requested(fields: Fields, rules: GroupRules) -> dict[str, Any]:
@@ -70,10 +78,12 @@ def read_corpus(
     uuids: Mapping[str, str] = MappingProxyType({}),
     *,
     expected: int = 0,
+    keys: SpilledKeys | None = None,
 ) -> FingerprintColumns:
     """Convert pages of hits to columns. The hits must have the ``docvalue_fields`` of the rules. ``uuids``: those of
-    the indices, to recognise checked documents. ``expected``: number of documents, if known."""
-    columns = _GrowingColumns(bands, rules, expected)
+    the indices, to recognise checked documents. ``expected``: number of documents, if known. ``keys``: where to keep
+    the keys instead of in memory."""
+    columns = _GrowingColumns(bands, rules, expected, keys)
     for page in pages:
         columns.extend(page, prefix, uuids)
     return columns.taken()
@@ -82,15 +92,15 @@ def read_corpus(
 class _GrowingColumns:
     """The columns of the documents that were read so far. Python objects are kept for one page only."""
 
-    def __init__(self, bands: int, rules: GroupRules, expected: int) -> None:
+    def __init__(self, bands: int, rules: GroupRules, expected: int, keys: SpilledKeys | None) -> None:
         self._bands, self._rules = bands, rules
         self._references = GrowingReferences(expected)
-        self._arrays: dict[str, Growing[Any]] = {
+        self._arrays: dict[str, Growing[Any] | SpilledKeys] = {
             "versions": Growing(np.int64, 2, expected=expected),
             "checked": Growing(np.int64, expected=expected),
             "content": Growing("S16", expected=expected),
             "tokens": Growing(np.int32, expected=expected),
-            "keys": Growing(np.uint64, bands, expected=expected),
+            "keys": Growing(np.uint64, bands, expected=expected) if keys is None else keys,
             "group_ids": Growing("S16", expected=expected),
             "leading": Growing(np.int8, expected=expected),
             "similarity": Growing(np.float64, expected=expected),
@@ -148,7 +158,7 @@ class _GrowingColumns:
         places = self._places.numbers.taken()
         return FingerprintColumns(
             references=references,
-            **{name: array.taken() for name, array in self._arrays.items()},
+            **cast(dict[str, Any], {name: array.taken() for name, array in self._arrays.items()}),
             states=self._states,
             corrupt=self._corrupt,
             places=rules.principal.ranks(self._places.values)[places] if rules.principal.column else _zeros(size, 0),
@@ -185,7 +195,7 @@ def _joined(keys: Sequence[str], bands: int, state: State) -> str:
 
 def classes_of(corpus: FingerprintColumns, copies: bool = True) -> TextClasses:
     """Group the rows that have keys by content, scope and date. Without ``copies``, each row is a class of its own."""
-    ordered = in_order(corpus, _keyed(corpus))
+    ordered = in_order(corpus, keyed_rows(corpus).astype(np.int32))
     if not copies or not len(ordered):
         return TextClasses(ordered, np.arange(len(ordered) + 1, dtype=np.int32))
     same = _identities(corpus, ordered)
@@ -205,9 +215,12 @@ def classes_of(corpus: FingerprintColumns, copies: bool = True) -> TextClasses:
     return TextClasses(ordered, np.concatenate(([0], np.cumsum(sizes))).astype(np.int32))
 
 
-def _keyed(corpus: FingerprintColumns) -> I32:
+def keyed_rows(corpus: FingerprintColumns) -> Positions:
     """The rows that have keys."""
-    return np.flatnonzero(corpus.keys.any(axis=1)).astype(np.int32)
+    keyed = np.zeros(len(corpus), np.bool_)
+    for band in range(corpus.keys.shape[1]):
+        keyed |= corpus.keys[:, band] != 0
+    return np.flatnonzero(keyed)
 
 
 def in_order(corpus: FingerprintColumns, rows: Numbers) -> Numbers:

@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 
 from es_neardupe.candidates.large_buckets import Bucket, LargeBuckets
-from es_neardupe.candidates.pair_arrays import DistinctPairs, first_with_all, small_groups
+from es_neardupe.candidates.memory_limit import MemoryLimit
+from es_neardupe.candidates.pair_arrays import DistinctPairs, first_with_all, small_groups, sorted_runs
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import CorruptFingerprint
@@ -37,7 +38,7 @@ from es_neardupe.keys.arrays import I32, U64, Flags, Numbers, Octets, Positions
 from es_neardupe.keys.bands import chosen_bands, joint_key, joint_keys
 from es_neardupe.keys.hashing import stream
 from es_neardupe.options import DEFAULT_MAX_BUCKET
-from es_neardupe.records import FingerprintColumns, TextClasses
+from es_neardupe.records import BandKeys, FingerprintColumns, TextClasses
 from es_neardupe.server.search import fetch
 from es_neardupe.similarity.common_passages import common_passage
 
@@ -94,13 +95,21 @@ class CandidatePairs:
 
 
 def candidate_pairs(
-    index: Index, corpus: FingerprintColumns, classes: TextClasses, rules: GroupRules = DEFAULT_RULES
+    index: Index,
+    corpus: FingerprintColumns,
+    classes: TextClasses,
+    rules: GroupRules = DEFAULT_RULES,
+    limit: MemoryLimit | None = None,
 ) -> CandidatePairs:
     """The pairs of classes that share enough keys for the scheme and are allowed by the rules. In buckets larger than
-    ``max_bucket``, pairs are chosen by the stored signatures. No text is read."""
+    ``max_bucket``, pairs are chosen by the stored signatures. No text is read. Raises `SettingsError` for more pairs
+    than the ``limit`` allows."""
     signatures = partial(read_signatures, index, corpus, classes)
     agree = index.settings.scheme.agree
-    found = find_candidates(corpus.keys, rules.max_bucket, signatures, classes.sizes, agree, rows=classes.first)
+    check = partial(limit.check_pairs, len(corpus)) if limit else lambda pairs: None
+    found = find_candidates(
+        corpus.keys, rules.max_bucket, signatures, classes.sizes, agree, rows=classes.first, check=check
+    )
     if rules.within is None and rules.window is None:
         return found
     first = classes.first
@@ -120,13 +129,14 @@ def with_passages(
 
 
 def find_candidates(
-    keys: U64,
+    keys: BandKeys,
     max_bucket: int = DEFAULT_MAX_BUCKET,
     signatures: ReadSignatures | None = None,
     documents: Numbers | None = None,
     agree: int = 1,
     *,
     rows: Numbers | None = None,
+    check: Callable[[int], None] = lambda pairs: None,
 ) -> CandidatePairs:
     """All pairs of the k rows of ``keys`` (shape (n, b), 0 = no key) that share at least ``agree`` keys. They are
     numbered as in ``rows``; by default these are all rows.
@@ -134,13 +144,14 @@ def find_candidates(
     In a bucket of n > ``max_bucket`` rows, at most ``max_bucket`` * n pairs are compared (6 n for a ``max_bucket``
     below 6): rows with similar ``signatures`` (see `near_pairs`), and the first rows (the longest texts, by the
     numbering of classes) with all others; without signatures only the latter. The pairs depend only on the rows of the
-    bucket and their order. Skipped pairs are counted. ``documents``: number of documents of each row, 1 by default.
+    bucket and their order. Skipped pairs are counted. ``check`` is called with numbers of pairs as they grow.
+    ``documents``: number of documents of each row, 1 by default.
     """
     size = len(keys) if rows is None else len(rows)
-    pairs = DistinctPairs(size)
+    pairs = DistinctPairs(size, check)
     large: list[_LargeBucket] = []
     for choice, chosen in enumerate(chosen_bands(keys.shape[1], agree)):
-        sorted_rows, starts, sizes, names = _sorted_buckets(
+        sorted_rows, starts, sizes, names = sorted_runs(
             joint_key([keys[:, band] if rows is None else keys[:, band][rows] for band in chosen])
         )
         for block in small_groups(sorted_rows, starts, sizes, max_bucket):
@@ -169,7 +180,13 @@ class _LargeBucket:
 
 
 def _large_buckets(
-    large: Sequence[_LargeBucket], keys: U64, rows: Numbers | None, *, documents: Numbers | None, size: int, agree: int
+    large: Sequence[_LargeBucket],
+    keys: BandKeys,
+    rows: Numbers | None,
+    *,
+    documents: Numbers | None,
+    size: int,
+    agree: int,
 ) -> LargeBuckets:
     """The description of large buckets. Other arguments: see `find_candidates`."""
     inside = np.unique(np.concatenate([np.zeros(0, np.int32), *(bucket.members for bucket in large)]))
@@ -192,20 +209,6 @@ def bucket_sizes(keys: U64, maximum: int = 10, agree: int = 1) -> list[tuple[str
     flat, counts = np.unique(joint[joint != 0], return_counts=True)
     order = np.argsort(-counts, kind="stable")[:maximum]
     return [(_named(flat[k], keys, joint, agree), int(counts[k])) for k in order if counts[k] > 1]
-
-
-def _sorted_buckets(keys: U64) -> tuple[Positions, Positions, Positions, U64]:
-    """The rows that have a key (0 = none) sorted by it; and for each run of two or more rows with equal keys its start,
-    its length and the key. Rows ascend within a run."""
-    rows = np.argsort(keys, kind="stable")
-    keys = keys[rows]
-    fresh = np.ones(len(keys) + 1, np.bool_)
-    np.not_equal(keys[1:], keys[:-1], out=fresh[1:-1])
-    starts = np.flatnonzero(fresh[:-1] & ~fresh[1:])
-    sizes = np.flatnonzero(~fresh[:-1] & fresh[1:]) + 1 - starts
-    names = keys[starts]
-    has_key = names != 0
-    return rows, starts[has_key], sizes[has_key], names[has_key]
 
 
 class _BucketSignatures:

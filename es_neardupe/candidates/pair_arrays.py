@@ -5,14 +5,14 @@ The pairs themselves may fill most of the memory, so all of these work on blocks
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from es_neardupe.keys.arrays import I32, Flags, Ints, Numbers, Positions
+from es_neardupe.keys.arrays import I32, U64, Flags, Ints, Numbers, Positions
 
 __all__ = [
     "BLOCK",
@@ -24,6 +24,7 @@ __all__ = [
     "first_with_all",
     "portions",
     "small_groups",
+    "sorted_runs",
 ]
 
 
@@ -36,6 +37,20 @@ def blocks(size: int, step: int = 0) -> Iterator[slice]:
     step = step or BLOCK
     for start in range(0, size, step):
         yield slice(start, start + step)
+
+
+def sorted_runs(keys: U64) -> tuple[Positions, Positions, Positions, U64]:
+    """The rows sorted by their keys; and for each run of two or more rows with equal keys (0 = none) its start, its
+    length and the key. Rows ascend within a run."""
+    rows = np.argsort(keys, kind="stable")
+    keys = keys[rows]
+    fresh = np.ones(len(keys) + 1, np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=fresh[1:-1])
+    starts = np.flatnonzero(fresh[:-1] & ~fresh[1:])
+    sizes = np.flatnonzero(~fresh[:-1] & fresh[1:]) + 1 - starts
+    names = keys[starts]
+    has_key = names != 0
+    return rows, starts[has_key], sizes[has_key], names[has_key]
 
 
 def small_groups(rows: Positions, starts: Positions, sizes: Positions, maximum: int) -> Iterator[Positions]:
@@ -71,8 +86,10 @@ class DistinctPairs:
     """A growing set of pairs of numbers below ``rows``. Each pair is stored once, in 8 bytes, and a pair that was just
     added in 8 more."""
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, rows: int, check: Callable[[int], None] = lambda pairs: None) -> None:
+        """``check`` is called with the number of pairs whenever it may have grown."""
         self._rows = max(rows, 1)
+        self._check = check
         self._sorted: list[Ints] = []
         """Distinct pairs as ``left * rows + right``, ascending from piece to piece."""
         self._size = 0
@@ -124,6 +141,7 @@ class DistinctPairs:
             start = end
             self._size += len(merged)
             self._sorted += [merged[some] for some in blocks(len(merged))]
+            self._check(self._size)
 
 
 def _distinct(codes: Ints) -> Ints:

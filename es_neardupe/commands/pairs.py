@@ -15,6 +15,8 @@ from es_neardupe.candidates.detection import DetectionCase, cases_in_index
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.join import with_passages
 from es_neardupe.candidates.large_buckets import Bucket
+from es_neardupe.candidates.memory_limit import MemoryLimit
+from es_neardupe.candidates.spill_to_disk import scratch
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.columns import RowLists
 from es_neardupe.index.index import Index, opened
@@ -212,6 +214,7 @@ def pairs(
     renew: options.Renew = False,
     ignore_common: options.IgnoreCommon = None,
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
+    memory: options.Memory = None,
     fields: options.TitleFields = (),
     progress: Progress = silent,
 ) -> Pairs:
@@ -234,9 +237,19 @@ def pairs(
     )
     match = match_criterion(index, options, renew=renew)
     shown = shown_fields(index, fields)
-    corpus = read_fingerprints(index, progress)
     copies, rules = match.measure.copies_are_equal, GroupRules(max_bucket=max_bucket)
-    found = verified_pairs(index, match.measure, corpus, copies=copies, rules=rules, progress=progress)
+    limit = None if memory is None else MemoryLimit(memory)
+    with scratch() as files:
+        found = verified_pairs(
+            index,
+            match.measure,
+            read_fingerprints(index, progress, limit=limit, files=files),
+            copies=copies,
+            rules=rules,
+            limit=limit,
+            progress=progress,
+        )
+    corpus = found.corpus
     classes, candidates, verifier, similarity = found.classes, found.candidates, found.verifier, found.similarity
     verifier.check_copies(progress)
     matches = np.flatnonzero(match.matches(similarity))

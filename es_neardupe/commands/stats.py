@@ -155,7 +155,7 @@ def stats(
 
 def _buckets(index: Index, progress: Progress) -> tuple[BucketSize, ...]:
     corpus, agree = read_fingerprints(index, progress), index.settings.scheme.agree
-    return tuple(BucketSize(key, size) for key, size in bucket_sizes(corpus.keys, agree=agree))
+    return tuple(BucketSize(key, size) for key, size in bucket_sizes(corpus.keys[:], agree=agree))
 
 
 def _bytes(index: Index, documents: int) -> dict[str, float] | None:

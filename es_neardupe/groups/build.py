@@ -238,7 +238,7 @@ def _members(linked: LinkedClasses) -> tuple[RowLists, Floats]:
     known = ~np.isnan(linked.similarity) & inside[classes.first]
     # Groups are numbered by the first of their classes, then those of rows without keys by their rows.
     numbers = np.flatnonzero(known)[::-1].astype(np.int32)
-    group_of = np.zeros(size, np.int64)
+    group_of = np.zeros(size, np.int32)
     group_of[linked.principal[numbers]] = numbers
     # Within a group, the class of the principal comes first.
     place = group_of[linked.principal] * 2 + (linked.principal != np.arange(size, dtype=np.int32))
@@ -250,8 +250,8 @@ def _members(linked: LinkedClasses) -> tuple[RowLists, Floats]:
     rows, group = rows[order], place[order] // 2
     del order, place
     unkeyed = np.flatnonzero(inside & (classes.of_rows(len(inside)) < 0)).astype(rows.dtype)
-    starts = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1]))[: len(group)])
-    bounds = np.concatenate((starts, np.arange(len(rows), len(rows) + len(unkeyed) + 1))).astype(np.int32)
+    starts = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1]))[: len(group)]).astype(np.int32)
+    bounds = np.concatenate((starts, np.arange(len(rows), len(rows) + len(unkeyed) + 1, dtype=np.int32)))
     members = RowLists(np.concatenate((rows, unkeyed)), bounds)
     similarity = np.full(len(inside), np.nan)
     similarity[classes.rows] = np.repeat(linked.similarity, classes.sizes)
@@ -264,12 +264,14 @@ def previous_ids(
 ) -> dict[str, Counter[str]]:
     """Of each new group id, how many of its documents have which id now, of those in ``before``."""
     known = np.array([id.encode() for id in before], "S16")
-    rows = groupings.rows
-    rows = rows[np.isin(corpus.group_ids[rows], known)]
+    counts = Counter[tuple[bytes, bytes]]()
+    for some in blocks(len(corpus) if before else 0):
+        stored, group = corpus.group_ids[some], groupings.group_of[some]
+        chosen = (group >= 0) & np.isin(stored, known)
+        counts.update(zip(groupings.ids[group[chosen]].tolist(), stored[chosen].tolist(), strict=True))
     previous: dict[str, Counter[str]] = {}
-    pairs = zip(groupings.ids[groupings.group_of[rows]].tolist(), corpus.group_ids[rows].tolist(), strict=True)
-    for (new, stored), number in Counter(pairs).items():
-        previous.setdefault(new.decode(), Counter())[stored.decode()] = number
+    for (new, one), number in counts.items():
+        previous.setdefault(new.decode(), Counter())[one.decode()] = number
     return previous
 
 

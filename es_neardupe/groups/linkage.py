@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 
-from es_neardupe.candidates.pair_arrays import blocks, components, first_with_all
+from es_neardupe.candidates.pair_arrays import blocks, components, first_with_all, sorted_runs
 from es_neardupe.columns import RowLists
 from es_neardupe.keys.arrays import Bytes, Flags, Floats, Numbers, Positions
 
@@ -40,7 +41,7 @@ def star(size: int, left: Numbers, right: Numbers) -> Numbers:
     principal = np.full(size, -1, np.int32)
     left, right = _ascending(left, right)
     bounds = np.flatnonzero(np.diff(left, prepend=-1, append=-1))
-    for start, end in pairwise(bounds.tolist()):
+    for start, end in itertools.pairwise(bounds.tolist()):
         number = left[start]
         if principal[number] < 0:
             partners = right[start:end]
@@ -124,11 +125,14 @@ def assign_ids(
     Writing any part of the result and calling the function again gives the same result, whatever was stored before, as
     long as the new principals are written first: this can only raise the rank of the assigned ids, and lower others.
     """
-    ids, claimed = _only_claims(members, stored_ids)
-    for group, stored in _kept(members, claimed, stored_ids, was_principal, created).items():
+    ids, several, contested = _only_claims(members, stored_ids)
+    claims = partial(_claims, members, stored_ids, was_principal, created)
+    for group in np.flatnonzero(several & ~contested).tolist():
+        ids[group] = min(claims(group))[-1]
+    for group, stored in _kept(list(itertools.chain.from_iterable(map(claims, np.flatnonzero(contested).tolist())))):
         ids[group] = stored
     waiting = np.flatnonzero(ids == b"")
-    taken = np.sort(np.concatenate((np.array(reserved, "S16"), ids[ids != b""])))
+    taken = np.sort(np.concatenate((np.array(reserved, "S16"), ids[ids != b""]))) if len(waiting) else ids
     attempt = 0
     while len(waiting):
         rows = members.first_of(waiting).tolist()
@@ -144,46 +148,53 @@ def assign_ids(
     return ids
 
 
-def _only_claims(members: RowLists, stored_ids: Bytes) -> tuple[Bytes, Flags]:
-    """The id of each group whose rows have one id that no other group has, empty for the others; and which of the
-    groups could keep an id, but not for certain."""
-    group, stored = members.numbers, stored_ids[members.rows]
-    has = np.flatnonzero(stored != b"")
-    group, stored = group[has], stored[has]
-    order = np.argsort(stored, kind="stable")  # by id, then by group
-    group, stored = group[order], stored[order]
-    other_id = np.ones(len(stored) + 1, np.bool_)
-    np.not_equal(stored[1:], stored[:-1], out=other_id[1:-1])
-    starts = np.flatnonzero(other_id)
-    shared = group[starts[:-1]] != group[starts[1:] - 1]  # of each id, whether several groups have it
-    unsure = np.zeros(len(members), np.bool_)
-    unsure[group[np.repeat(shared, np.diff(starts))]] = True
+def _only_claims(members: RowLists, stored_ids: Bytes) -> tuple[Bytes, Flags, Flags]:
+    """The id of each group whose rows have one id that no other group has, empty for the others; which groups have
+    several ids; and which have one that another group may have."""
+    group, several, contested = members.numbers, *np.zeros((2, len(members)), np.bool_)
+    # Ids that begin alike count as the same one: then it is just not certain who keeps it.
+    beginnings = np.ascontiguousarray(stored_ids).view(np.uint64)[::2]
+    places, starts, sizes, _ = sorted_runs(beginnings[members.rows])
+    shared = group[places[starts]] != group[places[starts + sizes - 1]]
+    starts, sizes = starts[shared], sizes[shared]
+    first = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+    contested[group[places[first + np.arange(len(first))]]] = True
+    del places
     ids = np.zeros(len(members), "S16")
-    ids[group] = stored
-    unsure[group[ids[group] != stored]] = True  # several ids
-    ids[unsure] = b""
-    return ids, unsure
+    for some in blocks(len(group)):
+        stored = stored_ids[members.rows[some]]
+        ids[group[some][stored != b""]] = stored[stored != b""]
+    for some in blocks(len(group)):
+        stored = stored_ids[members.rows[some]]
+        several[group[some][(stored != b"") & (stored != ids[group[some]])]] = True
+    ids[several | contested] = b""
+    return ids, several, contested
 
 
-def _kept(
-    members: RowLists, chosen: Flags, stored_ids: Bytes, was_principal: Flags, created: Callable[[str], str]
-) -> dict[int, bytes]:
-    """The chosen groups (bool of each) that keep an id, with it."""
-    claims = []
-    for group in np.flatnonzero(chosen).tolist():
-        rows = members[group]
-        ids = stored_ids[rows].tolist()
-        led = {stored_ids[row] for row in rows[was_principal[rows]].tolist()}
-        for stored, number in Counter(id for id in ids if id).items():
-            age = created(stored.decode()) or "~"
-            claims.append((stored not in led, -number, age, stored != ids[0], group, stored))
-    kept: dict[int, bytes] = {}
+_Claim = tuple[bool, int, str, bool, int, bytes]
+"""The rank of an id for a group (lower ones first), the number of the group, and the id."""
+
+
+def _claims(
+    members: RowLists, stored_ids: Bytes, was_principal: Flags, created: Callable[[str], str], group: int
+) -> Iterator[_Claim]:
+    """The ids that a group could keep."""
+    rows = members[group]
+    ids = stored_ids[rows].tolist()
+    led = set(stored_ids[rows[was_principal[rows]]].tolist())
+    for stored, number in Counter(id for id in ids if id).items():
+        yield stored not in led, -number, created(stored.decode()) or "~", stored != ids[0], group, stored
+
+
+def _kept(claims: Sequence[_Claim]) -> Iterator[tuple[int, bytes]]:
+    """The groups that keep an id, with it: each id goes to one group, each group takes one."""
+    kept: set[int] = set()
     taken: set[bytes] = set()
     for *_, group, stored in sorted(claims):
         if group not in kept and stored not in taken:
-            kept[group] = stored
+            kept.add(group)
             taken.add(stored)
-    return kept
+            yield group, stored
 
 
 MAX_PAIRS = 1_000_000

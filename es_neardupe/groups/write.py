@@ -21,17 +21,21 @@ __all__ = ["changes", "write_groups"]
 
 _ROUNDS = 5
 _PRECISION = 1e-6
+_ROWS = 1 << 16
+"""Rows compared at a time."""
 
 
 def changes(corpus: FingerprintColumns, groupings: Groupings) -> Groupings:
     """The new groupings of rows that differ from the stored ones; similarities differ by more than the error of 32-bit
     floats, from which some servers rebuild ``_source``."""
-    rows = groupings.rows
-    same = corpus.leading[rows] == groupings.leading(rows)
-    same &= np.abs(corpus.similarity[rows] - groupings.similarity[rows]) < _PRECISION
-    for some in blocks(len(rows)):
-        same[some] &= corpus.group_ids[rows[some]] == groupings.ids[groupings.group_of[rows[some]]]
-    return groupings.only(rows[~same])
+    changed = [np.zeros(0, np.intp)]
+    for some in blocks(len(corpus), _ROWS):
+        rows = np.flatnonzero(groupings.group_of[some] >= 0) + some.start
+        same = corpus.leading[rows] == groupings.leading(rows)
+        same &= np.abs(corpus.similarity[rows] - groupings.similarity[rows]) < _PRECISION
+        same &= corpus.group_ids[rows] == groupings.ids[groupings.group_of[rows]]
+        changed.append(rows[~same])
+    return groupings.only(np.concatenate(changed))
 
 
 def _same(stored: Grouping | None, new: Grouping) -> bool:

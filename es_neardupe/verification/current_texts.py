@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.candidates.pair_arrays import Portion, blocks, portions
+from es_neardupe.candidates.spill_to_disk import SpilledRows, scratch
 from es_neardupe.errors import NotFound, SettingsError
 from es_neardupe.index.document_text import text_of, values_by_field, values_of
 from es_neardupe.index.index import Index
@@ -26,7 +27,6 @@ from es_neardupe.server.client import Client
 from es_neardupe.server.search import fetch, fetch_portions, search
 from es_neardupe.similarity.features import INDEXED, fields_of
 from es_neardupe.similarity.measure import Measure, Prepared
-from es_neardupe.verification.spill_to_disk import SpilledRows, scratch
 
 __all__ = [
     "Compared",

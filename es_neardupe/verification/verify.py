@@ -9,6 +9,7 @@ import numpy as np
 
 from es_neardupe.candidates.fingerprints import classes_of
 from es_neardupe.candidates.join import CandidatePairs, candidate_pairs
+from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.candidates.pair_arrays import blocks
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.index.index import Index
@@ -69,15 +70,17 @@ def verified_pairs(
     rules: GroupRules = DEFAULT_RULES,
     memory: PairMemory | None = None,
     affected: AffectedRows | None = None,
+    limit: MemoryLimit | None = None,
     progress: Progress = silent,
 ) -> Verified:
     """Join the keys of a corpus, and compare each candidate pair by its current texts.
 
     ``copies``: whether exact copies are treated as one text. ``rules`` limit which documents may form a pair. Pairs in
-    ``memory`` are not read. With ``affected``, only pairs with at least one of these rows are verified.
+    ``memory`` are not read. With ``affected``, only pairs with at least one of these rows are verified. Raises
+    `SettingsError` for more pairs than the ``limit`` allows.
     """
     classes = classes_of(corpus, copies)
-    candidates = candidate_pairs(index, corpus, classes, rules)
+    candidates = candidate_pairs(index, corpus, classes, rules, limit)
     corpus = corpus.without_keys()  # most of its memory
     inside = np.ones(len(corpus), np.bool_) if affected is None else affected.inside
     if affected is not None:

@@ -1,6 +1,6 @@
 """Pages of synthetic fingerprints as a server returns them, without a server: of any number of documents.
 
-Run it to group them: ``python synthetic_pages.py DOCUMENTS`` prints documents, groups, seconds and peak memory in JSON.
+Run it to group them: ``python synthetic_pages.py DOCUMENTS [MEMORY]`` prints documents, groups, seconds, peak memory.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from peak_memory import peak
 from unit_tools import AT, SETTINGS, FakeClient, index_of
 
 from es_neardupe.candidates.fingerprints import read_corpus
+from es_neardupe.candidates.memory_limit import MemoryLimit
+from es_neardupe.candidates.spill_to_disk import scratch
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.groups.build import GroupingResult, form_groups, link
 from es_neardupe.groups.incremental import RunScope
@@ -24,6 +26,7 @@ from es_neardupe.groups.rules import RunRules
 from es_neardupe.index.stored_fields import own_group
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.text import contents
+from es_neardupe.options import parse_size
 from es_neardupe.records import Hit
 from es_neardupe.verification.criterion import MatchOptions, match_criterion
 from es_neardupe.verification.verify import verified_pairs
@@ -105,26 +108,31 @@ class SyntheticClient(FakeClient):
         return head | {"_source": {"text": _text(number)}}
 
 
-def grouped(size: int, *, again: bool = False) -> GroupingResult:
-    """The groups of so many documents, by the steps of `group` between reading and writing. ``again``: see `pages`."""
+def grouped(size: int, *, memory: int | None = None, again: bool = False) -> GroupingResult:
+    """The groups of so many documents, by the steps of `group` between reading and writing. ``memory``: maximum number
+    of bytes; ``again``: see `pages`."""
     target = IndexTarget("i", ("i",), SETTINGS, 10_000)
     index = index_of(SyntheticClient(), target)
     match, registry = MatchOptions.of(SETTINGS), cast(Any, SimpleNamespace(living=lambda: (), records=lambda ids: {}))
     criterion = match_criterion(index, match)
     rules = RunRules.of(match, GroupRules(), criterion, index.scheme_id)
-    verified = verified_pairs(
-        index,
-        criterion.measure,
-        read_corpus(pages(size, grouped=again), SETTINGS.prefix, BANDS, expected=size),
-        copies=True,
-    )
+    limit = None if memory is None else MemoryLimit(memory)
+    with scratch() as files:
+        keys = None if limit is None else limit.keys(size, BANDS, files)
+        verified = verified_pairs(
+            index,
+            criterion.measure,
+            read_corpus(pages(size, grouped=again), SETTINGS.prefix, BANDS, expected=size, keys=keys),
+            copies=True,
+            limit=limit,
+        )
     linked = link(rules.group, verified, criterion)
     return form_groups(index, registry, RunScope(True, "", size, settled=False), linked, rules=rules)
 
 
 if __name__ == "__main__":
     documents, began = int(sys.argv[1]), time.monotonic()
-    result = grouped(documents)
+    result = grouped(documents, memory=parse_size(sys.argv[2]) if sys.argv[2:] else None)
     assert len(result.groupings) == documents
     made = {"documents": documents, "groups": len(result.records), "writes": len(result.writes)}
     print(json.dumps(made | {"seconds": time.monotonic() - began, "peak": peak()}))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from es_neardupe import options
-from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
+from es_neardupe.candidates.fingerprints import classes_of, keyed_rows, read_fingerprints
 from es_neardupe.candidates.join import CandidatePairs, candidate_pairs
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.commands.distribution.labels import read_labels
@@ -211,7 +211,7 @@ def _detecting(measure: Measure, settings: Settings) -> Scheme | None:
 
 def _keyed(corpus: FingerprintColumns) -> int:
     """The number of documents with keys."""
-    return int(corpus.keys.any(axis=1).sum())
+    return len(keyed_rows(corpus))
 
 
 def _drawn(index: str, documents: CurrentDocuments, rows: Positions, progress: Progress) -> tuple[Positions, list[str]]:

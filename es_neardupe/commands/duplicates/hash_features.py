@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from es_neardupe.candidates.pair_arrays import DistinctPairs, small_groups
+from es_neardupe.candidates.spill_to_disk import SpilledEntries
 from es_neardupe.columns import Growing, GrowingReferences, References
 from es_neardupe.index.document_text import values_by_field
 from es_neardupe.keys.arrays import I32, U64, Ints, Positions
@@ -16,7 +17,6 @@ from es_neardupe.keys.hashing import mix64
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import DocumentsInScope, FingerprintColumns, Hit
 from es_neardupe.similarity.features import FeatureTree, distinct, fields_of, hashes
-from es_neardupe.verification.spill_to_disk import SpilledEntries
 
 __all__ = ["LISTED", "HashGroups", "LargeGroup", "Positions", "enriched_scope", "group_hashes", "read_scope"]
 
@@ -131,7 +131,7 @@ def read_scope(
 
 def enriched_scope(corpus: FingerprintColumns, agree: int, entries: SpilledEntries) -> DocumentsInScope:
     """Write the stored band keys of each document to ``entries``, combined if candidates share ``agree`` of them."""
-    keys = joint_keys(corpus.keys, agree)
+    keys = joint_keys(corpus.keys[:], agree)
     rows = np.repeat(np.arange(len(corpus), dtype=np.uint32), keys.shape[1]).reshape(keys.shape)
     present = keys != 0
     entries.add(mix64(keys[present]), rows[present])  # mixed, because the characters of keys are in few ranges

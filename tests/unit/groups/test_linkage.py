@@ -191,7 +191,7 @@ def test_ids_are_unique_and_earned(case: tuple[list[list[int]], list[str | None]
 # -- a run may be killed anywhere ------------------------------------------------------------------------------------
 
 
-CASES = 4000
+CASES = 1500
 
 
 def test_killed_anywhere_the_next_run_ends_in_the_same_state() -> None:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from unit_tools import set_resemblance, shingle_set, words
 from verifier_tools import all_pairs, texts_by_class, texts_of, verifier_of
 
-from es_neardupe.candidates import pair_arrays
+from es_neardupe.candidates import pair_arrays, spill_to_disk
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.similarity.features import INDEXED, parse_all
 from es_neardupe.similarity.measure import Measure
-from es_neardupe.verification import current_texts, spill_to_disk
+from es_neardupe.verification import current_texts
 
 
 @pytest.mark.parametrize("seed", range(20))
