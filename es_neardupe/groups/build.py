@@ -233,7 +233,8 @@ def _led(
     leaders: Mapping[str, Address],
 ) -> set[int]:
     """The rows whose group contains the former principal of their id. That is known from the registry, which a run
-    writes before the documents; for other ids from the documents.
+    writes before the documents; for other ids from the documents. A document that waits has no claim as a principal: it
+    has another text, or was created again.
 
     A document that was alone has no better claim to its id than others: it can be a new one, and the other id that of a
     group whose principal was deleted. ``documents``: how many have each id.
@@ -241,14 +242,20 @@ def _led(
     principals = set(leaders.values())
     group_of = {row: first for first, rows in members.items() for row in rows}
     addresses = {row: Address(*corpus.references[row][:2]) for row in group_of} if principals else {}
-    group_with = {one: group_of[row] for row, one in addresses.items() if one in principals}
+    found = {one: row for row, one in addresses.items() if one in principals}
     led = set[int]()
     for row, first in group_of.items():
         id, before = corpus.group_ids[row], corpus.groupings[row]
+        was_principal = before is not None and before.principal
         if id is not None and id in leaders:
-            is_led = group_with.get(leaders[id]) == first
+            leader = found.get(leaders[id])
+            is_led = (
+                leader is not None
+                and group_of[leader] == first
+                and (was_principal or corpus.groupings[leader] is not None)
+            )
         else:
-            is_led = before is not None and before.principal and documents[id] > 1
+            is_led = was_principal and documents[id] > 1
         if is_led:
             led.add(row)
     return led
