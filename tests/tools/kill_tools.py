@@ -29,8 +29,9 @@ from es_neardupe.server.login.settings import ConnectionSettings
 Command = tuple[str, dict[str, Any]]
 """A method of the Python interface and its options."""
 
-_LEASE = "lease"
-"""Kind of the documents by which runs show that they are active; not part of a final state."""
+_NO_STATE = ("lease", "feed")
+"""Kinds of documents that are not part of a final state: by which runs show that they are active, and of sequence
+numbers."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 WRITES = re.compile(r"/_(bulk|doc|create|update|delete_by_query|update_by_query)\b|^PUT |^DELETE /[^_]")
@@ -193,7 +194,7 @@ def _hidden_indices(client: Client, index: str) -> list[str]:
 
 
 def _sources(client: Client, index: str) -> dict[str, JSON]:
-    return {hit["_id"]: hit["_source"] for hit in hits(client, index) if hit["_source"].get("kind") != _LEASE}
+    return {hit["_id"]: hit["_source"] for hit in hits(client, index) if hit["_source"].get("kind") not in _NO_STATE}
 
 
 def copies_of(client: Client, index: str) -> dict[str, JSON]:
