@@ -236,7 +236,8 @@ def groupings_of(members: RowLists, similarity: Floats, ids: Bytes) -> Groupings
 
 def _led(corpus: FingerprintColumns, members: RowLists, leaders: Mapping[str, Address]) -> Flags:
     """Whether the group of each row contains the former principal of its id; shape (n,). That is known from the
-    registry, which a run writes before the documents; for other ids from the documents.
+    registry, which a run writes before the documents; for other ids from the documents. A document that waits has no
+    claim as a principal: it has another text, or was created again.
 
     A document that was alone has no better claim to its id than others: it can be a new one, and the other id that of a
     group whose principal was deleted.
@@ -245,12 +246,16 @@ def _led(corpus: FingerprintColumns, members: RowLists, leaders: Mapping[str, Ad
     led: Flags = (corpus.leading == 1) & _is_in(_repeated(ids), ids)[0]
     registered = np.array(sorted(id.encode() for id in leaders), "S16")
     known, place = _is_in(registered, ids)
-    led_by = {address: id.encode() for id, address in leaders.items()}
-    group_with = np.full(len(registered), -2)
+    led_by: dict[Address, list[bytes]] = {}
+    for group, address in leaders.items():
+        led_by.setdefault(address, []).append(group.encode())
+    group_with, has_claim = np.full(len(registered), -2), np.zeros(len(registered), np.bool_)
     for row, (index, id, _) in enumerate(corpus.references if leaders else ()):
-        if (leading := led_by.get(Address(index, id))) is not None and group_of[row] >= 0:
-            group_with[np.searchsorted(registered, leading)] = group_of[row]
-    led[known] = group_of[known] == group_with[place[known]]
+        if (led_here := led_by.get(Address(index, id))) is not None and group_of[row] >= 0:
+            numbers = np.searchsorted(registered, np.array(led_here, "S16"))
+            group_with[numbers], has_claim[numbers] = group_of[row], corpus.leading[row] >= 0
+    place = place[known]
+    led[known] = (group_of[known] == group_with[place]) & ((corpus.leading[known] == 1) | has_claim[place])
     return led
 
 

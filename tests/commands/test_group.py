@@ -44,10 +44,10 @@ def start(client: Client, index: str, texts: dict[str, Any], **options: Any) -> 
     NearDupe(index, client).group(**options)
 
 
-def regroup(client: Client, index: str, *, check: bool = True, **options: Any) -> Any:
+def regroup(client: Client, index: str, **options: Any) -> Any:
     """Run the commands that a user runs after changes; asserts that the run was incremental."""
-    NearDupe(index, client).enrich(check=True)
-    report = NearDupe(index, client).group(check=check, **options)
+    NearDupe(index, client).enrich()
+    report = NearDupe(index, client).group(**options)
     assert not report.scope.whole
     return report
 
@@ -200,7 +200,7 @@ def test_merge_split_and_end_are_told(client: Client, index_name: str) -> None:
     assert {one.history[0].event for one in founded.values()} == {"founded"}
 
     put(client, index_name, {"x": {"text": " ".join(between)}})
-    regroup(client, index_name, check=False, linkage="chain", min=0.85)
+    regroup(client, index_name, linkage="chain", min=0.85)
     assert members(client, index_name) == {larger: {*texts, "x"}}
     found = registry(client, index_name).records({larger, smaller})
     assert [(one.event, one.group) for one in found[larger].history] == [("founded", None), ("merged with", smaller)]
@@ -233,7 +233,7 @@ def test_a_group_keeps_its_id_when_its_principal_leaves(client: Client, index_na
     ((id, ids),) = members(client, index_name).items()
     assert (ids, groups_of(client, index_name)[0].members[0].id) == ({*texts}, "p")
     put(client, index_name, {"p": {"text": " ".join(words("gone", 50))}})  # removes the neardupe fields too
-    regroup(client, index_name, check=False)
+    regroup(client, index_name)
     left = ours(client, index_name)
     assert members(client, index_name) == {id: {"m1", "m2", "m3"}}
     assert left["p"]["group"] != id
@@ -355,6 +355,6 @@ def test_a_former_principal_that_waits_is_not_shown_as_one(client: Client, index
     assert sum(stored[one]["principal"] for one in texts) == 2
     assert members(client, index_name) == {id: {"m1", "m2"}}
     assert NearDupe(index_name, client).group(check=True).scope.affected == 0
-    regroup(client, index_name, check=False)
+    regroup(client, index_name)
     assert ours(client, index_name)["p"]["group"] != id
     assert_settled(client, index_name)
