@@ -147,7 +147,9 @@ def next_run(index: Index) -> NextRun:
     if last is None:
         return NextRun(found["documents"], lost=False)
     lost = (found["principals"], found["members"]) != (last.principals, last.members)
-    known = last.finished and (feed is None or _why_unnoticed(feed, last.indices) is None)
+    known = (
+        last.finished and last.principals is not None and (feed is None or _why_unnoticed(feed, last.indices) is None)
+    )
     return NextRun(found["waiting"], lost=known and lost)
 
 

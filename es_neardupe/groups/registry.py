@@ -248,7 +248,8 @@ class Registry:
         self._note(stored, LastRun(finished=False, evidence=False, rules=last.rules if last else None), at)
 
     def note_ended(self, rules: RunRules, at: str, *, evidence: bool, counted: Mapping[str, int]) -> None:
-        """Record that a run has finished, with its rules for the next one. ``counted``: ``principals`` and ``members``.
+        """Record that a run has finished, with its rules for the next one. ``counted``: ``principals`` and ``members``;
+        empty if they are unknown, so that the next run compares all groups with the registry.
         Raises as `note_begun`."""
         stored = self._stored_run()
         self._note(stored, LastRun(True, evidence, rules, self._index.target.uuids, **counted), at)

@@ -261,6 +261,18 @@ class ChangeFeed:
         if document.shard is not None and document.seq_no is not None:
             self._left[document.index, document.shard].append(document.seq_no)
 
+    def others_have_written(self) -> bool:
+        """Whether other clients have written or deleted documents since the feed was opened, or perhaps have. For a run
+        that notes nothing but its own writes, and all of them."""
+        if self.reason is not None:
+            return True
+        now = _shard_states(self._index)
+        return any(
+            current.last - state.last != len(self._done[name, shard])
+            for name, states in self._states.items()
+            for shard, (state, current) in enumerate(zip(states, now[name], strict=True))
+        )
+
     def begin(self) -> None:
         """Store that changes of `unknown` indices are noticed from now on, even if this run is killed."""
         if self.unknown:
