@@ -193,6 +193,9 @@ def test_documents_of_another_scheme_are_renewed(client: Client, index_name: str
     assert (found.scope.other_schemes, found.scope.unprocessed, sum(found.scope.states.values())) == (10, 10, 0)
     report, _ = written_by(client, index_name)
     assert (report.scope.current, report.writes.written) == (0, 20)
+    renewed = ours(client, index_name)
+    assert {id for id, one in renewed.items() if "similarity" not in one} == {f"d{n:02}" for n in range(1, 20, 2)}
+    NearDupe(index_name, client).group()  # which those of another scheme wait for
     assert ours(client, index_name) == right
     assert NearDupe(index_name, client).stats().scope.schemes == {SETTINGS.scheme.id: 20}
 

@@ -100,7 +100,7 @@ def test_common_shingles(client: Client, index_name: str, mailbox: dict[str, str
     put(client, index_name, {f"new{row}": {"text": " ".join(words(f"new{row}", 60))} for row in range(5)})
     NearDupe(index_name, client).enrich()
     again = NearDupe(index_name, client).group(ignore_common=0.2, max_bucket=500)
-    assert (again.scope.whole, again.writes.written) == (False, 5)
+    assert (again.scope.whole, again.scope.affected, again.writes.written) == (False, 5, 0)
     with pytest.raises(SettingsError, match=r"is for `ignore_common` 0\.2\. Use this value, or add `renew`"):
         NearDupe(index_name, client).pairs(ignore_common=0.3)
     listed = server_cli("pairs", index_name, "--ignore-common", "0.3", "--renew", "--json", "--max-bucket", "500")

@@ -401,6 +401,7 @@ def of_enrich(case: Case) -> JSON:
             "current": sum(one.processed for one in scope),
             "slice": None,
             "read": len(read),
+            "changed": between(0, sum(one.processed for one in read)),
         },
         "writes": _fingerprints(case, read if dry else written, unchanged=0 if dry else len(unchanged)),
         "removed": case.before.orphans - (0 if dry else case.after.orphans),
