@@ -49,16 +49,15 @@ def urls() -> dict[str, str]:
     return {"Source": REPOSITORY, "Issues": f"{REPOSITORY}/issues", **linked} if REPOSITORY else {}
 
 
-KERNEL = Extension(
-    "es_neardupe.keys._kernel",
-    ["es_neardupe/keys/_kernel.c"],
-    extra_compile_args=["-O3", "-g0"],  # debug information contains the path of the build folder
-    optional=True,  # without a compiler the package is installed all the same, and numpy does its work
-)
-"""The inner loops of signing."""
+def compiled(module: str) -> Extension:
+    """A module in C. Without a compiler the package is installed all the same, and numpy does its work."""
+    # debug information contains the path of the build folder
+    source = f"{module.replace('.', '/')}.c"
+    return Extension(module, [source], extra_compile_args=["-O3", "-g0"], optional=True)
+
 
 setup(
-    ext_modules=[KERNEL],
+    ext_modules=[compiled("es_neardupe.keys._kernel"), compiled("es_neardupe.similarity._pairs")],
     cmdclass={"bdist_wheel": ReproducibleWheel, "build_py": BuildWithMappings},
     long_description=readme(),
     long_description_content_type="text/markdown",

@@ -20,11 +20,12 @@ import numpy as np
 from bench_tools import make_texts, pin_to_one_core, read_texts
 from numpy.typing import NDArray
 
+from es_neardupe.keys.arrays import Positions
 from es_neardupe.keys.minhash import estimate, signatures
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.options import MeasureName
-from es_neardupe.similarity import formulas
+from es_neardupe.similarity import batch, formulas
 from es_neardupe.similarity.alignment import Alignment, information, literal
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Measure
@@ -42,6 +43,7 @@ def main() -> None:
     pin_to_one_core()
     texts = read_texts(arguments.texts, arguments.count) if arguments.texts else make_texts(arguments.count, words=250)
     report_pairs(texts, arguments.rounds)
+    report_resemblance(texts, arguments.rounds)
     report_batches(texts, arguments.rounds)
     report_growth(arguments.rounds)
 
@@ -56,13 +58,13 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def fastest(run: Run, rounds: int) -> float:
-    """Seconds of the fastest round, after a warm-up round."""
+    """CPU seconds of the fastest round, after a warm-up round: other work on the machine only slows down."""
     run()
     taken = []
     for _ in range(rounds):
-        start = time.perf_counter()
+        start = time.process_time()
         run()
-        taken.append(time.perf_counter() - start)
+        taken.append(time.process_time() - start)
     return min(taken)
 
 
@@ -108,7 +110,7 @@ def frequencies(found: list[U64]) -> Weights:
     return Weights(len(found), every, counts)
 
 
-def report_batches(texts: list[str], rounds: int) -> None:
+def report_resemblance(texts: list[str], rounds: int) -> None:
     """Resemblance of candidates as verification computes it: texts in groups of edited copies, all pairs of each."""
     chance = random.Random(2)
     print("\nresemblance of candidates in batches")
@@ -119,6 +121,47 @@ def report_batches(texts: list[str], rounds: int) -> None:
         left, right = np.array(pairs, np.intp).T
         seconds = fastest(partial(formulas.resemblances, found, left, right), rounds)
         print(f"{f'groups of {size}':36} {len(pairs) / seconds:11,.0f} pairs/s   {len(pairs)} pairs")
+
+
+def report_batches(texts: list[str], rounds: int) -> None:
+    """Scores of candidates as verification computes them, against one pair at a time, and without the loops in C."""
+    print(f"\n{'candidates in batches, and how often as fast as':56}     one by one      without C")
+    for name in (MeasureName.CONTAINMENT, MeasureName.EDIT, MeasureName.WEIGHTED):
+        for size in (2, 10):
+            prepared, left, right, measure = candidates(name, texts, size)
+            batched = partial(measure.scores, prepared, left, right)
+            singly = partial(one_by_one, measure, prepared, left, right)
+            seconds = fastest(batched, rounds)
+            ratios = [fastest(run, rounds) / seconds for run in (singly, partial(without_c, batched))]
+            label = f"{measure.label}, groups of {size}"
+            print(f"{label:36} {len(left) / seconds:11,.0f} pairs/s{ratios[0]:15.1f}{ratios[1]:15.1f}")
+
+
+def candidates(name: MeasureName, texts: list[str], size: int) -> tuple[list[U64], Positions, Positions, Measure]:
+    """Groups of edited copies, prepared for a measure, and all pairs of each group."""
+    chance = random.Random(2)
+    groups = [[text, *(edited(text, chance) for _ in range(size - 1))] for text in texts[: max(8, 800 // size)]]
+    every = [one for group in groups for one in group]
+    weights = frequencies(features(every, 5)) if name is MeasureName.WEIGHTED else None
+    measure = Measure(name, weights=weights)
+    pairs = [(size * k + a, size * k + b) for k in range(len(groups)) for a, b in combinations(range(size), 2)]
+    left, right = np.array(pairs, np.intp).T.copy()
+    return measure.prepare(every), left, right, measure
+
+
+def one_by_one(measure: Measure, prepared: list[U64], left: Positions, right: Positions) -> None:
+    """Score each pair alone."""
+    for a, b in zip(left.tolist(), right.tolist(), strict=True):
+        measure.score(prepared[a], prepared[b])
+
+
+def without_c(run: Run) -> None:
+    """Run a function as if no compiler had been available."""
+    kernel, batch.kernel = batch.kernel, None
+    try:
+        run()
+    finally:
+        batch.kernel = kernel
 
 
 def report_growth(rounds: int) -> None:

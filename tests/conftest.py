@@ -31,6 +31,7 @@ from es_neardupe.local_server import control, versions
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
+from es_neardupe.similarity import batch
 
 DEFAULT_SERVERS = "elasticsearch-9.5,opensearch-3.8"
 OLDER_SERVERS = "elasticsearch-8.19,opensearch-2.19"
@@ -150,9 +151,9 @@ def secured_opensearch_server(tmp_path_factory: pytest.TempPathFactory) -> Itera
 @pytest.fixture(scope="session")
 def built_kernel() -> None:
     """Require the inner loops in C; without a compiler the test is skipped."""
-    if hashing.kernel is None:
+    if None in (hashing.kernel, batch.kernel):
         headers = Path(sysconfig.get_path("include"), "Python.h")
-        assert not (shutil.which("gcc") and headers.exists()), "gcc is here, but the kernel was not built"
+        assert not (shutil.which("gcc") and headers.exists()), "gcc is here, but a kernel was not built"
         pytest.skip("the package was installed without a compiler")
 
 
@@ -165,6 +166,7 @@ def inner_loops(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(hashing, "kernel", None)
+        patched.setattr(batch, "kernel", None)
         yield
 
 

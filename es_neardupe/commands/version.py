@@ -14,6 +14,7 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.keys import hashing
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.records import one_line
+from es_neardupe.similarity import batch
 
 __all__ = ["VersionReport", "version"]
 
@@ -34,7 +35,7 @@ class VersionReport:
     scheme: str
     """Default scheme of `init`."""
     compiled: bool
-    """Whether signing uses the C kernel; otherwise it uses numpy, which is slower."""
+    """Whether all inner loops are in C; otherwise numpy and Python do their work, which is slower."""
     python: str
     system: str
     packages: Mapping[str, str | None]
@@ -62,7 +63,7 @@ def version(index: Index | None = None) -> VersionReport:
         version=version_of("es-neardupe"),
         scheme_version=scheme.version,
         scheme=scheme.id,
-        compiled=hashing.kernel is not None,
+        compiled=None not in (hashing.kernel, batch.kernel),
         python=f"{platform.python_implementation()} {sys.version.split()[0]}",
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         packages={name: _installed(name) for name in _PACKAGES},

@@ -13,22 +13,41 @@ for (a, b) as for (b, a), with the sides exchanged.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.arrays import U64, Flags, Ints
+from es_neardupe.keys.arrays import U64, Flags, Ints, Positions
 from es_neardupe.keys.scheme import MAX_SHINGLE
 from es_neardupe.keys.shingles import window_hashes
 from es_neardupe.options import Matching
+from es_neardupe.progress import Progress, silent, tracked
+from es_neardupe.similarity import batch
+from es_neardupe.similarity.batch import Batch
 from es_neardupe.similarity.tiling import join_windows, tiles
 
-__all__ = ["DEFAULT_MIN_WORDS", "Alignment", "align", "information", "literal"]
+__all__ = ["DEFAULT_MIN_WORDS", "Alignment", "Totals", "align", "information", "literal", "totals"]
 
 
 DEFAULT_MIN_WORDS = 5
 """Minimum number of words in a common passage."""
+
+
+class Totals(NamedTuple):
+    """The numbers of an alignment, from which measures are computed."""
+
+    longer: int
+    """L: words of the longer text."""
+    shorter: int
+    """S: words of the shorter text."""
+    common: int
+    """C: words in common passages."""
+    chunks: int
+    """n: the number of common passages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +76,48 @@ class Alignment:
         """n: the number of common passages."""
         return len(self.blocks)
 
+    @property
+    def totals(self) -> Totals:
+        """The numbers without the passages."""
+        return Totals(self.longer, self.shorter, self.common, self.chunks)
+
 
 def align(a: U64, b: U64, matching: Matching, minimum: int = DEFAULT_MIN_WORDS) -> Alignment:
     """Find common passages by `literal` or `information` matching. Raises `SettingsError` for ``minimum`` below 1."""
     return {Matching.LITERAL: literal, Matching.INFORMATION: information}[matching](a, b, minimum)
+
+
+def totals(
+    texts: Sequence[U64],
+    left: Positions,
+    right: Positions,
+    matching: Matching,
+    minimum: int = DEFAULT_MIN_WORDS,
+    *,
+    progress: Progress = silent,
+) -> Iterator[Totals]:
+    """The numbers of the alignments of the pairs ``(texts[left[k]], texts[right[k]])``, as by `align`."""
+    if matching is Matching.LITERAL and batch.kernel is not None:
+        yield from _literal_totals(batch.kernel, Batch.of(texts, left, right), minimum, progress)
+        return
+    for a, b in tracked(zip(left.tolist(), right.tolist(), strict=True), progress, "", len(left)):
+        yield align(texts[a], texts[b], matching, minimum).totals
+
+
+def _literal_totals(kernel: ModuleType, pairs: Batch, minimum: int, progress: Progress) -> Iterator[Totals]:
+    _check(minimum)
+    words, bounds = pairs.joined(), pairs.bounds
+    for part in pairs.parts(progress):
+        left, right = pairs.left[part], pairs.right[part]
+        found = np.empty((len(left), 2), np.int64)
+        kernel.totals(words, bounds, left, right, found, minimum)
+        sizes = np.stack((pairs.sizes[left], pairs.sizes[right]))
+        rows = zip(sizes.max(axis=0).tolist(), sizes.min(axis=0).tolist(), *found.T.tolist(), strict=True)
+        for k, row in enumerate(rows):
+            known = Totals(*row)
+            if known.common < 0:  # too many repetitions
+                known = literal(pairs.texts[left[k]], pairs.texts[right[k]], minimum).totals
+            yield known
 
 
 def literal(a: U64, b: U64, minimum: int = DEFAULT_MIN_WORDS) -> Alignment:
@@ -70,10 +127,16 @@ def literal(a: U64, b: U64, minimum: int = DEFAULT_MIN_WORDS) -> Alignment:
     Identical texts are one passage, however short they are. Raises `SettingsError` for ``minimum`` below 1.
     """
     _check(minimum)
+    blocks = None if batch.kernel is None else batch.kernel.tiles(a, b, minimum)
+    if blocks is not None:
+        return _literal(a, b, np.frombuffer(blocks, np.int64).reshape(-1, 3))
     if np.array_equal(a, b):
         return _identical(a)
     found = tiles(b, a, minimum)[:, [1, 0, 2]] if _comes_after(a, b) else tiles(a, b, minimum)
-    blocks = found[np.argsort(found[:, 0])]
+    return _literal(a, b, found[np.argsort(found[:, 0])])
+
+
+def _literal(a: U64, b: U64, blocks: Ints) -> Alignment:
     return Alignment((len(a), len(b)), int(blocks[:, 2].sum()), blocks)
 
 

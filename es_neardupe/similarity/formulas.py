@@ -6,15 +6,20 @@ distinct features, the others an alignment or token hashes.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 from scipy.sparse import csr_array
 
 from es_neardupe.keys.arrays import I32, U64, Floats, Ints, Positions
-from es_neardupe.similarity.alignment import Alignment
+from es_neardupe.progress import Progress, silent
+from es_neardupe.similarity import batch
+from es_neardupe.similarity.alignment import Alignment, Totals
+from es_neardupe.similarity.batch import Batch
 
 __all__ = [
     "FeatureTable",
@@ -22,10 +27,12 @@ __all__ = [
     "containment",
     "containment_longer",
     "edit",
+    "edits",
     "jaccard",
     "resemblance",
     "resemblances",
     "weighted",
+    "weighted_pairs",
 ]
 
 _BLOCK = 4_000_000
@@ -123,18 +130,18 @@ def _numbered(features: Sequence[U64], sizes: Ints) -> I32:
     return np.unique(np.concatenate(features), return_inverse=True)[1].reshape(-1).astype(np.int32)
 
 
-def jaccard(alignment: Alignment) -> float:
+def jaccard(alignment: Alignment | Totals) -> float:
     """S_J = C / (L + S - C): common words among all words of both texts, where common words count once."""
     common = alignment.common
     return _share(common, alignment.longer + alignment.shorter - common)
 
 
-def containment(alignment: Alignment) -> float:
+def containment(alignment: Alignment | Totals) -> float:
     """C / S: the share of the shorter text that is in the longer text."""
     return _share(alignment.common, alignment.shorter) if alignment.shorter else float(not alignment.longer)
 
 
-def containment_longer(alignment: Alignment) -> float:
+def containment_longer(alignment: Alignment | Totals) -> float:
     """S_L = C / L: the share of the longer text that is in the shorter text."""
     return _share(alignment.common, alignment.longer)
 
@@ -174,7 +181,63 @@ def weighted(a: U64, b: U64, weights: Weights) -> float:
     return shared / whole if whole else 1.0
 
 
+def weighted_pairs(
+    features: Sequence[U64], left: Positions, right: Positions, weights: Weights, progress: Progress = silent
+) -> Floats:
+    """`weighted` of the pairs ``(features[left[k]], features[right[k]])``: float64[pairs].
+
+    The weights of each text are looked up once. Sums are of the same numbers in the same order as in `weighted`, so the
+    last digits are the same, too.
+    """
+    pairs = Batch.of(features, left, right)
+    joined, bounds = pairs.joined(), pairs.bounds
+    order = np.argsort(joined)  # sorted searches stay near their last position
+    each = np.empty(len(joined))
+    each[order] = weights.of(joined[order])
+    totals = np.array([one.sum() for one in np.split(each, bounds[1:-1])])
+    shared = np.zeros(len(left))
+    for part in pairs.parts(progress):
+        shared[part] = [
+            one.sum() for one in _weights_in_common(joined, bounds, pairs.left[part], pairs.right[part], each)
+        ]
+    whole = totals[pairs.left] + totals[pairs.right] - shared
+    similarity: Floats = np.divide(shared, whole, out=np.ones(len(left)), where=whole != 0)
+    return similarity
+
+
+def _weights_in_common(features: U64, bounds: Ints, left: Ints, right: Ints, weights: Floats) -> list[Floats]:
+    """The weights of the features that both texts of each pair have, sorted by feature."""
+    if batch.kernel is not None:
+        counts = np.empty(len(left), np.int64)
+        places = np.frombuffer(batch.kernel.common(features, bounds, left, right, counts), np.int64)
+        return np.split(weights[places], np.cumsum(counts)[:-1])
+    texts = [slice(start, end) for start, end in pairwise(bounds.tolist())]
+    pairs = ((texts[a], texts[b]) for a, b in zip(left.tolist(), right.tolist(), strict=True))
+    return [weights[a][np.isin(features[a], features[b], assume_unique=True)] for a, b in pairs]
+
+
 def edit(a: U64, b: U64) -> float:
     """1 - d / L, where d is the minimum number of words to insert, delete or replace (Levenshtein 1966)."""
     longer = max(len(a), len(b))
-    return _share(longer - Levenshtein.distance(a.tolist(), b.tolist()), longer)
+    return _share(longer - _distance(a, b), longer)
+
+
+def edits(texts: Sequence[U64], left: Positions, right: Positions, progress: Progress = silent) -> Floats:
+    """`edit` of the pairs ``(texts[left[k]], texts[right[k]])``: float64[pairs]."""
+    pairs = Batch.of(texts, left, right)
+    joined, bounds = pairs.joined(), pairs.bounds
+    longer = np.maximum(pairs.sizes[pairs.left], pairs.sizes[pairs.right])
+    distance = np.full(len(left), -1, np.int64)
+    for part in pairs.parts(progress):
+        one, other, found = pairs.left[part], pairs.right[part], distance[part]
+        if batch.kernel is not None:
+            batch.kernel.distances(joined, bounds, one, other, found)
+        for k in np.flatnonzero(found < 0).tolist():
+            found[k] = _distance(pairs.texts[one[k]], pairs.texts[other[k]])
+    similarity: Floats = np.divide(longer - distance, longer, out=np.ones(len(left)), where=longer > 0)
+    return similarity
+
+
+def _distance(a: U64, b: U64) -> int:
+    """The edit distance; of arrays, since lists would be lists of objects."""
+    return Levenshtein.distance(array("Q", a.tobytes()), array("Q", b.tobytes()))

@@ -30,11 +30,11 @@ from es_neardupe.keys.arrays import Flags, Floats, Ints, Numbers, Positions
 from es_neardupe.keys.minhash import estimate_of
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.options import MeasureName
-from es_neardupe.progress import Progress, silent, tracked
+from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, DocumentsInScope
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import count, fetch
-from es_neardupe.similarity.alignment import align
+from es_neardupe.similarity.alignment import totals
 from es_neardupe.similarity.common_passages import common_passage
 from es_neardupe.similarity.features import FeatureTree, describe, example, fields_of
 from es_neardupe.similarity.formulas import Weights
@@ -304,10 +304,8 @@ class AlignmentNumbers(Measure):
     ) -> Floats:
         """The places of the numbers of the pairs."""
         first = len(self.numbers) // 4
-        pairs = zip(left.tolist(), right.tolist(), strict=True)
-        for one, other in tracked(pairs, progress, "", len(left)):
-            found = align(prepared[one], prepared[other], self.matching, self.shingle)
-            self.numbers.extend((found.longer, found.shorter, found.common, found.chunks))
+        for found in totals(prepared, left, right, self.matching, self.shingle, progress=progress):
+            self.numbers.extend(found)
         return np.arange(first, first + len(left), dtype=np.float64)
 
     def of(self, places: Floats, sizes: Ints) -> Floats:

@@ -107,7 +107,8 @@ def test_the_wheel_holds_what_the_program_reads(built: tuple[Path, Path, str]) -
     assert set(read) <= names
     assert not [name for name in names if name.startswith(("tests", "docs", "scripts"))]
     if shutil.which("gcc") and Path(sysconfig.get_path("include"), "Python.h").exists():
-        assert [name for name in names if name.startswith("es_neardupe/keys/_kernel.") and name.endswith(".so")]
+        for module in ("keys/_kernel", "similarity/_pairs"):
+            assert [name for name in names if name.startswith(f"es_neardupe/{module}.") and name.endswith(".so")]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs permissions")

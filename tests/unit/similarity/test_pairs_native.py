@@ -1,0 +1,295 @@
+"""Pairs of texts scored in batches and in C: the same results as one by one and in Python, for any input."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import product
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from es_neardupe.errors import SettingsError
+from es_neardupe.keys.hashing import mix64
+from es_neardupe.options import Matching
+from es_neardupe.similarity import batch
+from es_neardupe.similarity.alignment import Alignment, align, literal, totals
+from es_neardupe.similarity.formulas import Weights, edit, edits, weighted, weighted_pairs
+from es_neardupe.similarity.measure import weights_of
+
+U64 = NDArray[np.uint64]
+
+HASHES = np.random.default_rng(5).integers(0, 2**64, 300, np.uint64)
+
+pytestmark = pytest.mark.usefixtures("built_kernel")
+
+
+def text(numbers: Sequence[int]) -> U64:
+    return HASHES[np.array(numbers, np.intp)]
+
+
+WORDS = st.integers(1, 8).flatmap(lambda size: st.lists(st.integers(0, size - 1), max_size=40))
+TEXTS = st.lists(WORDS.map(text), max_size=6)
+
+
+def kernel() -> ModuleType:
+    assert batch.kernel is not None
+    return batch.kernel
+
+
+@contextmanager
+def in_python() -> Iterator[None]:
+    """Without the inner loops in C."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(batch, "kernel", None)
+        yield
+
+
+def all_pairs(texts: Sequence[object]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Every text with every text, also with itself."""
+    left, right = np.array(list(product(range(len(texts)), repeat=2)), np.intp).reshape(-1, 2).T
+    return left.copy(), right.copy()
+
+
+def check_tiles(a: U64, b: U64, minimum: int) -> None:
+    found = literal(a, b, minimum)
+    with in_python():
+        expected = literal(a, b, minimum)
+    assert (found.words, found.common) == (expected.words, expected.common)
+    assert found.blocks.tolist() == expected.blocks.tolist()
+    assert found.blocks.dtype == expected.blocks.dtype == np.int64
+
+
+# Tiles. The definition, as a plain program, is in test_alignment.py.
+
+
+@given(WORDS.map(text), WORDS.map(text), st.integers(1, 9))
+def test_the_same_tiles(a: U64, b: U64, minimum: int) -> None:
+    check_tiles(a, b, minimum)
+
+
+@pytest.mark.parametrize("alphabet", [1, 2, 3, 6, 30, 250])
+def test_the_same_tiles_of_random_texts(alphabet: int) -> None:
+    """Also of copies with changes, and with words of both texts as characters of longer passages."""
+    chance = random.Random(alphabet)
+    for size in (3, 10, 40, 150, 400) * 30:
+        a = chance.choices(range(alphabet), k=chance.randint(0, size))
+        b = [chance.randrange(alphabet) if chance.random() < 0.1 else one for one in a if chance.random() < 0.95]
+        cut = chance.randint(0, len(b))
+        check_tiles(text(a), text(b[cut:] + b[:cut]), chance.randint(1, 7))
+
+
+@pytest.mark.parametrize("minimum", [1, 2, 5, 40])
+def test_the_same_tiles_of_long_repetitions(minimum: int) -> None:
+    """Where pairs of windows are too many to be listed, and where they are just few enough."""
+    for a, b in product((1, 7, 199, 3000), repeat=2):
+        for period in (1, 2, 30, 299):
+            check_tiles(np.resize(HASHES[:period], a), np.resize(HASHES[:period], b), minimum)
+    assert kernel().tiles(np.resize(HASHES[:2], 3000), np.resize(HASHES[:2], 2999), minimum) is None
+
+
+@pytest.mark.parametrize("minimum", [1, 5, 1_000_000])
+def test_texts_without_tiles(minimum: int) -> None:
+    none, one = text([]), text([1])
+    for a, b in ((none, none), (none, one), (one, none), (one, text([2])), (text([1, 2, 3]), text([2, 1, 3]))):
+        check_tiles(a, b, minimum)
+
+
+def colliding(count: int) -> U64:
+    """Words whose places in a table are the same: the inverse of `mix64` of multiples of 2^40."""
+    values = [number << 40 for number in range(1, count + 1)]
+    for shift, factor in ((31, 0x94D049BB133111EB), (27, 0xBF58476D1CE4E5B9), (30, 1)):
+        values = [one ^ (one >> shift) ^ (one >> 2 * shift) for one in values]
+        values = [one * pow(factor, -1, 2**64) % 2**64 for one in values]
+    return np.array(values, np.uint64)
+
+
+def test_words_that_collide_in_the_table() -> None:
+    """Texts made for it are refused, since they would take quadratic time, and compared in Python."""
+    words = colliding(3000)
+    assert (mix64(words.copy()) % 2**40 == 0).all()
+    other = np.roll(words, 7)
+    assert kernel().tiles(words, other, 1) is None
+    assert literal(words, other, 1).blocks.tolist() == [[0, 7, 2993], [2993, 0, 7]]
+    short, long = words[:900], np.roll(words[:900], 1)[:-1]
+    distance = np.zeros(1, np.int64)
+    both = np.concatenate((short, long))
+    kernel().distances(both, np.array([0, 900, 1799]), np.array([0]), np.array([1]), distance)
+    assert distance.tolist() == [-1]
+    assert edits([short, long], np.array([0]), np.array([1])).tolist() == [edit(short, long)]
+
+
+# Batches
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@given(texts=TEXTS, matching=st.sampled_from(Matching), minimum=st.integers(1, 6), part=st.sampled_from([1, 50, 10**6]))
+def test_totals_of_many_pairs(texts: list[U64], matching: Matching, minimum: int, part: int, compiled: bool) -> None:
+    left, right = all_pairs(texts)
+    expected = [align(texts[a], texts[b], matching, minimum).totals for a, b in zip(left, right, strict=True)]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(batch, "_PART", part)
+        if not compiled:
+            patched.setattr(batch, "kernel", None)
+        assert list(totals(texts, left, right, matching, minimum)) == expected
+
+
+def test_totals_of_texts_with_many_repetitions_among_others() -> None:
+    tick, tock = np.resize(HASHES[:2], 4000), np.resize(HASHES[:2], 3001)
+    texts = [text(range(50)), tick, text(range(20, 60)), tock]
+    left, right = all_pairs(texts)
+    found = list(totals(texts, left, right, Matching.LITERAL))
+    assert found == [literal(texts[a], texts[b]).totals for a, b in zip(left, right, strict=True)]
+    assert found[7] == (4000, 3001, 3001, 1)
+    assert found[2] == Alignment((50, 40), 30, np.array([[20, 0, 30]])).totals
+
+
+def test_a_passage_has_a_word() -> None:
+    texts, one = [text([1]), text([2])], np.array([0])
+    with pytest.raises(SettingsError, match="at least 1 word"):
+        list(totals(texts, one, one + 1, Matching.LITERAL, 0))
+
+
+def test_parts_are_reported() -> None:
+    seen: list[tuple[int, int | None]] = []
+    texts = [text(range(k, k + 10)) for k in range(5)]
+    left, right = all_pairs(texts)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(batch, "_PART", 100)
+        edits(texts, left, right, lambda stage, done, total: seen.append((done, total)))
+    assert [total for _, total in seen] == [25] * len(seen)
+    done = [done for done, _ in seen]
+    assert done == sorted(set(done))
+    assert (done[0], done[-1], len(done) > 4) == (0, 25, True)
+
+
+def levenshtein(a: Sequence[int], b: Sequence[int]) -> int:
+    """The definition."""
+    row = list(range(len(b) + 1))
+    for i, one in enumerate(a, 1):
+        before, row[0] = row[0], i
+        for j, other in enumerate(b, 1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (one != other))
+    return row[-1]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@given(texts=TEXTS)
+def test_edit_of_many_pairs(texts: list[U64], compiled: bool) -> None:
+    left, right = all_pairs(texts)
+    pairs = [(texts[a], texts[b]) for a, b in zip(left, right, strict=True)]
+    with in_python() if not compiled else pytest.MonkeyPatch.context():
+        found = edits(texts, left, right).tolist()
+    assert found == [edit(a, b) for a, b in pairs]
+    expected = [1 - levenshtein(a.tolist(), b.tolist()) / max(len(a), len(b), 1) for a, b in pairs]
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 127, 128, 129, 500, 1023, 1024, 1025, 1100])
+def test_edit_of_texts_around_the_sizes_of_blocks(size: int) -> None:
+    """64 words are compared at a time; above 1,024 another algorithm takes over."""
+    chance = np.random.default_rng(size)
+    texts = [HASHES[chance.integers(0, alphabet, size)] for alphabet in (2, 40, 300)]
+    texts += [np.where(chance.random(size) < 0.1, HASHES[0], one)[: size - k] for k, one in enumerate(texts)]
+    texts += [np.concatenate((texts[1], texts[2])), np.roll(texts[2], 1)]
+    left, right = all_pairs(texts)
+    assert edits(texts, left, right).tolist() == [edit(texts[a], texts[b]) for a, b in zip(left, right, strict=True)]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@given(texts=st.lists(st.lists(st.integers(0, 60), max_size=50), max_size=6))
+def test_weighted_of_many_pairs(texts: list[list[int]], compiled: bool) -> None:
+    """To the last digit."""
+    sets = [np.unique(text(one)) for one in texts]
+    left, right = all_pairs(sets)
+    weights = weights_of([np.unique(HASHES[: k * k]) for k in range(12)])
+    with in_python() if not compiled else pytest.MonkeyPatch.context():
+        found = weighted_pairs(sets, left, right, weights).tolist()
+    assert found == [weighted(sets[a], sets[b], weights) for a, b in zip(left, right, strict=True)]
+
+
+def test_weighted_of_long_texts() -> None:
+    """Sums of many numbers depend on their order."""
+    chance = np.random.default_rng(8)
+    known = np.unique(chance.integers(0, 2**64, 20_000, np.uint64))
+    weights = Weights(50_000, known, chance.integers(1, 40_000, len(known)))
+    sets = [np.sort(chance.choice(known, size, replace=False)) for size in (0, 1, 7, 9, 129, 3000, 15_000)]
+    left, right = all_pairs(sets)
+    found = weighted_pairs(sets, left, right, weights).tolist()
+    assert found == [weighted(sets[a], sets[b], weights) for a, b in zip(left, right, strict=True)]
+
+
+# What callers never send
+
+
+SIZES = {"totals": 2, "distances": 1, "common": 1}
+
+
+def run(name: str, words: U64, bounds: object, left: object, right: object, out: object) -> object:
+    more = (3,) if name == "totals" else ()
+    return getattr(kernel(), name)(words, bounds, left, right, out, *more)
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize(
+    ("bounds", "left", "right"),
+    [
+        pytest.param([0, 5, 9], [0], [1], id="beyond the words"),
+        pytest.param([0, 5, 4], [0], [1], id="backwards"),
+        pytest.param([-1, 4, 8], [0], [1], id="before the words"),
+        pytest.param([0, 4, 8], [0], [2], id="no such text"),
+        pytest.param([0, 4, 8], [-1], [1], id="a negative text"),
+        pytest.param([0, 4, 8], [2**62], [1], id="a great number"),
+        pytest.param([], [0], [0], id="no bounds"),
+        pytest.param([0], [0], [0], id="no texts"),
+        pytest.param([0, 4, 8], [0], [0, 1], id="sides of different lengths"),
+    ],
+)
+def test_arrays_that_do_not_fit(name: str, bounds: list[int], left: list[int], right: list[int]) -> None:
+    words, out = HASHES[:8].copy(), np.zeros((len(left), SIZES[name]), np.int64)
+    with pytest.raises(ValueError, match="do not fit"):
+        run(name, words, *(np.array(one, np.int64) for one in (bounds, left, right)), out)
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_numbers_of_another_size(name: str) -> None:
+    words, bounds, zero = HASHES[:8].copy(), np.array([0, 4, 8]), np.zeros(1, np.int64)
+    good = np.zeros((1, SIZES[name]), np.int64)
+    run(name, words, bounds, zero, zero, good)
+    octets = words.view(np.uint8)
+    refused = partial(pytest.raises, ValueError, match="do not fit")
+    with refused():
+        run(name, words, bounds, zero, zero, np.zeros(3, np.int64))
+    with refused():
+        run(name, octets[:63], bounds, zero, zero, good)
+    with refused():
+        run(name, octets[3:59], np.array([0, 3, 7]), zero, zero, good)
+    with refused():
+        run(name, words, bounds, np.zeros(1, np.int32), np.zeros(1, np.int32), good)
+
+
+def test_tiles_of_other_things() -> None:
+    words = HASHES[:8].copy()
+    for a, minimum in ((words, 0), (words, -5), (words.view(np.uint8)[:9], 1), (words.view(np.uint8)[1:9], 1)):
+        with pytest.raises(ValueError, match="do not fit"):
+            kernel().tiles(a, words, minimum)
+    with pytest.raises(TypeError):
+        kernel().tiles("text", words, 1)
+    with pytest.raises(OverflowError):
+        kernel().tiles(words, words, 2**64)
+
+
+@given(st.lists(st.integers(0, 3), max_size=30), st.lists(st.integers(0, 3), max_size=30))
+def test_features_that_are_not_sorted(one: list[int], other: list[int]) -> None:
+    """Anything is found, but not more than there is."""
+    words, count = text([*one, *other]), np.zeros(1, np.int64)
+    bounds, zero = np.array([0, len(one), len(one) + len(other)]), np.zeros(1, np.int64)
+    found = np.frombuffer(kernel().common(words, bounds, zero, zero + 1, count), np.int64)
+    assert len(found) == count[0] <= min(len(one), len(other))
+    assert all(words[place] in words[bounds[1] :] for place in found.tolist())
