@@ -723,7 +723,13 @@ KeepPolicy = Annotated[
 
 # -- inspect ----------------------------------------------------------------------------------------------------------
 
-Quick = Annotated[bool, typer.Option("--quick", help="Skip buckets and disk usage, which are slow to read.")]
+LargestBuckets = Annotated[
+    int | None,
+    typer.Option("--buckets", min=1, max=100, help="Also show this many of the band keys that most documents share."),
+]
+DiskUsage = Annotated[
+    bool, typer.Option("--disk-usage", help="Also measure the disk usage of the fields, which reads the whole index.")
+]
 MEASURES_TO_PLOT = _one_of(
     names_of(MeasureName),
     "--measure",

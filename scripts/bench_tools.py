@@ -10,7 +10,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
@@ -53,6 +53,27 @@ def make_texts(count: int, words: int = 280, seed: int = 1) -> list[str]:
         sentences = [" ".join(picked[i : i + 12]).capitalize() for i in range(0, len(picked), 12)]
         texts.append(". ".join(sentences))
     return texts
+
+
+_VOCABULARY = ["".join(letters) for letters in product("bcdfghklmnprstvz", "aeiou", "bdfgklmnprst", "aeiou", "lnrst")]
+_FAMILIES = (0, 2, 5, 9, 14)
+"""Of each hundred documents, the first two are a family, the next three, and so on; the other 86 are alone."""
+
+
+def synthetic_text(number: int) -> str:
+    """A text of 100 random words. Those of a family differ in one word from each other's common text."""
+    hundred, place = divmod(number, 100)
+    first = max(one for one in _FAMILIES if one <= place) if place < _FAMILIES[-1] else place
+    words = random.Random(100 * hundred + first).choices(_VOCABULARY, k=100)
+    words[7 * (place - first)] = f"member{place - first}"
+    return " ".join(words)
+
+
+def write_synthetic(file: Path, numbers: range) -> None:
+    """JSON lines with these documents, for ``load``. The id is the number, so that it is found again."""
+    with file.open("w", encoding="utf-8") as lines:
+        for number in numbers:
+            lines.write(json.dumps({"id": f"{number:08}", "text": synthetic_text(number)}) + "\n")
 
 
 def timed(work: Callable[[], T]) -> tuple[float, T]:

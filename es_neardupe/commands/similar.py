@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase, TextLength, detection_cases
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import NeardupeError, SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import read_text, text_of
-from es_neardupe.index.index import Index, opened
+from es_neardupe.index.index import Index, with_texts
+from es_neardupe.index.queries import JSON
 from es_neardupe.index.shown_fields import ShownFields, shown_fields
 from es_neardupe.index.stored_fields import group_of, stored_fields
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.text import contents
 from es_neardupe.options import DEFAULT_MAX_CHARS
-from es_neardupe.records import Address, Fingerprint, Reference, State, one_line
+from es_neardupe.records import Address, Fingerprint, Hit, Reference, State, one_line
+from es_neardupe.server.request_sizes import RequestSize, is_too_large
+from es_neardupe.server.responses import hit_of
 from es_neardupe.server.search import search
 from es_neardupe.similarity.features import named_fields
 from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, WeightsUsed, match_criterion
-from es_neardupe.verification.current_texts import compared_with, current_source
+from es_neardupe.verification.current_texts import compared_with, current_hits, current_source
 
 __all__ = ["Detection", "Similar", "SimilarHit", "similar"]
 
@@ -141,39 +145,45 @@ def similar(
         raise SettingsError("Give either the id of a document or a text.")
     if top < 1 or max_candidates < 1:
         raise SettingsError("`top` and `max_candidates` must be 1 or more.")
-    index = opened(index, texts=True)
-    options = MatchOptions.of(index.settings).having(
-        measure=measure, matching=matching, min=min, max=max, features=features, ngram=ngram, whitespace=whitespace
-    )
-    match = match_criterion(index, options, renew=renew)
-    shown = shown_fields(index, fields)
-    probe = _document(index, id, match) if id is not None else _text(text or "", index.target, match)
-    (fingerprint,) = fingerprints([probe.text], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
-    compared, total = _Compared(), 0
-    if fingerprint.state in (State.SIGNED, State.SHORT):
-        lookup = _Lookup(index, fingerprint, fold=match.measure.copies_are_equal)
-        scope = queries.others(query, probe.address)
-        candidates, total = lookup.candidates(scope, max_candidates)
-        for _ in range(_ROUNDS):
-            lost = compared.add(index, match, probe, candidates, shown)
-            if not lost:
-                break
-            scope = queries.others(scope, *(Address(*one.reference[:2]) for one in lost))
-            among = queries.all_of(scope, {"terms": {index.fields.content: [one.content for one in lost]}})
-            candidates, _ = lookup.candidates(among, len(lost))
-    hits = sorted(compared.hits, key=lambda hit: (-hit.similarity, -hit.shared_bands, hit.index, hit.id))
-    return Similar(
-        query=probe.name | {"state": fingerprint.state.value, "tokens": fingerprint.tokens},
-        hits=tuple(hits[:top]),
-        candidates=total,
-        texts=compared.texts,
-        not_compared=total - compared.documents,
-        detection=Detection(match.min, match.detection),
-        measure=match.measure.label,
-        max=match.max,
-        detection_cases=detection_cases(match.measure, match.min, index.settings.scheme, TextLength.of(fingerprint)),
-        weights=match.weights,
-    )
+
+    def in_index(index: Index) -> Similar:
+        options = MatchOptions.of(index.settings).having(
+            measure=measure, matching=matching, min=min, max=max, features=features, ngram=ngram, whitespace=whitespace
+        )
+        match = match_criterion(index, options, renew=renew)
+        shown = shown_fields(index, fields)
+        probe = _document(index, id, match) if id is not None else _text(text or "", index.target, match)
+        (fingerprint,) = fingerprints([probe.text], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
+        compared, total = _Compared(index, match, probe, shown), 0
+        if fingerprint.state in (State.SIGNED, State.SHORT):
+            texts = [*match.measure.fields(index.settings.fields), index.fields.group, *shown.names]
+            lookup = _Lookup(index, fingerprint, match.measure.copies_are_equal, texts)
+            scope = queries.others(query, probe.address)
+            candidates, total = lookup.candidates(scope, max_candidates)
+            for _ in range(_ROUNDS):
+                lost = compared.add(candidates, lookup.read(candidates))
+                if not lost:
+                    break
+                scope = queries.others(scope, *(Address(*one.reference[:2]) for one in lost))
+                among = queries.all_of(scope, {"terms": {index.fields.content: [one.content for one in lost]}})
+                candidates, _ = lookup.candidates(among, len(lost))
+        hits = sorted(compared.hits, key=lambda hit: (-hit.similarity, -hit.shared_bands, hit.index, hit.id))
+        return Similar(
+            query=probe.name | {"state": fingerprint.state.value, "tokens": fingerprint.tokens},
+            hits=tuple(hits[:top]),
+            candidates=total,
+            texts=compared.texts,
+            not_compared=total - compared.documents,
+            detection=Detection(match.min, match.detection),
+            measure=match.measure.label,
+            max=match.max,
+            detection_cases=detection_cases(
+                match.measure, match.min, index.settings.scheme, TextLength.of(fingerprint)
+            ),
+            weights=match.weights,
+        )
+
+    return with_texts(index, in_index)
 
 
 def _text(text: str, target: IndexTarget, match: MatchCriterion) -> _Probe:
@@ -198,6 +208,8 @@ class _Candidate:
     content: str | None
     copies: int
     """Other documents with the same keys and content hash that are not candidates of their own."""
+    hit: Hit | None = None
+    """The document, if it was read by the search that found it."""
 
 
 @dataclass(frozen=True)
@@ -208,18 +220,49 @@ class _Lookup:
     fingerprint: Fingerprint
     fold: bool
     """Whether one document stands for all with the same content hash, which the measure does not distinguish."""
+    texts: Sequence[str]
+    """Fields to read of candidates."""
 
     def candidates(self, scope: Mapping[str, Any], maximum: int) -> tuple[list[_Candidate], int]:
-        """The candidates of a scope with the most shared keys, and the number of all documents that share keys."""
-        index, size = self.index, min(maximum, self.index.target.max_result_window)
-        body = queries.candidates(
-            index.fields,
-            self.fingerprint.bands,
-            size=size,
-            agree=index.settings.scheme.agree,
-            scope=scope,
-            fold=self.fold,
-        )
+        """The candidates of a scope with the most shared keys, and the number of all documents that share keys.
+
+        If all of them fit into one answer with their texts, whatever their size, one search reads them.
+        """
+        maximum = min(maximum, self.index.target.max_result_window)
+        size = RequestSize.of_documents(self.index.client, maximum)
+        body = self._body(scope, size.number, more=[self.index.fields.principal, *self.texts])
+        try:
+            answer = size.ask(partial(search, self.index.client, self.index.path, body))
+        except NeardupeError as error:
+            if not is_too_large(error):
+                raise
+            answer = None
+        if answer is not None and answer["hits"]["total"]["value"] <= len(answer["hits"]["hits"]):
+            return self._at_once([hit_of(hit) for hit in answer["hits"]["hits"]])
+        return self._listed(scope, maximum)
+
+    def _body(self, scope: Mapping[str, Any], size: int, **options: Any) -> JSON:
+        index, agree = self.index, self.index.settings.scheme.agree
+        return queries.candidates(index.fields, self.fingerprint.bands, size=size, agree=agree, scope=scope, **options)
+
+    def _at_once(self, hits: Sequence[Hit]) -> tuple[list[_Candidate], int]:
+        """All documents that share keys, with their texts."""
+        prefix = self.index.settings.prefix
+        copies: dict[object, list[Hit]] = {}
+        for hit in hits:
+            content = stored_fields(hit.source, prefix).get("content")
+            copies.setdefault(content if self.fold and isinstance(content, str) else hit.address, []).append(hit)
+        found = []
+        for key, some in copies.items():
+            first = next((one for one in some if stored_fields(one.source, prefix).get("principal") is True), some[0])
+            content = key if isinstance(key, str) else None
+            found.append(_Candidate(first.reference, round(first.score or 0), content, len(some) - 1, first))
+        return found, len(hits)
+
+    def _listed(self, scope: Mapping[str, Any], maximum: int) -> tuple[list[_Candidate], int]:
+        """The documents that share most keys, without their texts."""
+        index = self.index
+        body = self._body(scope, maximum, fold=self.fold)
         answer = search(index.client, index.path, body)["hits"]
         hits, total = answer["hits"], int(answer["total"]["value"])
         content = [stored_fields(hit["_source"], index.settings.prefix).get("content") for hit in hits]
@@ -233,6 +276,13 @@ class _Lookup:
         ]
         return found, total
 
+    def read(self, candidates: Sequence[_Candidate]) -> Iterator[Sequence[Hit]]:
+        """The candidates with their texts, in portions that fit into memory, without those that were deleted."""
+        if read := [one.hit for one in candidates if one.hit is not None]:
+            yield read
+        unread = [one.reference for one in candidates if one.hit is None]
+        yield from current_hits(self.index.client, unread, self.texts)
+
     def _copies(self, query: Mapping[str, Any], contents: Sequence[str]) -> dict[str, int]:
         """Content hash -> the number of documents that have it, except one."""
         answer = search(self.index.client, self.index.path, queries.copies(self.index.fields, query, contents))
@@ -243,23 +293,24 @@ class _Lookup:
 class _Compared:
     """The candidates that were compared."""
 
+    index: Index
+    match: MatchCriterion
+    probe: _Probe
+    shown: ShownFields
     hits: list[SimilarHit] = field(default_factory=list)
     texts: int = 0
     documents: int = 0
     """Documents that were compared, or are exact copies of one that was."""
 
-    def add(
-        self, index: Index, match: MatchCriterion, probe: _Probe, candidates: Sequence[_Candidate], shown: ShownFields
-    ) -> list[_Candidate]:
-        """Compare the probe with the current text of each candidate. Candidates that were deleted are no hits.
+    def add(self, candidates: Sequence[_Candidate], read: Iterable[Sequence[Hit]]) -> list[_Candidate]:
+        """Compare the probe with the text of each candidate, as ``read``. Candidates that were deleted are no hits.
 
         Returns the candidates with copies that were changed or deleted: another copy has to take their place.
         """
+        index, match = self.index, self.match
         by_address = {one.reference[:2]: one for one in candidates}
         lost = {address: one for address, one in by_address.items() if one.copies}
-        more = [index.fields.group, *shown.names]
-        references = [one.reference for one in candidates]
-        for hit, similarity in compared_with(index, match.measure, probe.source, references, more=more):
+        for hit, similarity in compared_with(index, match.measure, self.probe.source, read):
             one, copies = by_address[hit.address], 0
             if one.copies and contents([text_of(hit.source, index.settings.fields)]) == [one.content]:
                 copies = one.copies
@@ -274,7 +325,7 @@ class _Compared:
                     group=group,
                     copies=copies,
                     measure=match.measure.label,
-                    fields=shown.of(hit.source),
+                    fields=self.shown.of(hit.source),
                 )
                 self.hits.append(found)
             self.documents += copies

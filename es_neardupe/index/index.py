@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from functools import cached_property
+from typing import TypeVar
 
-from es_neardupe.errors import IndexUnusable, NotInitialised, RolledOver
+from es_neardupe.errors import IndexUnusable, NeardupeError, NotInitialised, RolledOver
 from es_neardupe.index.inline import InlineStorage
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.indices import invisible_sidecar, open_sidecar_target
 from es_neardupe.index.sidecar.storage import SidecarStorage
 from es_neardupe.index.storage import Storage
-from es_neardupe.index.target import IndexTarget, open_target
+from es_neardupe.index.target import IndexTarget, mappings_of, open_target
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.client import Client
 
-__all__ = ["Index", "opened", "opened_inline"]
+__all__ = ["Index", "opened", "opened_inline", "with_texts"]
+
+_Result = TypeVar("_Result")
+
+_REMEMBERED = 60.0
+"""Seconds after which aliases and settings are read again."""
 
 
 class Index:
     """An index, alias, data stream or pattern on a server. All commands and most functions take one.
 
     A new `Index` is a name and a connection. `opened` resolves the name and returns one with a `target`. Every command
-    opens its index again, because the indices that a name resolves to, settings and privileges can change.
+    opens its index again, because the indices that a name resolves to, settings and privileges can change; see also
+    `with_texts`.
     """
 
     def __init__(
@@ -36,6 +47,8 @@ class Index:
         self._target = target
         self.client: Client = client if target is None else self.storage.client
         """The connection that shows documents with their `neardupe` fields, wherever these are stored."""
+        self._last: tuple[float, Index] | None = None
+        """The time at which `with_texts` opened this index, and the opened index."""
 
     @property
     def target(self) -> IndexTarget:
@@ -106,6 +119,40 @@ def opened(
             raise
         target = with_sidecar
     return Index(name, client, target=target)
+
+
+def with_texts(index: Index, work: Callable[[Index], _Result]) -> _Result:
+    """The result of ``work`` with the index opened as by `opened` with ``texts``. For a command that writes nothing and
+    is called many times.
+
+    An index that an earlier call opened is used again if its mappings are still the same: they tell which indices the
+    name resolves to, the settings, the phase of a migration, and which fields the user sees. The mappings are read
+    while ``work`` runs; if they have changed, its result, or error, is discarded, and it runs again. Aliases and
+    settings of the indices are read again after a minute, and always if an index has sidecar storage, whose settings
+    are in other mappings.
+    """
+    if index._last is not None:
+        read, last = index._last
+        if time.monotonic() < read + _REMEMBERED:
+            with ThreadPoolExecutor(1) as reader:
+                mappings = reader.submit(copy_context().run, mappings_of, index.plain, index.name)
+                found = _finished(work, last)
+                unchanged = mappings.result() == last.target.mappings
+            if unchanged:
+                return found.result()
+    now, current = time.monotonic(), opened(index, texts=True)
+    index._last = None if current.storage.sidecars else (now, current)
+    return work(current)
+
+
+def _finished(work: Callable[[Index], _Result], index: Index) -> Future[_Result]:
+    """The result of ``work``, or its error."""
+    found: Future[_Result] = Future()
+    try:
+        found.set_result(work(index))
+    except NeardupeError as error:
+        found.set_exception(error)
+    return found
 
 
 def opened_inline(index: Index, operation: str, *, writes: bool = False) -> Index:

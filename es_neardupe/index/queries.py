@@ -26,13 +26,16 @@ __all__ = [
     "groups_by_id",
     "matching",
     "median_lengths",
+    "member_counts",
     "of_relations",
     "others",
+    "principal_counts",
     "processed",
     "sample",
     "sampled",
     "sampled_frequencies",
     "sampled_matches",
+    "sharing_counts",
     "since",
     "stale",
     "states",
@@ -127,12 +130,13 @@ def candidates(
     scope: Mapping[str, Any] | None = None,
     group: str | None = None,
     fold: bool = False,
+    more: Sequence[str] = (),
 ) -> JSON:
     """A search for documents that have at least ``agree`` of the band ``keys``, most shared keys first.
 
     Each key is a ``constant_score`` clause of weight 1, so that the score *is* the number of shared keys. ``group``:
     also finds all members of this group, even without a shared key. ``fold``: of the documents with the same content
-    hash, only one, a principal if there is one; the total still counts all.
+    hash, only one, a principal if there is one; the total still counts all. ``more``: additional fields to read.
     """
     query = _sharing(fields.bands, keys, agree)
     if group is not None:
@@ -143,7 +147,7 @@ def candidates(
     return {
         "size": size,
         "query": _within(query, scope),
-        "_source": [fields.group, fields.tokens, fields.content],
+        "_source": [fields.group, fields.tokens, fields.content, *more],
         "track_total_hits": True,
         **folded,
     }
@@ -250,6 +254,45 @@ def grouped_members(fields: Fields, group: str | None = None) -> JSON:
 def groups_by_id(fields: Fields, groups: Sequence[str]) -> JSON:
     """The principals of the given groups."""
     return all_of({"terms": {fields.group: list(groups)}}, {"term": {fields.principal: True}})
+
+
+def member_counts(fields: Fields, size: int, after: Mapping[str, Any] | None = None) -> JSON:
+    """A search that counts the members of each group, without the principal: ``size`` groups in the order of their
+    ids, those ``after`` the ``after_key`` of the former answer."""
+    similar = {"range": {fields.similarity: {"gte": 0, "lte": 1}}}
+    ordered = {"sources": [{"group": {"terms": {"field": fields.group}}}], **({"after": after} if after else {})}
+    return {
+        "size": 0,
+        "track_total_hits": False,
+        "query": all_of(grouped_members(fields), similar),
+        "aggs": {"groups": {"composite": {"size": size, **ordered}}},
+    }
+
+
+def principal_counts(fields: Fields, groups: Sequence[str]) -> JSON:
+    """A search that counts the principals of each of the given groups: ``buckets`` of those that have one.
+
+    The hint is for few documents: without it, the server numbers the group ids of the whole index.
+    """
+    counted = {"field": fields.group, "include": list(groups), "size": len(groups), "execution_hint": "map"}
+    return {
+        "size": 0,
+        "track_total_hits": False,
+        "query": groups_by_id(fields, groups),
+        "aggs": {"groups": {"terms": counted}},
+    }
+
+
+def sharing_counts(fields: Fields, scheme: str, buckets: Sequence[Sequence[str]]) -> JSON:
+    """A search that counts the documents with all band keys of each bucket: ``buckets`` in the same order."""
+    keys = sorted({key for bucket in buckets for key in bucket})
+    filters = [all_of(*({"term": {fields.bands: key}} for key in bucket)) for bucket in buckets]
+    return {
+        "size": 0,
+        "track_total_hits": False,
+        "query": all_of(fingerprinted(fields, scheme), {"terms": {fields.bands: keys}}),
+        "aggs": {"buckets": {"filters": {"filters": filters}}},
+    }
 
 
 def sample(scope: Mapping[str, Any], size: int, seed: int) -> JSON:

@@ -115,7 +115,7 @@ def shown_fields(index: Index, fields: Sequence[str] | None) -> ShownFields:
     """
     if fields is None:
         return NO_FIELDS
-    known = user_fields(mappings_of(index.client, index.path).values(), index.prefix, index.settings.prefix)
+    known = user_fields(index.target.mappings.values(), index.prefix, index.settings.prefix)
     names = chosen_fields(index, known, fields)
     if fields:
         return ShownFields(names)

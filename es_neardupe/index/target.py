@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -60,13 +60,16 @@ __all__ = [
 
 _UUIDS = ("index.uuid", "index.history.uuid")
 _FINAL_PIPELINE = "index.final_pipeline"
+_WINDOW = "index.max_result_window"
+_MAX_WINDOW = 10_000
+"""The default of the servers."""
 
 _MAX_PATH = 2000
 """Maximum length of the index names in a request path: servers reject request lines over 4,096 bytes."""
 
 
 class IndexState(NamedTuple):
-    """Settings of a concrete index that must not change during a run."""
+    """Settings of a concrete index when it was opened. The first two must not change during a run that writes."""
 
     uuid: str
     """An index that was deleted and created again has another uuid, and its sequence numbers start again. A snapshot
@@ -74,6 +77,7 @@ class IndexState(NamedTuple):
     which is then appended."""
     final_pipeline: str | None
     """The pipeline that processes each document that is written as a whole."""
+    max_result_window: int = _MAX_WINDOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,8 @@ class IndexTarget:
     """None for inline storage."""
     states: Mapping[str, IndexState] = field(default_factory=dict)
     """Concrete index -> its state when it was opened."""
+    mappings: Mapping[str, JSON] = field(default_factory=dict, repr=False, compare=False)
+    """Concrete index -> its mapping when it was opened."""
 
     @property
     def uuids(self) -> dict[str, str]:
@@ -175,16 +181,18 @@ def open_target(
         check_source(index, mapping, settings)
         if texts:
             check_fields_visible(index, mapping, settings)
+    states = opened_states(client, name, mappings)
     return IndexTarget(
         name,
         tuple(sorted(mappings)),
         settings,
-        result_window(client, name),
+        result_window(states.values()),
         rollover_alias=alias_named(aliases, name),
         skipped_relations=relations_to_skip(mappings.values(), settings.relations),
         new=new,
         inherits=inherited_prefix(mappings.values(), prefix),
-        states=opened_states(client, name, mappings),
+        states=states,
+        mappings=mappings,
     )
 
 
@@ -281,14 +289,15 @@ def _no_index(name: str, error: NotFound | None) -> NotFound:
 def index_states(client: Client, name: str) -> dict[str, IndexState]:
     """Concrete index -> its state, for those that exist."""
     params: dict[str, str | bool] = {"flat_settings": True, "ignore_unavailable": True}
-    found = client.request("GET", path(name, "_settings", ",".join((*_UUIDS, _FINAL_PIPELINE))), params=params) or {}
+    names = ",".join((_WINDOW, *_UUIDS, _FINAL_PIPELINE))
+    found = client.request("GET", path(name, "_settings", names), params=params) or {}
     return {concrete: _state(entry["settings"]) for concrete, entry in found.items()}
 
 
 def _state(settings: Mapping[str, str]) -> IndexState:
     pipeline = settings.get(_FINAL_PIPELINE, "_none")
     uuid = "/".join(settings[one] for one in _UUIDS if one in settings)
-    return IndexState(uuid, None if pipeline == "_none" else pipeline)
+    return IndexState(uuid, None if pipeline == "_none" else pipeline, int(settings.get(_WINDOW, _MAX_WINDOW)))
 
 
 def opened_states(client: Client, name: str, indices: Collection[str]) -> dict[str, IndexState]:
@@ -356,14 +365,6 @@ def remove_settings(client: Client, index: str, mapping: Mapping[str, Any], pref
     client.request("PUT", path(index, "_mapping"), body={"_meta": meta})
 
 
-def result_window(client: Client, name: str) -> int:
-    """The minimum ``index.max_result_window`` of the indices that a name resolves to; at most 10,000, the default."""
-    found = client.request(
-        "GET",
-        path(name, "_settings", "index.max_result_window"),
-        params={"flat_settings": "true"},
-    )
-    windows = [
-        int(entry["settings"]["index.max_result_window"]) for entry in (found or {}).values() if entry["settings"]
-    ]
-    return min([10_000, *windows])
+def result_window(states: Iterable[IndexState]) -> int:
+    """The minimum ``index.max_result_window`` of indices; at most 10,000, the default."""
+    return min([_MAX_WINDOW, *(state.max_result_window for state in states)])

@@ -64,6 +64,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 import xxhash
@@ -175,8 +176,7 @@ class Scheme:
     @property
     def id(self) -> str:
         """``v1-`` and 8 hexadecimal digits of ``xxh3_64`` over the settings as compact, sorted JSON."""
-        canonical = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
-        return f"v{self.version}-{xxhash.xxh3_64_hexdigest(canonical.encode())[:8]}"
+        return _id_of(self)
 
     def to_dict(self) -> dict[str, int | str]:
         """The settings by name, without later additions that have their default, so that ids do not change."""
@@ -226,6 +226,13 @@ class Scheme:
 
 _LATER = {"agree": 1, "sample_mod": 0, "unit": Unit.WORD.value}
 """Settings that were added later, with their defaults."""
+
+
+@lru_cache(maxsize=64)
+def _id_of(scheme: Scheme) -> str:
+    """Computed once: for a single text, it takes as long as its keys."""
+    canonical = json.dumps(scheme.to_dict(), sort_keys=True, separators=(",", ":"))
+    return f"v{scheme.version}-{xxhash.xxh3_64_hexdigest(canonical.encode())[:8]}"
 
 
 def agreement(agree: int) -> str:

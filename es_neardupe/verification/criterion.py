@@ -11,7 +11,6 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.index import mapping
 from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.target import mappings_of
 from es_neardupe.keys.arrays import Flags, Floats
 from es_neardupe.options import DECIDING, Matching, MeasureName
 from es_neardupe.similarity.features import FeatureTree, named_fields, parse_all
@@ -194,7 +193,7 @@ def _check_fields(index: Index, sources: Sequence[FeatureTree]) -> None:
     named = named_fields(sources)
     if not named:
         return
-    known = mapping.value_fields(mappings_of(index.client, index.path).values(), index.settings.prefix)
+    known = mapping.value_fields(index.target.mappings.values(), index.settings.prefix)
     for name in named:
         if name not in known:
             raise SettingsError(f"No field {name!r} with values to compare. Available: {', '.join(known)}.")

@@ -415,13 +415,13 @@ def current_hits(client: Client, references: Iterable[Reference], fields: Sequen
 
 
 def compared_with(
-    index: Index, measure: Measure, probe: Source, references: Sequence[Reference], *, more: Sequence[str] = ()
+    index: Index, measure: Measure, probe: Source, portions: Iterable[Sequence[Hit]]
 ) -> Iterator[tuple[Hit, float]]:
-    """Each document with the exact similarity of its current text to the probe (a source), without documents that were
-    deleted in the meantime. ``more``: additional fields to read."""
+    """Each document of the portions with the exact similarity of its text to the probe (a source). They have the fields
+    of the index and of the measure (`Measure.fields`)."""
     fields = index.settings.fields
     first = prepared(measure, [probe], fields)
-    for hits in current_hits(index.client, references, [*measure.fields(fields), *more]):
+    for hits in portions:
         right = np.arange(1, len(hits) + 1)
         arrays = first + prepared(measure, [hit.source for hit in hits], fields)
         yield from zip(hits, measure.scores(arrays, np.zeros_like(right), right).tolist(), strict=True)
@@ -430,19 +430,27 @@ def compared_with(
 def current_source(index: Index, id: str, fields: Sequence[str]) -> tuple[str, Source]:
     """The concrete index of a document and the given fields of its current source.
 
-    A search finds the document whatever its routing. If it finds none, for example because the document is new, the
-    document is read by its address. Raises `NotFound`, and `SettingsError` for an id that is empty or in two indices.
+    In a single index, the document is read by its address, which is faster and also finds one that is new. A search
+    finds a document in several indices, and one with a routing. Raises `NotFound`, and `SettingsError` for an id that
+    is empty or in two indices.
     """
     if id == "":
         raise SettingsError("The id of a document cannot be empty.")
-    body = {"size": 2, "query": {"ids": {"values": [id]}}, "_source": list(fields)}
-    found = [(hit["_index"], hit["_source"]) for hit in search(index.client, index.path, body)["hits"]["hits"]]
+    several = len(index.target.indices) > 1
+    found = [] if several else _by_address(index, id, fields)
     if not found:
-        references: list[Reference] = [(concrete, id, None) for concrete in index.target.indices]
-        hits = fetch(index.client, references, fields)
-        found = [(hit.index, hit.source) for hit in hits if hit is not None]
+        body = {"size": 2, "query": {"ids": {"values": [id]}}, "_source": list(fields)}
+        found = [(hit["_index"], hit["_source"]) for hit in search(index.client, index.path, body)["hits"]["hits"]]
+    if not found and several:
+        found = _by_address(index, id, fields)
     if not found:
         raise NotFound(f"There is no document {id!r} in {index.name}.", status=404)
     if len(found) > 1:
         raise SettingsError(f"Document {id!r} is in {found[0][0]} and in {found[1][0]}: name one of these indices.")
     return found[0]
+
+
+def _by_address(index: Index, id: str, fields: Sequence[str]) -> list[tuple[str, Source]]:
+    """The documents with an id and without a routing, whether or not a search sees them."""
+    references: list[Reference] = [(concrete, id, None) for concrete in index.target.indices]
+    return [(hit.index, hit.source) for hit in fetch(index.client, references, fields) if hit is not None]

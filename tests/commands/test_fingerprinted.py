@@ -107,7 +107,7 @@ def test_an_update_of_all_fields_renews_the_keys(
     assert now["d1"]["content"] != old["d1"]["content"]
     assert now["d1"]["group"] == old["d1"]["group"]
     assert "similarity" not in now["d1"]
-    assert near.stats(quick=True).scope.ungrouped == 1
+    assert near.stats().scope.ungrouped == 1
     assert near.enrich(check=True).writes.written == 0  # the keys match the new text
     assert near.group().writes.written >= 1
     assert ours(client, index_name)["d1"]["group"] != old["d1"]["group"]
@@ -129,7 +129,7 @@ def test_a_partial_update_marks_stale_and_enrich_renews(
     assert "group" in stored["d0"]  # collapse still needs one
     assert "similarity" in stored["d1"]  # its text is the same
     assert "d5" not in stored
-    assert near.stats(quick=True).scope.unprocessed == 1
+    assert near.stats().scope.unprocessed == 1
     before = versions(client, index_name)
     report = near.enrich()
     assert (report.scope.read, report.writes.written) == (1, 1)

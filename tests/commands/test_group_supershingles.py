@@ -141,10 +141,11 @@ def test_figures(client: Client, filled: str, server_cli: Cli) -> None:
         reached = [pair for pair in common if exactly(*pair) >= level.threshold]
         assert (level.sample_pairs, level.sample_found) == (len(reached), sum(common[pair] >= 2 for pair in reached))
         assert level.detection == PRESET.scheme.detection(level.threshold)
-    reported = NearDupe(filled, client).stats()
+    reported = NearDupe(filled, client).stats(buckets=10)
+    assert reported.buckets is not None
     keys = {hit["_id"]: set(hit["_source"]["neardupe"]["bands"]) for hit in hits(client, filled)}
-    assert (reported.agree, len(reported.buckets or ())) == (2, 10)
-    for bucket in reported.buckets or ():
+    assert (reported.agree, len(reported.buckets.largest)) == (2, 10)
+    for bucket in reported.buckets.largest:
         both = set(bucket.key.split("+"))
         assert (len(both), sum(both <= own for own in keys.values())) == (2, bucket.documents)
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import io
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from conftest import Cli
 from server_tools import change, family, jaccard, make_index, put, send
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.server.client import Client, path
+from es_neardupe.errors import IndexUnusable, NotFound, NotInitialised
+from es_neardupe.index import index as opening
+from es_neardupe.server.client import Client, ForwardingClient, path
 
 TEXTS = {f"d{n}": text for n, text in enumerate(family("similar", 8))}
 KINDS = {"text": {"type": "text"}, "kind": {"type": "keyword"}}
@@ -173,3 +176,74 @@ def test_copies_that_the_measure_distinguishes(filled: str, client: Client) -> N
     found = NearDupe(filled, client).similar(id="d0", features=["kind:values"], min=0.9)
     assert {hit.id for hit in found.hits} == {"d2", "d4", "d6", "odd"}
     assert {hit.copies for hit in found.hits} == {0}
+
+
+class Listing(ForwardingClient):
+    """Lists the requests by their last words."""
+
+    def __init__(self, client: Client) -> None:
+        super().__init__(client)
+        self.requests: list[str] = []
+
+    def request(self, method: str, path: str, **options: Any) -> Any:
+        self.requests.append(path.partition("?")[0].rpartition("/")[2])
+        return super().request(method, path, **options)
+
+
+def test_an_open_handle_reads_the_settings_once(filled: str, client: Client) -> None:
+    listing = Listing(client)
+    neardupe = NearDupe(filled, listing)
+    first = neardupe.similar(id="d0")
+    listing.requests.clear()
+    assert neardupe.similar(id="d0") == first
+    assert sorted(listing.requests) == ["_mapping", "_mget", "_search"]
+    listing.requests.clear()
+    assert neardupe.similar(text=TEXTS["d0"]).hits[1:] == first.hits
+    assert sorted(listing.requests) == ["_mapping", "_search"]
+
+
+def test_texts_that_are_read_with_the_keys(client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The result does not depend on whether one search reads all candidates: exact copies, changed ones, principals."""
+    make_index(client, index_name, KINDS)
+    put(client, index_name, {id: {"text": text} for id, text in TEXTS.items()} | identical(4))
+    neardupe = NearDupe(index_name, client)
+    neardupe.init(Settings(("text",)))
+    neardupe.enrich()
+    neardupe.group()
+    change(client, index_name, "copy1", {"text": "quite another text by now"})
+    results = []
+    for number in (100, 1):
+        monkeypatch.setattr(client.pace, "documents", number)
+        results.append([neardupe.similar(id=id, min=0.5) for id in ("d0", "d1", "copy2")])
+    at_once, listed = results
+    assert at_once == listed
+    assert [one.candidates for one in at_once] == [11, 11, 11]
+
+
+def test_an_open_handle_notices_what_becomes_of_its_index(filled: str, client: Client) -> None:
+    """Other keys, other fields, another index of the same name, none."""
+    neardupe = NearDupe(filled, client)
+    first = neardupe.similar(id="d0", min=0.8)
+    assert first.hits
+    NearDupe(filled, client).migrate(threshold=0.5)
+    after = neardupe.similar(id="d0")
+    assert (after.detection.min, len(after.hits)) == (0.5, 7)
+    client.request("PUT", path(filled, "_mapping"), body={"properties": {"title": {"type": "text"}}})
+    assert set(neardupe.similar(id="d0").hits[0].fields) == {"title"}
+    client.request("DELETE", path(filled))
+    with pytest.raises(NotFound):
+        neardupe.similar(id="d0")
+    make_index(client, filled, KINDS)
+    with pytest.raises(NotInitialised):
+        neardupe.similar(id="d0")
+
+
+def test_an_open_handle_reads_aliases_again(filled: str, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    alias = f"{filled}-alias"
+    client.request("PUT", path(filled, "_alias", alias))
+    neardupe = NearDupe(alias, client)
+    assert len(neardupe.similar(id="d0").hits) == 7
+    client.request("PUT", path(filled, "_alias", alias), body={"filter": {"term": {"kind": "k1"}}})
+    monkeypatch.setattr(opening, "_REMEMBERED", 0)
+    with pytest.raises(IndexUnusable, match="has a filter"):
+        neardupe.similar(id="d0")

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from typing import Any
 
+import pytest
 from conftest import Cli
 from server_tools import JSON, change, family, hits, make_index, put, reconcile, send, words
 
 from es_neardupe import NearDupe, Settings
+from es_neardupe.commands import stats
 from es_neardupe.commands.group import GroupReport
 from es_neardupe.commands.stats import Stats
-from es_neardupe.server.client import Client
+from es_neardupe.errors import SettingsError
+from es_neardupe.server.client import Client, ForwardingClient
 
 SETTINGS = Settings(("text",))
 STATES = ("signed", "short", "empty", "too_large", "failed")
@@ -32,7 +36,7 @@ WHOLE = {"signed": 15, "short": 4, "empty": 3, "too_large": 2, "failed": 0}
 
 def check(client: Client, index: str) -> Stats:
     """Check the sums of stats, and each part against a separate count of the stored documents."""
-    found = NearDupe(index, client).stats(quick=True)
+    found = NearDupe(index, client).stats()
     scope, groups = found.scope, found.groups
     stored = [hit["_source"].get("neardupe") or {} for hit in hits(client, index)]
     assert scope.documents == len(stored)
@@ -103,7 +107,7 @@ def test_stats_of_an_index_with_damaged_fields(client: Client, index_name: str, 
     found = check(client, index_name)
     assert (found.scope.states, found.scope.numeric) == (WHOLE, 6)
     NearDupe(index_name, client).group()
-    shown = server_cli("stats", index_name, "--quick")
+    shown = server_cli("stats", index_name)
     assert "only numbers" in shown.out
     assert "unknown state" not in shown.out
 
@@ -124,7 +128,7 @@ def test_stats_of_an_index_with_damaged_fields(client: Client, index_name: str, 
     assert found.scope.documents == len(TEXTS) - 5
     report = server_cli("stats", index_name, "--json").json
     assert report["scope"]["unknown"] == found.scope.unknown
-    assert "unknown state" in server_cli("stats", index_name, "--quick").out
+    assert "unknown state" in server_cli("stats", index_name).out
     for rebuild in (False, True):
         grouped = check_group(NearDupe(index_name, client).group(rebuild=rebuild, dry_run=not rebuild))
         assert grouped.scope.documents + grouped.scope.unprocessed == found.scope.documents
@@ -175,3 +179,102 @@ def test_every_report_adds_up(client: Client, index_name: str, server_cli: Cli, 
     assert 0 < changed.scope.affected < changed.scope.documents
     cleaned = NearDupe(index_name, client).clean()
     assert cleaned.documents == cleaned.writes.total == cleaned.writes.written == total + 3
+
+
+class Measuring(ForwardingClient):
+    """Records the size of each answer."""
+
+    def __init__(self, client: Client) -> None:
+        super().__init__(client)
+        self.answers: list[int] = []
+
+    def request(self, *given: Any, **options: Any) -> Any:
+        answer = super().request(*given, **options)
+        self.answers.append(len(json.dumps(answer)))
+        return answer
+
+    def pages(self, *given: Any, **options: Any) -> Any:
+        raise AssertionError("reads documents")
+
+
+@pytest.mark.parametrize("sidecar", [False, True], ids=["inline", "sidecar"])
+def test_requests_and_answers_do_not_grow_with_the_documents(
+    client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch, sidecar: bool
+) -> None:
+    monkeypatch.setattr(stats, "_SAMPLE", 20)
+    make_index(client, index_name)
+    neardupe = NearDupe(index_name, client)
+    neardupe.init(SETTINGS, sidecar=sidecar)
+    put(client, index_name, {f"f{k}": {"text": text} for k, text in enumerate(family("few", 6))})
+    answers = []
+    for part, number in (("few", 30), ("many", 600)):
+        put(client, index_name, {f"{part}{k}": {"text": " ".join(words((part, k), 20))} for k in range(number)})
+        neardupe.enrich()
+        neardupe.group()
+        measuring = Measuring(client)
+        found = NearDupe(index_name, measuring).stats(buckets=10)
+        assert (found.scope.documents, found.groups.sizes) == ((36, {6: 1}) if part == "few" else (636, {6: 1}))
+        assert found.buckets is not None
+        assert found.buckets.sampled == 20
+        answers.append(measuring.answers)
+    few, many = answers
+    assert len(many) <= len(few)
+    assert sum(many) < 1.1 * sum(few)
+
+
+@pytest.mark.parametrize("sidecar", [False, True], ids=["inline", "sidecar"])
+def test_groups_are_counted_page_by_page(
+    client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch, sidecar: bool
+) -> None:
+    """Damaged groups too: each is as large as `groups` says."""
+    monkeypatch.setattr(stats, "_GROUPS", 2)
+    make_index(client, index_name, settings={"number_of_shards": 2})
+    sources = {f"g{n}d{k}": {"text": text} for n in range(7) for k, text in enumerate(family(n, n + 2))}
+    put(client, index_name, sources)
+    neardupe = NearDupe(index_name, client)
+    neardupe.init(SETTINGS, sidecar=sidecar)
+    neardupe.enrich()
+    assert neardupe.stats().groups == stats.GroupSizes(0, 0, 0, {})
+    neardupe.group()
+    assert neardupe.stats().groups == stats.GroupSizes(7, 35, 8, dict.fromkeys(range(8, 1, -1), 1))
+    by_size = {one.size: one for one in neardupe.groups()}
+    for size in (2, 5):  # two groups without a principal, the first of them without any pair
+        principal = by_size[size].principal
+        assert principal is not None
+        send(client, [({"delete": {"_index": index_name, "_id": principal.id}}, None)])
+    for size, place in ((6, 1), (7, 0)):  # a member and a principal whose texts changed
+        change(client, index_name, by_size[size].members[place].id, {"text": "quite another text by now"})
+    neardupe.enrich(check=True)
+    if not sidecar:
+        change(client, index_name, by_size[8].members[3].id, {"neardupe": {"group": "no id"}})
+        change(client, index_name, by_size[8].members[4].id, {"neardupe": {"similarity": 7}})
+    assert neardupe.stats().groups == stats.GroupSizes.of(one.size for one in neardupe.groups())
+    assert neardupe.stats().groups.count == 6
+
+
+def test_large_buckets_are_found_in_a_sample_and_counted_in_all(
+    client: Client, index_name: str, server_cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_index(client, index_name, settings={"number_of_shards": 2})
+    footer = " ".join(words("footer", 100))
+    with_footer = {f"o{k}": {"text": f"{' '.join(words(k, 10))} {footer}"} for k in range(80)}
+    put(client, index_name, with_footer | {f"s{k}": {"text": " ".join(words(("s", k), 60))} for k in range(40)})
+    neardupe = NearDupe(index_name, client)
+    neardupe.init(SETTINGS)
+    neardupe.enrich()
+    stored = Counter(key for hit in hits(client, index_name) for key in hit["_source"]["neardupe"]["bands"])
+    largest = [number for _, number in stored.most_common(3)]
+    assert largest[0] > 20
+    for sample, sampled in ((30, 30), (1000, 120)):
+        monkeypatch.setattr(stats, "_SAMPLE", sample)
+        found = neardupe.stats(buckets=3).buckets
+        assert found is not None
+        assert found.sampled == sampled
+        assert [stored[one.key] for one in found.largest] == [one.documents for one in found.largest] == largest
+    shown = server_cli("stats", index_name, "--buckets", "1")
+    assert found.largest[0].key in shown.out
+    assert "Found among the keys of 120 documents, and counted in all." in shown.err
+    assert neardupe.stats().buckets is None
+    for number in (0, 101):
+        with pytest.raises(SettingsError, match="between 1 and 100"):
+            neardupe.stats(buckets=number)

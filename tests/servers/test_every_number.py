@@ -751,7 +751,7 @@ def of_stats(case: Case) -> JSON:
     known = [one for one in processed if one.stored["state"] in ("signed", "short")]
     sizes = index.sizes()
     keys = Counter(key for one in index for key in one.keys)
-    shown = [one["key"] for one in case.said["buckets"]]
+    shown = [one["key"] for one in case.said["buckets"]["largest"]]
     assert sorted((keys[key] for key in shown), reverse=True) == [size for _, size in keys.most_common(10) if size > 1]
     found = {
         "agree": 1,
@@ -776,7 +776,10 @@ def of_stats(case: Case) -> JSON:
             "largest": max(sizes.values()),
             "sizes": Counter(sizes.values()),
         },
-        "buckets": [{"key": key, "documents": keys[key]} for key in shown],
+        "buckets": {
+            "sampled": sum(SCHEME.id in one.stored["scheme"] for one in processed),
+            "largest": [{"key": key, "documents": keys[key]} for key in shown],
+        },
     }
     if case.said["bytes_per_document"] is not None:
         size = _bytes(case)
@@ -2091,7 +2094,7 @@ def _look_at_all(world: World) -> None:
     index = world.index
     group = str(world.look()["bridge0"].group)
     lines = [
-        ["stats", index],
+        ["stats", index, "--buckets", "10", "--disk-usage"],
         ["groups", index],
         ["groups", index, "--suggest-keep"],
         ["groups", index, "--group", group],

@@ -245,7 +245,7 @@ def test_the_class(server_url: str, index_name: str, filled: dict[str, JSON]) ->
         assert near.group().writes.written == len(filled)
         assert {one.size for one in near.groups()} == {2, 3, 4, 5}
         assert near.similar(id="copy-a").hits[0].id == "copy-b"
-        assert near.stats(quick=True).scope.ungrouped == 0
+        assert near.stats().scope.ungrouped == 0
         assert len(list(near.pairs())) > 10
         assert near.doctor()[0].level == "ok"
         assert near.clean().writes.written == len(filled)

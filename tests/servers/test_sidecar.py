@@ -59,7 +59,7 @@ def test_every_command_says_the_same(client: Client, index_name: str) -> None:
     scope, by_url = {"term": {"source": "a"}}, {"query": {"match": {"title": "text"}}, "sort": ["url"]}
     id = next(id for id, one in documents.items() if one["text"] and one["date"] < "2024-05-20")
     commands = [
-        (NearDupe.stats, (), {}),
+        (NearDupe.stats, (), {"buckets": 10}),
         (NearDupe.groups, (), {}),
         (NearDupe.suggest_keep, (), {"policy": "date:desc"}),
         (NearDupe.similar, (), {"id": id, "min": 0.1}),
@@ -170,7 +170,7 @@ def test_only_changed_texts_are_read_and_gone_documents_are_removed(client: Clie
     change(client, index_name, "d002", {"title": "another title"})
     change(client, index_name, "d003", {"text": "another text of seven words or so"})
     client.request("DELETE", path(index_name, "_doc", "d004"), params={"refresh": True})
-    shown = NearDupe(index_name, client).stats(quick=True)
+    shown = NearDupe(index_name, client).stats()
     assert shown.scope.documents == len(documents)  # counts are those of the last enrich
     for one in NearDupe(index_name, client).groups():
         assert "d004" not in [member.id for member in one.members]

@@ -102,7 +102,7 @@ def test_other_relations_are_left_alone(client: Client, index_name: str, monkeyp
     grouped = NearDupe(index_name, client).group()
     assert (grouped.scope.documents, grouped.groups.grouped, grouped.scope.unprocessed) == (6, 6, 0)
     assert {hit["_id"] for hit in hits(client, f"{index_name}-neardupe-sidecar")} == {f"p{k}" for k in range(6)}
-    shown = NearDupe(index_name, client).stats(quick=True)
+    shown = NearDupe(index_name, client).stats()
     assert (shown.scope.documents, shown.scope.left_alone, shown.scope.unprocessed) == (6, 6, 0)
     assert {hit.id for hit in NearDupe(index_name, client).similar(text=some[0], min=0.5).hits} == {
         f"p{k}" for k in range(6)
@@ -111,11 +111,11 @@ def test_other_relations_are_left_alone(client: Client, index_name: str, monkeyp
 
     monkeypatch.setattr(queries, "MAX_IDS", 2)  # any number of either kind: their join field is not read
     monkeypatch.setattr(queries, "_PAGE", 2)
-    assert NearDupe(index_name, client).stats(quick=True) == shown
+    assert NearDupe(index_name, client).stats() == shown
     now_child = {"text": some[3], "kind": {"name": "answer", "parent": "p1"}}
     client.request("PUT", path(index_name, "_doc", "p3"), params={"routing": "p3", "refresh": True}, body=now_child)
     assert NearDupe(index_name, client).enrich().removed == 1
-    after = NearDupe(index_name, client).stats(quick=True)
+    after = NearDupe(index_name, client).stats()
     assert (after.scope.documents, after.scope.left_alone, after.scope.states["signed"]) == (5, 7, 5)
     assert NearDupe(index_name, client).group().scope.documents == 5
 
@@ -163,7 +163,7 @@ def test_from_keys_in_documents_to_keys_beside_and_back(client: Client, index_na
     for beside in (False, True, True, False):
         made = NearDupe(index_name, client).init(SETTINGS, sidecar=beside).sidecars
         assert NearDupe(index_name, client).enrich().writes.written >= 6
-        assert NearDupe(index_name, client).stats(quick=True).sidecars == made
+        assert NearDupe(index_name, client).stats().sidecars == made
         NearDupe(index_name, client).group()
         assert NearDupe(index_name, client).clean().deleted_indices == (f"{index_name}-neardupe-groups", *made)
         assert not any(exists(client, name) for name in made)

@@ -15,7 +15,7 @@ NOT_RUN = {"demo", "help", "node start", "node stop", "node status"}
 """Commands that start and stop servers of their own, or only explain, and read no existing index."""
 
 LOOKING: Mapping[str, list[list[str]]] = {
-    "stats": [["INDEX"]],
+    "stats": [["INDEX", "--buckets", "10", "--disk-usage"]],
     "doctor": [["INDEX"]],
     "groups": [["INDEX"], ["INDEX", "--suggest-keep"], ["INDEX", "--group", "GROUP"], ["INDEX", "--history", "GROUP"]],
     "pairs": [["INDEX"]],

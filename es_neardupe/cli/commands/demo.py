@@ -125,7 +125,7 @@ def _run(index: Index, records: list[FileRecord], settings: Settings, words: str
             f"{grouped.pairs.skipped:,} comparisons were skipped, because too many texts share a key "
             f"(see --max-bucket of group)"
         )
-    totals = stats(index, quick=True)
+    totals = stats(index)
     show(
         f"{totals.scope.documents:,} documents: {totals.groups.grouped:,} in {totals.groups.count:,} groups of two or "
         f"more, {totals.scope.documents - totals.groups.grouped:,} alone; every member is at least "

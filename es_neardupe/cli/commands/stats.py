@@ -5,7 +5,7 @@ from __future__ import annotations
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
-from es_neardupe.cli.output import print_json, print_table, progress_bars, say
+from es_neardupe.cli.output import print_json, print_table, say
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_PREFIX
 
@@ -15,20 +15,22 @@ __all__ = ["stats"]
 def stats(
     index: IndexName,
     *,
-    quick: options.Quick = False,
+    buckets: options.LargestBuckets = None,
+    disk_usage: options.DiskUsage = False,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
-    """Show what is in an index: documents by state, schemes, groups and their sizes, buckets, disk usage.
+    """Show what is in an index: documents by state, schemes, groups and their sizes.
 
-    Example:
+    Examples:
 
-      es-neardupe stats news --quick
+      es-neardupe stats news
+
+      es-neardupe stats news --buckets 10
     """
     from es_neardupe.commands.stats import stats as stats_
 
-    with progress_bars() as progress:
-        report = stats_(open_index(index, prefix), quick=quick, progress=progress)
+    report = stats_(open_index(index, prefix), buckets=buckets, disk_usage=disk_usage)
     result(report)
     if as_json:
         print_json(report)
@@ -50,10 +52,11 @@ def stats(
     print_table(["groups", "value"], [*waiting, *grouped, ("largest", groups.largest)])
     if groups.sizes:
         print_table(["documents in a group", "groups"], list(groups.sizes.items())[:10])
-    if report.buckets:
-        print_table(["most shared keys", "documents"], [(one.key, one.documents) for one in report.buckets])
+    if report.buckets is not None:
+        print_table(["most shared keys", "documents"], [(one.key, one.documents) for one in report.buckets.largest])
+        say(f"Found among the keys of {report.buckets.sampled:,} documents, and counted in all.")
     if report.bytes_per_document:
         sizes = [(name, round(size)) for name, size in report.bytes_per_document.items()]
         print_table(["field", "bytes on disk per document, without _source"], sizes)
-    elif not quick:
+    elif disk_usage:
         say("This server does not report disk usage per field.")

@@ -28,7 +28,14 @@ from es_neardupe.index.rollover import alias_named, next_index_has, rollover_ali
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.indices import must_be_stored, sidecar_name, sidecars_of, writes_group
 from es_neardupe.index.storage import settings_mappings
-from es_neardupe.index.target import IndexTarget, mappings_of, result_window, stored_settings, with_source_modes
+from es_neardupe.index.target import (
+    IndexTarget,
+    index_states,
+    mappings_of,
+    result_window,
+    stored_settings,
+    with_source_modes,
+)
 from es_neardupe.index.tuning import records
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.records import Product
@@ -240,7 +247,7 @@ def _before_init(index: Index, mappings: Mapping[str, Any], error: NotInitialise
             yield Check("fields", "ok", f"text fields of {name}: {', '.join(texts)}")
         else:
             yield Check("fields", "error", f"{name} has no text field: `init` needs at least one")
-    yield _limits(result_window(index.client, index.name))
+    yield _limits(result_window(index_states(index.client, index.name).values()))
     yield Check("scheme", "warning", str(error))
 
 

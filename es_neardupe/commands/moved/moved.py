@@ -29,7 +29,7 @@ from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import count
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.criterion import check_min
-from es_neardupe.verification.current_texts import compared_with
+from es_neardupe.verification.current_texts import compared_with, current_hits
 
 __all__ = ["Moved", "NewPlace", "in_order", "moved", "moved_all"]
 
@@ -217,9 +217,9 @@ class _Finder:
         fields_of = {(hit["_index"], hit["_id"]): hit["fields"] for hit in hits}
         references: list[Reference] = [(hit["_index"], hit["_id"], hit.get("_routing")) for hit in hits]
         places, less_similar = [], 0
-        for hit, similarity in compared_with(
-            self._index, self._measure, document.source, references, more=[self._index.fields.group]
-        ):
+        names = [*self._measure.fields(settings.fields), self._index.fields.group]
+        portions = current_hits(self._index.client, references, names)
+        for hit, similarity in compared_with(self._index, self._measure, document.source, portions):
             if similarity >= self._minimum:
                 (first, *_), date = self._documents.read(fields_of[hit.address])
                 places.append(NewPlace(first, date, similarity, None, *hit.address, "texts", "resemblance", None))

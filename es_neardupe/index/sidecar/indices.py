@@ -42,6 +42,7 @@ from es_neardupe.index.target import (
     SidecarLayout,
     check_unprepared,
     common_settings,
+    index_states,
     mappings_of,
     not_rolled_over,
     opened_states,
@@ -334,18 +335,20 @@ def open_sidecar_target(
             f"{name} resolves to {len(names)} indices: the names of their sidecar indices are too long for one "
             f"request. Use a narrower pattern."
         )
-    existing = [sidecar_name(index, prefix) for index in sidecars]
+    states = opened_states(client, name, mappings)
+    of_sidecars = index_states(client, ",".join(sidecar_name(index, prefix) for index in sidecars))
     return IndexTarget(
         name,
         tuple(sorted(mappings)),
         settings,
-        min(result_window(client, one) for one in (name, *existing)),
+        result_window([*states.values(), *of_sidecars.values()]),
         alias_named(aliases, name),
         relations_to_skip(mappings.values(), settings.relations),
         new,
         inherits=inherited_prefix(sidecars.values(), prefix),
         sidecar=SidecarLayout(any(writes_group(one) for one in sidecars.values()), stored),
-        states=opened_states(client, name, mappings),
+        states=states,
+        mappings=mappings,
     )
 
 

@@ -37,6 +37,61 @@ FINGERPRINTED = {"bool": {"filter": [{"term": {"nd.scheme": "v1-1"}}, {"exists":
             queries.ungrouped(F, "v1-1"),
             {"bool": {"filter": [FINGERPRINTED], "must_not": [{"exists": {"field": "nd.similarity"}}]}},
         ),
+        (
+            queries.member_counts(F, 5, {"group": "a"}),
+            {
+                "size": 0,
+                "track_total_hits": False,
+                "query": {
+                    "bool": {
+                        "filter": [
+                            {"bool": {"filter": [{"term": {"nd.principal": False}}]}},
+                            {"range": {"nd.similarity": {"gte": 0, "lte": 1}}},
+                        ]
+                    }
+                },
+                "aggs": {
+                    "groups": {
+                        "composite": {
+                            "size": 5,
+                            "sources": [{"group": {"terms": {"field": "nd.group"}}}],
+                            "after": {"group": "a"},
+                        }
+                    }
+                },
+            },
+        ),
+        (
+            queries.principal_counts(F, ["a", "b"]),
+            {
+                "size": 0,
+                "track_total_hits": False,
+                "query": {"bool": {"filter": [{"terms": {"nd.group": ["a", "b"]}}, {"term": {"nd.principal": True}}]}},
+                "aggs": {
+                    "groups": {
+                        "terms": {"field": "nd.group", "include": ["a", "b"], "size": 2, "execution_hint": "map"}
+                    }
+                },
+            },
+        ),
+        (
+            queries.sharing_counts(F, "v1-1", [["k1", "k2"], ["k2", "k3"]]),
+            {
+                "size": 0,
+                "track_total_hits": False,
+                "query": {"bool": {"filter": [FINGERPRINTED, {"terms": {"nd.bands": ["k1", "k2", "k3"]}}]}},
+                "aggs": {
+                    "buckets": {
+                        "filters": {
+                            "filters": [
+                                {"bool": {"filter": [{"term": {"nd.bands": "k1"}}, {"term": {"nd.bands": "k2"}}]}},
+                                {"bool": {"filter": [{"term": {"nd.bands": "k2"}}, {"term": {"nd.bands": "k3"}}]}},
+                            ]
+                        }
+                    }
+                },
+            },
+        ),
         (queries.waiting(F), {"bool": {"must_not": [{"exists": {"field": "nd.similarity"}}]}}),
         (queries.since("updated", "now-1d"), {"range": {"updated": {"gte": "now-1d"}}}),
         (queries.grouped_members(F), {"bool": {"filter": [{"term": {"nd.principal": False}}]}}),
@@ -227,7 +282,7 @@ def test_every_query_is_tested() -> None:
         "median_lengths",
         "processed",
     }
-    tested |= {"of_relations", "without_relations"}
+    tested |= {"member_counts", "of_relations", "principal_counts", "sharing_counts", "without_relations"}
     tested |= {"others", "sampled", "sampled_frequencies", "sampled_matches", "MAX_CLAUSES", "MAX_TERMS"}
     assert tested | {"since", "stale", "states", "ungrouped", "sample", "waiting", "without_group", "JSON"} == set(
         queries.__all__

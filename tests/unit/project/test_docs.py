@@ -57,7 +57,7 @@ from es_neardupe.commands.report_parts import (
 from es_neardupe.commands.search import Copy, SearchHit, SearchResult
 from es_neardupe.commands.shingles import ShinglesReport, shingles_of
 from es_neardupe.commands.similar import Detection, Similar, SimilarHit
-from es_neardupe.commands.stats import GroupSizes, Stats, StatsScope
+from es_neardupe.commands.stats import GroupSizes, LargestBuckets, Stats, StatsScope
 from es_neardupe.commands.version import VersionReport
 from es_neardupe.commands.watch import Round, RoundPairs, RoundScope, RoundWrites
 from es_neardupe.commands.what_if import Threshold, WhatIf
@@ -337,6 +337,7 @@ PARTS: list[tuple[str, str, Any]] = [
     ("watch", "writes", RoundWrites),
     ("stats", "scope", StatsScope),
     ("stats", "groups", GroupSizes),
+    ("stats", "buckets", LargestBuckets),
     ("migrate", "groups", GroupChanges),
     ("migrate", "writes", MigrateWrites),
     ("clean", "writes", WriteCounts),

@@ -1,0 +1,185 @@
+"""Growth of time and memory with the number of documents, on a local node.
+
+    python scripts/bench_scale.py [--documents 10000,100000,1000000] [--url URL] [--json FILE]
+
+For each number of documents of 100 words, 14 % of them in groups, the commands of a life of an index run one after the
+other, each in a process of its own, so that its peak memory is that of the command. ``similar`` is the median of many
+calls of one open `NearDupe`.
+
+From one number to the next, two slopes are computed: the additional bytes of peak memory per additional document, and
+the exponent of the time (1: twice as many documents take twice as long). Both are more reliable for large numbers: for
+small ones, the start of the process and of the server weigh more.
+
+Not measured here: more documents than a local node holds. Those need a source of synthetic fingerprints instead of a
+server, with the steps of `WITHOUT_SERVER`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import math
+import multiprocessing
+import random
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from bench_tools import drop_index, timed, write_synthetic
+
+from es_neardupe import NearDupe, Settings
+from es_neardupe.local_server import control
+from es_neardupe.server.connect import connect
+from es_neardupe.server.login.settings import ConnectionSettings
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "tools"))
+from peak_memory import peak
+
+INDEX = "bench-scale"
+CALLS = 200
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a step works on."""
+
+    url: str
+    file: str
+    documents: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The result of a step."""
+
+    step: str
+    documents: int
+    seconds: float
+    peak: int
+    """Bytes; those of Python and its modules are included."""
+
+
+def _load(news: NearDupe, work: Work) -> None:
+    news.init(Settings(("text",)), create=True)
+    assert news.load([work.file]).writes.written == work.documents
+
+
+def _first_group(news: NearDupe, work: Work) -> None:
+    assert news.group().groups.grouped >= work.documents // 100 * 14
+
+
+def _rebuild(news: NearDupe, work: Work) -> None:
+    assert news.group(rebuild=True, dry_run=True).scope.documents == work.documents
+
+
+def _stats(news: NearDupe, work: Work) -> None:
+    assert news.stats().scope.documents == work.documents
+
+
+def _unchanged(news: NearDupe, work: Work) -> None:
+    assert news.group().writes.written == 0
+
+
+def _similar(news: NearDupe, work: Work) -> float:
+    numbers = random.Random(1).choices(range(work.documents), k=CALLS)
+    seconds = [timed(lambda id=f"{number:08}": news.similar(id=id, fields=None))[0] for number in numbers]
+    return statistics.median(seconds[CALLS // 4 :])
+
+
+STEPS: dict[str, Callable[[NearDupe, Work], float | None]] = {
+    "load": _load,
+    "first group": _first_group,
+    "group --rebuild --dry-run": _rebuild,
+    "stats": _stats,
+    "group without changes": _unchanged,
+    "similar": _similar,
+}
+"""In this order. A step returns the seconds to report if they are not those of all of it."""
+
+WITHOUT_SERVER: dict[str, Callable[[Work], float | None]] = {}
+"""Steps on synthetic fingerprints, for numbers of documents that no local node holds."""
+
+
+def main() -> None:
+    """Measure and print."""
+    arguments = parse_arguments()
+    url = arguments.url or control.start(arguments.server, say=print).url
+    client = connect(ConnectionSettings(url=url))
+    print(f"{client.server}, documents of 100 words")
+    measured: list[Measured] = []
+    try:
+        for documents in sorted(int(one) for one in arguments.documents.split(",")):
+            drop_index(client, INDEX)
+            with tempfile.TemporaryDirectory() as folder:
+                file = Path(folder) / "synthetic.jsonl"
+                write_synthetic(file, range(documents))
+                for step in STEPS:
+                    measured.append(in_a_process(step, Work(url, str(file), documents)))
+                    print(_row(measured[-1]), flush=True)
+    finally:
+        drop_index(client, INDEX)
+        client.close()
+    found = slopes(measured)
+    for one in found:
+        print(
+            f"{one['step']:26} {one['from']:>9,} to {one['to']:>9,}: {one['bytes_per_document']:8,.0f} bytes per "
+            f"document, time exponent {one['exponent']:.2f}"
+        )
+    if arguments.json:
+        report = {"server": str(client.server), "steps": [asdict(one) for one in measured], "slopes": found}
+        arguments.json.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--server", default="opensearch", help="opensearch or elasticsearch")
+    parser.add_argument("--url", help="a running server instead")
+    parser.add_argument("--documents", default="10000,100000", help="numbers of documents (default 10000,100000)")
+    parser.add_argument("--json", type=Path, help="file to write the numbers to")
+    return parser.parse_args()
+
+
+def in_a_process(step: str, work: Work) -> Measured:
+    """Run a step in a new process, and return its time and peak memory."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_measured, (step, work))
+
+
+def _measured(step: str, work: Work) -> Measured:
+    gc.freeze()  # as the command line does
+    gc.set_threshold(50_000)
+    client = connect(ConnectionSettings(url=work.url))
+    seconds, own = timed(lambda: STEPS[step](NearDupe(INDEX, client), work))
+    client.close()
+    return Measured(step, work.documents, seconds if own is None else own, peak())
+
+
+def slopes(measured: Sequence[Measured]) -> list[dict[str, float | int | str]]:
+    """For each step, the growth from each number of documents to the next one."""
+    found: list[dict[str, float | int | str]] = []
+    for step in STEPS:
+        for one, other in pairwise(each for each in measured if each.step == step):
+            found.append(
+                {
+                    "step": step,
+                    "from": one.documents,
+                    "to": other.documents,
+                    "bytes_per_document": (other.peak - one.peak) / (other.documents - one.documents),
+                    "exponent": math.log(other.seconds / one.seconds) / math.log(other.documents / one.documents),
+                }
+            )
+    return found
+
+
+def _row(one: Measured) -> str:
+    return f"{one.documents:>9,}  {one.step:26} {one.seconds:9.4f} s {one.peak / 1e6:7.0f} MB"
+
+
+if __name__ == "__main__":
+    main()
