@@ -38,7 +38,9 @@ __all__ = [
     "parse_fraction",
     "parse_query",
     "parse_since",
+    "parse_size",
     "preset_measure",
+    "size_text",
 ]
 
 DEFAULT_PREFIX = "neardupe"
@@ -207,6 +209,27 @@ def parse_duration(value: Any) -> float:
     return seconds
 
 
+_SIZE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)([MGT]B)", re.ASCII)
+_BYTES = {"MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+
+def parse_size(value: Any) -> int:
+    """The bytes of a size such as ``500MB`` or ``2.5GB``. Raises `BadParameter`."""
+    if not isinstance(value, str):
+        return int(value)
+    match = _SIZE.fullmatch(value)
+    if not match or not float(match[1]):
+        raise typer.BadParameter(f"{value!r} is not a size such as 500MB, 2GB or 1.5TB.")
+    return round(float(match[1]) * _BYTES[match[2]])
+
+
+def size_text(size: int) -> str:
+    """A size in bytes as `parse_size` reads it, at least as large."""
+    unit = "GB" if size >= 10**9 else "MB"
+    tenths = -(-size * 10 // _BYTES[unit])
+    return f"{tenths // 10}.{tenths % 10}{unit}".replace(".0", "")
+
+
 def _one_of(words: Sequence[str], *names: str, **more: Any) -> Any:
     """An option that takes one of some words. The shell completes them."""
 
@@ -282,6 +305,16 @@ MaxBucket = Annotated[
         min=2,
         help="If more texts than this share a key, compare each with about this many of them; report how many "
         "comparisons were skipped.",
+    ),
+]
+Memory = Annotated[
+    int | None,
+    typer.Option(
+        "--memory",
+        parser=parse_size,
+        metavar="SIZE",
+        help="Maximum memory, such as 2GB: keys that do not fit are spilled to disk. In Python, bytes.",
+        show_default="no limit",
     ),
 ]
 Tune = Annotated[

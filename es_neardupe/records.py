@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from es_neardupe.columns import References, RowLists
+
 __all__ = [
     "Action",
     "Address",
+    "BandKeys",
     "DocumentsInScope",
     "Fingerprint",
     "FingerprintColumns",
     "Grouping",
+    "Groupings",
     "Hit",
     "Outcome",
     "Product",
@@ -27,6 +31,9 @@ __all__ = [
     "one_line",
 ]
 
+
+_BLOCK = 1 << 16
+"""Rows converted at a time."""
 
 _SHOWN = 40
 """Characters of a value in the ``repr`` of a report."""
@@ -201,25 +208,42 @@ class Outcome:
         return self.status == 404
 
 
+class BandKeys(Protocol):
+    """Band keys of n documents, in memory (an array) or spilled to disk; shape (n, b)."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n, b)."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, place: Any, /) -> Any:
+        """``[:, band]``: the keys of a band; ``[row]``: those of a document."""
+
+
 @dataclass(frozen=True, slots=True)
 class FingerprintColumns:
     """Fingerprints of n documents as columns with one row per document, in the order of reading; b bands."""
 
-    references: list[Reference]
+    references: References
     versions: NDArray[np.int64]
     """Sequence number and primary term; shape (n, 2)."""
     checked: NDArray[np.int64]
     """``_version`` of each document that is known to have no number that a partial update changes, see
     `es_neardupe.index.field_writes`; 0 for others. Shape (n,)."""
     content: NDArray[np.bytes_]
-    """Content hash, 32 bytes of ASCII; empty without tokens. Shape (n,)."""
-    tokens: NDArray[np.int64]
+    """The 16 bytes of the content hash; empty without tokens. S16, shape (n,)."""
+    tokens: NDArray[np.signedinteger[Any]]
     """Number of tokens; shape (n,)."""
-    keys: NDArray[np.uint64]
+    keys: BandKeys
     """The 8 bytes of each band key; 0 for a document without keys. Shape (n, b)."""
-    group_ids: list[str | None]
-    groupings: list[Grouping | None]
-    """As last written by ``group``; None for a document that ``group`` has not processed yet."""
+    group_ids: NDArray[np.bytes_]
+    """The stored group id; empty if there is none. S16, shape (n,)."""
+    leading: NDArray[np.int8]
+    """Whether ``group`` wrote that the document is the principal (1) or another member (0) of its group; -1 for a
+    document that ``group`` has not processed since it last changed. Shape (n,)."""
+    similarity: NDArray[np.float64]
+    """Similarity to the principal, as last written by ``group``; NaN where ``leading`` is -1. Shape (n,)."""
     states: dict[str, int]
     corrupt: list[Address]
     """Documents whose stored fingerprint cannot be read; they have no row."""
@@ -233,35 +257,84 @@ class FingerprintColumns:
     def __len__(self) -> int:
         return len(self.references)
 
+    def without_keys(self) -> FingerprintColumns:
+        """The other columns."""
+        return replace(self, keys=np.zeros((len(self), 0), np.uint64))
 
-@dataclass(frozen=True, slots=True)
-class TextClasses:
-    """k classes of rows with equal content, scope and date, numbered in the order of principals.
+    def address(self, row: int) -> Address:
+        """Index and id of a document."""
+        return Address(*self.references[row][:2])
+
+    def grouping(self, row: int) -> Grouping | None:
+        """The grouping as last written by ``group``; None for a document that ``group`` has not processed yet."""
+        if self.leading[row] < 0:
+            return None
+        return Grouping(self.group_ids[row].decode(), bool(self.leading[row]), float(self.similarity[row]))
+
+
+class TextClasses(RowLists):
+    """k classes of rows with equal content, scope and date, numbered in the order of principals, as their rows are.
 
     Each class of exact copies is one text in candidate search and verification.
     """
 
-    members: list[NDArray[np.intp]]
-    """Rows of each class, in the order of principals."""
+    __slots__ = ()
+
+
+class Groupings(Mapping[int, Grouping]):
+    """Row -> new grouping, as columns: the rows that a run processed, and their g groups. n rows."""
+
+    def __init__(
+        self,
+        group_of: NDArray[np.int32],
+        similarity: NDArray[np.float64],
+        principals: NDArray[np.signedinteger[Any]],
+        ids: NDArray[np.bytes_],
+    ) -> None:
+        self.group_of = group_of
+        """The number of the group of each row, -1 for a row without a new grouping; shape (n,)."""
+        self.similarity = similarity
+        """Similarity of each row to its principal; shape (n,)."""
+        self.principals = principals
+        """The row of the principal of each group; shape (g,)."""
+        self.ids = ids
+        """S16, shape (g,)."""
 
     @property
-    def first(self) -> NDArray[np.intp]:
-        """The first row of each class; shape (k,)."""
-        return np.array([rows[0] for rows in self.members], np.intp)
+    def rows(self) -> NDArray[np.intp]:
+        """The rows, ascending."""
+        return np.flatnonzero(self.group_of >= 0)
 
-    def touching(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Whether each class contains one of the selected rows. ``rows``: shape (n,); result: shape (k,)."""
-        return np.array([bool(rows[members].any()) for members in self.members], np.bool_)
+    def leading(self, rows: NDArray[np.signedinteger[Any]]) -> NDArray[np.bool_]:
+        """Whether some of the rows are principals."""
+        principal: NDArray[np.bool_] = self.principals[self.group_of[rows]] == rows
+        return principal
+
+    def only(self, rows: NDArray[np.signedinteger[Any]]) -> Groupings:
+        """The new groupings of some of the rows."""
+        group_of = np.full(len(self.group_of), -1, np.int32)
+        group_of[rows] = self.group_of[rows]
+        return Groupings(group_of, self.similarity, self.principals, self.ids)
+
+    def __getitem__(self, row: int) -> Grouping:
+        if not 0 <= row < len(self.group_of) or (group := int(self.group_of[row])) < 0:
+            raise KeyError(row)
+        return Grouping(self.ids[group].decode(), int(self.principals[group]) == row, float(self.similarity[row]))
+
+    def __iter__(self) -> Iterator[int]:
+        rows = self.rows
+        for start in range(0, len(rows), _BLOCK):
+            yield from rows[start : start + _BLOCK].tolist()
 
     def __len__(self) -> int:
-        return len(self.members)
+        return int((self.group_of >= 0).sum())
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentsInScope:
     """n documents, numbered by id and then index, independently of the order of reading."""
 
-    references: list[Reference]
+    references: References
     versions: NDArray[np.int64]
     """Sequence number and primary term of each when it was read; shape (n, 2)."""
     sizes: NDArray[np.int64]

@@ -24,6 +24,7 @@ from typing import Any
 from bench_tools import create_index, drop_index, make_texts, pin_to_one_core, read_texts
 
 from es_neardupe import NearDupe
+from es_neardupe.candidates.spill_to_disk import SpilledEntries, scratch
 from es_neardupe.commands.duplicates.hash_features import read_scope
 from es_neardupe.commands.duplicates.results import PairsResult
 from es_neardupe.local_server import control
@@ -31,7 +32,6 @@ from es_neardupe.records import Hit
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
 from es_neardupe.similarity.features import Characters, FeatureTree, Flatten, Ngrams, Sentences, Values, Words, describe
-from es_neardupe.verification.spill_to_disk import SpilledEntries, scratch
 
 INDEX = "neardupe-bench-duplicates"
 F = ("text",)

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from sys import intern
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from es_neardupe.candidates.memory_limit import MemoryLimit
+from es_neardupe.candidates.spill_to_disk import Scratch, SpilledKeys
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
+from es_neardupe.columns import Growing, GrowingReferences
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index import queries
 from es_neardupe.index.field_writes import checked_version
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.stored_fields import decode, decode_grouping, group_of, stored_fields
-from es_neardupe.keys.arrays import U64, Ints, Positions
+from es_neardupe.keys.arrays import Numbers, Positions
 from es_neardupe.progress import Progress, silent, tracked
-from es_neardupe.records import Address, FingerprintColumns, Grouping, Hit, Reference, State, TextClasses
+from es_neardupe.records import Address, FingerprintColumns, Hit, State, TextClasses
 from es_neardupe.server.search import count, refresh_if_allowed
 
-__all__ = ["classes_of", "in_order", "read_corpus", "read_fingerprints", "requested", "source_of"]
+__all__ = ["classes_of", "in_order", "keyed_rows", "read_corpus", "read_fingerprints", "requested", "source_of"]
 
 _READ = (
     *("scheme", "state", "content", "bands", "tokens", "features"),
@@ -36,10 +38,15 @@ def read_fingerprints(
     progress: Progress = silent,
     rules: GroupRules = DEFAULT_RULES,
     scope: Mapping[str, Any] | None = None,
+    *,
+    limit: MemoryLimit | None = None,
+    files: Scratch | None = None,
 ) -> FingerprintColumns:
     """Read the fingerprints of the index's scheme, and the values that the rules need.
 
-    ``scope``: query that selects documents; default: all.
+    ``scope``: query that selects documents; default: all. ``limit`` and ``files``: keys that do not fit into memory are
+    spilled to disk. Raises `SettingsError` if the limit is too small for so many documents, or if there is too little
+    disk space.
     """
     refresh_if_allowed(index.client, index.path)
     query = queries.fingerprinted(index.fields, index.scheme_id)
@@ -47,7 +54,9 @@ def read_fingerprints(
     total = count(index.client, index.path, query)
     pages = index.client.pages(index.path, {"query": query, **requested(index.fields, rules)}, page_size=_PAGE)
     pages = tracked(pages, lambda stage, done, _: progress(stage, done * _PAGE, total), "reading keys", total, step=1)
-    return read_corpus(pages, index.settings.prefix, index.settings.scheme.bands, rules, index.target.uuids)
+    bands = index.settings.scheme.bands
+    keys = None if limit is None or files is None else limit.keys(total, bands, files)
+    return read_corpus(pages, index.settings.prefix, bands, rules, index.target.uuids, expected=total, keys=keys)
 
 
 def requested(fields: Fields, rules: GroupRules) -> dict[str, Any]:
@@ -67,72 +76,112 @@ def read_corpus(
     bands: int,
     rules: GroupRules = DEFAULT_RULES,
     uuids: Mapping[str, str] = MappingProxyType({}),
+    *,
+    expected: int = 0,
+    keys: SpilledKeys | None = None,
 ) -> FingerprintColumns:
     """Convert pages of hits to columns. The hits must have the ``docvalue_fields`` of the rules. ``uuids``: those of
-    the indices, to recognise checked documents."""
-    references: list[Reference] = []
-    versions: list[tuple[int, int]] = []
-    checked: list[int] = []
-    content: list[str] = []
-    tokens: list[int] = []
-    keys: list[U64] = []
-    group_ids: list[str | None] = []
-    groupings: list[Grouping | None] = []
-    states = dict.fromkeys((state.value for state in State), 0)
-    corrupt: list[Address] = []
-    described: list[Mapping[str, Any]] = []
-    columns = rules.columns
+    the indices, to recognise checked documents. ``expected``: number of documents, if known. ``keys``: where to keep
+    the keys instead of in memory."""
+    columns = _GrowingColumns(bands, rules, expected, keys)
     for page in pages:
-        page_keys: list[str] = []
+        columns.extend(page, prefix, uuids)
+    return columns.taken()
+
+
+class _GrowingColumns:
+    """The columns of the documents that were read so far. Python objects are kept for one page only."""
+
+    def __init__(self, bands: int, rules: GroupRules, expected: int, keys: SpilledKeys | None) -> None:
+        self._bands, self._rules = bands, rules
+        self._references = GrowingReferences(expected)
+        self._arrays: dict[str, Growing[Any] | SpilledKeys] = {
+            "versions": Growing(np.int64, 2, expected=expected),
+            "checked": Growing(np.int64, expected=expected),
+            "content": Growing("S16", expected=expected),
+            "tokens": Growing(np.int32, expected=expected),
+            "keys": Growing(np.uint64, bands, expected=expected) if keys is None else keys,
+            "group_ids": Growing("S16", expected=expected),
+            "leading": Growing(np.int8, expected=expected),
+            "similarity": Growing(np.float64, expected=expected),
+        }
+        self._places, self._scopes, self._days = _Numbered(), _Numbered(), Growing(np.float64)
+        self._states = dict.fromkeys((state.value for state in State), 0)
+        self._corrupt: list[Address] = []
+
+    def extend(self, page: Sequence[Hit], prefix: str, uuids: Mapping[str, str]) -> None:
+        """Append the documents of a page."""
+        hits, stored, fingerprints, keys = [], [], [], []
         for hit in page:
-            stored = stored_fields(hit.source, prefix)
+            fields = stored_fields(hit.source, prefix)
             try:
-                fingerprint = decode(stored)
-                page_keys.append(_joined(fingerprint.bands, bands, fingerprint.state))
+                fingerprint = decode(fields)
+                keys.append(_joined(fingerprint.bands, self._bands, fingerprint.state))
             except CorruptFingerprint:
-                corrupt.append(hit.address)
+                self._corrupt.append(hit.address)
                 continue
-            references.append((intern(hit.index), hit.id, hit.routing))
-            versions.append((hit.seq_no or 0, hit.primary_term or 0))
-            checked.append(checked_version(hit, uuids))
-            content.append(fingerprint.content)
-            tokens.append(fingerprint.tokens)
-            group_ids.append(_group_id(stored))
-            groupings.append(decode_grouping(stored))
-            states[fingerprint.state.value] += 1
-            if columns:
-                described.append({name: value for name, value in hit.source.items() if name != prefix})
-        keys.append(np.frombuffer("".join(page_keys).encode("latin-1"), np.uint64).reshape(-1, bands))
-    return FingerprintColumns(
-        references=references,
-        versions=np.array(versions, np.int64).reshape(-1, 2),
-        checked=np.array(checked, np.int64),
-        content=np.array(content, "S32"),
-        tokens=np.array(tokens, np.int64),
-        keys=np.concatenate(keys) if keys else np.zeros((0, bands), np.uint64),
-        group_ids=group_ids,
-        groupings=groupings,
-        states=states,
-        corrupt=corrupt,
-        **_columns(described, rules, len(references)),
-    )
+            hits.append(hit)
+            stored.append(fields)
+            fingerprints.append(fingerprint)
+            self._states[fingerprint.state.value] += 1
+        groupings = [decode_grouping(one) for one in stored]
+        values: dict[str, Any] = {
+            "versions": np.array([(hit.seq_no or 0, hit.primary_term or 0) for hit in hits], np.int64).reshape(-1, 2),
+            "checked": [checked_version(hit, uuids) for hit in hits],
+            "content": [bytes.fromhex(one.content) for one in fingerprints],
+            "tokens": [one.tokens for one in fingerprints],
+            "keys": np.frombuffer("".join(keys).encode("latin-1"), np.uint64).reshape(-1, self._bands),
+            "group_ids": [(group_of(one) or "").encode() for one in stored],
+            "leading": [-1 if one is None else int(one.principal) for one in groupings],
+            "similarity": [np.nan if one is None else one.similarity for one in groupings],
+        }
+        self._references.extend([hit.reference for hit in hits])
+        for name, array in self._arrays.items():
+            array.extend(values[name])
+        if self._rules.columns:
+            self._describe([{name: value for name, value in hit.source.items() if name != prefix} for hit in hits])
+
+    def _describe(self, sources: Sequence[Mapping[str, Any]]) -> None:
+        """Append the values that the rules need of each document."""
+        rules = self._rules
+        if rules.principal.column:
+            self._places.extend([rules.principal.deciding(one) for one in sources])
+        if rules.within:
+            self._scopes.extend([rules.scope(one) for one in sources])
+        if rules.window:
+            self._days.extend([rules.window.day(one) for one in sources])
+
+    def taken(self) -> FingerprintColumns:
+        """The columns. Nothing can be appended to them afterwards."""
+        rules, references = self._rules, self._references.taken()
+        size = len(references)
+        places = self._places.numbers.taken()
+        return FingerprintColumns(
+            references=references,
+            **cast(dict[str, Any], {name: array.taken() for name, array in self._arrays.items()}),
+            states=self._states,
+            corrupt=self._corrupt,
+            places=rules.principal.ranks(self._places.values)[places] if rules.principal.column else _zeros(size, 0),
+            scopes=self._scopes.numbers.taken() if rules.within else _zeros(size, 0),
+            days=self._days.taken() if rules.window else _zeros(size, 0.0),
+        )
 
 
-def _columns(described: Sequence[Mapping[str, Any]], rules: GroupRules, size: int) -> dict[str, Any]:
-    """The columns that the rules derive from the values of each document."""
-    return {
-        "places": np.array(rules.principal.places(described), np.int64)
-        if rules.principal.column
-        else np.zeros(size, np.int64),
-        "scopes": _numbered([rules.scope(one) for one in described]) if rules.within else np.zeros(size, np.int64),
-        "days": np.array([rules.window.day(one) for one in described]) if rules.window else np.zeros(size),
-    }
+class _Numbered:
+    """A growing column of numbers, equal for equal values."""
+
+    def __init__(self) -> None:
+        self.values: dict[Hashable, int] = {}
+        """Value -> its number, from 0 in the order of first occurrence."""
+        self.numbers: Growing[np.int64] = Growing(np.int64)
+
+    def extend(self, values: Sequence[Hashable]) -> None:
+        self.numbers.extend([self.values.setdefault(value, len(self.values)) for value in values])
 
 
-def _numbered(values: Sequence[Hashable]) -> Ints:
-    """Equal numbers for equal values."""
-    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
-    return np.array([numbers[value] for value in values], np.int64)
+def _zeros(size: int, zero: float) -> NDArray[Any]:
+    """Zeros that take no memory."""
+    return np.broadcast_to(zero, size)
 
 
 def _joined(keys: Sequence[str], bands: int, state: State) -> str:
@@ -144,40 +193,49 @@ def _joined(keys: Sequence[str], bands: int, state: State) -> str:
     return "".join(keys)
 
 
-def _group_id(stored: Mapping[str, Any]) -> str | None:
-    group = group_of(stored)
-    return None if group is None else intern(group)
-
-
 def classes_of(corpus: FingerprintColumns, copies: bool = True) -> TextClasses:
     """Group the rows that have keys by content, scope and date. Without ``copies``, each row is a class of its own."""
-    rows = np.flatnonzero(corpus.keys.any(axis=1))
-    if not len(rows):
-        return TextClasses([])
-    ordered = in_order(corpus, rows)
-    if not copies:
-        return TextClasses(list(ordered.reshape(-1, 1)))
+    ordered = in_order(corpus, keyed_rows(corpus).astype(np.int32))
+    if not copies or not len(ordered):
+        return TextClasses(ordered, np.arange(len(ordered) + 1, dtype=np.int32))
     same = _identities(corpus, ordered)
-    _, first, inverse = np.unique(same, return_index=True, return_inverse=True)
-    number = np.empty(len(first), np.intp)
-    number[np.argsort(first)] = np.arange(len(first))
-    class_of = number[inverse.reshape(-1)]
-    sorted_rows = ordered[np.argsort(class_of, kind="stable")]
-    return TextClasses(np.split(sorted_rows, np.cumsum(np.bincount(class_of))[:-1]))
+    by_value = np.argsort(same, kind="stable").astype(np.int32)  # equal ones in the order of principals
+    same = same[by_value]
+    fresh = np.ones(len(same), np.bool_)
+    np.not_equal(same[1:], same[:-1], out=fresh[1:])
+    del same
+    # The place of the first row of its class decides between classes, and then the own one.
+    first = by_value[fresh][np.cumsum(fresh, dtype=np.int32) - 1]
+    place = np.empty_like(first)
+    place[by_value] = first
+    del by_value, first
+    bounds = np.flatnonzero(place == np.arange(len(place), dtype=np.int32))
+    sizes = np.bincount(place, minlength=len(place))[bounds]
+    ordered = ordered[np.argsort(place, kind="stable")]
+    return TextClasses(ordered, np.concatenate(([0], np.cumsum(sizes))).astype(np.int32))
 
 
-def in_order(corpus: FingerprintColumns, rows: Positions) -> Positions:
+def keyed_rows(corpus: FingerprintColumns) -> Positions:
+    """The rows that have keys."""
+    keyed = np.zeros(len(corpus), np.bool_)
+    for band in range(corpus.keys.shape[1]):
+        keyed |= corpus.keys[:, band] != 0
+    return np.flatnonzero(keyed)
+
+
+def in_order(corpus: FingerprintColumns, rows: Numbers) -> Numbers:
     """The rows in the order of principals: by the policy, then the longest, then the oldest id."""
-    by_id = sorted(rows.tolist(), key=lambda row: (corpus.references[row][1], corpus.references[row][0]))
-    ranks = np.array([corpus.places[by_id], -corpus.tokens[by_id]])
-    return np.array(by_id, np.intp)[np.lexsort(ranks[::-1])]  # stable: ids decide between equals
+    rows = corpus.references.sorted(rows)
+    rows = rows[np.argsort(-corpus.tokens[rows], kind="stable")]
+    return rows[np.argsort(corpus.places[rows], kind="stable")] if corpus.places.any() else rows
 
 
-def _identities(corpus: FingerprintColumns, rows: Positions) -> NDArray[Any]:
+def _identities(corpus: FingerprintColumns, rows: Numbers) -> NDArray[Any]:
     """One value per row, equal for rows that every comparison treats alike. NaN dates are never equal."""
-    content, scopes, days = corpus.content[rows], corpus.scopes[rows], corpus.days[rows]
-    if not scopes.any() and not days.any():
+    content = corpus.content[rows]
+    if not corpus.scopes.any() and not corpus.days.any():
         return content
+    scopes, days = corpus.scopes[rows], corpus.days[rows]
     _, texts = np.unique(content, return_inverse=True)
     _, dates = np.unique(days, return_inverse=True, equal_nan=False)
     _, same = np.unique(np.stack([texts.reshape(-1), scopes, dates.reshape(-1)]), axis=1, return_inverse=True)

@@ -1,7 +1,8 @@
-"""Candidate pairs: documents that share band keys, joined in memory by one sort of all keys.
+"""Candidate pairs: documents that share band keys, joined by one sort of the keys of each band.
 
-If several bands must agree, every choice of that many bands is a key of its own (`joint_keys`). So only pairs that
-share enough keys are made, and a bucket consists of the rows that share all keys of a choice.
+A key contains the position of its band, so no bucket has keys of two bands. If several bands must agree, every choice
+of that many bands is a key of its own (`joint_key`). So only pairs that share enough keys are made, and a bucket
+consists of the rows that share all keys of a choice.
 
 Members of a large bucket are not all compared with each other: `near_pairs` chooses pairs by the members' signatures,
 in O(n log n) for n members. Each of many *orders* sorts the members by slots of the signature in a sequence of its own,
@@ -25,18 +26,19 @@ from typing import Any
 import numpy as np
 
 from es_neardupe.candidates.large_buckets import Bucket, LargeBuckets
-from es_neardupe.candidates.pair_arrays import DistinctPairs, first_with_all, small_groups
+from es_neardupe.candidates.memory_limit import MemoryLimit
+from es_neardupe.candidates.pair_arrays import DistinctPairs, first_with_all, small_groups, sorted_runs
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import decode_signature, stored_fields
-from es_neardupe.keys.arrays import I32, U64, Flags, Ints, Octets, Positions
-from es_neardupe.keys.bands import chosen_bands, joint_keys
+from es_neardupe.keys.arrays import I32, U64, Flags, Numbers, Octets, Positions
+from es_neardupe.keys.bands import chosen_bands, joint_key, joint_keys
 from es_neardupe.keys.hashing import stream
 from es_neardupe.options import DEFAULT_MAX_BUCKET
-from es_neardupe.records import FingerprintColumns, TextClasses
+from es_neardupe.records import BandKeys, FingerprintColumns, TextClasses
 from es_neardupe.server.search import fetch
 from es_neardupe.similarity.common_passages import common_passage
 
@@ -93,14 +95,21 @@ class CandidatePairs:
 
 
 def candidate_pairs(
-    index: Index, corpus: FingerprintColumns, classes: TextClasses, rules: GroupRules = DEFAULT_RULES
+    index: Index,
+    corpus: FingerprintColumns,
+    classes: TextClasses,
+    rules: GroupRules = DEFAULT_RULES,
+    limit: MemoryLimit | None = None,
 ) -> CandidatePairs:
     """The pairs of classes that share enough keys for the scheme and are allowed by the rules. In buckets larger than
-    ``max_bucket``, pairs are chosen by the stored signatures. No text is read."""
-    documents = np.array([len(rows) for rows in classes.members], np.int64)
+    ``max_bucket``, pairs are chosen by the stored signatures. No text is read. Raises `SettingsError` for more pairs
+    than the ``limit`` allows."""
     signatures = partial(read_signatures, index, corpus, classes)
     agree = index.settings.scheme.agree
-    found = find_candidates(corpus.keys[classes.first], rules.max_bucket, signatures, documents, agree)
+    check = partial(limit.check_pairs, len(corpus)) if limit else lambda pairs: None
+    found = find_candidates(
+        corpus.keys, rules.max_bucket, signatures, classes.sizes, agree, rows=classes.first, check=check
+    )
     if rules.within is None and rules.window is None:
         return found
     first = classes.first
@@ -120,37 +129,77 @@ def with_passages(
 
 
 def find_candidates(
-    keys: U64,
+    keys: BandKeys,
     max_bucket: int = DEFAULT_MAX_BUCKET,
     signatures: ReadSignatures | None = None,
-    documents: Ints | None = None,
+    documents: Numbers | None = None,
     agree: int = 1,
+    *,
+    rows: Numbers | None = None,
+    check: Callable[[int], None] = lambda pairs: None,
 ) -> CandidatePairs:
-    """All pairs of rows of ``keys`` (shape (k, b), 0 = no key) that share at least ``agree`` keys.
+    """All pairs of the k rows of ``keys`` (shape (n, b), 0 = no key) that share at least ``agree`` keys. They are
+    numbered as in ``rows``; by default these are all rows.
 
     In a bucket of n > ``max_bucket`` rows, at most ``max_bucket`` * n pairs are compared (6 n for a ``max_bucket``
     below 6): rows with similar ``signatures`` (see `near_pairs`), and the first rows (the longest texts, by the
     numbering of classes) with all others; without signatures only the latter. The pairs depend only on the rows of the
-    bucket and their order. Skipped pairs are counted. ``documents``: number of documents of each row, 1 by default.
+    bucket and their order. Skipped pairs are counted. ``check`` is called with numbers of pairs as they grow.
+    ``documents``: number of documents of each row, 1 by default.
     """
-    joint = joint_keys(keys, agree)
-    sorted_rows, starts, sizes, names = _sorted_buckets(joint)
-    pairs = DistinctPairs(len(keys))
-    for block in small_groups(sorted_rows, starts, sizes, max_bucket):
-        pairs.add(block)
-    members = [sorted_rows[starts[one] : starts[one] + sizes[one]] for one in np.flatnonzero(sizes > max_bucket)]
-    read = _BucketSignatures(signatures, members)
-    large = []
-    member = np.zeros(joint.shape if members else (0, 0), np.int32)
-    for name, rows in zip(names[sizes > max_bucket], members, strict=True):
-        for block in _chosen_pairs(rows, max_bucket, read):
+    size = len(keys) if rows is None else len(rows)
+    pairs = DistinctPairs(size, check)
+    large: list[_LargeBucket] = []
+    for choice, chosen in enumerate(chosen_bands(keys.shape[1], agree)):
+        sorted_rows, starts, sizes, names = sorted_runs(
+            joint_key([keys[:, band] if rows is None else keys[:, band][rows] for band in chosen])
+        )
+        for block in small_groups(sorted_rows, starts, sizes, max_bucket):
             pairs.add(block)
-        count = len(rows) if documents is None else int(documents[rows].sum())
-        bucket = _named(name, keys[rows[:1]], joint[rows[:1]], agree)
-        large.append(Bucket(bucket, len(rows), 0, 0, count, _sample=_spread(rows)))
-        key = int(np.argmax(joint[rows[0]] == name))
-        member[rows[joint[rows, key] == name], key] = len(large)
-    return CandidatePairs(*pairs.taken(), LargeBuckets(tuple(large), member))
+        for one in np.flatnonzero(sizes > max_bucket).tolist():
+            members = sorted_rows[starts[one] : starts[one] + sizes[one]].astype(np.int32)
+            large.append(_LargeBucket(names[one], choice, members))
+    large.sort(key=lambda bucket: bucket.key)
+    read = _BucketSignatures(signatures, [bucket.members for bucket in large])
+    for bucket in large:
+        for block in _chosen_pairs(bucket.members, max_bucket, read):
+            pairs.add(block)
+    in_buckets = _large_buckets(large, keys, rows, documents=documents, size=size, agree=agree)
+    return CandidatePairs(*pairs.taken(), in_buckets)
+
+
+@dataclass(frozen=True)
+class _LargeBucket:
+    """A joint key that more than ``max_bucket`` rows share."""
+
+    key: np.uint64
+    choice: int
+    """Number of the choice of bands."""
+    members: I32
+    """Ascending."""
+
+
+def _large_buckets(
+    large: Sequence[_LargeBucket],
+    keys: BandKeys,
+    rows: Numbers | None,
+    *,
+    documents: Numbers | None,
+    size: int,
+    agree: int,
+) -> LargeBuckets:
+    """The description of large buckets. Other arguments: see `find_candidates`."""
+    inside = np.unique(np.concatenate([np.zeros(0, np.int32), *(bucket.members for bucket in large)]))
+    choices = chosen_bands(keys.shape[1], agree)
+    member = np.zeros((len(inside), len(choices)), np.int32)
+    described = []
+    for number, bucket in enumerate(large, 1):
+        member[np.searchsorted(inside, bucket.members), bucket.choice] = number
+        first = keys[bucket.members[0] if rows is None else rows[bucket.members[0]]]
+        name = "+".join(first[band].tobytes().decode("latin-1") for band in choices[bucket.choice])
+        count = len(bucket.members) if documents is None else int(documents[bucket.members].sum())
+        described.append(Bucket(name, len(bucket.members), 0, 0, count, _sample=_spread(bucket.members)))
+    return LargeBuckets(tuple(described), inside, member, size)
 
 
 def bucket_sizes(keys: U64, maximum: int = 10, agree: int = 1) -> list[tuple[str, int]]:
@@ -162,37 +211,19 @@ def bucket_sizes(keys: U64, maximum: int = 10, agree: int = 1) -> list[tuple[str
     return [(_named(flat[k], keys, joint, agree), int(counts[k])) for k in order if counts[k] > 1]
 
 
-def _sorted_buckets(
-    keys: U64,
-) -> tuple[Positions, Positions, Positions, U64]:
-    """Rows sorted by key; and for each run of equal keys its start, its length and the key.
-
-    Rows ascend within a run. A row occurs once in a run, since the keys of a row differ in the position of the band.
-    """
-    flat = keys.reshape(-1)
-    rows = np.repeat(np.arange(len(keys)), keys.shape[1])
-    has_key = flat != 0
-    flat, rows = flat[has_key], rows[has_key]
-    order = np.argsort(flat, kind="stable")
-    flat, rows = flat[order], rows[order]
-    starts = np.flatnonzero(np.concatenate([[True], flat[1:] != flat[:-1]])) if len(flat) else np.zeros(0, np.intp)
-    sizes = np.diff(np.append(starts, len(flat)))
-    return rows, starts, sizes, flat[starts]
-
-
 class _BucketSignatures:
     """The signatures of all members of large buckets, read once: a row is often in several buckets."""
 
-    def __init__(self, read: ReadSignatures | None, members: list[Positions]) -> None:
-        self._rows = np.unique(np.concatenate(members)) if members and read else np.zeros(0, np.intp)
+    def __init__(self, read: ReadSignatures | None, members: Sequence[Numbers]) -> None:
+        self._rows = np.unique(np.concatenate(members)).astype(np.intp) if members and read else np.zeros(0, np.intp)
         self._signatures = read(self._rows) if read and len(self._rows) else None
 
-    def of(self, rows: Positions) -> Octets | None:
+    def of(self, rows: Numbers) -> Octets | None:
         """The signatures of these rows; None if there are no signatures."""
         return None if self._signatures is None else self._signatures[np.searchsorted(self._rows, rows)]
 
 
-def _chosen_pairs(rows: Positions, maximum: int, signatures: _BucketSignatures) -> Iterator[Positions]:
+def _chosen_pairs(rows: Numbers, maximum: int, signatures: _BucketSignatures) -> Iterator[Numbers]:
     """The pairs of a large bucket that are compared, each once, in blocks of shape (pairs, 2). ``rows`` ascend.
 
     Pairs with similar signatures come first. The rest of ``maximum`` comparisons per row, at least a quarter, is used
@@ -209,7 +240,7 @@ def _chosen_pairs(rows: Positions, maximum: int, signatures: _BucketSignatures) 
         yield rows[block]
 
 
-def _spread(rows: Positions) -> tuple[int, ...]:
+def _spread(rows: Numbers) -> tuple[int, ...]:
     return tuple(rows[np.linspace(0, len(rows) - 1, min(_SAMPLE, len(rows))).astype(np.intp)].tolist())
 
 
@@ -272,7 +303,7 @@ def read_signatures(index: Index, corpus: FingerprintColumns, classes: TextClass
     """
     slots = index.settings.scheme.permutations
     signatures = np.zeros((len(numbers), slots), np.uint8)
-    references = (corpus.references[classes.members[number][0]] for number in numbers.tolist())
+    references = (corpus.references[row] for row in classes.first_of(numbers).tolist())
     for place, hit in enumerate(fetch(index.client, references, [index.fields.signature], batch=500)):
         signature = b"" if hit is None else _signature(stored_fields(hit.source, index.settings.prefix))
         if len(signature) == slots:
@@ -289,6 +320,6 @@ def _signature(stored: Mapping[str, Any]) -> bytes:
 
 def _passage(index: Index, corpus: FingerprintColumns, classes: TextClasses, sample: Sequence[int]) -> str:
     """The beginning of the passage that the current texts of these classes share; "" if there is none."""
-    references = [corpus.references[classes.members[number][0]] for number in sample]
+    references = [corpus.references[row] for row in classes.first_of(sample).tolist()]
     sources = ({} if hit is None else hit.source for hit in fetch(index.client, references, index.settings.fields))
     return beginning(common_passage([text_of(one, index.settings.fields)[:_SEARCHED] for one in sources]))

@@ -56,15 +56,20 @@ class LargeBuckets:
 
     buckets: tuple[Bucket, ...]
     """Without the numbers of pairs, which depend on the candidates."""
+    rows: I32
+    """The r classes that are in a large bucket, ascending."""
     member: I32
-    """Number of the bucket, from 1, that each joint key of a class belongs to, 0 for a small bucket; shape (k, c)."""
+    """Number of the bucket, from 1, that each of their joint keys belongs to, 0 for a small bucket; shape (r, c)."""
+    size: int
+    """k."""
     among: Flags | None = None
     """If given, only pairs with at least one of these classes are counted; shape (k,)."""
 
-    def members(self, bucket: Bucket) -> Positions:
+    def members(self, bucket: Bucket) -> Numbers:
         """The classes in one of the buckets, ascending."""
         number = [one.key for one in self.buckets].index(bucket.key) + 1
-        return np.flatnonzero((self.member == number).any(axis=1))
+        inside: I32 = self.rows[(self.member == number).any(axis=1)]
+        return inside
 
     def counted(self, left: Numbers, right: Numbers) -> tuple[tuple[Bucket, ...], int]:
         """The buckets with the numbers of pairs, for these candidates, largest first; and the number of all pairs in
@@ -84,17 +89,18 @@ class LargeBuckets:
         return tuple(sorted(found, key=lambda bucket: (-bucket.size, bucket.key))), self._pairs() - distinct
 
     def _columns(self) -> Iterator[I32]:
-        """Each joint key that a large bucket has."""
-        for key in self.member.T if self.buckets else ():
-            if key.any():
-                yield np.ascontiguousarray(key)
+        """Each joint key: the number of the bucket of each class, 0 for none; shape (k,)."""
+        for key in self.member.T[self.member.any(axis=0)]:
+            column = np.zeros(self.size, np.int32)
+            column[self.rows] = key
+            yield column
 
     def _sizes(self) -> list[int]:
         """The number of pairs of each bucket."""
         sizes = np.array([bucket.size for bucket in self.buckets], np.int64)
         every = sizes * (sizes - 1) // 2
         if self.among is not None and len(sizes):
-            of_others = np.bincount(self.member[~self.among].reshape(-1), minlength=len(sizes) + 1)[1:]
+            of_others = np.bincount(self.member[~self.among[self.rows]].reshape(-1), minlength=len(sizes) + 1)[1:]
             every -= of_others * (of_others - 1) // 2
         return [int(one) for one in every]
 
@@ -102,10 +108,9 @@ class LargeBuckets:
         """The number of distinct pairs that share a large bucket: for each row, the members of all its buckets are
         united as sets of bits. Clusters that share no bucket are counted apart, so the work grows with the square of
         the largest one: for 20,000 rows with 16 keys, 100 million operations."""
-        rows = np.flatnonzero(self.member.any(axis=1)) if self.buckets else np.zeros(0, np.intp)
+        rows, member = self.rows, self.member
         if not len(rows):
             return 0
-        member = self.member[rows]
         among = np.ones(len(rows), np.bool_) if self.among is None else self.among[rows]
         row, key = np.nonzero(member)
         of = components(len(rows) + len(self.buckets), row, len(rows) + member[row, key] - 1)[: len(rows)]

@@ -5,14 +5,14 @@ The pairs themselves may fill most of the memory, so all of these work on blocks
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from es_neardupe.keys.arrays import I32, Flags, Ints, Numbers, Positions
+from es_neardupe.keys.arrays import I32, U64, Flags, Ints, Numbers, Positions
 
 __all__ = [
     "BLOCK",
@@ -24,6 +24,7 @@ __all__ = [
     "first_with_all",
     "portions",
     "small_groups",
+    "sorted_runs",
 ]
 
 
@@ -36,6 +37,20 @@ def blocks(size: int, step: int = 0) -> Iterator[slice]:
     step = step or BLOCK
     for start in range(0, size, step):
         yield slice(start, start + step)
+
+
+def sorted_runs(keys: U64) -> tuple[Positions, Positions, Positions, U64]:
+    """The rows sorted by their keys; and for each run of two or more rows with equal keys (0 = none) its start, its
+    length and the key. Rows ascend within a run."""
+    rows = np.argsort(keys, kind="stable")
+    keys = keys[rows]
+    fresh = np.ones(len(keys) + 1, np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=fresh[1:-1])
+    starts = np.flatnonzero(fresh[:-1] & ~fresh[1:])
+    sizes = np.flatnonzero(~fresh[:-1] & fresh[1:]) + 1 - starts
+    names = keys[starts]
+    has_key = names != 0
+    return rows, starts[has_key], sizes[has_key], names[has_key]
 
 
 def small_groups(rows: Positions, starts: Positions, sizes: Positions, maximum: int) -> Iterator[Positions]:
@@ -71,8 +86,10 @@ class DistinctPairs:
     """A growing set of pairs of numbers below ``rows``. Each pair is stored once, in 8 bytes, and a pair that was just
     added in 8 more."""
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, rows: int, check: Callable[[int], None] = lambda pairs: None) -> None:
+        """``check`` is called with the number of pairs whenever it may have grown."""
         self._rows = max(rows, 1)
+        self._check = check
         self._sorted: list[Ints] = []
         """Distinct pairs as ``left * rows + right``, ascending from piece to piece."""
         self._size = 0
@@ -124,6 +141,7 @@ class DistinctPairs:
             start = end
             self._size += len(merged)
             self._sorted += [merged[some] for some in blocks(len(merged))]
+            self._check(self._size)
 
 
 def _distinct(codes: Ints) -> Ints:
@@ -135,17 +153,17 @@ def _distinct(codes: Ints) -> Ints:
     return codes[fresh]
 
 
-def components(size: int, left: Numbers, right: Numbers) -> Positions:
+def components(size: int, left: Numbers, right: Numbers) -> I32:
     """The number of the connected component of each of ``size`` nodes; the pairs are the edges. Components are numbered
     in the order of their first nodes."""
-    component = np.arange(size)
+    component = np.arange(size, dtype=np.int32)
     for some in blocks(len(left)):
         a, b = component[left[some]], component[right[some]]
         apart = a != b
         if apart.any():
             number = int(component.max()) + 1
             links = coo_array((np.ones(int(apart.sum()), np.int8), (a[apart], b[apart])), shape=(number, number))
-            component = connected_components(links, directed=False)[1].astype(np.intp)[component]
+            component = connected_components(links, directed=False)[1].astype(np.int32)[component]
     return component
 
 
@@ -184,16 +202,17 @@ def portions(left: Numbers, right: Numbers, weights: Ints, limit: int) -> Iterat
     if not len(left):
         return
     order = None if ascends(left) else np.argsort(left, kind="stable")
-    bounds = np.searchsorted(left, np.arange(len(weights) + 1, dtype=left.dtype), sorter=order)
-    counts = np.diff(bounds)
-    component = components(len(weights), left, right)
-    linked = np.unique(component[counts > 0])
-    totals = np.bincount(component, weights)[linked]
-    nodes = np.flatnonzero(np.isin(component, linked))
-    portion = (np.cumsum(totals) // limit)[np.searchsorted(linked, component[nodes])]
-    nodes, portion = (one[np.argsort(portion, kind="stable")] for one in (nodes, portion))
-    for some in np.split(nodes, np.flatnonzero(np.diff(portion)) + 1):
-        yield Portion(some, bounds[some], counts[some], order)
+    used = np.zeros(len(weights), np.bool_)
+    for some in blocks(len(left)):
+        used[left[some]] = used[right[some]] = True
+    nodes = np.flatnonzero(used).astype(left.dtype)
+    bounds = np.searchsorted(left, nodes, sorter=order)
+    counts = np.searchsorted(left, nodes, side="right", sorter=order) - bounds
+    _, component = np.unique(components(len(weights), left, right)[nodes], return_inverse=True)
+    portion = (np.cumsum(np.bincount(component, weights[nodes])) // limit)[component]
+    order_of_nodes = np.argsort(portion, kind="stable")
+    for some_nodes in np.split(order_of_nodes, np.flatnonzero(np.diff(portion[order_of_nodes])) + 1):
+        yield Portion(nodes[some_nodes].astype(np.intp), bounds[some_nodes], counts[some_nodes], order)
 
 
 def ascends(numbers: Numbers) -> bool:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import DEFAULT_MAX_BUCKET, Linkage
@@ -49,15 +52,17 @@ class Policy:
     def __str__(self) -> str:
         return self.name
 
-    def places(self, sources: Sequence[Mapping[str, Any]]) -> list[int]:
-        """The rank of each document, equal for equal values."""
-        if self.column is None:
-            return [0] * len(sources)
-        values = [self.column.values(source) for source in sources]
-        deciding = [None if not one else one[-1] if self.descending else one[0] for one in values]
-        ordered = sorted({value for value in deciding if value is not None}, reverse=self.descending)
-        place_of = {value: place for place, value in enumerate(ordered)}
-        return [len(ordered) if value is None else place_of[value] for value in deciding]
+    def deciding(self, source: Mapping[str, Any]) -> Any:
+        """The value of the column that decides the rank of a document; None without one."""
+        values = self.column.values(source) if self.column else []
+        return None if not values else values[-1] if self.descending else values[0]
+
+    def ranks(self, values: Iterable[Any]) -> NDArray[np.int64]:
+        """The rank of each value, equal for equal values."""
+        every = list(values)
+        ordered = sorted({value for value in every if value is not None}, reverse=self.descending)
+        rank_of = {value: rank for rank, value in enumerate(ordered)}
+        return np.array([len(ordered) if value is None else rank_of[value] for value in every], np.int64)
 
 
 LONGEST = Policy()

@@ -12,6 +12,8 @@ from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase, cases_in_index
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.join import with_passages
+from es_neardupe.candidates.memory_limit import MemoryLimit
+from es_neardupe.candidates.spill_to_disk import scratch
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.commands.report_parts import (
     GroupCounts,
@@ -125,6 +127,7 @@ def group(
     evidence: options.Evidence = False,
     workers: options.Workers = 2,
     batch: options.Batch = 500,
+    memory: options.Memory = None,
     tune: options.Tune = False,
     break_lease: options.BreakLease = False,
     dry_run: options.DryRun = False,
@@ -144,11 +147,13 @@ def group(
 
     ``evidence`` stores every verified pair in a hidden index, and does not compare stored pairs again.
     ``ignore_common``: shingles in more than this share of a sample of the documents are ignored; the list is stored and
-    used again until ``renew``. ``tune``: see `tunable`. ``break_lease`` deletes the lease of another run, which stops
+    used again until ``renew``. ``memory``: maximum memory in bytes; keys that do not fit are spilled to disk, with the
+    same result. ``tune``: see `tunable`. ``break_lease`` deletes the lease of another run, which stops
     before its next write if it is alive. ``show_requests``: number of write requests that a dry run returns.
 
-    Raises `SettingsError` for options that are unknown, contradict each other or have no effect on the measure, and for
-    rules of the last run that are no longer valid; `LeaseHeld` while another run groups the same index.
+    Raises `SettingsError` for options that are unknown, contradict each other or have no effect on the measure, for
+    rules of the last run that are no longer valid, and if ``memory`` or the disk is too small; `LeaseHeld` while
+    another run groups the same index.
     """
     started = time.monotonic()
     if break_lease and dry_run:
@@ -188,6 +193,7 @@ def group(
         evidence_of(index, criterion) if evidence else None,
         batch=batch,
         workers=workers,
+        limit=None if memory is None else MemoryLimit(memory),
         progress=progress,
     )
     if break_lease:
@@ -275,6 +281,7 @@ class _Run:
     evidence: Evidence | None
     batch: int
     workers: int
+    limit: MemoryLimit | None
     progress: Progress
 
     def verify(self, scope: RunScope) -> Verified:
@@ -286,15 +293,17 @@ class _Run:
             )
         if self.evidence is not None:
             self.evidence.read_all(self.progress)
-        return verified_pairs(
-            self.index,
-            self.criterion.measure,
-            read_fingerprints(self.index, self.progress, rules),
-            copies=self.criterion.copies_match,
-            rules=rules,
-            memory=None if self.evidence is None else self.evidence.memory,
-            progress=self.progress,
-        )
+        with scratch() as files:
+            return verified_pairs(
+                self.index,
+                self.criterion.measure,
+                read_fingerprints(self.index, self.progress, rules, limit=self.limit, files=files),
+                copies=self.criterion.copies_match,
+                rules=rules,
+                memory=None if self.evidence is None else self.evidence.memory,
+                limit=self.limit,
+                progress=self.progress,
+            )
 
     def write(self, scope: RunScope, result: GroupingResult, lease: Lease) -> tuple[BulkCounts, EvidenceReport | None]:
         """Store common shingles, evidence, registry and documents.
@@ -372,7 +381,7 @@ def _pairs(index: Index, result: GroupingResult) -> PairCounts:
     verified = result.linked.verified
     corpus, classes, candidates, inside = verified.corpus, verified.classes, verified.candidates, verified.inside
     return PairCounts(
-        copies=sum(len(rows) - 1 for rows in classes.members if inside[rows[0]]),
+        copies=int((classes.sizes - 1)[inside[classes.first]].sum()),
         candidates=len(candidates),
         compared=verified.verifier.compared,
         matches=int(result.linked.matches.sum()),

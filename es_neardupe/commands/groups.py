@@ -152,7 +152,7 @@ def _advice(index: Index, policy: Policy, groups: list[Group]) -> Iterator[KeepA
 
 def _ordered(hits: list[Hit], policy: Policy, prefix: str) -> list[Address]:
     """In the order in which principals are chosen: by the policy, then the longest, then by id."""
-    places = policy.places([hit.source for hit in hits])
+    places = policy.ranks(policy.deciding(hit.source) for hit in hits).tolist()
     keys = [
         (place, -count_of(stored_fields(hit.source, prefix), "tokens"), hit.id, hit.index)
         for place, hit in zip(places, hits, strict=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations, islice, product
+from itertools import combinations, islice, product, starmap
 from typing import overload
 
 import numpy as np
@@ -15,13 +15,16 @@ from es_neardupe.candidates.detection import DetectionCase, cases_in_index
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.join import with_passages
 from es_neardupe.candidates.large_buckets import Bucket
+from es_neardupe.candidates.memory_limit import MemoryLimit
+from es_neardupe.candidates.spill_to_disk import scratch
 from es_neardupe.candidates.who_may_meet import GroupRules
+from es_neardupe.columns import RowLists
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.shown_fields import ShownFields, read_shown_fields, shown_fields
 from es_neardupe.keys.arrays import Floats, Ints, Numbers
 from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
-from es_neardupe.records import Address, one_line
+from es_neardupe.records import Address, Reference, one_line
 from es_neardupe.server.bulk import chunked
 from es_neardupe.verification.common_shingles import CommonShinglesUsed, used
 from es_neardupe.verification.criterion import MatchOptions, WeightsUsed, match_criterion
@@ -60,13 +63,10 @@ class _Fields:
 
     index: Index
     shown: ShownFields
-    routings: Mapping[Address, str]
-    """Routing values of the documents that have one."""
 
-    def read(self, pairs: Sequence[Pair]) -> dict[Address, dict[str, str]]:
-        """The fields of all documents in some pairs."""
-        documents = dict.fromkeys(one for pair in pairs for one in (pair.a, pair.b))
-        return read_shown_fields(self.index, self.shown, [(*one, self.routings.get(one)) for one in documents])
+    def read(self, references: Iterable[Reference]) -> dict[Address, dict[str, str]]:
+        """The fields of some documents."""
+        return read_shown_fields(self.index, self.shown, list(dict.fromkeys(references)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,9 @@ class Pairs(Sequence[Pair]):
     large_buckets: tuple[Bucket, ...]
     stale: int
     """Documents whose text has changed since it was fingerprinted: in no pair."""
-    _classes: list[list[Address]]
+    _references: Sequence[Reference]
+    _classes: RowLists
+    """Rows with equal texts."""
     _left: Numbers
     _right: Numbers
     _similarity: Floats
@@ -123,9 +125,13 @@ class Pairs(Sequence[Pair]):
 
         Reads the fields of some hundred pairs at a time while it is iterated. A deleted document has no fields.
         """
-        for some in chunked(islice(self, top), _PAIRS_READ):
-            values = {} if self._shown is None else self._shown.read(some)
-            for pair in some:
+        for some in chunked(islice(self._rows(), top), _PAIRS_READ):
+            values = (
+                {}
+                if self._shown is None
+                else self._shown.read(self._references[row] for *both, _ in some for row in both)
+            )
+            for pair in starmap(self._pair, some):
                 yield replace(pair, fields={"a": values.get(pair.a, {}), "b": values.get(pair.b, {})})
 
     @property
@@ -135,7 +141,9 @@ class Pairs(Sequence[Pair]):
 
     def _numbers(self, maximum: int | None) -> Ints:
         """Number of pairs within each class of copies, then of each pair of classes."""
-        sizes = np.array([len(rows[:maximum]) for rows in self._classes], np.int64)
+        sizes = self._classes.sizes.astype(np.int64)
+        if maximum is not None:
+            sizes = np.minimum(sizes, maximum)
         copies = sizes * (sizes - 1) // 2 * self._copies
         return np.concatenate([copies, sizes[self._left] * sizes[self._right]])
 
@@ -163,26 +171,33 @@ class Pairs(Sequence[Pair]):
         source = int(np.searchsorted(self._ends, place, "right"))
         rest = place - (int(self._ends[source - 1]) if source else 0)
         if source < len(self._classes):
-            copies = self._classes[source][: self._maximum_copies]
+            copies = self._members(source)
             return self._pair(*next(islice(combinations(copies, 2), rest, None)), 1.0)
         number = source - len(self._classes)
-        left, right = (self._classes[side[number]][: self._maximum_copies] for side in (self._left, self._right))
+        left, right = (self._members(int(side[number])) for side in (self._left, self._right))
         one, other = divmod(rest, len(right))
         return self._pair(left[one], right[other], float(self._similarity[number]))
 
     def __iter__(self) -> Iterator[Pair]:
-        for copies in self._classes if self._copies else []:
-            for one, other in combinations(copies[: self._maximum_copies], 2):
-                yield self._pair(one, other, 1.0)
-        for left, right, similarity in zip(
-            self._left.tolist(), self._right.tolist(), self._similarity.tolist(), strict=True
-        ):
-            both = (self._classes[side][: self._maximum_copies] for side in (left, right))
-            for one, other in product(*both):
-                yield self._pair(one, other, similarity)
+        return starmap(self._pair, self._rows())
 
-    def _pair(self, one: Address, other: Address, similarity: float) -> Pair:
-        a, b = sorted((one, other), key=lambda address: (address[1], address[0]))
+    def _rows(self) -> Iterator[tuple[int, int, float]]:
+        """The rows and the similarity of each pair."""
+        for number in np.flatnonzero(self._classes.sizes > 1).tolist() if self._copies else []:
+            for one, other in combinations(self._members(number), 2):
+                yield one, other, 1.0
+        for left, right, similarity in zip(self._left, self._right, self._similarity, strict=True):
+            for one, other in product(self._members(int(left)), self._members(int(right))):
+                yield one, other, float(similarity)
+
+    def _members(self, number: int) -> list[int]:
+        """The rows of a class, up to the maximum number."""
+        members: list[int] = self._classes[number][: self._maximum_copies].tolist()
+        return members
+
+    def _pair(self, one: int, other: int, similarity: float) -> Pair:
+        both = (Address(*self._references[row][:2]) for row in (one, other))
+        a, b = sorted(both, key=lambda address: (address[1], address[0]))
         return Pair(a, b, similarity, self.measure)
 
 
@@ -199,6 +214,7 @@ def pairs(
     renew: options.Renew = False,
     ignore_common: options.IgnoreCommon = None,
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
+    memory: options.Memory = None,
     fields: options.TitleFields = (),
     progress: Progress = silent,
 ) -> Pairs:
@@ -221,16 +237,24 @@ def pairs(
     )
     match = match_criterion(index, options, renew=renew)
     shown = shown_fields(index, fields)
-    corpus = read_fingerprints(index, progress)
     copies, rules = match.measure.copies_are_equal, GroupRules(max_bucket=max_bucket)
-    found = verified_pairs(index, match.measure, corpus, copies=copies, rules=rules, progress=progress)
+    limit = None if memory is None else MemoryLimit(memory)
+    with scratch() as files:
+        found = verified_pairs(
+            index,
+            match.measure,
+            read_fingerprints(index, progress, limit=limit, files=files),
+            copies=copies,
+            rules=rules,
+            limit=limit,
+            progress=progress,
+        )
+    corpus = found.corpus
     classes, candidates, verifier, similarity = found.classes, found.candidates, found.verifier, found.similarity
     verifier.check_copies(progress)
     matches = np.flatnonzero(match.matches(similarity))
     order = matches[np.lexsort((candidates.right[matches], candidates.left[matches], -similarity[matches]))]
     changed = verifier.documents.changed_or_deleted
-    addresses = [Address(*reference[:2]) for reference in corpus.references]
-    routings = {one: ref[2] for one, ref in zip(addresses, corpus.references, strict=True) if ref[2] is not None}
     return Pairs(
         indices=index.target.indices,
         measure=match.measure.label,
@@ -244,11 +268,12 @@ def pairs(
         skipped=candidates.skipped,
         large_buckets=with_passages(index, corpus, classes, candidates.large),
         stale=int(changed.sum()),
-        _classes=[[addresses[row] for row in rows.tolist() if not changed[row]] for rows in classes.members],
+        _references=corpus.references,
+        _classes=classes.only(~changed),
         _left=candidates.left[order],
         _right=candidates.right[order],
         _similarity=similarity[order],
         _copies=match.copies_match,
         _maximum_copies=max_bucket,
-        _shown=_Fields(index, shown, routings),
+        _shown=_Fields(index, shown),
     )

@@ -212,7 +212,7 @@ def _largest_buckets(index: Index, number: int) -> LargestBuckets:
     among = queries.fingerprinted(fields, index.scheme_id)
     hits = random_hits(index.client, index.path, among, size, source_of(fields))
     corpus = read_corpus([hits], index.settings.prefix, scheme.bands)
-    frequent = [key for key, _ in bucket_sizes(corpus.keys, min(10 * number, _COUNTED), scheme.agree)]
+    frequent = [key for key, _ in bucket_sizes(corpus.keys[:], min(10 * number, _COUNTED), scheme.agree)]
     if not frequent:
         return LargestBuckets(len(hits), ())
     keys = [[key[k : k + KEY_LENGTH] for k in range(0, len(key), KEY_LENGTH + 1)] for key in frequent]

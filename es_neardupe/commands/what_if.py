@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,7 +22,7 @@ from es_neardupe.groups.rules import RunRules, check_linkage, remembered_rules, 
 from es_neardupe.index.hidden_indices import HiddenIndex, find
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
-from es_neardupe.keys.arrays import Flags
+from es_neardupe.keys.arrays import Bytes, Flags, Ints
 from es_neardupe.options import Linkage, Matching, MeasureName
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import FingerprintColumns
@@ -133,7 +132,7 @@ def what_if(
         linkage=last.group.linkage.value,
         documents=len(corpus) + len(corpus.corrupt),
         corrupt=len(corpus.corrupt),
-        **_statistics(_sizes(corpus.group_ids)),
+        **_statistics(corpus.group_ids),
         candidates=len(pairs.candidates),
         unknown=int(unknown.sum()),
         unknown_documents=_documents(pairs, unknown),
@@ -173,11 +172,11 @@ class _LastRules:
         others = LinkedPairs(open=sum(one.others for one in open))
         linked = LinkedClasses(pairs, matches, principal, np.ones(len(classes)), others)
         groupings = new_groupings(linked, created=lambda id: self.created.get(id, ""))
-        ids = [groupings[row].group for row in range(len(corpus))]
+        ids = groupings.ids[groupings.group_of]
         measure = _shape(self.rules.match, self.index)
         return Threshold(
             min=minimum,
-            **_statistics(_sizes(ids)),
+            **_statistics(ids),
             **_moves(corpus.group_ids, ids),
             detection=detection_of(measure, minimum, self.index.settings.scheme),
             detection_cases=cases_in_index(self.index, measure, minimum),
@@ -213,31 +212,36 @@ def _stored_measure(index: Index, rules: RunRules) -> str:
     )
 
 
-def _sizes(ids: Sequence[str | None]) -> Counter[str]:
-    return Counter(id for id in ids if id is not None)
+def _sizes(ids: Bytes) -> Ints:
+    """The number of documents with the id of each document; 0 for a document without one."""
+    _, group, sizes = np.unique(ids, return_inverse=True, return_counts=True)
+    return np.where(ids == b"", 0, sizes[group.reshape(-1)])
 
 
-def _statistics(sizes: Counter[str]) -> dict[str, int]:
-    several = [size for size in sizes.values() if size > 1]
-    return {"groups": len(several), "grouped": sum(several), "largest": max(several, default=0)}
+def _statistics(ids: Bytes) -> dict[str, int]:
+    sizes = _sizes(ids)
+    several = sizes > 1
+    return {
+        "groups": len(np.unique(ids[several])),
+        "grouped": int(several.sum()),
+        "largest": int(sizes[several].max(initial=0)),
+    }
 
 
-def _moves(before: Sequence[str | None], after: Sequence[str]) -> dict[str, int]:
+def _moves(before: Bytes, after: Bytes) -> dict[str, int]:
     """Numbers of documents that join a group, leave their group, or move to another group, by their ids."""
-    sizes_before, sizes_after = _sizes(before), _sizes(after)
-    moves = Counter[str]()
-    for one, other in zip(before, after, strict=True):
-        grouped = one is not None and sizes_before[one] > 1, sizes_after[other] > 1
-        moves["joined"] += grouped == (False, True)
-        moves["left"] += grouped == (True, False)
-        moves["moved"] += grouped == (True, True) and one != other
-    return {name: moves[name] for name in ("joined", "left", "moved")}
+    was, now = _sizes(before) > 1, _sizes(after) > 1
+    return {
+        "joined": int((~was & now).sum()),
+        "left": int((was & ~now).sum()),
+        "moved": int((was & now & (before != after)).sum()),
+    }
 
 
 def _documents(pairs: Verified, chosen: Flags) -> int:
     """Number of documents in the chosen pairs."""
     numbers = np.unique([pairs.candidates.left[chosen], pairs.candidates.right[chosen]])
-    return sum(len(pairs.classes.members[number]) for number in numbers.tolist())
+    return int(pairs.classes.sizes[numbers].sum())
 
 
 def _shape(match: MatchOptions, index: Index) -> Measure:

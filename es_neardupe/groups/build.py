@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import partial
 
 import numpy as np
 
 from es_neardupe.candidates.fingerprints import in_order
 from es_neardupe.candidates.pair_arrays import blocks
 from es_neardupe.candidates.who_may_meet import GroupRules
+from es_neardupe.columns import RowLists
 from es_neardupe.groups.incremental import RunScope
 from es_neardupe.groups.linkage import (
     ChainBridges,
@@ -31,10 +33,10 @@ from es_neardupe.groups.write import changes
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import group_of, own_group, stored_fields
-from es_neardupe.keys.arrays import Flags, Floats, Positions
+from es_neardupe.keys.arrays import Bytes, Flags, Floats, Numbers, Positions
 from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress, silent
-from es_neardupe.records import Address, FingerprintColumns, Grouping
+from es_neardupe.records import FingerprintColumns, Groupings
 from es_neardupe.server.bulk import chunked
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.verify import Verified
@@ -44,6 +46,7 @@ __all__ = [
     "GroupingResult",
     "LinkedClasses",
     "form_groups",
+    "groupings_of",
     "link",
     "new_groupings",
     "previous_ids",
@@ -61,7 +64,7 @@ class LinkedClasses:
     verified: Verified
     matches: Flags
     """Candidate pairs of affected classes that match; shape (p,)."""
-    principal: Positions
+    principal: Numbers
     """The principal of each class, itself if it is alone; shape (k,)."""
     similarity: Floats
     """Similarity of each class to its principal; NaN if the principal was changed or deleted; shape (k,)."""
@@ -79,7 +82,7 @@ def link(
     left, right = candidates.left[matches], candidates.right[matches]
     rank = _ranks(verified)
     if rank is None:
-        order = np.arange(size)
+        order: Numbers = np.arange(size, dtype=np.int32)
         principal = LINK[linkage](size, left, right)
     else:
         left, right = np.sort(rank.astype(np.int32)[np.stack((left, right))], axis=0)
@@ -90,7 +93,7 @@ def link(
         others = link_clusters(
             verified, criterion, rules, matches=matches, order=order, principal=principal, progress=progress
         )
-    to_principal = np.where(principal == np.arange(size), 1.0, np.nan)
+    to_principal = np.where(principal == np.arange(size, dtype=np.int32), 1.0, np.nan)
     for some in blocks(len(matches)):
         left, right = candidates.left[some][matches[some]], candidates.right[some][matches[some]]
         value = similarity[some][matches[some]]
@@ -114,8 +117,9 @@ def _ranks(verified: Verified) -> Positions | None:
         return None
     unchanged = verified.verifier.first_rows(np.arange(len(verified.classes)))
     firsts = np.where(unchanged < 0, verified.classes.first, unchanged)
-    place = {row: place for place, row in enumerate(in_order(verified.corpus, firsts).tolist())}
-    return np.array([place[row] for row in firsts.tolist()], np.intp)
+    place = np.empty(len(verified.corpus), np.intp)
+    place[in_order(verified.corpus, firsts)] = np.arange(len(firsts))
+    return place[firsts]
 
 
 @dataclass(frozen=True)
@@ -123,9 +127,9 @@ class GroupingResult:
     """The groups that a run makes, and how they differ from what is stored."""
 
     linked: LinkedClasses
-    groupings: dict[int, Grouping]
+    groupings: Groupings
     """Row -> new grouping, of every row that the run processed."""
-    writes: dict[int, Grouping]
+    writes: Groupings
     """Those that differ from the stored grouping."""
     records: dict[str, GroupRecord]
     """Id -> record of the groups of two or more documents that the run processed."""
@@ -150,13 +154,13 @@ def form_groups(
         before = {record.group: record for record in registry.living()}
     else:  # those that the run can change
         corpus, inside = linked.verified.corpus, linked.verified.inside
-        stored = {corpus.group_ids[row] for row in np.flatnonzero(inside).tolist()}
-        before = registry.records({id for id in stored if id is not None} | scope.broken)
+        stored = np.unique(corpus.group_ids[inside]).tolist()
+        before = registry.records({id.decode() for id in stored if id} | scope.broken)
     living = {id: record.created for id, record in before.items() if record.ended is None}
     groupings = new_groupings(
         linked,
         created=lambda id: living.get(id, ""),
-        taken=lambda ids: () if scope.whole else _used_elsewhere(index, ids, linked.verified),
+        taken=None if scope.whole else partial(_used_elsewhere, index, linked.verified),
     )
     records = _records(linked, groupings, rules=rules, progress=progress)
     before |= registry.records(records.keys() - before.keys())
@@ -166,15 +170,17 @@ def form_groups(
         groupings=groupings,
         writes=changes(linked.verified.corpus, groupings),
         records=records,
-        updates=GroupHistoryUpdate(before, records, previous_ids(linked.verified.corpus, groupings), at).records(),
+        updates=GroupHistoryUpdate(
+            before, records, previous_ids(linked.verified.corpus, groupings, before), at
+        ).records(),
         other_groups=Totals() if scope.whole else registry.totals(without=before),
         at=at,
     )
 
 
-def _used_elsewhere(index: Index, ids: Sequence[str], verified: Verified) -> Iterator[str]:
+def _used_elsewhere(index: Index, verified: Verified, ids: Sequence[str]) -> Iterator[str]:
     """The ids that a document outside of the run has."""
-    inside = {verified.corpus.references[row][:2] for row in np.flatnonzero(verified.inside).tolist()}
+    inside = {verified.corpus.address(row) for row in np.flatnonzero(verified.inside).tolist()}
     name = index.fields.group
     for chunk in chunked(ids, _TERMS):
         body = {"query": queries.all_of({"terms": {name: chunk}}), "_source": [name]}
@@ -189,70 +195,90 @@ def new_groupings(
     linked: LinkedClasses,
     *,
     created: Callable[[str], str] = lambda stored: "",
-    taken: Callable[[Sequence[str]], Iterable[str]] = lambda ids: (),
-) -> dict[int, Grouping]:
+    taken: Callable[[Sequence[str]], Iterable[str]] | None = None,
+) -> Groupings:
     """The new grouping of every affected row that has not changed since it was fingerprinted, including rows without
     keys.
 
     ``created`` returns when an id became that of a group, ``taken`` which of new ids other documents have already.
     """
     corpus, changed_or_deleted = linked.verified.corpus, linked.verified.verifier.documents.changed_or_deleted
-    members, similarity_of = _members(linked)
-    rows = np.flatnonzero(changed_or_deleted).tolist()
-    reserved = {id for row in rows if (id := corpus.group_ids[row]) is not None}
-    known = set(corpus.group_ids)
+    members, similarity = _members(linked)
+    own = np.setdiff1d(corpus.group_ids[changed_or_deleted], b"")
+    reserved = own
     while True:
         ids = assign_ids(
             members,
             corpus.group_ids,
-            lambda row: (before := corpus.groupings[row]) is not None and before.principal,
-            lambda row, attempt: own_group(*corpus.references[row][:2], attempt),
+            corpus.leading == 1,
+            lambda row, attempt: own_group(*corpus.address(row), attempt),
             reserved=reserved,
             created=created,
         )
-        elsewhere = set(taken([id for id in ids.values() if id not in known])) - reserved
-        if not elsewhere:
+        if taken is None:
             break
-        reserved |= elsewhere
-    return {
-        row: Grouping(ids[first], row == first, 1.0 if row == first else similarity_of[row])
-        for first, rows in members.items()
-        for row in rows
-    }
+        new = [id.decode() for id in np.setdiff1d(ids, corpus.group_ids).tolist()]
+        elsewhere = np.setdiff1d(np.array([id.encode() for id in taken(new)], "S16"), reserved)
+        if not len(elsewhere):
+            break
+        reserved = np.concatenate((reserved, elsewhere))
+    return groupings_of(members, similarity, ids)
 
 
-def _members(linked: LinkedClasses) -> tuple[dict[int, list[int]], dict[int, float]]:
+def groupings_of(members: RowLists, similarity: Floats, ids: Bytes) -> Groupings:
+    """The groupings of groups (rows, the principal first) with these ids; ``similarity``: of each row (shape (n,))."""
+    return Groupings(members.of_rows(len(similarity)), similarity, members.first, ids)
+
+
+def _members(linked: LinkedClasses) -> tuple[RowLists, Floats]:
     """The rows of each group, the principal first, and the similarity of each row to it."""
-    rows_of: dict[int, list[int]] = {}
-    similarity_of: dict[int, float] = {}
-    inside, changed_or_deleted = linked.verified.inside, linked.verified.verifier.documents.changed_or_deleted
-    keyed = np.zeros(len(inside), np.bool_)
-    for number, rows in enumerate(linked.verified.classes.members):
-        keyed[rows] = True
-        if np.isnan(linked.similarity[number]) or not inside[rows[0]]:
-            continue
-        current = [row for row in rows.tolist() if not changed_or_deleted[row]]
-        together = rows_of.setdefault(int(linked.principal[number]), [])
-        together[:] = [*current, *together] if linked.principal[number] == number else [*together, *current]
-        similarity_of.update(dict.fromkeys(current, float(linked.similarity[number])))
-    members = {rows[0]: rows for rows in rows_of.values() if rows}
-    members |= {row: [row] for row in np.flatnonzero(inside & ~keyed).tolist()}
-    return members, similarity_of
+    verified, classes = linked.verified, linked.verified.classes
+    inside, changed_or_deleted = verified.inside, verified.verifier.documents.changed_or_deleted
+    size = len(classes)
+    known = ~np.isnan(linked.similarity) & inside[classes.first]
+    # Groups are numbered by the first of their classes, then those of rows without keys by their rows.
+    numbers = np.flatnonzero(known)[::-1].astype(np.int32)
+    group_of = np.zeros(size, np.int32)
+    group_of[linked.principal[numbers]] = numbers
+    # Within a group, the class of the principal comes first.
+    place = group_of[linked.principal] * 2 + (linked.principal != np.arange(size, dtype=np.int32))
+    del group_of
+    chosen = np.repeat(known, classes.sizes) & ~changed_or_deleted[classes.rows]
+    rows = classes.rows[chosen]
+    place = np.repeat(place, classes.sizes)[chosen]
+    order = np.argsort(place, kind="stable")
+    rows, group = rows[order], place[order] // 2
+    del order, place
+    unkeyed = np.flatnonzero(inside & (classes.of_rows(len(inside)) < 0)).astype(rows.dtype)
+    starts = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1]))[: len(group)]).astype(np.int32)
+    bounds = np.concatenate((starts, np.arange(len(rows), len(rows) + len(unkeyed) + 1, dtype=np.int32)))
+    members = RowLists(np.concatenate((rows, unkeyed)), bounds)
+    similarity = np.full(len(inside), np.nan)
+    similarity[classes.rows] = np.repeat(linked.similarity, classes.sizes)
+    similarity[members.first] = 1.0
+    return members, similarity
 
 
-def previous_ids(corpus: FingerprintColumns, groupings: Mapping[int, Grouping]) -> dict[str, Counter[str]]:
-    """Of each new group id, how many of its documents have which id now."""
+def previous_ids(
+    corpus: FingerprintColumns, groupings: Groupings, before: Mapping[str, GroupRecord]
+) -> dict[str, Counter[str]]:
+    """Of each new group id, how many of its documents have which id now, of those in ``before``."""
+    known = np.array([id.encode() for id in before], "S16")
+    counts = Counter[tuple[bytes, bytes]]()
+    for some in blocks(len(corpus) if before else 0):
+        stored, group = corpus.group_ids[some], groupings.group_of[some]
+        chosen = (group >= 0) & np.isin(stored, known)
+        counts.update(zip(groupings.ids[group[chosen]].tolist(), stored[chosen].tolist(), strict=True))
     previous: dict[str, Counter[str]] = {}
-    for row, grouping in groupings.items():
-        stored = corpus.group_ids[row]
-        previous.setdefault(grouping.group, Counter()).update([stored] if stored is not None else [])
+    for (new, one), number in counts.items():
+        previous.setdefault(new.decode(), Counter())[one.decode()] = number
     return previous
 
 
 def record_of(
     corpus: FingerprintColumns,
-    groupings: Mapping[int, Grouping],
-    rows: Sequence[int],
+    groupings: Groupings,
+    rows: Numbers,
     cohesion: GroupCohesion,
     *,
     texts: int,
@@ -261,16 +287,17 @@ def record_of(
 ) -> GroupRecord:
     """The record of a group of two or more documents (rows), without dates and history. ``texts``: how many of them
     differ; ``held``: only with linkage chain."""
-    (first,) = (row for row in rows if groupings[row].principal)
-    similarities = [groupings[row].similarity for row in rows if row != first]
+    group = int(groupings.group_of[rows[0]])
+    first = int(groupings.principals[group])
+    similarities = groupings.similarity[rows[rows != first]].tolist()
     return GroupRecord(
-        group=groupings[first].group,
+        group=groupings.ids[group].decode(),
         created="",
         updated="",
         ended=None,
         size=len(rows),
         texts=texts,
-        principal=Address(*corpus.references[first][:2]),
+        principal=corpus.address(first),
         min_similarity=min(similarities),
         mean_similarity=sum(similarities) / len(similarities),
         pairs_below=cohesion.below,
@@ -282,12 +309,12 @@ def record_of(
 
 
 def _records(
-    linked: LinkedClasses, groupings: Mapping[int, Grouping], *, rules: RunRules, progress: Progress
+    linked: LinkedClasses, groupings: Groupings, *, rules: RunRules, progress: Progress
 ) -> dict[str, GroupRecord]:
     """The record of each group of two or more documents, without dates and history."""
     verified = linked.verified
     classes, candidates = verified.classes, verified.candidates
-    sizes = np.array([sum(row in groupings for row in rows.tolist()) for rows in classes.members], np.intp)
+    sizes = classes.counted(groupings.group_of >= 0).astype(np.intp)
     groups = _class_groups(linked, sizes)
     if rules.group.linkage is Linkage.COMPLETE:  # all pairs were compared, and match
         cohesions = [GroupCohesion(0, 0)] * len(groups)
@@ -301,7 +328,8 @@ def _records(
         chains = list(bridges(groups, *every, linked.matches, size=len(classes)))
     records = {}
     for members, cohesion, held in zip(groups, cohesions, chains, strict=True):
-        rows = [row for number in members.tolist() for row in classes.members[number].tolist() if row in groupings]
+        rows = np.concatenate([classes[number] for number in members.tolist()])
+        rows = rows[groupings.group_of[rows] >= 0]
         record = record_of(verified.corpus, groupings, rows, cohesion, texts=len(members), held=held, rules=rules)
         records[record.group] = record
     return records
@@ -309,7 +337,9 @@ def _records(
 
 def _class_groups(linked: LinkedClasses, sizes: Positions) -> list[Positions]:
     """The classes of each group of two or more documents, ascending. ``sizes``: documents of each class."""
-    filled = np.flatnonzero(sizes)
+    documents = np.bincount(linked.principal, sizes, len(sizes))
+    filled = np.flatnonzero((sizes > 0) & (documents[linked.principal] > 1))
+    if not len(filled):
+        return []
     order = filled[np.argsort(linked.principal[filled], kind="stable")]
-    bounds = np.flatnonzero(np.diff(linked.principal[order])) + 1
-    return [part for part in np.split(order, bounds) if len(part) and sizes[part].sum() > 1]
+    return np.split(order, np.flatnonzero(np.diff(linked.principal[order])) + 1)

@@ -177,7 +177,7 @@ def affected_pairs(
         hits, bands = [list(area.hits.values())], index.settings.scheme.bands
         corpus = read_corpus(hits, index.settings.prefix, bands, rules, index.target.uuids)
         inside, moving = (
-            np.array([reference[:2] in addresses for reference in corpus.references], np.bool_)
+            np.array([Address(index, id) in addresses for index, id, _ in corpus.references], np.bool_)
             for addresses in (area.inside, area.moving)
         )
         if evidence is not None:
@@ -202,7 +202,7 @@ def affected_pairs(
 
 
 def _addresses(corpus: FingerprintColumns, rows: Flags) -> set[Address]:
-    return {corpus.references[row][:2] for row in np.flatnonzero(rows).tolist()}
+    return {corpus.address(row) for row in np.flatnonzero(rows).tolist()}
 
 
 def _moved(verified: Verified, criterion: MatchCriterion, progress: Progress) -> Flags:
@@ -213,10 +213,8 @@ def _moved(verified: Verified, criterion: MatchCriterion, progress: Progress) ->
     if verified.verifier.documents.changed_or_deleted.any():
         return inside
     principal = star(len(classes), candidates.left[matches], candidates.right[matches])
-    class_of = np.full(len(inside), -1, np.intp)
-    for number, rows in enumerate(classes.members):
-        class_of[rows] = number
-    stored = {row: corpus.groupings[row] for row in np.flatnonzero(inside & (class_of >= 0)).tolist()}
+    class_of = classes.of_rows(len(inside))
+    stored = {row: corpus.grouping(row) for row in np.flatnonzero(inside & (class_of >= 0)).tolist()}
     leading = {one.group: class_of[row] for row, one in stored.items() if one is not None and one.principal}
     moved = np.zeros(len(inside), np.bool_)
     for row, one in stored.items():
@@ -233,8 +231,7 @@ def _reached(verified: Verified, moving: Flags, criterion: MatchCriterion) -> Fl
     reached_classes[right[moving_classes[left]]] = True
     reached_classes[left[moving_classes[right]]] = True
     reached = np.zeros(len(moving), np.bool_)
-    for number in np.flatnonzero(reached_classes).tolist():
-        reached[verified.classes.members[number]] = True
+    reached[verified.classes.in_lists(reached_classes)] = True
     return reached
 
 

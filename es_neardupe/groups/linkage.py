@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 
-from es_neardupe.candidates.pair_arrays import blocks, components, first_with_all
-from es_neardupe.keys.arrays import Flags, Floats, Numbers, Positions
+from es_neardupe.candidates.pair_arrays import blocks, components, first_with_all, sorted_runs
+from es_neardupe.columns import RowLists
+from es_neardupe.keys.arrays import Bytes, Flags, Floats, Numbers, Positions
 
 __all__ = [
     "ChainBridges",
@@ -27,30 +31,29 @@ __all__ = [
     "star",
 ]
 
-G = TypeVar("G", bound=Hashable)
 
-
-def star(size: int, left: Numbers, right: Numbers) -> Positions:
-    """The principal of each of ``size`` classes, itself if it is alone; int64 of that size.
+def star(size: int, left: Numbers, right: Numbers) -> Numbers:
+    """The principal of each of ``size`` classes, itself if it is alone; an array of that size.
 
     ``left < right`` are the matching pairs. Classes are numbered in the order of principals: in this order, each free
     class becomes a principal and takes its free partners. The result depends only on the set of pairs.
     """
-    principal = np.full(size, -1, np.intp)
-    right, bounds = _partners(size, left, right)
-    for number in range(size):
+    principal = np.full(size, -1, np.int32)
+    left, right = _ascending(left, right)
+    bounds = np.flatnonzero(np.diff(left, prepend=-1, append=-1))
+    for start, end in itertools.pairwise(bounds.tolist()):
+        number = left[start]
         if principal[number] < 0:
-            principal[number] = number
-            partners = right[bounds[number] : bounds[number + 1]]
+            partners = right[start:end]
             principal[partners[principal[partners] < 0]] = number
-    return principal
+    return np.where(principal < 0, np.arange(size, dtype=np.int32), principal)
 
 
 MoreMatches = Callable[[int, Positions], Flags]
 """Compares a class with later classes that are not among its known matches; bool of their number."""
 
 
-def complete(size: int, left: Numbers, right: Numbers, more: MoreMatches | None = None) -> Positions:
+def complete(size: int, left: Numbers, right: Numbers, more: MoreMatches | None = None) -> Numbers:
     """As `star`, but a partner is taken only if it matches every member taken before it.
 
     ``more`` finds matches in addition to the given ones. It is called at most once for each pair, and only if both
@@ -82,63 +85,116 @@ def complete(size: int, left: Numbers, right: Numbers, more: MoreMatches | None 
 
 def _partners(size: int, left: Numbers, right: Numbers) -> tuple[Numbers, Positions]:
     """The later partners of each class, ascending: those of ``k`` are ``later[bounds[k]:bounds[k + 1]]``."""
-    ordered = (left[1:] > left[:-1]) | ((left[1:] == left[:-1]) & (right[1:] > right[:-1]))
-    if not ordered.all():
-        order = np.lexsort((right, left))
-        left, right = left[order], right[order]
+    left, right = _ascending(left, right)
     return right, np.searchsorted(left, np.arange(size + 1, dtype=left.dtype))
 
 
-def chain(size: int, left: Numbers, right: Numbers) -> Positions:
+def _ascending(left: Numbers, right: Numbers) -> tuple[Numbers, Numbers]:
+    """The pairs in ascending order."""
+    ordered = (left[1:] > left[:-1]) | ((left[1:] == left[:-1]) & (right[1:] > right[:-1]))
+    if ordered.all():
+        return left, right
+    order = np.lexsort((right, left))
+    return left[order], right[order]
+
+
+def chain(size: int, left: Numbers, right: Numbers) -> Numbers:
     """The first class of each connected component, as `star` returns principals."""
     _, first, component = np.unique(components(size, left, right), return_index=True, return_inverse=True)
     return first[component.reshape(-1)].astype(np.intp)
 
 
 def assign_ids(
-    members: Mapping[G, Sequence[int]],
-    stored_ids: Sequence[str | None],
-    was_principal: Callable[[int], bool],
-    new_id: Callable[[G, int], str],
+    members: RowLists,
+    stored_ids: Bytes,
+    was_principal: Flags,
+    new_id: Callable[[int, int], str],
     *,
-    reserved: Iterable[str] = (),
+    reserved: Bytes | Sequence[bytes] = (),
     created: Callable[[str], str] = lambda stored: "",
-) -> dict[G, str]:
-    """An id for each group: an id that its members have already, if possible.
+) -> Bytes:
+    """An id for each group: an id that its members have already, if possible; S16 of the number of groups.
 
-    ``members`` are the rows of each group, the principal first; ``stored_ids`` the id that each row has now. If
-    several groups could keep an id, the group with its former principal (``was_principal``) keeps it, else the one
-    with most rows that have the id. If a group could keep several ids, it takes the one that most of its rows have,
-    then the oldest (``created``: when the id became that of a group, as text that sorts; "" if it never did), then that
-    of its principal. All other groups get ``new_id(group, attempt)``, with the first attempt that gives an unused id.
+    ``members`` are the rows of each group, the principal first; ``stored_ids`` (S16) the id that each row has now,
+    empty for none. If several groups could keep an id, the group with its former principal (``was_principal``, bool of
+    each row) keeps it, else the one with most rows that have the id. If a group could keep several ids, it takes the
+    one that most of its rows have, then the oldest (``created``: when the id became that of a group, as text that
+    sorts; "" if it never did), then that of its principal. All other groups get ``new_id(row, attempt)`` of their
+    principal, with the first attempt that gives an unused id, which is not ``reserved`` either.
 
     Writing any part of the result and calling the function again gives the same result, whatever was stored before, as
     long as the new principals are written first: this can only raise the rank of the assigned ids, and lower others.
     """
-    claims = []
-    for place, (group, rows) in enumerate(members.items()):
-        rows_by_id = Counter(stored for row in rows if (stored := stored_ids[row]) is not None)
-        led = {stored_ids[row] for row in rows if was_principal(row)}
-        for stored, number in rows_by_id.items():
-            age = created(stored) or "~"
-            claims.append((stored not in led, -number, age, stored != stored_ids[rows[0]], place, stored, group))
-    claims.sort(key=lambda claim: claim[:6])
-    ids: dict[G, str] = {}
-    taken: set[str] = set()
-    for *_, stored, group in claims:
-        if group not in ids and stored not in taken:
-            ids[group] = stored
+    ids, several, contested = _only_claims(members, stored_ids)
+    claims = partial(_claims, members, stored_ids, was_principal, created)
+    for group in np.flatnonzero(several & ~contested).tolist():
+        ids[group] = min(claims(group))[-1]
+    for group, stored in _kept(list(itertools.chain.from_iterable(map(claims, np.flatnonzero(contested).tolist())))):
+        ids[group] = stored
+    waiting = np.flatnonzero(ids == b"")
+    taken = np.sort(np.concatenate((np.array(reserved, "S16"), ids[ids != b""]))) if len(waiting) else ids
+    attempt = 0
+    while len(waiting):
+        rows = members.first_of(waiting).tolist()
+        new = np.fromiter((new_id(row, attempt).encode() for row in rows), "S16", len(rows))
+        _, first = np.unique(new, return_index=True)
+        free = np.zeros(len(new), np.bool_)
+        free[first] = True
+        free &= ~_contains(taken, new)
+        ids[waiting[free]] = new[free]
+        taken = np.sort(np.concatenate((taken, new[free]))) if not free.all() else taken
+        waiting = waiting[~free]
+        attempt += 1
+    return ids
+
+
+def _only_claims(members: RowLists, stored_ids: Bytes) -> tuple[Bytes, Flags, Flags]:
+    """The id of each group whose rows have one id that no other group has, empty for the others; which groups have
+    several ids; and which have one that another group may have."""
+    group, several, contested = members.numbers, *np.zeros((2, len(members)), np.bool_)
+    # Ids that begin alike count as the same one: then it is just not certain who keeps it.
+    beginnings = np.ascontiguousarray(stored_ids).view(np.uint64)[::2]
+    places, starts, sizes, _ = sorted_runs(beginnings[members.rows])
+    shared = group[places[starts]] != group[places[starts + sizes - 1]]
+    starts, sizes = starts[shared], sizes[shared]
+    first = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+    contested[group[places[first + np.arange(len(first))]]] = True
+    del places
+    ids = np.zeros(len(members), "S16")
+    for some in blocks(len(group)):
+        stored = stored_ids[members.rows[some]]
+        ids[group[some][stored != b""]] = stored[stored != b""]
+    for some in blocks(len(group)):
+        stored = stored_ids[members.rows[some]]
+        several[group[some][(stored != b"") & (stored != ids[group[some]])]] = True
+    ids[several | contested] = b""
+    return ids, several, contested
+
+
+_Claim = tuple[bool, int, str, bool, int, bytes]
+"""The rank of an id for a group (lower ones first), the number of the group, and the id."""
+
+
+def _claims(
+    members: RowLists, stored_ids: Bytes, was_principal: Flags, created: Callable[[str], str], group: int
+) -> Iterator[_Claim]:
+    """The ids that a group could keep."""
+    rows = members[group]
+    ids = stored_ids[rows].tolist()
+    led = set(stored_ids[rows[was_principal[rows]]].tolist())
+    for stored, number in Counter(id for id in ids if id).items():
+        yield stored not in led, -number, created(stored.decode()) or "~", stored != ids[0], group, stored
+
+
+def _kept(claims: Sequence[_Claim]) -> Iterator[tuple[int, bytes]]:
+    """The groups that keep an id, with it: each id goes to one group, each group takes one."""
+    kept: set[int] = set()
+    taken: set[bytes] = set()
+    for *_, group, stored in sorted(claims):
+        if group not in kept and stored not in taken:
+            kept.add(group)
             taken.add(stored)
-    taken.update(reserved)
-    for group in members:
-        attempt = 0
-        while group not in ids:
-            candidate = new_id(group, attempt)
-            if candidate not in taken:
-                ids[group] = candidate
-                taken.add(candidate)
-            attempt += 1
-    return {group: ids[group] for group in members}
+            yield group, stored
 
 
 MAX_PAIRS = 1_000_000
@@ -278,7 +334,7 @@ def _codes(members: Positions, size: int) -> Iterator[Positions]:
         yield members[pairs[:, 0]] * size + members[pairs[:, 1]]
 
 
-def _contains(ordered: Positions, values: Positions) -> Flags:
+def _contains(ordered: NDArray[Any], values: NDArray[Any]) -> Flags:
     if not len(ordered):
         return np.zeros(len(values), np.bool_)
     places = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from es_neardupe.candidates.pair_arrays import ascends, blocks, components
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.groups.linkage import complete
-from es_neardupe.keys.arrays import Flags, Positions
+from es_neardupe.keys.arrays import Flags, Numbers, Positions
 from es_neardupe.progress import Progress, silent
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.criterion import MatchCriterion
@@ -82,8 +82,8 @@ def link_clusters(
     rules: GroupRules,
     *,
     matches: Flags,
-    order: Positions,
-    principal: Positions,
+    order: Numbers,
+    principal: Numbers,
     progress: Progress = silent,
 ) -> LinkedPairs:
     """Link the clusters that have pairs without comparison, and compare those that decide. Changes ``principal`` in
@@ -131,7 +131,7 @@ def incomplete_clusters(verified: Verified, matches: Flags) -> Iterator[Cluster]
         yield Cluster(members, left, right, matches[own])
 
 
-def _within(component: Positions, verified: Verified) -> Iterator[tuple[Positions, Positions]]:
+def _within(component: Numbers, verified: Verified) -> Iterator[tuple[Positions, Positions]]:
     """The candidate pairs within components, and their components, in blocks."""
     candidates = verified.candidates
     for some in blocks(len(candidates)):

@@ -123,7 +123,7 @@ class GroupHistoryUpdate:
 
     ``before``: the records of all ids that documents have now or get. ``after``: the new groups of two or more
     documents, without history. ``previous_ids``: of each new id (also of documents that are alone), how many of its
-    documents have which id now.
+    documents have which id of ``before`` now.
     """
 
     before: Mapping[str, GroupRecord]
@@ -172,7 +172,7 @@ class GroupHistoryUpdate:
 
     def _origins(self, id: str) -> list[str]:
         """The other living groups that documents of this group come from."""
-        return sorted(stored for stored in self.previous_ids[id] if stored != id and stored in self._living)
+        return sorted(stored for stored in self.previous_ids.get(id, ()) if stored != id and stored in self._living)
 
     def _merged(self, id: str) -> Iterator[GroupEvent]:
         for stored in self._origins(id):

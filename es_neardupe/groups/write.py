@@ -3,38 +3,52 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
+from es_neardupe.candidates.pair_arrays import blocks
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.field_writes import Change, FieldWriter
 from es_neardupe.index.stored_fields import decode, decode_grouping, encode_grouping, stored_fields, text_bytes
-from es_neardupe.records import FingerprintColumns, Grouping, Hit
+from es_neardupe.keys.text import hash_text
+from es_neardupe.records import FingerprintColumns, Grouping, Groupings, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.search import fetch
 
 __all__ = ["changes", "write_groups"]
 
 _ROUNDS = 5
+_PRECISION = 1e-6
+_ROWS = 1 << 16
+"""Rows compared at a time."""
 
 
-def changes(corpus: FingerprintColumns, groupings: Mapping[int, Grouping]) -> dict[int, Grouping]:
-    """The new groupings of rows that differ from the stored ones."""
-    return {row: grouping for row, grouping in groupings.items() if not _same(corpus.groupings[row], grouping)}
+def changes(corpus: FingerprintColumns, groupings: Groupings) -> Groupings:
+    """The new groupings of rows that differ from the stored ones; similarities differ by more than the error of 32-bit
+    floats, from which some servers rebuild ``_source``."""
+    changed = [np.zeros(0, np.intp)]
+    for some in blocks(len(corpus), _ROWS):
+        rows = np.flatnonzero(groupings.group_of[some] >= 0) + some.start
+        same = corpus.leading[rows] == groupings.leading(rows)
+        same &= np.abs(corpus.similarity[rows] - groupings.similarity[rows]) < _PRECISION
+        same &= corpus.group_ids[rows] == groupings.ids[groupings.group_of[rows]]
+        changed.append(rows[~same])
+    return groupings.only(np.concatenate(changed))
 
 
 def _same(stored: Grouping | None, new: Grouping) -> bool:
-    """Whether both are equal; similarities up to the error of 32-bit floats, from which some servers rebuild
-    ``_source``."""
+    """Whether both are equal, as in `changes`."""
     return (
         stored is not None
         and (stored.group, stored.principal) == (new.group, new.principal)
-        and abs(stored.similarity - new.similarity) < 1e-6
+        and abs(stored.similarity - new.similarity) < _PRECISION
     )
 
 
 def write_groups(
-    writer: FieldWriter, corpus: FingerprintColumns, groupings: Mapping[int, Grouping], *, batch: int, workers: int
+    writer: FieldWriter, corpus: FingerprintColumns, groupings: Groupings, *, batch: int, workers: int
 ) -> BulkCounts:
     """Store groupings. Counts written, deleted, refused and ``changed`` documents, and of the latter the ``unsettled``
     ones: given up because another client changed them each time. ``failed`` ones are those of the writer.
@@ -46,9 +60,10 @@ def write_groups(
     killed after a former principal was overwritten and before the new one is stored, nothing shows whose id it is.
     """
     written = BulkCounts()
-    for principal in (True, False):
-        part = {row: grouping for row, grouping in groupings.items() if grouping.principal is principal}
-        _write_part(writer, corpus, part, written, batch=batch, workers=workers)
+    rows = groupings.rows
+    leading = groupings.leading(rows)
+    for part in (rows[leading], rows[~leading]):
+        _write_part(writer, corpus, groupings.only(part), written, batch=batch, workers=workers)
     written.add_failed(len(writer.failed), writer.failures)
     return written
 
@@ -56,34 +71,34 @@ def write_groups(
 def _write_part(
     writer: FieldWriter,
     corpus: FingerprintColumns,
-    groupings: Mapping[int, Grouping],
+    groupings: Groupings,
     written: BulkCounts,
     *,
     batch: int,
     workers: int,
 ) -> None:
     """Store groupings in any order."""
-    documents = {row: _document(corpus, row) for row in groupings}
-    rows = {corpus.references[row][:2]: row for row in groupings}
+    documents: Iterable[tuple[int, Change]] = ((row, _document(corpus, row)) for row in groupings)
+    again: list[tuple[int, Change]] = []
     for _ in range(_ROUNDS):
-        if not documents:
-            break
-        changes = (one._replace(fields=encode_grouping(groupings[row])) for row, one in documents.items())
-        conflicts = []
+        changes = (one._replace(fields=encode_grouping(groupings[row])) for row, one in documents)
+        conflicts = set()
         for outcome in write(writer.client, writer.writes(changes), batch=batch, workers=workers):
             if outcome.conflict:
                 writer.note_conflict(outcome.action)
-                conflicts.append(rows[outcome.action.address])
+                conflicts.add(outcome.action.address)
             else:
                 written.add(outcome)
-        again = {row: groupings[row] for row in conflicts}
-        documents = dict(_retryable(writer, corpus, again, written.counts))
-    written.counts["changed"] += len(documents)
-    written.counts["unsettled"] += len(documents)
+        if not conflicts:
+            return
+        rows = np.array([row for row in groupings if corpus.address(row) in conflicts], np.intp)
+        documents = again = list(_retryable(writer, corpus, groupings.only(rows), written.counts))
+    written.counts["changed"] += len(again)
+    written.counts["unsettled"] += len(again)
 
 
 def _retryable(
-    writer: FieldWriter, corpus: FingerprintColumns, groupings: Mapping[int, Grouping], counts: Counter[str]
+    writer: FieldWriter, corpus: FingerprintColumns, groupings: Groupings, counts: Counter[str]
 ) -> Iterator[tuple[int, Change]]:
     """The rows with a conflict that may be written again, each with its current document. Counts the others, among them
     those that have the grouping already: the server wrote it, but its answer was lost."""
@@ -92,7 +107,7 @@ def _retryable(
         for row, hit in zip(chunk, fetch(writer.client, references, [writer.prefix], batch=100), strict=True):
             if hit is None:
                 counts["deleted"] += 1
-            elif _content(stored_fields(hit.source, writer.prefix)) != corpus.content[row]:
+            elif _content(stored_fields(hit.source, writer.prefix)) != hash_text(corpus.content[row]):
                 counts["changed"] += 1
             elif _same(decode_grouping(stored_fields(hit.source, writer.prefix)), groupings[row]):
                 counts["written"] += 1
@@ -101,10 +116,10 @@ def _retryable(
                 yield row, Change(hit, {}, document_bytes=text_bytes(int(corpus.tokens[row])))
 
 
-def _content(stored: Mapping[str, Any]) -> bytes | None:
+def _content(stored: Mapping[str, Any]) -> str | None:
     """The stored content hash of a document; None without a readable fingerprint."""
     try:
-        return decode(stored).content.encode()
+        return decode(stored).content
     except CorruptFingerprint:
         return None
 

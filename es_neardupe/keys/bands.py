@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
+from collections.abc import Sequence
 from itertools import combinations, pairwise
 from math import comb
 
@@ -15,7 +16,7 @@ from es_neardupe.keys.hashing import MULTIPLIER, mix64
 from es_neardupe.keys.minhash import Signatures
 from es_neardupe.keys.shingles import Shingles
 
-__all__ = ["KEY_LENGTH", "band_keys", "chosen_bands", "joint_keys", "sample_keys", "share_keys"]
+__all__ = ["KEY_LENGTH", "band_keys", "chosen_bands", "joint_key", "joint_keys", "sample_keys", "share_keys"]
 
 
 KEY_LENGTH = 8
@@ -56,11 +57,20 @@ def joint_keys(keys: U64, agree: int) -> U64:
         return keys
     joint = np.empty((len(keys), comb(keys.shape[1], agree)), np.uint64)
     for choice, chosen in enumerate(chosen_bands(keys.shape[1], agree)):
-        sums = np.zeros(len(keys), np.uint64)
-        for band in chosen:
-            sums = mix64(sums * MULTIPLIER + keys[:, band])
-        joint[:, choice] = np.where((keys[:, chosen] != 0).all(axis=1), sums, 0)
+        joint[:, choice] = joint_key([keys[:, band] for band in chosen])
     return joint
+
+
+def joint_key(columns: Sequence[U64]) -> U64:
+    """One column of `joint_keys`: the number of each row for one choice of bands, whose keys are given; uint64[n]."""
+    if len(columns) == 1:
+        return columns[0]
+    sums, complete = np.zeros(len(columns[0]), np.uint64), np.ones(len(columns[0]), np.bool_)
+    for keys in columns:
+        sums = mix64(sums * MULTIPLIER + keys)
+        complete &= keys != 0
+    sums[~complete] = 0
+    return sums
 
 
 def share_keys(one: U64, other: U64, agree: int = 1) -> Flags:

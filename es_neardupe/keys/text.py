@@ -14,10 +14,10 @@ import numpy as np
 import xxhash
 
 from es_neardupe.keys import hashing
-from es_neardupe.keys.arrays import U32, Ints
+from es_neardupe.keys.arrays import U32, Bytes, Ints
 from es_neardupe.keys.unicode import EXPANDS, MARK, SECOND, SINGLE, TARGET, WORD, table
 
-__all__ = ["Range", "chunks", "contents", "normalize", "spans", "tokenize"]
+__all__ = ["Range", "chunks", "contents", "hash_text", "normalize", "packed_hashes", "spans", "tokenize"]
 
 Range = tuple[int, int]
 """The first character or word, and the one after the last."""
@@ -185,6 +185,20 @@ def _tokens(points: U32) -> tuple[Ints, Ints]:
     begins = word & ~mark & (single | np.append(True, ~word[:-1] | closed[:-1]))
     ends = word & np.append(~word[1:] | begins[1:], True)
     return np.flatnonzero(begins), np.flatnonzero(ends) + 1
+
+
+def packed_hashes(hashes: Sequence[str]) -> Bytes:
+    """Hashes of 32 hexadecimal digits, or "", as 16 bytes; S16[n], which sort in the same order.
+
+    (Such strings are compared in their whole width, so zero bytes at the end do no harm. A hash of zeros only, which no
+    text is known to have, counts as none.)
+    """
+    return np.array([bytes.fromhex(one) for one in hashes], "S16")
+
+
+def hash_text(packed: bytes) -> str:
+    """An element of `packed_hashes` as text."""
+    return packed.ljust(16, b"\0").hex() if packed else ""
 
 
 def contents(texts: Sequence[str]) -> list[str]:

@@ -14,19 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.candidates.pair_arrays import Portion, blocks, portions
+from es_neardupe.candidates.spill_to_disk import SpilledRows, scratch
 from es_neardupe.errors import NotFound, SettingsError
 from es_neardupe.index.document_text import text_of, values_by_field, values_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.arrays import U64, Flags, Floats, Ints, Numbers, Positions
-from es_neardupe.keys.text import contents
+from es_neardupe.keys.text import contents, packed_hashes
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import DocumentsInScope, FingerprintColumns, Hit, Reference, TextClasses
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import fetch, fetch_portions, search
 from es_neardupe.similarity.features import INDEXED, fields_of
 from es_neardupe.similarity.measure import Measure, Prepared
-from es_neardupe.verification.spill_to_disk import SpilledRows, scratch
 
 __all__ = [
     "Compared",
@@ -87,7 +87,7 @@ class CurrentDocuments:
 
         def unchanged(rows: Positions, hits: Sequence[Hit | None]) -> Flags:
             texts = ["" if hit is None else text_of(hit.source, settings.fields) for hit in hits]
-            same: Flags = np.array(contents(texts), "S32") == corpus.content[rows]
+            same: Flags = packed_hashes(contents(texts)) == corpus.content[rows]
             return same
 
         fields, sizes = settings.fields, corpus.tokens
@@ -213,9 +213,8 @@ class PairComparer:
         """Pairs whose texts were compared."""
         self.common: set[int] = set()
         """Rows whose text has only ignored shingles."""
-        self._first = np.arange(len(documents.seen)) if classes is None else classes.first
-        sizes = [1] * len(self._first) if classes is None else [len(rows) for rows in classes.members]
-        self._several = np.array(sizes, np.int64) > 1
+        self._first: Numbers = np.arange(len(documents.seen)) if classes is None else classes.first
+        self._several = np.zeros(len(self._first), np.bool_) if classes is None else classes.sizes > 1
 
     def compare(self, left: Numbers, right: Numbers, progress: Progress = silent) -> Compared:
         """The similarity of pairs by each measure; 0 if there is nothing to compare in a document.
@@ -287,11 +286,11 @@ class PairComparer:
                 pairs = zip(rows.tolist(), arrays, strict=True)
                 self.common.update(row for row, one in pairs if measure.only_ignored(one))
 
-    def first_rows(self, numbers: Positions) -> Positions:
+    def first_rows(self, numbers: Numbers) -> Numbers:
         """The first document of each class that is not known to be changed or deleted; -1 if there is none."""
         rows = self._first[numbers]
         for place in np.flatnonzero(self.documents.changed_or_deleted[rows]).tolist():
-            members = [] if self.classes is None else self.classes.members[int(numbers[place])].tolist()
+            members = [] if self.classes is None else self.classes[int(numbers[place])].tolist()
             rows[place] = next((row for row in members if not self.documents.changed_or_deleted[row]), -1)
         return rows
 
@@ -332,9 +331,7 @@ class PairComparer:
 
     def _check_unread(self, chosen: Flags, progress: Progress) -> None:
         """Read the documents of the chosen classes (bool of each class) that were not read yet."""
-        rows = np.flatnonzero(chosen)
-        if self.classes is not None:
-            rows = np.concatenate([np.empty(0, np.intp), *(self.classes.members[k] for k in rows.tolist())])
+        rows = np.flatnonzero(chosen) if self.classes is None else self.classes.in_lists(chosen)
         unseen = rows[~self.documents.seen[rows]]
         ignoring = any(measure.ignored is not None for measure in self.measures.values())
         done = 0

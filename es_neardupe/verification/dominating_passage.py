@@ -105,7 +105,7 @@ def dominating_passage(
 def _buckets(candidates: CandidatePairs) -> Iterator[tuple[int, Positions]]:
     """The documents and classes of large buckets, largest first, without those that mostly have texts of earlier
     ones."""
-    seen = np.zeros(len(candidates.in_buckets.member), np.bool_)
+    seen = np.zeros(candidates.in_buckets.size, np.bool_)
     chosen = 0
     for bucket in sorted(candidates.in_buckets.buckets, key=lambda one: (-one.documents, one.key)):
         members = candidates.in_buckets.members(bucket)
@@ -120,7 +120,7 @@ def _buckets(candidates: CandidatePairs) -> Iterator[tuple[int, Positions]]:
 def _texts(index: Index, corpus: FingerprintColumns, classes: TextClasses, members: Positions) -> list[str]:
     """The current texts of some of the classes, evenly spread."""
     spread = members[np.linspace(0, len(members) - 1, min(_TEXTS, len(members))).astype(np.intp)]
-    references = [corpus.references[classes.members[number][0]] for number in spread.tolist()]
+    references = [corpus.references[row] for row in classes.first_of(spread).tolist()]
     hits = fetch(index.client, references, index.settings.fields)
     return [text_of(hit.source, index.settings.fields) for hit in hits if hit is not None]
 

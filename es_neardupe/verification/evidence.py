@@ -24,6 +24,7 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.keys.arrays import U64, Bytes, Flags, Floats, Positions
 from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.text import hash_text, packed_hashes
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, FingerprintColumns, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
@@ -32,7 +33,7 @@ from es_neardupe.server.search import count, refresh, refresh_if_allowed
 from es_neardupe.similarity.pair_relation import ComparedText, PairDescription, compared_texts, describe_pair
 from es_neardupe.verification.criterion import MatchCriterion, WeightsUsed
 from es_neardupe.verification.current_texts import CurrentDocuments
-from es_neardupe.verification.verify import PairMemory, Verified, packed
+from es_neardupe.verification.verify import PairMemory, Verified
 
 __all__ = [
     "Evidence",
@@ -130,15 +131,15 @@ def read_entries(
     """Split pages of entries into columns, and add their similarities to a memory (default: a new one)."""
     invalid: list[str] = []
     memory = PairMemory() if memory is None else memory
-    columns: list[tuple[NDArray[Any], ...]] = [_columns([], scheme, measure)[1:]]
+    columns: list[tuple[NDArray[Any], ...]] = [_columns([], scheme, measure)]
     for page in pages:
         valid = [hit for hit in page if _is_valid(hit)]
         invalid += [hit.id for hit in page if not _is_valid(hit)]
-        hashes, *part = _columns(valid, scheme, measure)
+        part = _columns(valid, scheme, measure)
         values = np.array([hit.source["value"] for hit in valid], np.float64)
-        same_measure = part[3]
+        _, hashes, _, same_measure, _ = part
         memory.add(hashes[same_measure, 0], hashes[same_measure, 1], values[same_measure])
-        columns.append(tuple(part))
+        columns.append(part)
     pairs, contents, current, mine, limits = (np.concatenate(column) for column in zip(*columns, strict=True))
     return StoredEvidence(memory, pairs, contents, current, mine, limits, tuple(invalid))
 
@@ -156,14 +157,13 @@ def _is_valid(hit: Hit) -> bool:
 
 
 def _columns(hits: Sequence[Hit], scheme: str, measure: str) -> tuple[NDArray[Any], ...]:
-    """The content hashes as stored, then the columns of `StoredEvidence`."""
+    """The columns of `StoredEvidence`."""
     sources = [hit.source for hit in hits]
-    hashes = np.array([[one["content_a"], one["content_b"]] for one in sources], "S32").reshape(-1, 2)
+    hashes = packed_hashes([one[side] for one in sources for side in ("content_a", "content_b")]).reshape(-1, 2)
     current = np.array([one["scheme"] == scheme for one in sources], np.bool_)
     return (
+        packed_hashes([hit.id for hit in hits]),
         hashes,
-        packed(np.array([hit.id for hit in hits], "S32")),
-        packed(hashes.reshape(-1)).reshape(-1, 2),
         current,
         current & np.array([one["measure"] == measure for one in sources], np.bool_),
         np.array([[one["min"], one["max"]] for one in sources], np.float64).reshape(-1, 2),
@@ -210,9 +210,9 @@ def valid_entries(
 
     ``changed_or_deleted`` and ``whole`` as for `plan`.
     """
-    content = packed(corpus.content)
+    content = corpus.content
     if changed_or_deleted is not None:
-        content[changed_or_deleted] = b""
+        content = np.where(changed_or_deleted, b"", content).astype("S16")
     rows = _places(_address_hashes(corpus), stored.pairs.view(">u8").astype(np.uint64)).reshape(-1, 2)
     current = np.where(rows >= 0, np.append(content, b"")[rows], b"" if whole else stored.contents)
     valid: Flags = stored.current & (current == stored.contents).all(axis=1)
@@ -295,7 +295,7 @@ def _described(
 
 def _documents(corpus: FingerprintColumns, sides: Sequence[int]) -> dict[str, Any]:
     (index_a, id_a, _), (index_b, id_b, _) = (corpus.references[row] for row in sides)
-    content_a, content_b = (corpus.content[row].decode() for row in sides)
+    content_a, content_b = (hash_text(corpus.content[row]) for row in sides)
     return {
         "a": {"index": index_a, "id": id_a},
         "b": {"index": index_b, "id": id_b},
@@ -351,7 +351,7 @@ class Evidence:
         self._queried.update(corpus.references[row][:2] for row in new)
         for chunk in chunked(new, queries.MAX_TERMS):
             ids = sorted({corpus.references[row][1] for row in chunk})
-            hashes = sorted({corpus.content[row].decode() for row in chunk})
+            hashes = sorted({hash_text(corpus.content[row]) for row in chunk})
             terms = {"a.id": ids, "b.id": ids, "content_a": hashes, "content_b": hashes}
             query = {"bool": {"should": [{"terms": {field: values}} for field, values in terms.items()]}}
             for page in self._index.client.pages(name, {"query": query, "_source": _ENTRY_FIELDS}, page_size=_PAGE):
@@ -508,16 +508,17 @@ class _Counted:
 def _judged(verified: Verified, criterion: MatchCriterion) -> JudgedPairs:
     """The verified pairs as pairs of documents: one of each class, and each copy with the first of its class."""
     changed_or_deleted = verified.verifier.documents.changed_or_deleted
-    unchanged = [[row for row in rows.tolist() if not changed_or_deleted[row]] for rows in verified.classes.members]
-    first = np.array([rows[0] if rows else -1 for rows in unchanged], np.intp)
+    classes = verified.classes
+    first = verified.verifier.first_rows(np.arange(len(classes)))
     *pairs, similarity = verified.verifier.answered()
     left, right = (first[side] for side in pairs)
     exist = (left >= 0) & (right >= 0)
-    copies = np.array([(rows[0], row) for rows in unchanged for row in rows[1:]], np.intp).reshape(-1, 2)
-    value = np.concatenate([similarity[exist], np.ones(len(copies))])
+    of_row = first[classes.numbers]
+    copy = ~changed_or_deleted[classes.rows] & (of_row != classes.rows)
+    value = np.concatenate([similarity[exist], np.ones(int(copy.sum()))])
     return JudgedPairs(
-        np.concatenate([left[exist], copies[:, 0]]),
-        np.concatenate([right[exist], copies[:, 1]]),
+        np.concatenate([left[exist], of_row[copy]]),
+        np.concatenate([right[exist], classes.rows[copy]]),
         value,
         criterion.matches(value),
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from es_neardupe.candidates.fingerprints import classes_of
 from es_neardupe.candidates.join import CandidatePairs, candidate_pairs
+from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.candidates.pair_arrays import blocks
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.index.index import Index
@@ -20,7 +21,7 @@ from es_neardupe.server.client import Client
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
 
-__all__ = ["AffectedRows", "PairMemory", "Verified", "Verifier", "packed", "verified_pairs"]
+__all__ = ["AffectedRows", "PairMemory", "Verified", "Verifier", "verified_pairs"]
 
 
 _STAGE = "verifying pairs"
@@ -69,15 +70,18 @@ def verified_pairs(
     rules: GroupRules = DEFAULT_RULES,
     memory: PairMemory | None = None,
     affected: AffectedRows | None = None,
+    limit: MemoryLimit | None = None,
     progress: Progress = silent,
 ) -> Verified:
     """Join the keys of a corpus, and compare each candidate pair by its current texts.
 
     ``copies``: whether exact copies are treated as one text. ``rules`` limit which documents may form a pair. Pairs in
-    ``memory`` are not read. With ``affected``, only pairs with at least one of these rows are verified.
+    ``memory`` are not read. With ``affected``, only pairs with at least one of these rows are verified. Raises
+    `SettingsError` for more pairs than the ``limit`` allows.
     """
     classes = classes_of(corpus, copies)
-    candidates = candidate_pairs(index, corpus, classes, rules)
+    candidates = candidate_pairs(index, corpus, classes, rules, limit)
+    corpus = corpus.without_keys()  # most of its memory
     inside = np.ones(len(corpus), np.bool_) if affected is None else affected.inside
     if affected is not None:
         touched = classes.touching(inside)
@@ -110,7 +114,6 @@ class Verifier(PairComparer):
         self.memory = memory
         self.remembered = 0
         """Pairs taken from the memory."""
-        self._content = corpus.content[self._first]
         self._answers: list[tuple[Numbers, Numbers, Floats]] = []
 
     def similarities(self, left: Numbers, right: Numbers, progress: Progress = silent) -> Floats:
@@ -140,8 +143,12 @@ class Verifier(PairComparer):
         if self.measure.copies_are_equal:
             for some in blocks(len(unknown)):
                 new = unknown[some]
-                memory.add(self._content[left[new]], self._content[right[new]], result[new])
+                memory.add(self._content(left[new]), self._content(right[new]), result[new])
         return result
+
+    def _content(self, numbers: Numbers) -> Bytes:
+        """The content hashes of classes."""
+        return self.corpus.content[self._first[numbers]]
 
     def answered(self) -> tuple[Positions, Positions, Floats]:
         """Every pair of classes with a similarity so far, each once, as (left, right, similarity) with ``left <
@@ -169,7 +176,7 @@ class Verifier(PairComparer):
             return np.full(len(left), np.nan)
         known = np.full(len(left), np.nan)
         for some in blocks(len(left)):
-            known[some] = memory.lookup(self._content[left[some]], self._content[right[some]])
+            known[some] = memory.lookup(self._content(left[some]), self._content(right[some]))
         known[~(self.exist(left) & self.exist(right))] = np.nan
         return known
 
@@ -177,8 +184,8 @@ class Verifier(PairComparer):
 class PairMemory:
     """Similarities of unordered pairs of content hashes: 40 bytes a pair, three times that while it grows.
 
-    A content hash is 32 hexadecimal digits of ASCII, as in `FingerprintColumns.content`; pairs with an empty hash are
-    not stored. All similarities must be by one measure that depends on the tokens only (`Measure.copies_are_equal`).
+    Content hashes are bytes, as in `FingerprintColumns.content`; pairs with an empty hash are not stored. All
+    similarities must be by one measure that depends on the tokens only (`Measure.copies_are_equal`).
     """
 
     def __init__(self) -> None:
@@ -221,18 +228,8 @@ class PairMemory:
         self._keys, self._values = keys[last], values[order[last]]
 
 
-def packed(hashes: Bytes) -> Bytes:
-    """Hashes of 32 hexadecimal digits as 16 bytes; S16[n], which sort in the same order.
-
-    (Such strings are compared in their whole width, so zero bytes at the end do no harm.)
-    """
-    digits = np.ascontiguousarray(hashes.astype("S32")).view(np.uint8).reshape(-1, 32)
-    values = (digits & 15) + 9 * (digits >> 6)
-    return (values[:, ::2] << 4 | values[:, 1::2]).astype(np.uint8).view("S16").reshape(-1)
-
-
 def _keys(left: Bytes, right: Bytes) -> Bytes:
     """The two hashes of each pair as 16 bytes each, the lower one first; S32[n]."""
-    one, other = packed(left), packed(right)
+    one, other = left.astype("S16", copy=False), right.astype("S16", copy=False)
     swap = one > other
     return np.stack([np.where(swap, other, one), np.where(swap, one, other)], axis=1).view("S32").reshape(-1)

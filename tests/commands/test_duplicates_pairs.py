@@ -11,10 +11,11 @@ from conftest import read_jsonl
 from server_tools import change, delete_all, jaccard, make_index, new_name, put, true_pairs
 
 from es_neardupe import NearDupe, Settings
+from es_neardupe.candidates import spill_to_disk
 from es_neardupe.commands.duplicates.results import ContentResult, DuplicatesReport, OverlapsResult, PairsResult
 from es_neardupe.errors import IndexUnusable, NotFound, NotInitialised, RequestError, SettingsError
 from es_neardupe.server.client import Client, path
-from es_neardupe.verification import current_texts, spill_to_disk
+from es_neardupe.verification import current_texts
 
 TITLE = {"title": {"type": "text"}, "copy": {"type": "text"}, "kind": {"type": "keyword"}}
 PASSED, FAILED, OUT, CANDIDATES = "Pairs passing", "Pairs failing", "Out of scope pairs", "Candidate pairs"

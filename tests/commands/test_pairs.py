@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from es_neardupe import NearDupe, Settings
+from es_neardupe.columns import RowLists
 from es_neardupe.commands.pairs import Pair, Pairs
 from es_neardupe.errors import SettingsError
 from es_neardupe.records import Address
@@ -39,10 +40,9 @@ def test_min(minimum: float) -> None:
 def found(draw: st.DrawFn) -> tuple[Pairs, Any, Any]:
     sizes = draw(st.lists(st.integers(0, 4), max_size=5))
     numbers = iter(draw(st.permutations(range(sum(sizes)))))
-    classes = [
-        [Address("xy"[number % 2], f"d{number:02}") for number in sorted(next(numbers) for _ in range(size))]
-        for size in sizes
-    ]
+    rows = [sorted(next(numbers) for _ in range(size)) for size in sizes]
+    every_address = [Address("xy"[number % 2], f"d{number:02}") for number in range(sum(sizes))]
+    classes = [[every_address[row] for row in some] for some in rows]
     every = list(combinations(range(len(sizes)), 2))
     linked = draw(st.lists(st.sampled_from(every), unique=True)) if every else []
     similarity = sorted(draw(st.lists(st.floats(0.5, 1), min_size=len(linked), max_size=len(linked))), reverse=True)
@@ -59,7 +59,8 @@ def found(draw: st.DrawFn) -> tuple[Pairs, Any, Any]:
         skipped=0,
         large_buckets=(),
         stale=0,
-        _classes=classes,
+        _references=[(*one, None) for one in every_address],
+        _classes=RowLists.of(rows),
         _left=np.array([a for a, _ in linked], np.intp),
         _right=np.array([b for _, b in linked], np.intp),
         _similarity=np.array(similarity, np.float64),

@@ -13,7 +13,7 @@ from unit_tools import columns
 from es_neardupe.groups.build import LinkedClasses, new_groupings
 from es_neardupe.groups.linked_pairs import LinkedPairs
 from es_neardupe.index.stored_fields import own_group
-from es_neardupe.records import FingerprintColumns, Grouping, TextClasses
+from es_neardupe.records import FingerprintColumns, Grouping, Groupings, TextClasses
 
 
 class World:
@@ -35,15 +35,17 @@ class World:
         self.changed, self.gone = set(away[::2]), set(away[1::2])
 
     def corpus(self) -> FingerprintColumns:
-        size = len(self.stored)
+        ids = [one.group if isinstance(one, Grouping) else one or "" for one in self.stored]
+        groupings = [one if isinstance(one, Grouping) else None for one in self.stored]
         return columns(
-            size,
-            group_ids=[one.group if isinstance(one, Grouping) else one for one in self.stored],
-            groupings=[one if isinstance(one, Grouping) else None for one in self.stored],
+            len(self.stored),
+            group_ids=np.array([id.encode() for id in ids], "S16"),
+            leading=np.array([-1 if one is None else one.principal for one in groupings], np.int8),
+            similarity=np.array([np.nan if one is None else one.similarity for one in groupings]),
         )
 
-    def wanted(self) -> dict[int, Grouping]:
-        classes = TextClasses([np.array(rows, np.intp) for rows in self.classes])
+    def wanted(self) -> Groupings:
+        classes = TextClasses.of(self.classes)
         away = np.isin(np.arange(len(self.stored)), list(self.changed | self.gone))
         verifier: Any = SimpleNamespace(classes=classes, documents=SimpleNamespace(changed_or_deleted=away))
         inside = np.ones(len(self.stored), np.bool_)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from es_neardupe.columns import References
 from es_neardupe.commands.duplicates.results import DocumentPair, PairList
 from es_neardupe.index import permissions
 from es_neardupe.index.document_text import fingerprint_sources
@@ -16,7 +17,7 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, own_group
 from es_neardupe.index.target import IndexTarget
-from es_neardupe.keys.text import tokenize
+from es_neardupe.keys.text import packed_hashes, tokenize
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import FingerprintColumns, Hit, Product, Server
 from es_neardupe.server.pacing import Pace
@@ -137,14 +138,15 @@ def paged(items: Sequence[Hit], size: int) -> list[Sequence[Hit]]:
 def columns(size: int, **some: Any) -> FingerprintColumns:
     """A corpus of this many ungrouped documents, each with a distinct text; ``some`` columns replace the defaults."""
     plain: dict[str, Any] = {
-        "references": [("i", f"d{row}", None) for row in range(size)],
+        "references": References.of(("i", f"d{row}", None) for row in range(size)),
         "versions": np.zeros((size, 2), np.int64),
         "checked": np.zeros(size, np.int64),
-        "content": np.array([f"{row:032}" for row in range(size)], "S32"),
+        "content": packed_hashes([f"{row + 1:032}" for row in range(size)]),
         "tokens": np.ones(size, np.int64),
         "keys": np.ones((size, 1), np.uint64),
-        "group_ids": [None] * size,
-        "groupings": [None] * size,
+        "group_ids": np.zeros(size, "S16"),
+        "leading": np.full(size, -1, np.int8),
+        "similarity": np.full(size, np.nan),
         "states": {},
         "corrupt": [],
         "places": np.zeros(size, np.int64),

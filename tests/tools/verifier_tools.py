@@ -49,4 +49,4 @@ def texts_of(dice: random.Random, size: int) -> dict[str, str]:
 
 
 def texts_by_class(verifier: Verifier, texts: dict[str, str]) -> list[str]:
-    return [texts[verifier.corpus.references[int(rows[0])][1]] for rows in verifier.classes.members]
+    return [texts[verifier.corpus.references[int(rows[0])][1]] for rows in verifier.classes]

@@ -42,6 +42,7 @@ def pairs(
         typer.Option(min=1, help="Maximum number of pairs shown, most similar first.", show_default="all"),
     ] = None,
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
+    memory: options.Memory = None,
     fields: Annotated[list[str] | None, options.TITLE_FIELDS] = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
@@ -69,6 +70,7 @@ def pairs(
             renew=renew,
             ignore_common=ignore_common,
             max_bucket=max_bucket,
+            memory=memory,
             fields=fields or (),
             progress=progress,
         )

@@ -45,7 +45,7 @@ from es_neardupe.keys.scheme import choose_bands
 from es_neardupe.keys.shingles import features
 from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
-from es_neardupe.records import Address, FingerprintColumns, Grouping, Hit, Reference, TextClasses
+from es_neardupe.records import FingerprintColumns, Grouping, Hit, Reference, TextClasses
 from es_neardupe.server.search import count, refresh_if_allowed
 from es_neardupe.similarity.formulas import resemblance, resemblances
 from es_neardupe.similarity.measure import Measure
@@ -293,7 +293,7 @@ class VerifiedPairsCheck:
             settings = self._index.settings
             actual = resemblance(*features(texts, settings.shingle, settings.unit))
             claimed = float(self._similarity[k])
-            one, other = (Address(*self._corpus.references[row][:2]) for row in rows.tolist())
+            one, other = map(self._corpus.address, rows.tolist())
             if abs(claimed - actual) > _TOLERANCE:
                 yield RefutedPair(*ordered(one, other), claimed, actual)
 

@@ -21,6 +21,7 @@ from es_neardupe.index.stored_fields import decode, group_of, stored_fields
 from es_neardupe.keys.arrays import U64, Flags, Ints, Numbers, Positions
 from es_neardupe.keys.bands import share_keys
 from es_neardupe.keys.fingerprint import fingerprints
+from es_neardupe.keys.text import packed_hashes
 from es_neardupe.records import Address, Fingerprint, FingerprintColumns, Hit, State, TextClasses
 
 __all__ = [
@@ -140,7 +141,7 @@ class Candidacy:
 
     def numbers(self, contents: Sequence[str]) -> Positions:
         """The class of each content hash, -1 for one that no document with keys has."""
-        hashes = np.array([content.encode() for content in contents], "S32")
+        hashes = packed_hashes(contents)
         place = np.searchsorted(self._contents, hashes)
         numbers = np.full(len(hashes), -1, np.intp)
         known = np.flatnonzero(place < self._size)

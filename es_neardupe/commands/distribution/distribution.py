@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from es_neardupe import options
-from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
+from es_neardupe.candidates.fingerprints import classes_of, keyed_rows, read_fingerprints
 from es_neardupe.candidates.join import CandidatePairs, candidate_pairs
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.commands.distribution.labels import read_labels
@@ -211,7 +211,7 @@ def _detecting(measure: Measure, settings: Settings) -> Scheme | None:
 
 def _keyed(corpus: FingerprintColumns) -> int:
     """The number of documents with keys."""
-    return int(corpus.keys.any(axis=1).sum())
+    return len(keyed_rows(corpus))
 
 
 def _drawn(index: str, documents: CurrentDocuments, rows: Positions, progress: Progress) -> tuple[Positions, list[str]]:
@@ -237,7 +237,7 @@ class ComparedCandidates:
     """NaN if a text has changed or was deleted."""
     sizes: Ints
     """Documents in each class, without changed and deleted ones."""
-    first: Positions
+    first: Numbers
     """Row of an unchanged document of each class, -1 if there is none."""
 
 
@@ -254,7 +254,7 @@ def _compared(
     comparer = PairComparer(documents, stages, classes)
     found = comparer.compare(candidates.left, candidates.right, progress)
     comparer.check_copies()
-    sizes = np.array([int((~documents.changed_or_deleted[rows]).sum()) for rows in classes.members], np.int64)
+    sizes = classes.counted(~documents.changed_or_deleted).astype(np.int64)
     first = comparer.first_rows(np.arange(len(classes)))
     for similarity in found.similarity:
         yield ComparedCandidates(candidates.left, candidates.right, similarity, sizes, first)
@@ -352,9 +352,7 @@ def examples(
     They are candidate pairs of the index or pairs of the sample, but no exact copies. A document is in more than one
     example only if there are too few others.
     """
-    class_of = np.full(len(documents.references), -1, np.intp)
-    for number, members in enumerate(classes.members):
-        class_of[members] = number
+    class_of = classes.of_rows(len(documents.references))
     found: dict[tuple[int, int], Pair] = {}
     for pair in (*_of_candidates(compared, threshold), *sampled):
         a, b = sorted(class_of[list(pair[1:])].tolist())

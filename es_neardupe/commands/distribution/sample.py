@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from es_neardupe.candidates.fingerprints import keyed_rows
 from es_neardupe.index.random_samples import address_hashes
 from es_neardupe.keys.arrays import U64, Floats, Ints, Positions
 from es_neardupe.keys.bands import share_keys
@@ -47,7 +48,7 @@ def random_rows(corpus: FingerprintColumns, seed: int) -> Positions:
 
     The first n rows are a sample of n documents, so a smaller sample is part of a larger one.
     """
-    rows = np.flatnonzero(corpus.keys.any(axis=1))
+    rows = keyed_rows(corpus)
     hashes = address_hashes((corpus.references[row] for row in rows.tolist()), seed)
     return rows[np.argsort(hashes, kind="stable")]
 

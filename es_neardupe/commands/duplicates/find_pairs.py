@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from es_neardupe.candidates.fingerprints import read_fingerprints
+from es_neardupe.candidates.spill_to_disk import SpilledEntries, scratch
 from es_neardupe.commands.duplicates.hash_features import (
     HashGroups,
     LargeGroup,
@@ -45,7 +46,6 @@ from es_neardupe.verification.current_texts import (
     current_hits,
     prepared,
 )
-from es_neardupe.verification.spill_to_disk import SpilledEntries, scratch
 
 __all__ = ["SimilarityFunction", "find_pairs", "similarities_of"]
 
@@ -164,8 +164,7 @@ def _aggregated(groups: HashGroups) -> Counters:
 
 def _across_indices(scope: DocumentsInScope, groups: HashGroups) -> tuple[Numbers, Numbers]:
     """The candidate pairs of documents in two different indices."""
-    names = {name: number for number, name in enumerate(dict.fromkeys(reference[0] for reference in scope.references))}
-    index = np.array([names[reference[0]] for reference in scope.references], np.int64)
+    index = scope.references.indices
     across = index[groups.left] != index[groups.right]
     return groups.left[across], groups.right[across]
 

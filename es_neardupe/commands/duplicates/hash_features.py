@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from sys import intern
 
 import numpy as np
 
 from es_neardupe.candidates.pair_arrays import DistinctPairs, small_groups
+from es_neardupe.candidates.spill_to_disk import SpilledEntries
+from es_neardupe.columns import Growing, GrowingReferences, References
 from es_neardupe.index.document_text import values_by_field
 from es_neardupe.keys.arrays import I32, U64, Ints, Positions
 from es_neardupe.keys.bands import joint_keys
 from es_neardupe.keys.hashing import mix64
 from es_neardupe.progress import Progress, silent
-from es_neardupe.records import DocumentsInScope, FingerprintColumns, Hit, Reference
+from es_neardupe.records import DocumentsInScope, FingerprintColumns, Hit
 from es_neardupe.similarity.features import FeatureTree, distinct, fields_of, hashes
-from es_neardupe.verification.spill_to_disk import SpilledEntries
 
 __all__ = ["LISTED", "HashGroups", "LargeGroup", "Positions", "enriched_scope", "group_hashes", "read_scope"]
 
@@ -113,36 +112,34 @@ def read_scope(
 ) -> DocumentsInScope:
     """Write the hashes of the distinct features of each document to ``entries``. Texts are not kept."""
     fields = fields_of(tree)
-    references: list[Reference] = []
-    versions, sizes = array("q"), array("q")
+    references, versions, sizes = GrowingReferences(), Growing(np.int64, 2), Growing(np.int64)
     empty = 0
     progress("hashing features", 0, total)
     for page in pages:
         values = [values_by_field(hit.source, fields) for hit in page]
         first = len(references)
-        for hit, one in zip(page, values, strict=True):
-            references.append((intern(hit.index), hit.id, hit.routing))
-            versions.extend((hit.seq_no or 0, hit.primary_term or 0))
-            sizes.append(sum(len(value) for field in one.values() for value in field))
+        references.extend([hit.reference for hit in page])
+        versions.extend(np.array([(hit.seq_no or 0, hit.primary_term or 0) for hit in page], np.int64).reshape(-1, 2))
+        sizes.extend([sum(len(value) for field in one.values() for value in field) for one in values])
         found = distinct(hashes(tree, values))
         counts = np.diff(found.bounds)
         entries.add(found.values, np.repeat(np.arange(first, first + len(page), dtype=np.uint32), counts))
         empty += int((counts == 0).sum())
         progress("hashing features", len(references), total)
-    return _scope(references, np.frombuffer(versions, np.int64).reshape(-1, 2), np.frombuffer(sizes, np.int64), empty)
+    return _scope(references.taken(), versions.taken(), sizes.taken(), empty)
 
 
 def enriched_scope(corpus: FingerprintColumns, agree: int, entries: SpilledEntries) -> DocumentsInScope:
     """Write the stored band keys of each document to ``entries``, combined if candidates share ``agree`` of them."""
-    keys = joint_keys(corpus.keys, agree)
+    keys = joint_keys(corpus.keys[:], agree)
     rows = np.repeat(np.arange(len(corpus), dtype=np.uint32), keys.shape[1]).reshape(keys.shape)
     present = keys != 0
     entries.add(mix64(keys[present]), rows[present])  # mixed, because the characters of keys are in few ranges
     return _scope(corpus.references, corpus.versions, corpus.tokens, int((~present.any(axis=1)).sum()))
 
 
-def _scope(references: list[Reference], versions: Ints, sizes: Ints, empty: int) -> DocumentsInScope:
-    order = sorted(range(len(references)), key=lambda row: (references[row][1], references[row][0]))
+def _scope(references: References, versions: Ints, sizes: Ints, empty: int) -> DocumentsInScope:
+    order = references.sorted(np.arange(len(references)))
     numbers = np.empty(len(order), np.intp)
     numbers[order] = np.arange(len(order))
-    return DocumentsInScope([references[row] for row in order], versions[order], sizes[order], numbers, empty)
+    return DocumentsInScope(references.take(order), versions[order], sizes[order], numbers, empty)

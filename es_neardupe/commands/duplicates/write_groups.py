@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from es_neardupe.columns import References, RowLists
 from es_neardupe.commands.duplicates.find_pairs import similarities_of
 from es_neardupe.commands.duplicates.request_plan import SHARED, DuplicatesPlan
 from es_neardupe.commands.duplicates.results import GroupsOfPairs, PairsResult
 from es_neardupe.commands.report_parts import WriteCounts
 from es_neardupe.errors import IndexUnusable, SettingsError
-from es_neardupe.groups.build import previous_ids, record_of
+from es_neardupe.groups.build import groupings_of, previous_ids, record_of
 from es_neardupe.groups.linkage import assign_ids, inner_pairs, judge, star
 from es_neardupe.groups.registry import GroupHistoryUpdate, GroupRecord, Registry
 from es_neardupe.groups.write import changes, write_groups
@@ -32,7 +33,7 @@ from es_neardupe.index.stored_fields import decode_grouping, group_of, own_group
 from es_neardupe.index.target import mappings_of, put_settings, stored_settings
 from es_neardupe.keys.arrays import Flags, Floats, Numbers
 from es_neardupe.progress import Progress
-from es_neardupe.records import DocumentsInScope, FingerprintColumns, Grouping, Hit
+from es_neardupe.records import DocumentsInScope, FingerprintColumns, Groupings, Hit
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.search import refresh
 
@@ -146,9 +147,9 @@ class _Found:
     corpus: FingerprintColumns
     changed: Flags
     """Documents that were changed or deleted since they were hashed; shape (n,)."""
-    groupings: dict[int, Grouping]
+    groupings: Groupings
     """Row -> new grouping, of all other documents."""
-    writes: dict[int, Grouping]
+    writes: Groupings
     """Those that differ from the stored ones."""
     records: dict[str, GroupRecord]
     """Id -> record of each group of two or more documents."""
@@ -173,23 +174,18 @@ def _form_groups(
     kept = ~(changed[result.pairs.left] | changed[result.pairs.right])
     left, right = result.pairs.left[kept], result.pairs.right[kept]
     similarity = result.pairs.similarity[kept].astype(np.float64)
-    members, to_principal = _star_groups(corpus, left, right, similarity)
-    members = {first: rows for first, rows in members.items() if not changed[first]}
+    members, to_principal = _star_groups(corpus, left, right, similarity, ~changed)
     created = {id: record.created for id, record in before.items()}
     ids = assign_ids(
         members,
         corpus.group_ids,
-        lambda row: (stored := corpus.groupings[row]) is not None and stored.principal,
-        lambda row, attempt: own_group(*corpus.references[row][:2], attempt),
-        reserved={id for row in np.flatnonzero(changed).tolist() if (id := corpus.group_ids[row]) is not None},
+        corpus.leading == 1,
+        lambda row, attempt: own_group(*corpus.address(row), attempt),
+        reserved=np.setdiff1d(corpus.group_ids[changed], b""),
         created=lambda id: created.get(id, ""),
     )
-    groupings = {
-        row: Grouping(ids[first], row == first, 1.0 if row == first else float(to_principal[row]))
-        for first, rows in members.items()
-        for row in rows
-    }
-    groups = [np.sort(np.array(rows, np.intp)) for rows in members.values() if len(rows) > 1]
+    groupings = groupings_of(members, to_principal, ids)
+    groups = [np.sort(members[number]) for number in np.flatnonzero(members.sizes > 1).tolist()]
     more = inner_pairs(groups, left, right, len(corpus))
     others = similarities_of(index.client, result.scope, plan.validations[0], more, progress=progress)
     cohesions = judge(
@@ -200,21 +196,21 @@ def _form_groups(
         minimum=plan.validations[0].min,
     )
     described = (
-        record_of(corpus, groupings, rows.tolist(), cohesion, texts=len(rows))
+        record_of(corpus, groupings, rows, cohesion, texts=len(rows))
         for rows, cohesion in zip(groups, cohesions, strict=True)
     )
     records = {record.group: record for record in described}
     if registry is not None:
         before |= registry.records(records.keys() - before.keys())
     at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-    updates = GroupHistoryUpdate(before, records, previous_ids(corpus, groupings), at).records()
+    updates = GroupHistoryUpdate(before, records, previous_ids(corpus, groupings, before), at).records()
     return _Found(corpus, changed, groupings, changes(corpus, groupings), records, updates)
 
 
 def _star_groups(
-    corpus: FingerprintColumns, left: Numbers, right: Numbers, similarity: Floats
-) -> tuple[dict[int, list[int]], Floats]:
-    """Principal -> the rows of its group, itself first; and the similarity of each row to its principal."""
+    corpus: FingerprintColumns, left: Numbers, right: Numbers, similarity: Floats, unchanged: Flags
+) -> tuple[RowLists, Floats]:
+    """The rows of each group of unchanged documents, the principal first; and the similarity of each row to it."""
     size = len(corpus)
     order = np.lexsort((np.arange(size), -corpus.tokens))  # rows are in the order of ids
     rank = np.empty(size, np.intp)
@@ -224,10 +220,11 @@ def _star_groups(
     direct = principal[order[later]] == order[earlier]
     to_principal = np.ones(size)
     to_principal[order[later[direct]]] = similarity[direct]
-    members: dict[int, list[int]] = {}
-    for row in order.tolist():  # a principal comes before its partners
-        members.setdefault(int(principal[row]), []).append(row)
-    return members, to_principal
+    first = rank[principal[order]]  # a principal comes before its partners
+    rows = order[np.argsort(first, kind="stable")]
+    rows = rows[unchanged[principal[rows]]]
+    starts = np.flatnonzero(principal[rows] == rows)
+    return RowLists(rows, np.append(starts, len(rows)).astype(np.int32)), to_principal
 
 
 # Stored groups
@@ -263,15 +260,17 @@ def _stored(
                 checked[row] = checked_version(hit, uuids)
                 changed[row] = versions[row] != version
     total = len(references)
+    groupings = [decode_grouping(one) for one in stored]
     corpus = FingerprintColumns(
-        references=references,
+        references=References.of(references),
         versions=np.array(versions, np.int64).reshape(-1, 2),
         checked=np.array(checked, np.int64),
-        content=np.zeros(total, "S32"),
+        content=np.zeros(total, "S16"),
         tokens=np.concatenate([scope.sizes, np.zeros(total - size, np.int64)]),
         keys=np.zeros((total, 0), np.uint64),
-        group_ids=[group_of(one) for one in stored],
-        groupings=[decode_grouping(one) for one in stored],
+        group_ids=np.array([(group_of(one) or "").encode() for one in stored], "S16"),
+        leading=np.array([-1 if one is None else one.principal for one in groupings], np.int8),
+        similarity=np.array([np.nan if one is None else one.similarity for one in groupings], np.float64),
         states={},
         corrupt=[],
         places=np.zeros(total, np.int64),

@@ -14,7 +14,7 @@ from unit_tools import SETTINGS, hits, paged
 from es_neardupe.candidates.fingerprints import classes_of, read_corpus, source_of
 from es_neardupe.index.mapping import Fields
 from es_neardupe.keys.fingerprint import fingerprints
-from es_neardupe.keys.text import tokenize
+from es_neardupe.keys.text import hash_text, tokenize
 from es_neardupe.records import FingerprintColumns, Grouping, Hit, TextClasses
 
 BANDS = SETTINGS.scheme.bands
@@ -31,7 +31,7 @@ def corpus_of(found: list[Hit], page: int = 100) -> FingerprintColumns:
 
 
 def addresses(corpus: FingerprintColumns, classes: TextClasses) -> list[list[tuple[str, str]]]:
-    return [[corpus.references[row][:2] for row in rows.tolist()] for rows in classes.members]
+    return [[corpus.references[row][:2] for row in rows.tolist()] for rows in classes]
 
 
 @given(TEXTS, st.integers(1, 5))
@@ -39,9 +39,9 @@ def test_columns(texts: dict[str, str], page: int) -> None:
     found = hits(texts)
     corpus = corpus_of(found, page)
     assert len(corpus) == len(texts)
-    assert corpus.references == [("i", id, None) for id in texts]
+    assert list(corpus.references) == [("i", id, None) for id in texts]
     wanted = fingerprints(list(texts.values()), SETTINGS.scheme)
-    assert [one.decode() for one in corpus.content.tolist()] == [one.content for one in wanted]
+    assert [hash_text(one) for one in corpus.content.tolist()] == [one.content for one in wanted]
     assert corpus.tokens.tolist() == [one.tokens for one in wanted]
     assert corpus.keys.shape == (len(texts), BANDS)
     for row, one in enumerate(wanted):
@@ -51,8 +51,8 @@ def test_columns(texts: dict[str, str], page: int) -> None:
     )
     assert sum(corpus.states.values()) == len(corpus)
     assert set(corpus.states) == {"signed", "short", "empty", "too_large", "failed"}
-    assert corpus.group_ids == [hit.source["neardupe"]["group"] for hit in found]
-    assert corpus.groupings == [None] * len(texts)
+    assert [one.decode() for one in corpus.group_ids] == [hit.source["neardupe"]["group"] for hit in found]
+    assert [corpus.grouping(row) for row in range(len(texts))] == [None] * len(texts)
     assert corpus.corrupt == []
 
 
@@ -114,10 +114,10 @@ def test_references_versions_and_groupings() -> None:
     (hit,) = hits({"1": "a b c d e"})
     fields = {**hit.source["neardupe"], "group": "g" * 16, "principal": False, "similarity": 0.875}
     corpus = corpus_of([Hit("i", "1", "route", 7, 3, {"neardupe": fields})])
-    assert corpus.references == [("i", "1", "route")]
+    assert list(corpus.references) == [("i", "1", "route")]
     assert corpus.versions.tolist() == [[7, 3]]
-    assert corpus.groupings == [Grouping("g" * 16, False, 0.875)]
-    assert corpus.group_ids == ["g" * 16]
+    assert corpus.grouping(0) == Grouping("g" * 16, False, 0.875)
+    assert corpus.group_ids.tolist() == [b"g" * 16]
 
 
 def test_nothing() -> None:

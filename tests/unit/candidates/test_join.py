@@ -260,7 +260,7 @@ def test_a_large_bucket_in_any_order_of_arrival(size: int, maximum: int, shuffle
 
     def pairs() -> tuple[set[frozenset[str]], list[Any]]:
         corpus = read_corpus(paged(found, page), "neardupe", SETTINGS.scheme.bands)
-        first = np.array([rows[0] for rows in classes_of(corpus).members])
+        first = np.array([rows[0] for rows in classes_of(corpus)])
         slots = {hit.id: base64.b64decode(hit.source["neardupe"]["signature"]) for hit in found}
         every = np.array([list(slots[corpus.references[row][1]]) for row in first.tolist()], np.uint8)
         made = find_candidates(corpus.keys[first], maximum, lambda rows: every[rows])

@@ -49,7 +49,7 @@ def test_windows() -> None:
 def test_places_sort_by_the_deciding_value(values: list[list[int]], descending: bool) -> None:
     policy = Policy("site", SITE, descending)
     sources: list[dict[str, Any]] = [{"site": one} if one else {} for one in values]
-    places = policy.places(sources)
+    places = policy.ranks(map(policy.deciding, sources)).tolist()
     deciding = [(max if descending else min)(one) if one else None for one in values]
     for one, place in zip(deciding, places, strict=True):
         for other, beside in zip(deciding, places, strict=True):
@@ -58,7 +58,7 @@ def test_places_sort_by_the_deciding_value(values: list[list[int]], descending: 
                 assert other is None or place > beside or one is not None
             else:
                 assert (place < beside) == (one > other if descending else one < other)
-    assert Policy().places(sources) == [0] * len(values)
+    assert [Policy().deciding(one) for one in sources] == [None] * len(values)
 
 
 def test_dates_are_days() -> None:

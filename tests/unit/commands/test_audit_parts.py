@@ -151,7 +151,7 @@ def judged(changed: dict[str, dict[str, Any]], max_bucket: int = 200) -> dict[tu
     found = hits(TEXTS)
     corpus = read_corpus([found], "neardupe", SETTINGS.scheme.bands)
     classes = classes_of(corpus)
-    first = np.array([rows[0] for rows in classes.members])
+    first = np.array([rows[0] for rows in classes])
     candidates = find_candidates(corpus.keys[first], max_bucket)
     candidacy = Candidacy(corpus, classes, candidates.left, candidates.right)
     for hit in found:

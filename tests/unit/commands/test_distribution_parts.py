@@ -21,6 +21,7 @@ from unit_tools import columns
 from es_neardupe.candidates import pair_arrays
 from es_neardupe.candidates.pair_arrays import components, portions
 from es_neardupe.cli import output
+from es_neardupe.columns import References
 from es_neardupe.commands.distribution.distribution import excerpts
 from es_neardupe.commands.distribution.sample import (
     EstimatedPairs,
@@ -231,8 +232,8 @@ def test_a_cluster_makes_the_interval_wider() -> None:
 def corpus(addresses: Sequence[tuple[str, str]], keyed: Sequence[bool]) -> FingerprintColumns:
     size = len(addresses)
     keys = np.arange(1, 2 * size + 1, dtype=np.uint64).reshape(size, 2) * np.array(keyed, np.uint64)[:, None]
-    references = [(index, id, None) for index, id in addresses]
-    return columns(size, references=references, content=np.array([str(n) for n in range(size)], "S32"), keys=keys)
+    references = References.of((index, id, None) for index, id in addresses)
+    return columns(size, references=references, keys=keys)
 
 
 def test_a_sample_depends_on_seed_and_addresses_only() -> None:

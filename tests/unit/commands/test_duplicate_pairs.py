@@ -18,6 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit_tools import FakeClient, columns, paged, words
 
+from es_neardupe.candidates import spill_to_disk
+from es_neardupe.candidates.spill_to_disk import SpilledEntries, SpilledRows, scratch
 from es_neardupe.commands.duplicates.find_pairs import AlignmentNumbers, SimilarityFunction
 from es_neardupe.commands.duplicates.hash_features import LISTED, HashGroups, enriched_scope, group_hashes, read_scope
 from es_neardupe.errors import SettingsError
@@ -27,9 +29,8 @@ from es_neardupe.records import DocumentsInScope, Hit
 from es_neardupe.similarity.features import FeatureTree, Flatten, Ngrams, Values, Words, fields_of
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Measure
-from es_neardupe.verification import current_texts, spill_to_disk
+from es_neardupe.verification import current_texts
 from es_neardupe.verification.current_texts import Compared, CurrentDocuments, PairComparer
-from es_neardupe.verification.spill_to_disk import SpilledEntries, SpilledRows, scratch
 
 T = ("title",)
 WORDS = Flatten(Words(T))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -98,7 +99,8 @@ def letters(seed: int, size: int) -> dict[str, str]:
 def made(seed: int) -> tuple[Verifier, list[str]]:
     texts = letters(seed, 50)
     verifier, _ = verifier_of(texts)
-    verifier.corpus.days[:] = [seed * row % 7 for row in range(len(verifier.corpus))]
+    days = np.array([seed * row % 7 for row in range(len(verifier.corpus))], np.float64)
+    verifier.corpus = replace(verifier.corpus, days=days)
     return verifier, texts_by_class(verifier, texts)
 
 

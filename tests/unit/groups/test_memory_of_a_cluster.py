@@ -20,7 +20,8 @@ from es_neardupe.groups import linkage
 from es_neardupe.groups.build import link
 from es_neardupe.groups.linkage import bridges, inner_pairs, judge
 from es_neardupe.keys.minhash import signatures
-from es_neardupe.verification import current_texts, spill_to_disk
+from es_neardupe.candidates import spill_to_disk
+from es_neardupe.verification import current_texts
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.verify import PairMemory, Verified
 
@@ -32,7 +33,7 @@ footer = words(0, 100)
 texts = {f"{k:05}": f"{words(10 * k, 8, 'own')} {footer}" for k in range(size)}
 verifier, _ = verifier_of(texts)
 slots = np.concatenate([signatures([one], SETTINGS.scheme) for one in texts.values()])
-ids = [int(verifier.corpus.references[rows[0]][1]) for rows in verifier.classes.members]
+ids = [int(verifier.corpus.references[rows[0]][1]) for rows in verifier.classes]
 keys = verifier.corpus.keys[verifier.classes.first]
 before = peak()
 

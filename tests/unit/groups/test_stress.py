@@ -12,11 +12,13 @@ from unit_tools import columns, words
 
 from es_neardupe.candidates.fingerprints import classes_of
 from es_neardupe.candidates.join import CandidatePairs, find_candidates
+from es_neardupe.columns import References
 from es_neardupe.groups.linkage import chain, star
 from es_neardupe.keys.bands import band_keys
 from es_neardupe.keys.minhash import signatures
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features
+from es_neardupe.keys.text import packed_hashes
 from es_neardupe.records import FingerprintColumns, TextClasses
 from es_neardupe.similarity import formulas
 
@@ -56,9 +58,9 @@ def compared(texts: Sequence[str], minimum: float, max_bucket: int) -> Compared:
 def corpus_of(keys: Any, content: Sequence[str]) -> FingerprintColumns:
     """A corpus of documents with these keys; ids are their numbers."""
     size = len(keys)
-    references = [("i", f"{row:06}", None) for row in range(size)]
+    references = References.of(("i", f"{row:06}", None) for row in range(size))
     tokens = np.full(size, 60, np.int64)
-    return columns(size, references=references, content=np.array(content, "S32"), tokens=tokens, keys=keys)
+    return columns(size, references=references, content=packed_hashes(content), tokens=tokens, keys=keys)
 
 
 @pytest.mark.parametrize("copies", [True, False])
@@ -68,8 +70,8 @@ def test_fifty_thousand_copies(copies: bool) -> None:
     keys, slots = keys_of([words(0, 60)], Scheme.for_threshold(0.8))
     classes: TextClasses = classes_of(corpus_of(np.repeat(keys, size, axis=0), ["0" * 32] * size), copies)
     assert len(classes) == (1 if copies else size)
-    assert sum(map(len, classes.members)) == size
-    first = [rows[0] for rows in classes.members]
+    assert sum(map(len, classes)) == size
+    first = [rows[0] for rows in classes]
     found = find_candidates(np.repeat(keys[:, :4], size, axis=0)[first], maximum, lambda rows: slots[[0] * len(rows)])
     assert len(found) <= 6 * size * (not copies)
     assert set(star(len(classes), found.left, found.right).tolist()) == {0}

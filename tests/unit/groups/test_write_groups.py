@@ -6,6 +6,7 @@ import random
 import threading
 from typing import Any
 
+import numpy as np
 import pytest
 from group_world import World, worlds
 from unit_tools import FakeClient, hits
@@ -14,7 +15,7 @@ from es_neardupe.candidates.fingerprints import read_corpus
 from es_neardupe.errors import Unreachable
 from es_neardupe.groups.write import changes, write_groups
 from es_neardupe.index.field_writes import FieldWriter
-from es_neardupe.records import FingerprintColumns, Grouping
+from es_neardupe.records import FingerprintColumns, Grouping, Groupings
 
 
 class Index(FakeClient):
@@ -44,7 +45,7 @@ class Index(FakeClient):
         return {"status": 200}
 
 
-def write(index: Index, dice: random.Random) -> dict[int, Grouping]:
+def write(index: Index, dice: random.Random) -> Groupings:
     """Write as a run of ``group``, and return the new groupings."""
     wanted = index.world.wanted()
     corpus = index.world.corpus()
@@ -86,10 +87,24 @@ def corpus_of(texts: dict[str, str]) -> FingerprintColumns:
     return read_corpus([hits(texts)], SETTINGS_PREFIX, 16)
 
 
+def groupings(size: int, rows: dict[int, Grouping]) -> Groupings:
+    """New groupings of some of the rows, each with its principal among them."""
+    ids = sorted({one.group for one in rows.values()})
+    group_of, similarity = np.full(size, -1, np.int32), np.full(size, np.nan)
+    principals = np.zeros(len(ids), np.intp)
+    for row, one in rows.items():
+        group_of[row], similarity[row] = ids.index(one.group), one.similarity
+        if one.principal:
+            principals[ids.index(one.group)] = row
+    made = Groupings(group_of, similarity, principals, np.array([id.encode() for id in ids], "S16"))
+    assert made == rows
+    return made
+
+
 def test_what_is_sent() -> None:
     corpus = corpus_of({"1": "a b c d e", "2": "a b c d f"})
     client = FakeClient()
-    wanted = {1: Grouping("g", False, 0.875), 0: Grouping("g", True, 1.0)}
+    wanted = groupings(2, {1: Grouping("g", False, 0.875), 0: Grouping("g", True, 1.0)})
     tally = write_groups(FieldWriter(client, SETTINGS_PREFIX, None), corpus, wanted, batch=10, workers=1)
     sent = [pair for request in client.bulks for pair in request]
     assert sent == [
@@ -135,7 +150,11 @@ def test_conflicts(now: str, counted: dict[str, int]) -> None:
     )
     corpus = corpus_of({"1": "a b c d e"})
     tally = write_groups(
-        FieldWriter(client, SETTINGS_PREFIX, None), corpus, {0: Grouping("g", True, 1.0)}, batch=10, workers=1
+        FieldWriter(client, SETTINGS_PREFIX, None),
+        corpus,
+        groupings(1, {0: Grouping("g", True, 1.0)}),
+        batch=10,
+        workers=1,
     )
     assert {name: number for name, number in tally.counts.items() if number} == counted
 
@@ -146,7 +165,11 @@ def test_endless_conflicts_end() -> None:
     client.answer = lambda op, meta, body: {"status": 409, "error": {"type": "version_conflict", "reason": "x"}}
     corpus = corpus_of({"1": "a b c d e"})
     tally = write_groups(
-        FieldWriter(client, SETTINGS_PREFIX, None), corpus, {0: Grouping("g", True, 1.0)}, batch=10, workers=1
+        FieldWriter(client, SETTINGS_PREFIX, None),
+        corpus,
+        groupings(1, {0: Grouping("g", True, 1.0)}),
+        batch=10,
+        workers=1,
     )
     assert {name: number for name, number in tally.counts.items() if number} == {"changed": 1, "unsettled": 1}
     assert 1 < len(client.bulks) < 20
@@ -161,7 +184,7 @@ def test_deleted_and_refused_are_counted() -> None:
     client = FakeClient()
     client.answer = lambda op, meta, body: answers[meta["_id"]]
     corpus = corpus_of({"1": "a", "2": "b", "3": "c"})
-    wanted = {row: Grouping(f"g{row}", True, 1.0) for row in range(3)}
+    wanted = groupings(3, {row: Grouping(f"g{row}", True, 1.0) for row in range(3)})
     tally = write_groups(FieldWriter(client, SETTINGS_PREFIX, None), corpus, wanted, batch=10, workers=1)
     assert {name: number for name, number in tally.counts.items() if number} == {
         "deleted": 1,
@@ -173,6 +196,7 @@ def test_deleted_and_refused_are_counted() -> None:
 
 def test_nothing_to_write_sends_nothing() -> None:
     client = FakeClient()
-    tally = write_groups(FieldWriter(client, SETTINGS_PREFIX, None), corpus_of({"1": "a"}), {}, batch=10, workers=1)
+    writer, corpus = FieldWriter(client, SETTINGS_PREFIX, None), corpus_of({"1": "a"})
+    tally = write_groups(writer, corpus, groupings(1, {}), batch=10, workers=1)
     assert client.bulks == []
     assert not any(tally.counts.values())

@@ -132,7 +132,7 @@ def test_signatures_that_cannot_be_read() -> None:
     sources["i", "3"] = {"neardupe": {"signature": "?"}}
     client: Any = FakeClient(sources)
     target = IndexTarget("i", ("i",), SETTINGS, 10_000)
-    classes = TextClasses([np.array([row]) for row in range(5)])
+    classes = TextClasses.of([[row] for row in range(5)])
     read = read_signatures(index_of(client, target), corpus, classes, np.array([4, 3, 2, 1, 0]))
     assert [row.tobytes() for row in read] == [wanted[4], bytes(128), bytes(128), bytes(128), wanted[0]]
 

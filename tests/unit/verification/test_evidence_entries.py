@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from unit_tools import SETTINGS, hits, words
 
 from es_neardupe.candidates.fingerprints import read_corpus
-from es_neardupe.keys.text import contents
+from es_neardupe.columns import References
+from es_neardupe.keys.text import contents, packed_hashes
 from es_neardupe.records import Action, FingerprintColumns, Hit
 from es_neardupe.verification import evidence
 from es_neardupe.verification.evidence import (
@@ -123,7 +124,7 @@ def test_what_is_to_be_written(kinds: list[str], fates: list[str], asked: list[b
 
 def test_the_memory_has_values_of_the_basis_only() -> None:
     corpus = corpus_of(TEXTS)
-    hashes = np.array([content.encode() for content in contents(list(TEXTS.values()))], "S32")
+    hashes = packed_hashes(contents(list(TEXTS.values())))
     judged = judged_of([(0, 1)]), judged_of([(2, 3)]), judged_of([(4, 5)])
     bases = BASIS._replace(min=0.1), BASIS._replace(measure="edit"), BASIS._replace(scheme="v1-bbbbbbbb")
     found = [stored(written(corpus, *both)) for both in zip(judged, bases, strict=True)]
@@ -144,7 +145,9 @@ def test_an_id_is_of_the_pair() -> None:
     assert one.body == other.body
     everything = written(corpus, judged_of(PAIRS), BASIS)
     assert len({action.id for action in everything}) == len(PAIRS)
-    elsewhere = replace(corpus, references=[("other", *rest) for _, *rest in corpus.references])
+    elsewhere = replace(
+        corpus, references=References.of(("other", id, routing) for _, id, routing in corpus.references)
+    )
     assert not {action.id for action in written(elsewhere, judged_of(PAIRS), BASIS)} & {one.id for one in everything}
 
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from unit_tools import set_resemblance, shingle_set, words
 from verifier_tools import all_pairs, texts_by_class, texts_of, verifier_of
 
-from es_neardupe.candidates import pair_arrays
+from es_neardupe.candidates import pair_arrays, spill_to_disk
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.similarity.features import INDEXED, parse_all
 from es_neardupe.similarity.measure import Measure
-from es_neardupe.verification import current_texts, spill_to_disk
+from es_neardupe.verification import current_texts
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -92,7 +92,7 @@ def test_changed_and_deleted_copies_are_replaced() -> None:
     assert np.flatnonzero(documents.changed).tolist() == [rows["a1"]]
     assert np.flatnonzero(documents.deleted).tolist() == [rows["a2"]]
     assert sorted(id for _, id in client.asked) == ["a1", "a2", "a3", "b1"]
-    number = next(k for k, members in enumerate(verifier.classes.members) if rows["a1"] in members)
+    number = next(k for k, members in enumerate(verifier.classes) if rows["a1"] in members)
     assert verifier.first_rows(np.array([number])).tolist() == [rows["a3"]]
     again = verifier.similarities(*all_pairs(2))  # documents known to be deleted are not requested again
     assert again.tolist() == found.tolist()

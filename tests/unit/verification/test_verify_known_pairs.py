@@ -76,7 +76,7 @@ def test_matches_are_confirmed_by_their_present_texts() -> None:
     found = verifier.similarities(left, right)
     assert client.asked == []
     matches = found >= 0.7
-    ids = [verifier.corpus.references[int(rows[0])][1] for rows in verifier.classes.members]
+    ids = [verifier.corpus.references[int(rows[0])][1] for rows in verifier.classes]
     pairs = [tuple(sorted((ids[a], ids[b]))) for a, b in zip(left, right, strict=True)]
     assert {pair for pair, match in zip(pairs, matches, strict=True) if match} == {("a", "b"), ("b", "c"), ("a", "c")}
     confirmed = verifier.confirmed(left, right, matches)

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
-from typing import BinaryIO, TypeVar, cast
+from typing import BinaryIO, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.arrays import U32, U64, Ints
 
-__all__ = ["Scratch", "SpilledEntries", "SpilledRows", "scratch"]
+__all__ = ["Scratch", "SpilledEntries", "SpilledKeys", "SpilledRows", "scratch"]
 
 T = TypeVar("T", bound=np.generic)
 
@@ -59,7 +59,7 @@ class _File:
             self._opened.flush()
         except OSError as error:
             raise SettingsError(
-                f"Cannot write the features to a temporary file ({error.strerror or error}): set TMPDIR to a folder "
+                f"Cannot write a temporary file ({error.strerror or error}): set TMPDIR to a folder "
                 f"with more free space."
             ) from error
 
@@ -124,6 +124,67 @@ class SpilledEntries:
             spans = runs[:, [first, last]].tolist()
             hashes = [self._hashes.read(np.uint64, start, end) for start, end in spans]
             yield np.concatenate(hashes), np.concatenate([self._rows.read(np.uint32, *span) for span in spans])
+
+
+class SpilledKeys:
+    """Columns of n keys each in a temporary file, indexed like an array of shape (n, bands): ``[:, band]`` and
+    ``[row]``."""
+
+    def __init__(self, scratch: Scratch, bands: int) -> None:
+        self._file = _File(scratch)
+        self._bands = bands
+        self._held: list[U64] = []
+        self._size = 0
+        self._ends = [0]
+        """Rows in the file after each write. A write has one column after the other."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self._ends[-1] + self._size, self._bands
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def extend(self, keys: U64) -> None:
+        """Append rows of keys, shape (rows, bands)."""
+        self._held.append(keys)
+        self._size += len(keys)
+        if self._size * self._bands > HELD:
+            self._write()
+
+    def taken(self) -> SpilledKeys:
+        """All keys in the file."""
+        if self._size:
+            self._write()
+        return self
+
+    def _write(self) -> None:
+        self._file.append([np.concatenate(self._held).T])
+        self._ends.append(self._ends[-1] + self._size)
+        self._held, self._size = [], 0
+
+    @overload
+    def __getitem__(self, place: tuple[slice, int]) -> U64: ...
+    @overload
+    def __getitem__(self, place: int) -> U64: ...
+    def __getitem__(self, place: tuple[slice, int] | int) -> U64:
+        if isinstance(place, tuple):
+            return self._column(place[1])
+        return np.concatenate([self._column(band, slice(place, place + 1)) for band in range(self._bands)])
+
+    def _column(self, band: int, rows: slice = slice(None)) -> U64:
+        """Some of the keys of a band."""
+        first, last, _ = rows.indices(len(self))
+        keys = np.empty(last - first, np.uint64)
+        for start, end in pairwise(self._ends):
+            some = slice(max(start, first), min(end, last))
+            if some.start < some.stop:
+                place = start * self._bands + band * (end - start) - start
+                keys[some.start - first : some.stop - first] = self._file.read(
+                    np.uint64, place + some.start, place + some.stop
+                )
+        return keys
 
 
 class SpilledRows:

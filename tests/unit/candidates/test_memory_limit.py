@@ -1,0 +1,97 @@
+"""Runs within a memory limit: the same result, and an error before anything is read if it is too small."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+from synthetic_pages import BANDS, grouped
+
+from es_neardupe.candidates import memory_limit, spill_to_disk
+from es_neardupe.candidates.join import find_candidates
+from es_neardupe.candidates.memory_limit import MemoryLimit
+from es_neardupe.candidates.spill_to_disk import SpilledKeys, scratch
+from es_neardupe.errors import SettingsError
+from es_neardupe.options import parse_size, size_text
+
+
+class Disk(NamedTuple):
+    free: int
+
+
+@given(st.lists(st.integers(0, 5), max_size=6), st.integers(1, 4), st.integers(1, 30), st.integers(2, 3))
+def test_spilled_keys_make_the_same_pairs(parts: list[int], bands: int, held: int, max_bucket: int) -> None:
+    dice = np.random.default_rng(sum(parts))
+    keys = dice.integers(0, 3, (sum(parts), bands), np.uint64)
+    keys[keys > 0] += np.broadcast_to(np.arange(bands, dtype=np.uint64) * 10, keys.shape)[keys > 0]
+    with pytest.MonkeyPatch.context() as patch, scratch() as files:
+        patch.setattr(spill_to_disk, "HELD", held)
+        spilled = SpilledKeys(files, bands)
+        for rows in np.split(keys, np.cumsum(parts)[:-1]) if parts else []:
+            spilled.extend(rows)
+        spilled.taken()
+        assert (len(spilled), spilled.shape) == (len(keys), keys.shape)
+        assert [spilled[:, band].tolist() for band in range(bands)] == keys.T.tolist()
+        assert [spilled[row].tolist() for row in range(len(keys))] == keys.tolist()
+        rows = np.flatnonzero(keys.any(axis=1))[::-1]
+        for agree in range(1, min(bands, 2) + 1):
+            made, wanted = (find_candidates(one, max_bucket, agree=agree, rows=rows) for one in (spilled, keys))
+            assert (made.left.tolist(), made.right.tolist()) == (wanted.left.tolist(), wanted.right.tolist())
+            assert (made.large, made.skipped) == (wanted.large, wanted.skipped)
+
+
+def test_a_limit_changes_no_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_limit, "_PROCESS", 0)
+    monkeypatch.setattr(spill_to_disk, "HELD", 1000)
+    size = 3000
+    spilled, held = grouped(size, memory=size * 300), grouped(size)
+    assert dict(spilled.groupings) == dict(held.groupings)
+    assert {replace(one, created="", updated="", history=()) for one in spilled.updates} == {
+        replace(one, created="", updated="", history=()) for one in held.updates
+    }
+    assert len(held.updates) == size // 14 + 1
+
+
+def test_what_is_spilled() -> None:
+    with scratch() as files:
+        assert MemoryLimit(10**9).keys(1_000_000, 16, files) is None
+        assert MemoryLimit(450 * 10**6).keys(1_000_000, 16, files) is not None
+
+
+def test_too_little_memory() -> None:
+    with scratch() as files, pytest.raises(SettingsError, match=r"1GB is too small for 10,000,000 .* least 2\.4GB"):
+        MemoryLimit(10**9).keys(10_000_000, BANDS, files)
+    limit = MemoryLimit(450 * 10**6)
+    limit.check_pairs(1_000_000, 700_000)
+    with pytest.raises(SettingsError, match=r"too small for 800,000 candidate pairs .* `max_bucket`"):
+        limit.check_pairs(1_000_000, 800_000)
+    keys = np.ones((2000, 1), np.uint64)
+    with pytest.raises(SettingsError, match="candidate pairs"):
+        find_candidates(keys, 200, check=lambda pairs: MemoryLimit(201 * 10**6).check_pairs(2000, pairs))
+
+
+def test_too_little_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_limit.shutil, "disk_usage", lambda folder: Disk(127 * 10**6))
+    with scratch() as files, pytest.raises(SettingsError, match=r"need 128MB in .* which has 127MB: set TMPDIR"):
+        MemoryLimit(450 * 10**6).keys(1_000_000, 16, files)
+    assert tempfile.gettempdir()
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("2GB", 2 * 10**9), ("500MB", 500 * 10**6), ("1.5GB", 1_500 * 10**6), ("0.5TB", 500 * 10**9)]
+)
+def test_sizes(text: str, size: int) -> None:
+    assert parse_size(text) == parse_size(size) == size
+    assert parse_size(size_text(size + 1)) > size
+
+
+@pytest.mark.parametrize("text", ["", "2", "2G", "2gb", "-2GB", "0GB", "GB", "2 GB", "1e3GB", "٢GB"])
+def test_no_sizes(text: str) -> None:
+    with pytest.raises(typer.BadParameter, match="is not a size such as 500MB, 2GB"):
+        parse_size(text)
