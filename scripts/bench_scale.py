@@ -1,6 +1,7 @@
 """Growth of time and memory with the number of documents, on a local node.
 
     python scripts/bench_scale.py [--documents 10000,100000,1000000] [--url URL] [--json FILE]
+    python scripts/bench_scale.py --without-server 100000,1000000 [--memory 2GB] [--json FILE]
 
 For each number of documents of 100 words, 14 % of them in groups, the commands of a life of an index run one after the
 other, each in a process of its own, so that its peak memory is that of the command. ``similar`` is the median of many
@@ -10,8 +11,8 @@ From one number to the next, two slopes are computed: the additional bytes of pe
 the exponent of the time (1: twice as many documents take twice as long). Both are more reliable for large numbers: for
 small ones, the start of the process and of the server weigh more.
 
-Not measured here: more documents than a local node holds. Those need a source of synthetic fingerprints instead of a
-server, with the steps of `WITHOUT_SERVER`.
+Without a server, synthetic fingerprints are grouped: the steps of ``group`` from reading pages to the groups to write,
+for more documents than a local node holds (`tests/tools/synthetic_pages.py`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import math
 import multiprocessing
 import random
 import statistics
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -40,6 +42,7 @@ from es_neardupe.server.login.settings import ConnectionSettings
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "tools"))
 from peak_memory import peak
 
+TOOLS = Path(__file__).resolve().parents[1] / "tests" / "tools"
 INDEX = "bench-scale"
 CALLS = 200
 
@@ -101,13 +104,16 @@ STEPS: dict[str, Callable[[NearDupe, Work], float | None]] = {
 }
 """In this order. A step returns the seconds to report if they are not those of all of it."""
 
-WITHOUT_SERVER: dict[str, Callable[[Work], float | None]] = {}
-"""Steps on synthetic fingerprints, for numbers of documents that no local node holds."""
+SYNTHETIC = "group synthetic fingerprints"
 
 
 def main() -> None:
     """Measure and print."""
     arguments = parse_arguments()
+    if arguments.without_server:
+        numbers = sorted(int(one) for one in arguments.without_server.split(","))
+        report("synthetic fingerprints", [_synthetic(one, arguments.memory) for one in numbers], arguments.json)
+        return
     url = arguments.url or control.start(arguments.server, say=print).url
     client = connect(ConnectionSettings(url=url))
     print(f"{client.server}, documents of 100 words")
@@ -124,15 +130,29 @@ def main() -> None:
     finally:
         drop_index(client, INDEX)
         client.close()
+    report(str(client.server), measured, arguments.json)
+
+
+def report(source: str, measured: Sequence[Measured], file: Path | None) -> None:
+    """Print the slopes, and write everything to a file if one is given."""
     found = slopes(measured)
     for one in found:
         print(
             f"{one['step']:26} {one['from']:>9,} to {one['to']:>9,}: {one['bytes_per_document']:8,.0f} bytes per "
             f"document, time exponent {one['exponent']:.2f}"
         )
-    if arguments.json:
-        report = {"server": str(client.server), "steps": [asdict(one) for one in measured], "slopes": found}
-        arguments.json.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
+    if file is not None:
+        written = {"source": source, "steps": [asdict(one) for one in measured], "slopes": found}
+        file.write_text(json.dumps(written, indent=2) + "\n", "utf-8")
+
+
+def _synthetic(documents: int, memory: str | None) -> Measured:
+    """Group synthetic fingerprints in a new process, within so much memory."""
+    command = [sys.executable, TOOLS / "synthetic_pages.py", str(documents), *([memory] if memory else [])]
+    done = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    measured = Measured(SYNTHETIC, documents, done["seconds"], done["peak"])
+    print(_row(measured), flush=True)
+    return measured
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -141,6 +161,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--server", default="opensearch", help="opensearch or elasticsearch")
     parser.add_argument("--url", help="a running server instead")
     parser.add_argument("--documents", default="10000,100000", help="numbers of documents (default 10000,100000)")
+    parser.add_argument("--without-server", metavar="NUMBERS", help="numbers of synthetic fingerprints to group")
+    parser.add_argument("--memory", help="with --without-server: maximum memory, such as 2GB")
     parser.add_argument("--json", type=Path, help="file to write the numbers to")
     return parser.parse_args()
 
@@ -163,7 +185,7 @@ def _measured(step: str, work: Work) -> Measured:
 def slopes(measured: Sequence[Measured]) -> list[dict[str, float | int | str]]:
     """For each step, the growth from each number of documents to the next one."""
     found: list[dict[str, float | int | str]] = []
-    for step in STEPS:
+    for step in (*STEPS, SYNTHETIC):
         for one, other in pairwise(each for each in measured if each.step == step):
             found.append(
                 {

@@ -125,7 +125,7 @@ def with_texts(index: Index, work: Callable[[Index], _Result]) -> _Result:
     """The result of ``work`` with the index opened as by `opened` with ``texts``. For a command that writes nothing and
     is called many times.
 
-    An index that an earlier call opened is used again if its mappings are still the same: they tell which indices the
+    An index that an earlier call opened is used again if its mappings are still the same: they show which indices the
     name resolves to, the settings, the phase of a migration, and which fields the user sees. The mappings are read
     while ``work`` runs; if they have changed, its result, or error, is discarded, and it runs again. Aliases and
     settings of the indices are read again after a minute, and always if an index has sidecar storage, whose settings

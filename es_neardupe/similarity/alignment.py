@@ -30,14 +30,14 @@ from es_neardupe.similarity import batch
 from es_neardupe.similarity.batch import Batch
 from es_neardupe.similarity.tiling import join_windows, tiles
 
-__all__ = ["DEFAULT_MIN_WORDS", "Alignment", "Totals", "align", "information", "literal", "totals"]
+__all__ = ["DEFAULT_MIN_WORDS", "Alignment", "AlignmentTotals", "align", "information", "literal", "totals"]
 
 
 DEFAULT_MIN_WORDS = 5
 """Minimum number of words in a common passage."""
 
 
-class Totals(NamedTuple):
+class AlignmentTotals(NamedTuple):
     """The numbers of an alignment, from which measures are computed."""
 
     longer: int
@@ -77,9 +77,9 @@ class Alignment:
         return len(self.blocks)
 
     @property
-    def totals(self) -> Totals:
+    def totals(self) -> AlignmentTotals:
         """The numbers without the passages."""
-        return Totals(self.longer, self.shorter, self.common, self.chunks)
+        return AlignmentTotals(self.longer, self.shorter, self.common, self.chunks)
 
 
 def align(a: U64, b: U64, matching: Matching, minimum: int = DEFAULT_MIN_WORDS) -> Alignment:
@@ -95,7 +95,7 @@ def totals(
     minimum: int = DEFAULT_MIN_WORDS,
     *,
     progress: Progress = silent,
-) -> Iterator[Totals]:
+) -> Iterator[AlignmentTotals]:
     """The numbers of the alignments of the pairs ``(texts[left[k]], texts[right[k]])``, as by `align`."""
     if matching is Matching.LITERAL and batch.kernel is not None:
         yield from _literal_totals(batch.kernel, Batch.of(texts, left, right), minimum, progress)
@@ -104,7 +104,7 @@ def totals(
         yield align(texts[a], texts[b], matching, minimum).totals
 
 
-def _literal_totals(kernel: ModuleType, pairs: Batch, minimum: int, progress: Progress) -> Iterator[Totals]:
+def _literal_totals(kernel: ModuleType, pairs: Batch, minimum: int, progress: Progress) -> Iterator[AlignmentTotals]:
     _check(minimum)
     words, bounds = pairs.joined(), pairs.bounds
     for part in pairs.parts(progress):
@@ -114,7 +114,7 @@ def _literal_totals(kernel: ModuleType, pairs: Batch, minimum: int, progress: Pr
         sizes = np.stack((pairs.sizes[left], pairs.sizes[right]))
         rows = zip(sizes.max(axis=0).tolist(), sizes.min(axis=0).tolist(), *found.T.tolist(), strict=True)
         for k, row in enumerate(rows):
-            known = Totals(*row)
+            known = AlignmentTotals(*row)
             if known.common < 0:  # too many repetitions
                 known = literal(pairs.texts[left[k]], pairs.texts[right[k]], minimum).totals
             yield known

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from es_neardupe.keys.arrays import I32, U64, Floats, Ints, Positions
 from es_neardupe.progress import Progress, silent
 from es_neardupe.similarity import batch
-from es_neardupe.similarity.alignment import Alignment, Totals
+from es_neardupe.similarity.alignment import Alignment, AlignmentTotals
 from es_neardupe.similarity.batch import Batch
 
 __all__ = [
@@ -130,18 +130,18 @@ def _numbered(features: Sequence[U64], sizes: Ints) -> I32:
     return np.unique(np.concatenate(features), return_inverse=True)[1].reshape(-1).astype(np.int32)
 
 
-def jaccard(alignment: Alignment | Totals) -> float:
+def jaccard(alignment: Alignment | AlignmentTotals) -> float:
     """S_J = C / (L + S - C): common words among all words of both texts, where common words count once."""
     common = alignment.common
     return _share(common, alignment.longer + alignment.shorter - common)
 
 
-def containment(alignment: Alignment | Totals) -> float:
+def containment(alignment: Alignment | AlignmentTotals) -> float:
     """C / S: the share of the shorter text that is in the longer text."""
     return _share(alignment.common, alignment.shorter) if alignment.shorter else float(not alignment.longer)
 
 
-def containment_longer(alignment: Alignment | Totals) -> float:
+def containment_longer(alignment: Alignment | AlignmentTotals) -> float:
     """S_L = C / L: the share of the longer text that is in the shorter text."""
     return _share(alignment.common, alignment.longer)
 

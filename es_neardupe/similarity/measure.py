@@ -19,7 +19,7 @@ from es_neardupe.keys.shingles import features, token_hashes, window_hashes
 from es_neardupe.options import Matching, MeasureName, names_of
 from es_neardupe.progress import Progress, silent
 from es_neardupe.similarity import formulas
-from es_neardupe.similarity.alignment import Alignment, Totals, align, totals
+from es_neardupe.similarity.alignment import Alignment, AlignmentTotals, align, totals
 from es_neardupe.similarity.features import (
     INDEXED,
     Document,
@@ -63,7 +63,7 @@ MEANINGS: dict[MeasureName, str] = {
 """A description of each measure in one line."""
 
 
-ALIGNED: dict[MeasureName, Callable[[Alignment | Totals], float]] = {
+ALIGNED: dict[MeasureName, Callable[[Alignment | AlignmentTotals], float]] = {
     MeasureName.JACCARD: formulas.jaccard,
     MeasureName.CONTAINMENT: formulas.containment,
     MeasureName.CONTAINMENT_LONGER: formulas.containment_longer,

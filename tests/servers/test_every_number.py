@@ -38,13 +38,13 @@ from recount import (
     chosen_bands,
     detection,
     differences,
-    edits,
     in_order,
     numbers,
     passages,
     places,
     resemblance,
     star,
+    word_edits,
 )
 from scheme_oracle import GOLDEN, M32, M64, mix64, oracle_signature, oracle_token_hash, oracle_tokens
 from scipy.optimize import brentq
@@ -1081,7 +1081,7 @@ def of_compare(case: Case) -> JSON:
     found = {
         "resemblance": resemblance(a.shingles, b.shingles),
         "bag": shared / (sum(sizes) - shared),
-        "edit": 1 - edits(a.tokens, b.tokens) / max(sizes),
+        "edit": 1 - word_edits(a.tokens, b.tokens) / max(sizes),
     }
     measures = [{"measure": name, "matching": None, "value": value} for name, value in found.items()]
     measures.append({"measure": "estimate", "matching": None, **_estimate(a, b)})

@@ -145,14 +145,15 @@ def check_found(client: Client, index: str, documents: dict[str, JSON]) -> None:
 
 
 def check_stats(client: Client, index: str, documents: dict[str, JSON]) -> None:
-    found = NearDupe(index, client).stats()
+    found = NearDupe(index, client).stats(buckets=1)
     sizes = Counter(len(members) for members in expected_groups(documents).values() if len(members) > 1)
     assert found.scope.documents == len(documents) == sum(found.scope.states.values())
     assert (found.scope.other_schemes, found.scope.unprocessed, found.scope.ungrouped) == (0, 0, 0)
     assert found.groups.sizes == sizes
     assert (found.groups.count, found.groups.largest) == (sum(sizes.values()), max(sizes))
     assert found.buckets is not None
-    assert found.buckets[0].documents >= max(sizes)
+    assert found.buckets.sampled == len(documents)
+    assert found.buckets.largest[0].documents >= max(sizes)
 
 
 def test_the_commands(client: Client, index_name: str, filled: dict[str, JSON], server_cli: Cli) -> None:

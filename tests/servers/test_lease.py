@@ -29,6 +29,8 @@ from es_neardupe.index.lease import LEASE_ID, held, is_held
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.server.client import Client, path
 
+pytestmark = pytest.mark.mainly_on("elasticsearch")
+
 HOLDER = """
 import sys
 from datetime import timedelta
@@ -36,8 +38,6 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import LeaseLost
 from es_neardupe.index import lease
 from es_neardupe.index.target import IndexTarget
-
-pytestmark = pytest.mark.mainly_on("elasticsearch")
 
 url, name, seconds, ahead = sys.argv[1:]
 now = lease._now

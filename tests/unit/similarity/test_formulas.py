@@ -15,6 +15,7 @@ from conftest import read_data, read_jsonl
 from example_texts import LEFT_2, LEFT_3, RIGHT_2
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from recount import word_edits
 from unit_tools import set_resemblance, shingle_set, words
 
 from es_neardupe.errors import SettingsError
@@ -184,7 +185,7 @@ def test_foreign_text_can_raise_the_edit_measure() -> None:
 @given(a=TEXTS, b=TEXTS, more=st.lists(st.sampled_from(["zzz", "yyy"]), min_size=1, max_size=9).map(" ".join))
 def test_foreign_text_takes_no_edits_away(a: str, b: str, more: str) -> None:
     """While the text that grows is not the longer one, the measure does not rise either."""
-    assert edits(a.split(), f"{b} {more}".split()) >= edits(a.split(), b.split())
+    assert word_edits(a.split(), f"{b} {more}".split()) >= word_edits(a.split(), b.split())
     if len(f"{b} {more}".split()) <= len(a.split()):
         assert score(Measure(MeasureName.EDIT), a, f"{b} {more}") <= score(Measure(MeasureName.EDIT), a, b)
 
@@ -215,16 +216,6 @@ def counted(a: Sequence[str], b: Sequence[str], size: int) -> float:
     """Jaccard of multisets by `collections.Counter`."""
     one, other = grams(a, size), grams(b, size)
     return (one & other).total() / (one | other).total() if one or other else 1.0
-
-
-def edits(a: Sequence[str], b: Sequence[str]) -> int:
-    """The table of Wagner & Fischer 1974."""
-    row = list(range(len(b) + 1))
-    for i, one in enumerate(a, 1):
-        left, row[0] = row[0], i
-        for j, other in enumerate(b, 1):
-            left, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, left + (one != other))
-    return row[-1]
 
 
 def idf(shingle: tuple[str, ...], sample: Sequence[frozenset[tuple[str, ...]]]) -> float:
@@ -262,7 +253,7 @@ def test_edit_against_the_table() -> None:
     measure = Measure(MeasureName.EDIT)
     for a, b in repetitive_pairs(2000, 25):
         longer = max(len(a.split()), len(b.split()))
-        wanted = 1 - edits(a.split(), b.split()) / longer if longer else 1
+        wanted = 1 - word_edits(a.split(), b.split()) / longer if longer else 1
         assert score(measure, a, b) == pytest.approx(wanted, abs=1e-12)
 
 
@@ -287,7 +278,7 @@ def test_real_texts_against_plain_programs() -> None:
         for size in (1, 3):
             assert score(Measure(MeasureName.BAG, ngram=size), a, b) == counted(said_a, said_b, size)
         head_a, head_b = said_a[:150], said_b[:150]
-        wanted = 1 - edits(head_a, head_b) / max(len(head_a), len(head_b))
+        wanted = 1 - word_edits(head_a, head_b) / max(len(head_a), len(head_b))
         assert score(Measure(MeasureName.EDIT), " ".join(head_a), " ".join(head_b)) == pytest.approx(wanted)
         one, other = shingle_set(a), shingle_set(b)
         common, whole = (

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from recount import word_edits
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.hashing import mix64
@@ -169,16 +170,6 @@ def test_parts_are_reported() -> None:
     assert (done[0], done[-1], len(done) > 4) == (0, 25, True)
 
 
-def levenshtein(a: Sequence[int], b: Sequence[int]) -> int:
-    """The definition."""
-    row = list(range(len(b) + 1))
-    for i, one in enumerate(a, 1):
-        before, row[0] = row[0], i
-        for j, other in enumerate(b, 1):
-            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (one != other))
-    return row[-1]
-
-
 @pytest.mark.parametrize("compiled", [True, False])
 @given(texts=TEXTS)
 def test_edit_of_many_pairs(texts: list[U64], compiled: bool) -> None:
@@ -187,7 +178,7 @@ def test_edit_of_many_pairs(texts: list[U64], compiled: bool) -> None:
     with in_python() if not compiled else pytest.MonkeyPatch.context():
         found = edits(texts, left, right).tolist()
     assert found == [edit(a, b) for a, b in pairs]
-    expected = [1 - levenshtein(a.tolist(), b.tolist()) / max(len(a), len(b), 1) for a, b in pairs]
+    expected = [1 - word_edits(a.tolist(), b.tolist()) / max(len(a), len(b), 1) for a, b in pairs]
     assert found == pytest.approx(expected, abs=1e-12)
 
 
