@@ -171,13 +171,13 @@ def privilege_checks(client: Client, names: RoleNames) -> Iterator[Check]:
         message = "not checked: OpenSearch has no API for this; a refused request names the missing privilege"
         yield Check("privileges", "ok", message)
         return
-    needed = [(role, role.privileges(names)) for role in ROLES if role.commands_for(names)]
-    answer = _has_privileges(client, [privileges for _, privileges in needed])
+    roles = [role for role in ROLES if role.commands_for(names)]
+    answer = _has_privileges(client, [role.privileges(names) for role in roles])
     if answer is None:
         yield Check("privileges", "ok", "not checked: security is disabled on this server, or not installed")
         return
-    for role, privileges in needed:
-        yield _privileges(role, names, privileges, answer)
+    for role in roles:
+        yield _privileges(role, names, answer)
 
 
 def _has_privileges(client: Client, needed: list[dict[str, tuple[str, ...]]]) -> Mapping[str, Any] | None:
@@ -197,22 +197,26 @@ def _has_privileges(client: Client, needed: list[dict[str, tuple[str, ...]]]) ->
     return answer
 
 
-def _privileges(
-    role: Role, names: RoleNames, needed: Mapping[str, tuple[str, ...]], answer: Mapping[str, Any]
-) -> Check:
-    """Whether the user has all privileges of a role."""
-    user, commands, optional = answer["username"], ", ".join(role.commands_for(names)), role.optional_privileges(names)
+def _privileges(role: Role, names: RoleNames, answer: Mapping[str, Any]) -> Check:
+    """Whether the user has all privileges of a role. Missing optional ones are named only if no other is missing."""
+    user, commands = answer["username"], ", ".join(role.commands_for(names))
     lacking = [f"{name} on the cluster" for name in CLUSTER if not answer["cluster"][name]]
-    refused = bool(lacking)
-    for index, privileges in needed.items():
-        if missing := [one for one in privileges if not answer["index"][index][one]]:
-            lacking.append(f"{', '.join(missing)} on {index}")
-            refused |= not set(missing) <= set(optional.get(index, ()))
-    if not lacking:
-        return Check("privileges", "ok", f"{user} may run {commands}")
-    does = f"may not run {commands}" if refused else f"may run {commands}, without noticing changed texts"
-    message = f"{user} {does}: lacks {' and '.join(lacking)}"
-    return Check("privileges", ("error" if refused else "warning") if role.everyday else "ok", message)
+    lacking += _missing(role.required(names), answer)
+    if lacking:
+        message = f"{user} may not run {commands}: lacks {' and '.join(lacking)}"
+        return Check("privileges", "error" if role.everyday else "ok", message)
+    if lacking := _missing(role.optional_privileges(names), answer):
+        message = f"{user} may run {commands}, without noticing changed texts: lacks {' and '.join(lacking)}"
+        return Check("privileges", "warning" if role.everyday else "ok", message)
+    return Check("privileges", "ok", f"{user} may run {commands}")
+
+
+def _missing(needed: Mapping[str, tuple[str, ...]], answer: Mapping[str, Any]) -> list[str]:
+    """The needed privileges that the user does not have, by index."""
+    by_index = {
+        index: [one for one in privileges if not answer["index"][index][one]] for index, privileges in needed.items()
+    }
+    return [f"{', '.join(missing)} on {index}" for index, missing in by_index.items() if missing]
 
 
 def _blocks(client: Client, name: str) -> Check:
