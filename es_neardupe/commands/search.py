@@ -73,8 +73,9 @@ class SearchResult:
     """Number of their groups; the server's ``cardinality``, which is approximate."""
     without_group: int
     """Matching documents without a group id: they are in ``apart``, not in ``hits``."""
-    waiting: int
-    """Matching documents that wait for ``group``, including those without a group id."""
+    without_similarity: int
+    """Matching documents whose text has changed since ``group`` last ran, and those without a group id. With a sidecar,
+    new documents too."""
     start: int
     size: int
     hits: tuple[SearchHit, ...]
@@ -121,7 +122,7 @@ def search(
         documents=page.documents,
         groups=page.groups,
         without_group=page.without_group,
-        waiting=page.waiting,
+        without_similarity=page.without_similarity,
         start=start,
         size=size,
         hits=tuple(hits),

@@ -56,8 +56,8 @@ class CollapsedPage:
     """Number of documents that match the query and have a group id."""
     groups: int
     without_group: int
-    waiting: int
-    """Number of documents that wait for ``group``, including those without a group id."""
+    without_similarity: int
+    """Number of documents without a similarity, including those without a group id."""
     hits: Sequence[CollapsedHit]
     apart: Sequence[JSON]
     """The same page of hits without a group id."""
@@ -76,7 +76,7 @@ def collapse_request(index: Index, request: CollapsedSearch, *, grouping: bool =
         sort=request.sort,
     )
     if not grouping:
-        del body["aggs"]["waiting"]
+        del body["aggs"]["without_similarity"]
     return body
 
 
@@ -91,7 +91,7 @@ def collapsed_by_server(index: Index, client: Client, request: CollapsedSearch, 
         documents=answer["hits"]["total"]["value"],
         groups=counted["groups"]["value"],
         without_group=without,
-        waiting=counted.get("waiting", counted["without_group"])["doc_count"],
+        without_similarity=counted.get("without_similarity", counted["without_group"])["doc_count"],
         hits=[_collapsed_hit(index, client, request, hit) for hit in answer["hits"]["hits"]],
         apart=_apart(index, client, request, body if at_once else _without_texts(index, body)) if without else (),
     )

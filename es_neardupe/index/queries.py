@@ -41,9 +41,9 @@ __all__ = [
     "stale",
     "states",
     "ungrouped",
-    "waiting",
     "without_group",
     "without_relations",
+    "without_similarity",
 ]
 
 JSON = dict[str, Any]
@@ -120,8 +120,9 @@ def principals_and_members(fields: Fields, scheme: str) -> dict[str, JSON]:
     return {name: all_of(settled, {"term": {fields.principal: flag}}) for name, flag in flags.items()}
 
 
-def waiting(fields: Fields) -> JSON:
-    """Documents that are not grouped since they last changed: they wait for ``group``."""
+def without_similarity(fields: Fields) -> JSON:
+    """Documents whose group is not decided since they last changed. New documents have a similarity, unless they are
+    in a sidecar."""
     return _none_of({"exists": {"field": fields.similarity}})
 
 
@@ -245,7 +246,7 @@ def collapsed(
         "aggs": {
             "groups": {"cardinality": {"field": fields.group}},
             "without_group": {"missing": {"field": fields.group}},
-            "waiting": {"filter": waiting(fields)},
+            "without_similarity": {"filter": without_similarity(fields)},
         },
     }
 

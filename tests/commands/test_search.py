@@ -75,7 +75,7 @@ def test_one_hit_for_each_group_and_exact_counts(text: str, client: Client, fill
     best = {name: max(hit["_score"] for hit in every if story(hit["_id"]) == name) for name in sizes}
     assert [hit.score for hit in found.hits] == pytest.approx(sorted(best.values(), reverse=True))
     assert (found.documents, found.groups) == (len(every), len(sizes))
-    assert (found.without_group, found.waiting, found.apart) == (0, 0, ())
+    assert (found.without_group, found.without_similarity, found.apart) == (0, 0, ())
 
 
 def test_filter_and_pages(client: Client, filled: str) -> None:
@@ -142,16 +142,20 @@ def test_documents_without_a_group_stand_apart_and_pages_end(client: Client, ind
     put(client, filled, {f"new{n}": {"title": "Harbour", "text": f"harbour news {n}", "kind": "k0"} for n in range(3)})
     found = server_cli("search", filled, "harbour", "--size", "2", "--json").json
     assert [story(hit["id"]) for hit in found["hits"]] == ["harbour"]
-    assert (found["documents"], found["without_group"], found["waiting"]) == (5, 3, 3)
+    assert (found["documents"], found["without_group"], found["without_similarity"]) == (5, 3, 3)
     rest = NearDupe(filled, client).search("harbour", size=2, start=2)
     assert {hit["id"] for hit in found["apart"]} | {hit.id for hit in rest.apart} == {"new0", "new1", "new2"}
     shown = server_cli("search", filled, "harbour", "--size", "2")
     assert "3 documents have no group id and are listed separately, 2 of them on this page" in shown.err
     assert f"es-neardupe enrich {filled}" in shown.err
     NearDupe(filled, client).enrich()
-    waiting = server_cli("search", filled, "harbour", "--expand")
-    assert "3 documents wait for" in waiting.err
-    assert NearDupe(filled, client).search("harbour").without_group == 0
+    assert (
+        NearDupe(filled, client).search("harbour").without_group,
+        NearDupe(filled, client).stats().scope.ungrouped,
+    ) == (0, 3)
+    put(client, filled, {f"new{n}": {"title": "Harbour", "text": f"harbour news once more {n}"} for n in range(3)})
+    NearDupe(filled, client).enrich()
+    assert "3 documents wait for" in server_cli("search", filled, "harbour", "--expand").err
     client.request("PUT", path(filled, "_settings"), body={"index.max_result_window": 4})
     assert len(NearDupe(filled, client).search("*", size=3, start=1).hits) == 3
     with pytest.raises(SettingsError, match="`start` 2 and `size` 3 reach beyond the result window of 4"):

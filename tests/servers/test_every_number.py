@@ -1034,7 +1034,7 @@ def of_search(case: Case) -> JSON:
         "documents": len(having),
         "groups": len(sizes),
         "without_group": len(apart),
-        "waiting": sum(one.stored.get("similarity") is None for one in matching),
+        "without_similarity": sum(one.stored.get("similarity") is None for one in matching),
         "start": 0,
         "size": 10,
         "hits": hits,

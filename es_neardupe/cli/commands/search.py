@@ -145,8 +145,8 @@ def _say_counts(found: SearchResult) -> None:
             f"{found.without_group:,} documents have no group id and are listed separately, {len(found.apart):,} of "
             f"them on this page: run `es-neardupe enrich {found.index}`."
         )
-    if found.waiting > found.without_group:
+    if found.without_similarity > found.without_group:
         warn(
-            f"{found.waiting - found.without_group:,} documents wait for `es-neardupe group {found.index}`: "
-            f"until then, each is a group of its own."
+            f"{found.without_similarity - found.without_group:,} documents wait for `es-neardupe group {found.index}`: "
+            f"until then, a changed text stays in its former group."
         )

@@ -50,7 +50,7 @@ def collapse_here(index: Index, request: CollapsedSearch) -> CollapsedPage:
         documents=documents,
         groups=groups,
         without_group=total - documents,
-        waiting=waiting + total - documents,
+        without_similarity=waiting + total - documents,
         hits=hits,
         apart=[shown[_address(hit)] for hit in apart],
     )
@@ -61,13 +61,16 @@ def _totals(index: Index, request: CollapsedSearch) -> tuple[int, int, int]:
     ``group``."""
     fields, path = index.fields, index.path
     grouped = queries.all_of(request.query, {"exists": {"field": fields.group}})
-    aggs = {"groups": {"cardinality": {"field": fields.group}}, "waiting": {"filter": queries.waiting(fields)}}
+    aggs = {
+        "groups": {"cardinality": {"field": fields.group}},
+        "without_similarity": {"filter": queries.without_similarity(fields)},
+    }
     try:
         answer = search(index.client, path, {"size": 0, "track_total_hits": True, "query": grouped, "aggs": aggs})
     except TooManyDocuments:
         return _totals_by_reading(index, grouped)
     counted = answer["aggregations"]
-    return answer["hits"]["total"]["value"], counted["groups"]["value"], counted["waiting"]["doc_count"]
+    return answer["hits"]["total"]["value"], counted["groups"]["value"], counted["without_similarity"]["doc_count"]
 
 
 def _totals_by_reading(index: Index, grouped: JSON) -> tuple[int, int, int]:
@@ -170,7 +173,9 @@ def _address(hit: Mapping[str, Any]) -> Address:
 def collapsed_by_server(index: Index, request: CollapsedSearch, body: JSON) -> CollapsedPage:
     """The result of the server's ``collapse``, completed from the entries."""
     page = collapse.collapsed_by_server(index, index.plain, request, body)
-    waiting = queries.all_of(request.query, {"exists": {"field": index.fields.group}}, queries.waiting(index.fields))
+    waiting = queries.all_of(
+        request.query, {"exists": {"field": index.fields.group}}, queries.without_similarity(index.fields)
+    )
     for one in page.hits:
         _add_stored(index, one.members)
-    return replace(page, waiting=page.without_group + count(index.client, index.path, waiting))
+    return replace(page, without_similarity=page.without_group + count(index.client, index.path, waiting))

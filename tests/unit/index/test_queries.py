@@ -92,7 +92,7 @@ FINGERPRINTED = {"bool": {"filter": [{"term": {"nd.scheme": "v1-1"}}, {"exists":
                 },
             },
         ),
-        (queries.waiting(F), {"bool": {"must_not": [{"exists": {"field": "nd.similarity"}}]}}),
+        (queries.without_similarity(F), {"bool": {"must_not": [{"exists": {"field": "nd.similarity"}}]}}),
         (queries.since("updated", "now-1d"), {"range": {"updated": {"gte": "now-1d"}}}),
         (queries.grouped_members(F), {"bool": {"filter": [{"term": {"nd.principal": False}}]}}),
         (
@@ -207,7 +207,7 @@ def test_collapsed() -> None:
         "aggs": {
             "groups": {"cardinality": {"field": "nd.group"}},
             "without_group": {"missing": {"field": "nd.group"}},
-            "waiting": {"filter": {"bool": {"must_not": [{"exists": {"field": "nd.similarity"}}]}}},
+            "without_similarity": {"filter": {"bool": {"must_not": [{"exists": {"field": "nd.similarity"}}]}}},
         },
     }
     plain = queries.collapsed(F, SCOPE, size=10)
@@ -291,7 +291,7 @@ def test_every_query_is_tested() -> None:
         "states",
         "ungrouped",
         "sample",
-        "waiting",
+        "without_similarity",
         "without_group",
         "JSON",
     } == set(queries.__all__)
