@@ -33,7 +33,7 @@ from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, FingerprintColumns, Hit
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.search import count, counts
+from es_neardupe.server.search import count, counts, search
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.evidence import Evidence
 from es_neardupe.verification.verify import AffectedRows, PairMemory, Verified, verified_pairs
@@ -87,8 +87,8 @@ def choose_scope(
     check: bool,
     rebuild: bool,
 ) -> RunScope:
-    """Choose between the whole index and a part of it. ``check`` compares all groups with the registry; so does a run
-    after one of the indices was deleted, or if a document that the last run has grouped was changed or deleted.
+    """Choose between the whole index and a part of it. ``check`` compares all groups with the registry. If a document
+    that the last run has grouped was changed or deleted, the documents of all groups are counted.
 
     ``feed``: the documents that were written since the last run; None if each of them has no similarity.
 
@@ -113,8 +113,12 @@ def choose_scope(
     if reason is not None or last is None:
         return RunScope(True, str(reason), documents, settled)
     lost = (found["principals"], found["members"]) != (last.principals, last.members)
-    check = check or lost or not noted.items() <= uuids.items()  # an index was deleted, with its documents
-    broken = _broken(index, registry) if check else frozenset()
+    if check:
+        broken = _broken(index, registry)
+    elif lost or not noted.items() <= uuids.items():  # an index was deleted, with its documents
+        broken = _shrunk(index, registry)
+    else:
+        broken = frozenset()
     ungrouped = queries.ungrouped(index.fields, index.scheme_id)
     of_groups = (Seed({"terms": {index.fields.group: chunk}}) for chunk in chunked(sorted(broken), queries.MAX_TERMS))
     seeds = (Seed(ungrouped), *(Seed(query, shard) for shard, query in changed.items()), *of_groups)
@@ -247,6 +251,21 @@ def _broken(index: Index, registry: Registry) -> frozenset[str]:
     }
     registered = {record.group: (record.size, record.principal) for record in registry.living()}
     return frozenset(id for id in stored.keys() | registered.keys() if stored.get(id) != registered.get(id))
+
+
+def _shrunk(index: Index, registry: Registry) -> frozenset[str]:
+    """The groups that have lost documents, or their principal, and do not wait for ``group`` anyway. The server counts
+    them. A document whose text has changed counts, since it keeps the id of its group until ``group`` processes it."""
+    found: set[str] = set()
+    for records in chunked(registry.sizes(), queries.MAX_TERMS):
+        sizes = dict(records)
+        answer = search(index.client, index.path, queries.group_counts(index.fields, index.scheme_id, list(sizes)))
+        for bucket in answer["aggregations"]["groups"]["buckets"]:
+            complete = bucket["doc_count"] == sizes[bucket["key"]]
+            if complete and bucket["principals"]["doc_count"] + bucket["ungrouped"]["doc_count"]:
+                del sizes[bucket["key"]]
+        found.update(sizes)
+    return frozenset(found)
 
 
 def affected_pairs(

@@ -298,6 +298,14 @@ class Registry:
                 records = (_entry(hit.id, hit.source) for hit in page)
                 yield from (record for record in records if record is not None)
 
+    def sizes(self) -> Iterator[tuple[str, Any]]:
+        """Id and size of each group that has not ended, as they are stored."""
+        if self._exists():
+            refresh_if_allowed(self._index.client, self.name)
+            body = {"query": _living(()), "_source": ["size"]}
+            for page in self._index.client.pages(self.name, body, page_size=10_000):
+                yield from ((hit.id, hit.source.get("size")) for hit in page)
+
     def led_by(self, id: str) -> GroupRecord | None:
         """The group whose principal has this id, in any of the indices; if there are several, the last one written."""
         if not self._exists():

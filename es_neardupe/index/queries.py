@@ -21,6 +21,7 @@ __all__ = [
     "collapsed",
     "copies",
     "fingerprinted",
+    "group_counts",
     "grouped",
     "grouped_members",
     "groups_by_id",
@@ -276,6 +277,22 @@ def member_counts(fields: Fields, size: int, after: Mapping[str, Any] | None = N
         "track_total_hits": False,
         "query": all_of(grouped_members(fields), similar),
         "aggs": {"groups": {"composite": {"size": size, **ordered}}},
+    }
+
+
+def group_counts(fields: Fields, scheme: str, groups: Sequence[str]) -> JSON:
+    """A search that counts the documents with each of the given group ids: all with a fingerprint of the scheme, the
+    ``principals`` and the ``ungrouped`` ones among them."""
+    counted = {"field": fields.group, "include": list(groups), "size": len(groups), "execution_hint": "map"}
+    parts = {
+        "principals": {"filter": principals_and_members(fields, scheme)["principals"]},
+        "ungrouped": {"filter": ungrouped(fields, scheme)},
+    }
+    return {
+        "size": 0,
+        "track_total_hits": False,
+        "query": all_of(fingerprinted(fields, scheme), {"terms": {fields.group: list(groups)}}),
+        "aggs": {"groups": {"terms": counted, "aggs": parts}},
     }
 
 

@@ -1799,7 +1799,11 @@ def of_watch(case: Case) -> JSON:
     least, most = (len(_pairs_of(after, some)) for some in _affected(waited, set()))
     return {
         "round": 1,
-        "scope": {"documents": len(before.documents), "new": len(fresh)},
+        "scope": {
+            "documents": len(before.documents),
+            "new": len(fresh),
+            "changed": between(0, sum(one.processed for one in before)),
+        },
         "pairs": {"candidates": between(least, most), "skipped": 0},
         "writes": {"enriched": len(fresh), "grouped": len(grouped), "left": 0},
         "lag": 0.0,
@@ -1906,12 +1910,13 @@ def of_clean(case: Case) -> JSON:
 def of_doctor(case: Case) -> JSON:
     """Its numbers are in messages."""
     messages = {one["name"]: one["message"] for one in case.said["checks"]}
-    others, waiting = (case.index.count(one) for one in (lambda one: not one.processed, lambda one: one.waits))
+    others = case.index.count(lambda one: not one.processed)
     total = len(case.index.documents)
     assert (
         f"{others} of {total} are not enriched" in messages["documents"] or f"all {total} are" in messages["documents"]
     )
-    assert messages["groups"].startswith(f"{waiting or 'no'} document")
+    first = messages["groups"].split()[0]  # documents written since the last run of `group` are among them
+    assert case.index.count(lambda one: one.waits) <= (0 if first == "no" else int(first)) <= total
     return {}
 
 

@@ -94,6 +94,23 @@ FINGERPRINTED = {"bool": {"filter": [{"term": {"nd.scheme": "v1-1"}}, {"exists":
         ),
         (queries.without_similarity(F), {"bool": {"must_not": [{"exists": {"field": "nd.similarity"}}]}}),
         (queries.since("updated", "now-1d"), {"range": {"updated": {"gte": "now-1d"}}}),
+        (
+            queries.group_counts(F, "v1-1", ["g", "h"]),
+            {
+                "size": 0,
+                "track_total_hits": False,
+                "query": {"bool": {"filter": [FINGERPRINTED, {"terms": {"nd.group": ["g", "h"]}}]}},
+                "aggs": {
+                    "groups": {
+                        "terms": {"field": "nd.group", "include": ["g", "h"], "size": 2, "execution_hint": "map"},
+                        "aggs": {
+                            "principals": {"filter": queries.principals_and_members(F, "v1-1")["principals"]},
+                            "ungrouped": {"filter": queries.ungrouped(F, "v1-1")},
+                        },
+                    }
+                },
+            },
+        ),
         (queries.grouped_members(F), {"bool": {"filter": [{"term": {"nd.principal": False}}]}}),
         (
             queries.grouped_members(F, "g"),
@@ -277,6 +294,7 @@ def test_every_query_is_tested() -> None:
         "fingerprinted",
         "grouped",
         "grouped_members",
+        "group_counts",
         "groups_by_id",
         "matching",
         "median_lengths",
