@@ -19,7 +19,7 @@ import numpy as np
 
 from es_neardupe.candidates.fingerprints import read_corpus, requested
 from es_neardupe.candidates.who_may_meet import GroupRules
-from es_neardupe.errors import Forbidden, SettingsError
+from es_neardupe.errors import Forbidden, NameTaken, SettingsError
 from es_neardupe.groups.linkage import star
 from es_neardupe.groups.read import read_groups
 from es_neardupe.groups.registry import LastRun, Registry
@@ -144,7 +144,7 @@ def next_run(index: Index) -> NextRun:
     registry = Registry(index)
     try:
         last, feed = registry.last_run(), index.storage.group_feed(stores=False)
-    except (Forbidden, SettingsError):
+    except (Forbidden, NameTaken, SettingsError):
         return NextRun(_counted(index, {})["waiting"], lost=False)
     changed = _changed(index, feed, last)
     found = _counted(index, changed)
