@@ -68,9 +68,9 @@ def test_only_members_of_groups_are_written_twice(client: Client, index_name: st
     assert (again.scope.whole, again.scope.affected, again.writes.written) == (False, 0, 0)
     assert versions(client, index_name) == grouped
     put(client, index_name, alone(2, 20))
-    assert near.stats(quick=True).scope.ungrouped == 0
+    assert near.stats().scope.ungrouped == 0
     near.enrich()
-    assert near.stats(quick=True).scope.ungrouped == 2
+    assert near.stats().scope.ungrouped == 2
     added = near.group()
     assert (added.scope.reason, added.scope.affected) == ("2 new or changed documents", 2)
     assert added.writes.written == 0
