@@ -5,7 +5,8 @@
 
 For each number of documents of 100 words, 14 % of them in groups, the commands of a life of an index run one after the
 other, each in a process of its own, so that its peak memory is that of the command. ``similar`` is the median of many
-calls of one open `NearDupe`.
+calls of one open `NearDupe`. Two ratios are computed: the first ``group`` to the same run without writes plus the
+writes of the members of groups alone; and ``enrich`` and ``group`` after 1 % of the texts have changed to the first ones.
 
 From one number to the next, two slopes are computed: the additional bytes of peak memory per additional document, and
 the exponent of the time (1: twice as many documents take twice as long). Both are more reliable for large numbers: for
@@ -32,12 +33,15 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from bench_tools import drop_index, timed, write_synthetic
+from bench_tools import drop_index, synthetic_text, timed, write_synthetic
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.local_server import control
+from es_neardupe.records import Action
+from es_neardupe.server.bulk import write
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
+from es_neardupe.server.search import refresh
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "tools"))
 from peak_memory import peak
@@ -72,6 +76,21 @@ def _load(news: NearDupe, work: Work) -> None:
     assert news.load([work.file]).writes.written == work.documents
 
 
+def _texts(news: NearDupe, work: Work) -> None:
+    """The same documents without keys, by the same requests."""
+    drop_index(news.client, INDEX)
+    with Path(work.file).open(encoding="utf-8") as lines:
+        parsed = (json.loads(line) for line in lines)
+        actions = (Action("index", INDEX, one["id"], {"text": one["text"]}) for one in parsed)
+        assert all(outcome.done for outcome in write(news.client, actions))
+    refresh(news.client, INDEX)
+
+
+def _enrich(news: NearDupe, work: Work) -> None:
+    news.init(Settings(("text",)))
+    assert news.enrich().writes.written == work.documents
+
+
 def _first_group(news: NearDupe, work: Work) -> None:
     assert news.group().groups.grouped >= work.documents // 100 * 14
 
@@ -88,6 +107,37 @@ def _unchanged(news: NearDupe, work: Work) -> None:
     assert news.group().writes.written == 0
 
 
+def _changed_texts(news: NearDupe, work: Work) -> float:
+    """``enrich`` after another word was added to each hundredth text, by another client."""
+    numbers = range(50, work.documents, 100)
+    changes = ({"doc": {"text": f"{synthetic_text(number)} changed"}} for number in numbers)
+    actions = (Action("update", INDEX, f"{number:08}", body) for number, body in zip(numbers, changes, strict=True))
+    assert all(outcome.done for outcome in write(news.client, actions))
+    refresh(news.client, INDEX)
+    seconds, report = timed(news.enrich)
+    assert (report.scope.read, report.writes.written) == (len(numbers), len(numbers))
+    return seconds
+
+
+def _group_changed(news: NearDupe, work: Work) -> None:
+    assert not news.group().scope.whole
+
+
+def _members(news: NearDupe, work: Work) -> float:
+    """Updates of the size of those of ``group``, of the same number of documents, prepared before."""
+    body = {"query": {"term": {"neardupe.principal": False}}, "_source": ["neardupe.group"]}
+    hits = [hit for page in news.client.pages(INDEX, body, page_size=2000) for hit in page]
+    written = {"principal": False, "similarity": 0.9}
+    actions = [
+        Action("update", hit.index, hit.id, {"doc": {"neardupe": {**hit.source["neardupe"], **written}}})
+        for hit in hits
+    ]
+    seconds, outcomes = timed(lambda: list(write(news.client, actions)))
+    assert len(outcomes) >= work.documents // 100 * 9
+    assert all(outcome.done for outcome in outcomes)
+    return seconds
+
+
 def _similar(news: NearDupe, work: Work) -> float:
     numbers = random.Random(1).choices(range(work.documents), k=CALLS)
     seconds = [timed(lambda id=f"{number:08}": news.similar(id=id, fields=None))[0] for number in numbers]
@@ -96,11 +146,16 @@ def _similar(news: NearDupe, work: Work) -> float:
 
 STEPS: dict[str, Callable[[NearDupe, Work], float | None]] = {
     "load": _load,
-    "first group": _first_group,
+    "texts without keys": _texts,
+    "enrich": _enrich,
     "group --rebuild --dry-run": _rebuild,
+    "first group": _first_group,
     "stats": _stats,
     "group without changes": _unchanged,
     "similar": _similar,
+    "enrich, 1 % changed": _changed_texts,
+    "group, 1 % changed": _group_changed,
+    "writes of members": _members,
 }
 """In this order. A step returns the seconds to report if they are not those of all of it."""
 
@@ -131,6 +186,15 @@ def main() -> None:
         drop_index(client, INDEX)
         client.close()
     report(str(client.server), measured, arguments.json)
+    for documents in sorted({one.documents for one in measured}):
+        seconds = {one.step: one.seconds for one in measured if one.documents == documents}
+        needed = seconds["group --rebuild --dry-run"] + seconds["writes of members"]
+        first = seconds["enrich"] + seconds["first group"]
+        later = seconds["enrich, 1 % changed"] + seconds["group, 1 % changed"]
+        print(
+            f"{documents:>9,}: the first group takes {seconds['first group'] / needed:.2f} of what is needed; after "
+            f"1 % changed, enrich and group take {later / first:.3f} of the first runs"
+        )
 
 
 def report(source: str, measured: Sequence[Measured], file: Path | None) -> None:
