@@ -6,7 +6,8 @@
 For each number of documents of 100 words, 14 % of them in groups, the commands of a life of an index run one after the
 other, each in a process of its own, so that its peak memory is that of the command. ``similar`` is the median of many
 calls of one open `NearDupe`. Two ratios are computed: the first ``group`` to the same run without writes plus the
-writes of the members of groups alone; and ``enrich`` and ``group`` after 1 % of the texts have changed to the first ones.
+writes of the members of groups alone; and ``enrich`` and ``group`` after 1 % of the texts have changed to the first
+ones.
 
 From one number to the next, two slopes are computed: the additional bytes of peak memory per additional document, and
 the exponent of the time (1: twice as many documents take twice as long). Both are more reliable for large numbers: for

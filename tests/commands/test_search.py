@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from server_tools import JSON, family, make_index, new_name, one_line, put, send, words
+from server_tools import JSON, change, family, make_index, new_name, one_line, put, send, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import SettingsError
@@ -153,7 +153,8 @@ def test_documents_without_a_group_stand_apart_and_pages_end(client: Client, ind
         NearDupe(filled, client).search("harbour").without_group,
         NearDupe(filled, client).stats().scope.ungrouped,
     ) == (0, 3)
-    put(client, filled, {f"new{n}": {"title": "Harbour", "text": f"harbour news once more {n}"} for n in range(3)})
+    for n in range(3):
+        change(client, filled, f"new{n}", {"text": f"harbour news once more {n}"})
     NearDupe(filled, client).enrich()
     assert "3 documents wait for" in server_cli("search", filled, "harbour", "--expand").err
     client.request("PUT", path(filled, "_settings"), body={"index.max_result_window": 4})
