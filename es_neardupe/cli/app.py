@@ -165,6 +165,7 @@ def main() -> None:
     except NeardupeError as failure:  # the summary cannot be written
         fail(failure)
         code = ExitCode.FAILED
+    gc.collect()  # readings that were interrupted close their snapshots on the server
     sys.exit(code)
 
 

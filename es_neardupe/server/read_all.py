@@ -3,6 +3,7 @@ scroll."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -361,5 +362,7 @@ def _close(client: Sender, pit: str) -> None:
 
 
 def _drop(client: Sender, endpoint: str, body: _Body) -> None:
+    if sys.is_finalizing():  # an interrupted reading is closed with Python, when requests wait for threads forever
+        return
     with suppress(NeardupeError):  # it expires by itself; an error here would hide the reason why the reading ended
         client.request("DELETE", endpoint, body=body, again=False)

@@ -126,6 +126,19 @@ def test_an_interrupt_says_how_to_go_on(client: Client, index_name: str) -> None
     assert said.strip() == "Interrupted. What was written stays; run the same command again for the rest."
 
 
+def test_a_program_that_ends_while_it_reads(client: Client, index_name: str) -> None:
+    """An interrupted program is one. Python 3.11 waits forever for a thread that is started while Python ends."""
+    filled(client, index_name, families=2)
+    program = (
+        "import sys; from es_neardupe.server.connect import connect; "
+        "from es_neardupe.server.login.settings import ConnectionSettings; "
+        "pages = connect(ConnectionSettings(url=sys.argv[1])).pages(sys.argv[2], {}, page_size=2); "
+        "print(len(next(pages))); kept = [pages]; kept.append(kept)"
+    )
+    command = [sys.executable, "-c", program, client.url, index_name]
+    assert subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout == "2\n"
+
+
 @pytest.fixture
 def own_node(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[state.Node]:
     """A server used by this test alone, so that it can be stopped; on a port that nothing else uses."""
