@@ -9,7 +9,7 @@ import re
 import ssl
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -59,6 +59,7 @@ from server_tools import (
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.duplicates.request_json import example
+from es_neardupe.commands.enrich import EnrichReport
 from es_neardupe.errors import RequestError, Unreachable
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect
@@ -219,7 +220,13 @@ def test_what_passes(troubles: list[tuple[Trouble, str]], course: Course, proxy:
         report = step.run(through, course.index)
         proxy.set()
         assert all(fault.met > 0 for fault in faults) or step.command == "init"
-        assert report == undisturbed
+        assert without_changes(report) == without_changes(undisturbed)
+
+
+def without_changes(report: Any) -> Any:
+    """A report without the number of documents that were written since the last run of ``enrich``: after a write
+    without an answer, the next run reads the document again."""
+    return replace(report, scope=replace(report.scope, changed=0)) if isinstance(report, EnrichReport) else report
 
 
 Places = list[tuple[str, int]]

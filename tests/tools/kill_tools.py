@@ -148,7 +148,7 @@ class State:
         hidden_indices = {
             name: {
                 id: one
-                for id, one in without_dates(_of_any_index(_sources(client, name))).items()
+                for id, one in without_dates(_without_counts(_of_any_index(_sources(client, name)))).items()
                 if not _of_deleted(one, ours)
             }
             for name in _hidden_indices(client, index)
@@ -171,6 +171,16 @@ def _of_any_index(sources: dict[str, JSON], uuids: Mapping[str, str] | None = No
         return sources
     indices = {name: (uuids or {}).get(name) for name in run["value"]["indices"]}
     return {**sources, "run": {**run, "value": {**run["value"], "indices": indices}}}
+
+
+def _without_counts(sources: dict[str, JSON]) -> dict[str, JSON]:
+    """Documents of a hidden index without the counts of the last run: after a write without an answer, they are
+    unknown."""
+    run = sources.get("run")
+    if run is None:
+        return sources
+    value = {name: one for name, one in run["value"].items() if name not in ("principals", "members")}
+    return {**sources, "run": {**run, "value": value}}
 
 
 def _without_mark(value: Any) -> Any:
