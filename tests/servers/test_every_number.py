@@ -51,6 +51,7 @@ from scipy.optimize import brentq
 from scipy.stats import binomtest, chi2
 from server_tools import JSON, change, family, make_index, mapping, put, words
 
+from es_neardupe.index.stored_fields import own_group
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.server.client import Client, path
 
@@ -770,7 +771,8 @@ def of_stats(case: Case) -> JSON:
             "other_schemes": schemes.total() - len(processed),
             "schemes": schemes,
             "unprocessed": len(index.documents) - schemes.total(),
-            "ungrouped": index.count(lambda one: one.waits),
+            # documents that were written since the last run of `group` are among them
+            "ungrouped": between(*(index.count(one) for one in (lambda one: one.waits, lambda one: one.processed))),
         },
         "groups": {
             "count": len(sizes),
@@ -1790,11 +1792,7 @@ def of_watch(case: Case) -> JSON:
     """One round: all documents without keys get them, and then a group."""
     before, after = case.before, case.after
     fresh = [one for one in after if not before[one.id].processed]
-    grouped = [
-        one
-        for one in after
-        if any(one.stored.get(name) != before[one.id].stored.get(name) for name in ("group", "principal", "similarity"))
-    ]
+    grouped = [one for one in after if _group_fields(one.stored) != _before_group(case, one)]
     waited = replace(after, documents={one.id: _waiting(one) if one in fresh else one for one in after})
     least, most = (len(_pairs_of(after, some)) for some in _affected(waited, set()))
     return {
@@ -1809,6 +1807,18 @@ def of_watch(case: Case) -> JSON:
         "lag": 0.0,
         **case.seconds,
     }
+
+
+def _group_fields(stored: JSON) -> tuple[Any, ...]:
+    return tuple(stored.get(name) for name in ("group", "principal", "similarity"))
+
+
+def _before_group(case: Case, one: Document) -> tuple[Any, ...]:
+    """The group fields of a document between ``enrich`` and ``group``: inline, a new one is alone."""
+    former = case.before[one.id]
+    if former.processed or case.world.sidecar:
+        return _group_fields(former.stored)
+    return own_group(case.world.index, one.id), True, 1.0
 
 
 def _waiting(one: Document) -> Document:
