@@ -292,10 +292,11 @@ class _InlineEnrichment:
                 self.tally.counts["unchanged"] += 1
             else:
                 fields = fingerprint_fields(one, self.settings, self.at, current=current, inherits=self.inherits)
-                actions = list(self.writer.write(Change(one.hit, fields, document_bytes=size_of(one.hit.source))))
-                if not actions:
+                action = self.writer.write(Change(one.hit, fields, document_bytes=size_of(one.hit.source)))
+                if action is not None:
+                    yield action
+                else:
                     self.feed.leave(one.hit)
-                yield from actions
 
     def too_large(self, hit: Hit, error: DocumentTooLarge) -> None:
         """Note a document that was not read before, and does not fit into memory. `finish` counts it as failed."""
@@ -337,7 +338,7 @@ class _InlineEnrichment:
     def _was_fingerprinted(self, hit: Hit) -> bool:
         """Whether the document had a fingerprint of the scheme."""
         stored = stored_fields(hit.source, self.settings.prefix)
-        return stored.get("scheme") == self.settings.scheme.id and group_of(stored) is not None
+        return bool(stored) and stored.get("scheme") == self.settings.scheme.id and group_of(stored) is not None
 
     def _written_here(self, hit: Hit) -> bool:
         """Whether this run has written the document, though the answer was lost. A synthetic source returns the time

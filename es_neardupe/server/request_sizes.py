@@ -275,20 +275,21 @@ def can_be_split(path: str, body: Mapping[str, Any] | None) -> bool:
 def _size_read(document: Any) -> int:
     if isinstance(document, Hit):
         return size_of(document.source)
-    return 0 if document is None else size_of(document.get("_source")) + size_of(document.get("fields"))
+    if document is None:
+        return 0
+    return sum(size_of(document[part]) for part in ("_source", "fields") if part in document)
 
 
 def size_of(source: Any) -> int:
     """Approximate size of a JSON value in bytes, as UTF-8; for other scripts than ASCII rather more than less."""
     size, values = 0, [source]
-    while values:
-        value = values.pop()
+    for value in values:  # which grows
+        size += 8
         if isinstance(value, str):
             size += len(value) if value.isascii() else 3 * len(value)
-        elif isinstance(value, Mapping):
-            size += sum(map(len, value))
+        elif isinstance(value, dict):
+            size += len("".join(value))
             values += value.values()
         elif isinstance(value, list):
             values += value
-        size += 8
     return size

@@ -182,6 +182,8 @@ class LimitedPool:
     def __init__(self, pool: Any, url: str) -> None:
         self._pool = pool
         self._url = url
+        self.body: bytes | None = None
+        """The body of the last answer. Parsing it takes less time than parsing decoded text."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._pool, name)
@@ -200,7 +202,8 @@ class LimitedPool:
                     "server, or request less (a smaller `batch`)."
                 )
         response.release_conn()
-        return _ReadResponse(response, b"".join(pieces))
+        self.body = b"".join(pieces)
+        return _ReadResponse(response, self.body)
 
 
 class _ReadResponse:
@@ -227,7 +230,7 @@ def identity(header: str | None) -> str:
     return f"{kind.lower()} {digest}" if header else ""
 
 
-def parsed(text: str) -> Any:
+def parsed(text: str | bytes) -> Any:
     """The value if the text is JSON (see `es_neardupe.server.numbers`), else the text (a proxy's HTML page), None if it
     is empty."""
     if not text:
@@ -237,9 +240,9 @@ def parsed(text: str) -> Any:
     except RecursionError:
         with suppress(ValueError):
             return deep(text)
-        return text
     except ValueError:
-        return text
+        pass
+    return text if isinstance(text, str) else str(text, "utf-8", "replace")
 
 
 _MORE_LEVELS = 2000
