@@ -49,7 +49,7 @@ def results(client: Client, index: str, slices: int, *, sidecar: bool) -> JSON:
     found["fields"] = ours(client, index)
     found["pairs"] = list(news.pairs(slices=slices))
     found["audit"] = comparable(news.audit(slices=slices))
-    client.request("DELETE", path(f"{index}*"))
+    client.request("DELETE", path(f"{index}*"), params={"expand_wildcards": "all"})
     return found
 
 
