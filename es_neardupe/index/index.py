@@ -50,6 +50,8 @@ class Index:
         self._target = target
         self.client: Client = client if target is None else self.storage.client
         """The connection that shows documents with their `neardupe` fields, wherever these are stored."""
+        self.small_documents: bool | None = None
+        """See `es_neardupe.index.document_text.are_small`; None if it was not asked yet."""
         self._last: tuple[float, Index] | None = None
         """The time at which `with_texts` opened this index, and the opened index."""
 

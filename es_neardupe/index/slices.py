@@ -37,7 +37,7 @@ def read_slices(
     """
     number = number or min(index.target.shards, MAX_DEFAULT)
     parts: list[Part | None] = [part]
-    if part is None and number > len(shards):
+    if part is None and number > len(shards) > 0:
         each = -(-number // len(shards))
         parts = [(one, each) for one in range(each)]
     return in_threads([partial(read, shard, one) for shard in shards for one in parts], number)
