@@ -10,30 +10,31 @@ from contextvars import ContextVar, copy_context
 from itertools import islice
 from queue import SimpleQueue
 from threading import Event, Lock, Semaphore
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
-__all__ = ["in_reader", "in_threads", "pause"]
+__all__ = ["in_threads", "pause", "readers"]
 
 T = TypeVar("T")
 
-_STOPPING: ContextVar[Event | None] = ContextVar("stopping", default=None)
+_READERS: ContextVar[_Readers[Any] | None] = ContextVar("readers", default=None)
 
 
 class _Stopped(Exception):
     """The reading ends, so no thread waits any longer."""
 
 
-def in_reader() -> bool:
-    """Whether the calling thread is one of `in_threads`."""
-    return _STOPPING.get() is not None
+def readers() -> int:
+    """How many threads read at the same time, if the calling thread is one of `in_threads`; 1 for any other."""
+    of_thread = _READERS.get()
+    return 1 if of_thread is None else of_thread.number
 
 
 def pause(seconds: float) -> None:
     """Wait, but not beyond the end of the reading that the calling thread is a part of."""
-    stopping = _STOPPING.get()
-    if stopping is None:
+    of_thread = _READERS.get()
+    if of_thread is None:
         time.sleep(seconds)
-    elif stopping.wait(seconds):
+    elif of_thread.stopping.wait(seconds):
         raise _Stopped
 
 
@@ -59,19 +60,19 @@ class _Readers(Generic[T]):
     """The threads of one reading."""
 
     def __init__(self, sources: Sequence[Callable[[], Iterator[T]]], number: int) -> None:
-        self._number = number
+        self.number = number
         self._sources, self._lock = iter(sources), Lock()
         self._found: SimpleQueue[list[T] | BaseException | None] = SimpleQueue()
         """An item (in a list), an error, or None for a thread that has ended."""
         self._room = Semaphore(number + 1)
-        self._stopping = Event()
+        self.stopping = Event()
 
     def items(self) -> Iterator[T]:
         """The items of all sources."""
-        running = self._number
-        with ThreadPoolExecutor(self._number, "reader") as pool:
+        running = self.number
+        with ThreadPoolExecutor(self.number, "reader") as pool:
             try:
-                for _ in range(self._number):
+                for _ in range(self.number):
                     pool.submit(copy_context().run, self._read)
                 while running:
                     found = self._found.get()
@@ -83,12 +84,12 @@ class _Readers(Generic[T]):
                         yield found.pop()
                         self._room.release()
             finally:
-                self._stopping.set()
-                self._room.release(self._number)
+                self.stopping.set()
+                self._room.release(self.number)
 
     def _read(self) -> None:
         """Read one source after the other."""
-        _STOPPING.set(self._stopping)
+        _READERS.set(self)
         try:
             while (source := self._next_source()) is not None:
                 with closing(cast(Generator[T, None, None], source())) as items:
@@ -103,9 +104,9 @@ class _Readers(Generic[T]):
 
     def _next_source(self) -> Callable[[], Iterator[T]] | None:
         with self._lock:
-            return None if self._stopping.is_set() else next(self._sources, None)
+            return None if self.stopping.is_set() else next(self._sources, None)
 
     def _may_continue(self) -> bool:
         """Wait for room for another item."""
         self._room.acquire()
-        return not self._stopping.is_set()
+        return not self.stopping.is_set()

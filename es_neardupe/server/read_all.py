@@ -19,7 +19,7 @@ from es_neardupe.records import Address, Hit, Product, Server
 from es_neardupe.server.client import Params, path
 from es_neardupe.server.document_sizes import number_that_fits
 from es_neardupe.server.pacing import Pace, may_pass
-from es_neardupe.server.parallel import in_reader, pause
+from es_neardupe.server.parallel import pause, readers
 from es_neardupe.server.request_sizes import PAGE_BYTES, RequestSize, does_not_fit, is_too_large
 from es_neardupe.server.responses import hit_of
 
@@ -177,7 +177,7 @@ def _snapshot(client: Sender, reading: ReadQuery) -> Iterator[tuple[list[Hit], D
     """The pages of one snapshot; a document that is too large is a page with an error."""
     hits = _by_point_in_time if _pages_points_in_time(client.server) else _by_scroll
     with closing(hits(client, reading)) as raw_pages:
-        for page in raw_pages if in_reader() else _read_ahead(raw_pages):
+        for page in raw_pages if readers() > 1 else _read_ahead(raw_pages):
             yield [hit_of(raw, reading.shard) for raw in page], page[0].get(_TOO_LARGE)
 
 

@@ -23,6 +23,7 @@ from es_neardupe.errors import AnswerTooLarge, DocumentTooLarge, NeardupeError, 
 from es_neardupe.log_events import log_event
 from es_neardupe.records import Address, Hit, Product, Server
 from es_neardupe.server.pacing import Pace
+from es_neardupe.server.parallel import readers
 
 __all__ = [
     "PAGE_BYTES",
@@ -99,8 +100,9 @@ class RequestSize:
 
     @classmethod
     def of_pages(cls, client: Connection, maximum: int) -> RequestSize:
-        """For pages of documents of any size, which can be measured before."""
-        safe = min(maximum, _safe_number(client))
+        """For pages of documents of any size, which can be measured before. Pages that are read at the same time share
+        the memory."""
+        safe = min(maximum, max(1, _safe_number(client) // readers()))
         return cls(maximum, _FIRST, safe=maximum if client.pace.counts else safe)
 
     def ask(self, request: Callable[[], _Answer]) -> _Answer | None:

@@ -12,7 +12,7 @@ import pytest
 from es_neardupe.errors import Unreachable
 from es_neardupe.server.login.settings import Retries
 from es_neardupe.server.pacing import retrying
-from es_neardupe.server.parallel import in_reader, in_threads
+from es_neardupe.server.parallel import in_threads, readers
 
 SOURCES, ITEMS = 7, 20
 
@@ -48,7 +48,7 @@ class World:
                     self.taken += 1
 
 
-def readers() -> list[str]:
+def running() -> list[str]:
     return [one.name for one in threading.enumerate() if one.name.startswith("reader")]
 
 
@@ -59,7 +59,7 @@ def test_each_item_once_within_bounds(number: int) -> None:
     assert world.closed == SOURCES
     assert world.most <= min(number, SOURCES) + 1
     assert (world.threads == {"MainThread"}) == (number == 1)
-    assert readers() == []
+    assert running() == []
 
 
 def test_no_sources() -> None:
@@ -72,7 +72,7 @@ def test_closing_early_closes_the_sources() -> None:
     next(items)
     items.close()  # type: ignore[attr-defined]
     assert 1 <= world.closed <= 3
-    assert readers() == []
+    assert running() == []
 
 
 def test_an_error_ends_the_others_and_their_retries() -> None:
@@ -87,7 +87,7 @@ def test_an_error_ends_the_others_and_their_retries() -> None:
         raise Unreachable("no answer")
 
     def keeps_trying() -> Iterator[int]:
-        assert in_reader()
+        assert readers() == 3
         retrying(Retries(attempts=1000, wait=1e6, longest_wait=1e6, total=1e6))(lost)
         yield 1
 
@@ -99,8 +99,8 @@ def test_an_error_ends_the_others_and_their_retries() -> None:
     with closing(in_threads([keeps_trying, keeps_trying, fails], 3)) as items, pytest.raises(ZeroDivisionError):
         next(items)
     assert len(tries) == 2
-    assert readers() == []
-    assert not in_reader()
+    assert running() == []
+    assert readers() == 1
 
 
 def test_an_error_of_the_caller_ends_all() -> None:
@@ -114,4 +114,4 @@ def test_an_error_of_the_caller_ends_all() -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert world.closed <= 4
-    assert readers() == []
+    assert running() == []
