@@ -303,6 +303,16 @@ Query = Annotated[
 _LOAD = "Load on the cluster"
 
 Workers = Annotated[int, typer.Option("--workers", min=1, max=64, help="Number of parallel bulk requests.")]
+Slices = Annotated[
+    int | None,
+    typer.Option(
+        "--slices",
+        min=1,
+        max=64,
+        help="Number of parts of the index that are read at a time.",
+        show_default="one per shard, at most 4",
+    ),
+]
 Batch = Annotated[int, typer.Option("--batch", min=1, max=10_000, help="Documents per bulk request.")]
 MaxRate = Annotated[
     float | None,

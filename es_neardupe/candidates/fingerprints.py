@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -19,6 +19,7 @@ from es_neardupe.index import queries
 from es_neardupe.index.field_writes import checked_version
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import Fields
+from es_neardupe.index.slices import read_slices
 from es_neardupe.index.stored_fields import decode, decode_grouping, group_of, stored_fields
 from es_neardupe.keys.arrays import Numbers, Positions
 from es_neardupe.progress import Progress, silent, tracked
@@ -41,28 +42,36 @@ def read_fingerprints(
     scope: Mapping[str, Any] | None = None,
     *,
     shards: Sequence[int | None] = (None,),
+    slices: int | None = None,
     limit: MemoryLimit | None = None,
     files: Scratch | None = None,
 ) -> FingerprintColumns:
     """Read the fingerprints of the index's scheme, and the values that the rules need.
 
-    ``scope``: query that selects documents; default: all. ``shards``: the shards to read one after the other, so that
-    the shard of each document is known; default: all together. ``limit`` and ``files``: keys that do not fit into
-    memory are spilled to disk. Raises `SettingsError` if the limit is too small for so many documents, or if there is
-    too little disk space.
+    ``scope``: query that selects documents; default: all. ``shards``: the shards to read separately, so that the shard
+    of each document is known; default: all together. ``slices``: see `read_slices`. ``limit`` and ``files``: keys that
+    do not fit into memory are spilled to disk. Raises `SettingsError` if the limit is too small for so many documents,
+    or if there is too little disk space.
     """
     refresh_if_allowed(index.client, index.path)
     query = queries.fingerprinted(index.fields, index.scheme_id)
     query = query if scope is None else queries.all_of(scope, query)
     total = count(index.client, index.path, query)
     body = {"query": query, **requested(index.fields, rules)}
-    pages: Iterable[list[Hit]] = chain.from_iterable(
-        index.client.pages(index.path, body, page_size=_PAGE, shard=shard) for shard in shards
-    )
-    pages = tracked(pages, lambda stage, done, _: progress(stage, done * _PAGE, total), "reading keys", total, step=1)
     bands = index.settings.scheme.bands
     keys = None if limit is None or files is None else limit.keys(total, bands, files)
-    return read_corpus(pages, index.settings.prefix, bands, rules, index.target.uuids, expected=total, keys=keys)
+
+    def read(shard: int | None, part: tuple[int, int] | None) -> Iterator[list[Hit]]:
+        return index.client.pages(index.path, body, page_size=_PAGE, shard=shard, slice=part)
+
+    def shown(stage: str, done: int, total: int | None) -> None:
+        progress(stage, min(done * _PAGE, total or 0), total)
+
+    with closing(read_slices(index, read, slices, shards=shards)) as pages:
+        read_pages = tracked(pages, shown, "reading keys", total, step=1)
+        return read_corpus(
+            read_pages, index.settings.prefix, bands, rules, index.target.uuids, expected=total, keys=keys
+        )
 
 
 def requested(fields: Fields, rules: GroupRules) -> dict[str, Any]:

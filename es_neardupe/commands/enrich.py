@@ -64,6 +64,7 @@ def enrich(
     check: options.CheckTexts = False,
     since: options.Since = None,
     all: options.All = False,
+    slices: options.Slices = None,
     workers: options.Workers = 2,
     batch: options.Batch = 500,
     max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
@@ -79,9 +80,10 @@ def enrich(
     ``since=(field, date)`` also those whose date field is at or after the date: fingerprints that no longer match the
     text are renewed. ``all`` writes every fingerprint again.
     ``query`` limits the run to the documents of a query (query DSL), and ``slice=(3, 16)`` to the third of 16 disjoint
-    parts of them, so that several machines can work at once. New indices of a data stream or of an alias with a
-    write index get the fields and settings of the others. ``tune``: see `tunable`. A dry run returns its first
-    ``show_requests`` write requests. Only the ``neardupe`` fields are written. To resume a killed run, start it again.
+    parts of them, so that several machines can work at once. ``slices`` parts are read at a time.
+    New indices of a data stream or of an alias with a write index get the fields and settings of the others.
+    ``tune``: see `tunable`. A dry run returns its first ``show_requests`` write requests. Only the ``neardupe`` fields
+    are written. To resume a killed run, start it again.
     """
     started = time.monotonic()
     if slice is not None and (why := options.wrong_slice(*slice)) is not None:
@@ -100,7 +102,7 @@ def enrich(
     send: Send = partial(write, index.client, batch=batch, workers=1 if dry_run else workers, versions=True)
     if dry_run and not show_requests:
         send = pretend
-    request = EnrichRequest(query, check, since, all, max_chars, dry_run, slice)
+    request = EnrichRequest(query, check, since, all, max_chars, dry_run, slice, slices)
     done = index.storage.write_fingerprints(request, send, progress)
     if not dry_run:
         refresh(index.client, index.path)

@@ -128,6 +128,7 @@ def group(
     check: options.CheckGroups = False,
     rebuild: options.Rebuild = False,
     evidence: options.Evidence = False,
+    slices: options.Slices = None,
     workers: options.Workers = 2,
     batch: options.Batch = 500,
     memory: options.Memory = None,
@@ -152,8 +153,9 @@ def group(
     ``evidence`` stores every verified pair in a hidden index, and does not compare stored pairs again.
     ``ignore_common``: shingles in more than this share of a sample of the documents are ignored; the list is stored and
     used again until ``renew``. ``memory``: maximum memory in bytes; keys that do not fit are spilled to disk, with the
-    same result. ``tune``: see `tunable`. ``break_lease`` deletes the lease of another run, which stops
-    before its next write if it is alive. ``show_requests``: number of write requests that a dry run returns.
+    same result. ``slices``: number of parts to read at a time. ``tune``: see `tunable`. ``break_lease`` deletes the
+    lease of another run, which stops before its next write if it is alive. ``show_requests``: number of write requests
+    that a dry run returns.
 
     Raises `SettingsError` for options that are unknown, contradict each other or have no effect on the measure, for
     rules of the last run that are no longer valid, and if ``memory`` or the disk is too small; `LeaseHeld` while
@@ -196,6 +198,7 @@ def group(
         criterion,
         evidence_of(index, criterion) if evidence else None,
         batch=batch,
+        slices=slices,
         workers=workers,
         limit=None if memory is None else MemoryLimit(memory),
         progress=progress,
@@ -286,6 +289,7 @@ class _Run:
     criterion: MatchCriterion
     evidence: Evidence | None
     batch: int
+    slices: int | None
     workers: int
     limit: MemoryLimit | None
     progress: Progress
@@ -316,7 +320,15 @@ class _Run:
             return verified_pairs(
                 self.index,
                 self.criterion.measure,
-                read_fingerprints(self.index, self.progress, rules, shards=self.shards, limit=self.limit, files=files),
+                read_fingerprints(
+                    self.index,
+                    self.progress,
+                    rules,
+                    shards=self.shards,
+                    slices=self.slices,
+                    limit=self.limit,
+                    files=files,
+                ),
                 copies=self.criterion.copies_match,
                 rules=rules,
                 memory=None if self.evidence is None else self.evidence.memory,

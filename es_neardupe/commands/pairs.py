@@ -214,6 +214,7 @@ def pairs(
     renew: options.Renew = False,
     ignore_common: options.IgnoreCommon = None,
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
+    slices: options.Slices = None,
     memory: options.Memory = None,
     fields: options.TitleFields = (),
     progress: Progress = silent,
@@ -243,7 +244,7 @@ def pairs(
         found = verified_pairs(
             index,
             match.measure,
-            read_fingerprints(index, progress, limit=limit, files=files),
+            read_fingerprints(index, progress, slices=slices, limit=limit, files=files),
             copies=copies,
             rules=rules,
             limit=limit,

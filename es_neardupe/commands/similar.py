@@ -11,7 +11,7 @@ from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase, TextLength, detection_cases
 from es_neardupe.errors import NeardupeError, SettingsError
 from es_neardupe.index import queries
-from es_neardupe.index.document_text import read_text, text_of
+from es_neardupe.index.document_text import are_small, read_text, text_of
 from es_neardupe.index.index import Index, with_texts
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.shown_fields import ShownFields, shown_fields
@@ -230,7 +230,7 @@ class _Lookup:
         """
         maximum = min(maximum, self.index.target.max_result_window)
         size = RequestSize.of_documents(self.index.client, maximum)
-        body = self._body(scope, size.number, more=[self.index.fields.principal, *self.texts])
+        body = self._with_texts(scope, size.number)
         try:
             answer = size.ask(partial(search, self.index.client, self.index.path, body))
         except NeardupeError as error:
@@ -245,6 +245,20 @@ class _Lookup:
         index, agree = self.index, self.index.settings.scheme.agree
         return queries.candidates(index.fields, self.fingerprint.bands, size=size, agree=agree, scope=scope, **options)
 
+    def _with_texts(self, scope: Mapping[str, Any], size: int) -> JSON:
+        """A search that reads the texts too."""
+        fields, inline = self.index.fields, self.index.target.sidecar is None
+        read = [fields.group, fields.content, fields.principal, fields.bands, *self.texts]
+        if self.index.settings.scheme.agree > 1:
+            return self._body(scope, size, more=read)
+        source = True if inline and are_small(self.index) else read
+        return queries.few_candidates(fields, self.fingerprint.bands, size=size, scope=scope, source=source)
+
+    def _shared(self, hit: Hit) -> int:
+        """The number of keys that a document shares."""
+        bands = stored_fields(hit.source, self.index.settings.prefix).get("bands")
+        return len(set(self.fingerprint.bands).intersection([bands] if isinstance(bands, str) else bands or ()))
+
     def _at_once(self, hits: Sequence[Hit]) -> tuple[list[_Candidate], int]:
         """All documents that share keys, with their texts."""
         prefix = self.index.settings.prefix
@@ -256,7 +270,7 @@ class _Lookup:
         for key, some in copies.items():
             first = next((one for one in some if stored_fields(one.source, prefix).get("principal") is True), some[0])
             content = key if isinstance(key, str) else None
-            found.append(_Candidate(first.reference, round(first.score or 0), content, len(some) - 1, first))
+            found.append(_Candidate(first.reference, self._shared(first), content, len(some) - 1, first))
         return found, len(hits)
 
     def _listed(self, scope: Mapping[str, Any], maximum: int) -> tuple[list[_Candidate], int]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 __all__ = [
+    "are_small",
     "field_pages",
     "fingerprint_sources",
     "has_any",
@@ -139,6 +140,9 @@ _SAMPLE = 20
 _WHOLE = 0.6
 """Minimum share of the fields in a document for reading the whole document."""
 
+_SMALL = 8000
+"""Maximum mean size in bytes of documents that are read whole by a search for a few of them."""
+
 
 def whole_pages(
     index: Index,
@@ -169,6 +173,15 @@ def _known(index: Index, pages: Iterable[list[Hit]]) -> Iterator[list[Hit]]:
     for page in pages:
         if hits := [hit for hit in page if hit.index in known]:
             yield hits
+
+
+def are_small(index: Index) -> bool:
+    """Whether the documents of an opened index are so small that reading a few of them whole is faster than reading
+    some of their fields, as estimated from the first documents. Asks the server once."""
+    if index.small_documents is None:
+        sources = [hit.get("_source") for hit in first_hits(index.client, index.path, {}, _SAMPLE)]
+        index.small_documents = sum(map(size_of, sources)) <= _SMALL * len(sources)
+    return index.small_documents
 
 
 def field_pages(

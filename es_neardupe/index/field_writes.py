@@ -13,7 +13,7 @@ hash includes the uuid of the index.
 
 from __future__ import annotations
 
-import base64
+import binascii
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -73,7 +73,7 @@ def document_writer(index: Index, client: Client, removal: Mapping[str, Any] | N
 def checked_mark(uuid: str, version: int) -> str:
     """The mark of a document that has no number which a partial update changes, and this version."""
     digest = xxhash.xxh3_64_digest(f"{uuid} {version}".encode())
-    return base64.b64encode(digest).decode("ascii")
+    return binascii.b2a_base64(digest, newline=False).decode("ascii")
 
 
 def checked_version(hit: Hit, uuids: Mapping[str, str]) -> int:
@@ -146,21 +146,22 @@ class FieldWriter:
                     yield partial_update(change.hit, self.prefix, {})
                 else:
                     current = replace(hit, shard=change.hit.shard)
-                    yield from self.write(change._replace(hit=current, document_bytes=size_of(hit.source)))
+                    action = self.write(change._replace(hit=current, document_bytes=size_of(hit.source)))
+                    if action is not None:
+                        yield action
 
-    def write(self, change: Change) -> Iterator[Action]:
-        """The write of a document whose whole source was read; none if it cannot be written."""
+    def write(self, change: Change) -> Action | None:
+        """The write of a document whose whole source was read; None if it cannot be written."""
         if not (self._only_whole(change) or has_unheld(change.hit.source)):
-            yield self._partial(change)
-            return
+            return self._partial(change)
         action = self._whole(change)
         if (why := self._obstacle(action)) is None:
-            yield action
-        else:
-            if action.address not in self.failed:
-                log_event(logging.WARNING, "not_written", index=action.index, id=action.id, reason=why)
-            self.failed.add(action.address)
-            self._reasons.setdefault(why, action.id)
+            return action
+        if action.address not in self.failed:
+            log_event(logging.WARNING, "not_written", index=action.index, id=action.id, reason=why)
+        self.failed.add(action.address)
+        self._reasons.setdefault(why, action.id)
+        return None
 
     def note_conflict(self, action: Action) -> None:
         """Note a write of this run that conflicted. The reason can be that the server has done it before, and its

@@ -27,6 +27,9 @@ _Result = TypeVar("_Result")
 _REMEMBERED = 60.0
 """Seconds after which aliases and settings are read again."""
 
+_READERS = ThreadPoolExecutor(16, "mappings")
+"""Threads that read mappings; they are started when they are needed."""
+
 
 class Index:
     """An index, alias, data stream or pattern on a server. All commands and most functions take one.
@@ -47,6 +50,8 @@ class Index:
         self._target = target
         self.client: Client = client if target is None else self.storage.client
         """The connection that shows documents with their `neardupe` fields, wherever these are stored."""
+        self.small_documents: bool | None = None
+        """See `es_neardupe.index.document_text.are_small`; None if it was not asked yet."""
         self._last: tuple[float, Index] | None = None
         """The time at which `with_texts` opened this index, and the opened index."""
 
@@ -134,11 +139,9 @@ def with_texts(index: Index, work: Callable[[Index], _Result]) -> _Result:
     if index._last is not None:
         read, last = index._last
         if time.monotonic() < read + _REMEMBERED:
-            with ThreadPoolExecutor(1) as reader:
-                mappings = reader.submit(copy_context().run, mappings_of, index.plain, index.name)
-                found = _finished(work, last)
-                unchanged = mappings.result() == last.target.mappings
-            if unchanged:
+            mappings = _READERS.submit(copy_context().run, mappings_of, index.plain, index.name)
+            found = _finished(work, last)
+            if mappings.result() == last.target.mappings:
                 return found.result()
     now, current = time.monotonic(), opened(index, texts=True)
     index._last = None if current.storage.sidecars else (now, current)

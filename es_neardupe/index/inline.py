@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.same_indices import SameIndicesClient
 from es_neardupe.index.settings import Settings
+from es_neardupe.index.slices import read_slices
 from es_neardupe.index.storage import EnrichRequest, EnrichResult, Send
 from es_neardupe.index.stored_fields import count_of, group_of, stored_fields, text_bytes, timestamp
 from es_neardupe.index.target import (
@@ -188,15 +190,14 @@ def _enrich(index: Index, request: EnrichRequest, send: Send, progress: Progress
     enrichment = _InlineEnrichment(index, feed, rewrite=request.all)
     selections = {shard: _selection(index.target, request, feed.changed(shard)) for shard in feed.shards}
     numbers = {shard: count(index.client, index.path, query, shard=shard) for shard, query in selections.items()}
-    pages = (
-        page
-        for shard, query in selections.items()
-        if numbers[shard]
-        for page in whole_pages(index, query, enrichment.skip_new, shard=shard, slice=request.part)
-    )
-    documents = enrichment.documents(pages, request.max_chars)
-    updates = enrichment.updates(tracked(documents, progress, "fingerprinting", request.share(sum(numbers.values()))))
-    conflicts = enrichment.settle(send(updates))
+    shards, total = [shard for shard, number in numbers.items() if number], request.share(sum(numbers.values()))
+
+    def read(shard: int | None, part: tuple[int, int] | None) -> Iterator[list[Hit]]:
+        return whole_pages(index, selections[shard], enrichment.too_large, shard=shard, slice=part)
+
+    with closing(read_slices(index, read, request.slices, shards=shards, part=request.part)) as pages:
+        documents = tracked(enrichment.documents(pages, request.max_chars), progress, "fingerprinting", total)
+        conflicts = enrichment.settle(send(enrichment.updates(documents)))
     for _ in range(_ROUNDS):
         if not conflicts:
             break
@@ -261,6 +262,8 @@ class _InlineEnrichment:
         self.at = timestamp()
         self.tally = BulkCounts()
         self.states: Counter[str] = Counter()
+        self._too_large: list[tuple[Hit, DocumentTooLarge]] = []
+        """Documents that do not fit into memory, noted by the threads that read."""
         self._sent_twice: set[Address] = set()
         """Documents whose conflict may be with this run's own write."""
 
@@ -289,16 +292,15 @@ class _InlineEnrichment:
                 self.tally.counts["unchanged"] += 1
             else:
                 fields = fingerprint_fields(one, self.settings, self.at, current=current, inherits=self.inherits)
-                actions = list(self.writer.write(Change(one.hit, fields, document_bytes=size_of(one.hit.source))))
-                if not actions:
+                action = self.writer.write(Change(one.hit, fields, document_bytes=size_of(one.hit.source)))
+                if action is not None:
+                    yield action
+                else:
                     self.feed.leave(one.hit)
-                yield from actions
 
-    def skip_new(self, hit: Hit, error: DocumentTooLarge) -> None:
-        """Count a document that was not read before, and does not fit into memory, as failed."""
-        self.tally.counts["read"] += 1
-        self.feed.leave(hit)
-        self.skip(error)
+    def too_large(self, hit: Hit, error: DocumentTooLarge) -> None:
+        """Note a document that was not read before, and does not fit into memory. `finish` counts it as failed."""
+        self._too_large.append((hit, error))
 
     def skip(self, error: DocumentTooLarge) -> None:
         """Count a document that does not fit into memory as failed."""
@@ -326,13 +328,17 @@ class _InlineEnrichment:
 
     def finish(self, conflicts: Sequence[Action]) -> None:
         """Count the documents that were not written."""
+        for hit, error in self._too_large:
+            self.tally.counts["read"] += 1
+            self.feed.leave(hit)
+            self.skip(error)
         self.tally.counts["conflicts"] = len(conflicts)
         self.tally.add_failed(len(self.writer.failed), self.writer.failures)
 
     def _was_fingerprinted(self, hit: Hit) -> bool:
         """Whether the document had a fingerprint of the scheme."""
         stored = stored_fields(hit.source, self.settings.prefix)
-        return stored.get("scheme") == self.settings.scheme.id and group_of(stored) is not None
+        return bool(stored) and stored.get("scheme") == self.settings.scheme.id and group_of(stored) is not None
 
     def _written_here(self, hit: Hit) -> bool:
         """Whether this run has written the document, though the answer was lost. A synthetic source returns the time

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +13,9 @@ from es_neardupe.server.client import Client, ForwardingClient
 
 __all__ = ["SameIndicesClient"]
 
+_AT_ONCE = 0.1
+"""Seconds for which a check holds."""
+
 
 class SameIndicesClient(ForwardingClient):
     """Checks the uuids of a target before and after each bulk request; see `es_neardupe.server.client.Client`.
@@ -18,24 +23,28 @@ class SameIndicesClient(ForwardingClient):
     An update names the version of the document that was read. In an index that is deleted and created again, or
     restored from a snapshot, versions start again, so the server could accept an update that was made for a document of
     the former index. The first check prevents this, except in the moment between it and the request. The second check
-    notices it then: a uuid is never used twice, so if it is still the same, the request went to the opened index.
+    notices it then: a uuid is never used twice, so if it is still the same, the request went to the opened index. If
+    another request follows at once, it is also the first check of that one.
     """
 
     def __init__(self, client: Client, target: IndexTarget) -> None:
         super().__init__(client)
         self._target = target
+        self._checked = -math.inf
+        """When the last check began that found the same indices."""
 
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
         """See ``Client.bulk``. Raises `IndexReplaced` if an index was deleted and created again, and `Conflict` if it
         was deleted."""
-        self.check()
+        if time.monotonic() > self._checked + _AT_ONCE:
+            self.check()
         answer = self.plain.bulk(body, params=params)
         self.check()
         return answer
 
     def check(self) -> None:
         """Raises as `bulk` if an index was deleted or replaced since the target was opened."""
-        name = self._target.name
+        name, now = self._target.name, time.monotonic()
         current = index_states(self.plain, self._target.path)
         for concrete, opened in self._target.states.items():
             if concrete not in current:
@@ -56,3 +65,4 @@ class SameIndicesClient(ForwardingClient):
                     f"documents that were written as a whole last: check them, then run the same command again.",
                     status=409,
                 )
+        self._checked = now

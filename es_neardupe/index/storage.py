@@ -53,6 +53,8 @@ class EnrichRequest:
     dry_run: bool
     slice: tuple[int, int] | None
     """Number, from 1, and number of slices; None: all documents."""
+    slices: int | None = None
+    """Number of slices to read at a time; None: the default."""
 
     @property
     def whole(self) -> bool:

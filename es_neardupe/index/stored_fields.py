@@ -38,6 +38,7 @@ __all__ = [
 KEY_LENGTH = 8
 _CONTENT = re.compile(r"[0-9a-f]{32}")
 _SAMPLE = re.compile(r"[A-Za-z0-9_-]{8}")
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _GROUP = re.compile(r"[A-Za-z0-9_-]{16}")
 
 
@@ -53,7 +54,7 @@ def own_group(index: str, id: str, attempt: int = 0) -> str:
     """
     address = "\0".join((index, id) if attempt == 0 else (index, id, str(attempt)))
     digest = xxhash.xxh3_128_digest(address.encode("utf-8", "surrogatepass"))
-    return base64.urlsafe_b64encode(digest[:12]).decode("ascii")
+    return binascii.b2a_base64(digest[:12], newline=False).translate(_URL_SAFE).decode("ascii")
 
 
 def random_group() -> str:

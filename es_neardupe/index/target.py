@@ -61,6 +61,7 @@ __all__ = [
 _UUIDS = ("index.uuid", "index.history.uuid")
 _FINAL_PIPELINE = "index.final_pipeline"
 _WINDOW = "index.max_result_window"
+_SHARDS = "index.number_of_shards"
 _MAX_WINDOW = 10_000
 """The default of the servers."""
 
@@ -78,6 +79,7 @@ class IndexState(NamedTuple):
     final_pipeline: str | None
     """The pipeline that processes each document that is written as a whole."""
     max_result_window: int = _MAX_WINDOW
+    shards: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,11 @@ class IndexTarget:
     def uuids(self) -> dict[str, str]:
         """Concrete index -> its uuid when it was opened."""
         return {index: state.uuid for index, state in self.states.items()}
+
+    @property
+    def shards(self) -> int:
+        """The maximum number of shards of an index."""
+        return max((state.shards for state in self.states.values()), default=1)
 
     @property
     def fields(self) -> Fields:
@@ -289,7 +296,7 @@ def _no_index(name: str, error: NotFound | None) -> NotFound:
 def index_states(client: Client, name: str) -> dict[str, IndexState]:
     """Concrete index -> its state, for those that exist."""
     params: dict[str, str | bool] = {"flat_settings": True, "ignore_unavailable": True}
-    names = ",".join((_WINDOW, *_UUIDS, _FINAL_PIPELINE))
+    names = ",".join((_WINDOW, _SHARDS, *_UUIDS, _FINAL_PIPELINE))
     found = client.request("GET", path(name, "_settings", names), params=params) or {}
     return {concrete: _state(entry["settings"]) for concrete, entry in found.items()}
 
@@ -297,7 +304,12 @@ def index_states(client: Client, name: str) -> dict[str, IndexState]:
 def _state(settings: Mapping[str, str]) -> IndexState:
     pipeline = settings.get(_FINAL_PIPELINE, "_none")
     uuid = "/".join(settings[one] for one in _UUIDS if one in settings)
-    return IndexState(uuid, None if pipeline == "_none" else pipeline, int(settings.get(_WINDOW, _MAX_WINDOW)))
+    return IndexState(
+        uuid,
+        None if pipeline == "_none" else pipeline,
+        int(settings.get(_WINDOW, _MAX_WINDOW)),
+        int(settings.get(_SHARDS, 1)),
+    )
 
 
 def opened_states(client: Client, name: str, indices: Collection[str]) -> dict[str, IndexState]:

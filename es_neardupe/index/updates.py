@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.document_text import fingerprint_sources
@@ -16,14 +15,13 @@ from es_neardupe.records import Fingerprint, Hit
 __all__ = ["FingerprintedDocument", "fingerprint_documents", "fingerprint_fields", "is_current"]
 
 
-@dataclass(frozen=True, slots=True)
-class FingerprintedDocument:
+class FingerprintedDocument(NamedTuple):
     """A document and the fingerprint of its current text."""
 
     hit: Hit
     fingerprint: Fingerprint
-    alone: bool = False
-    """Whether the document is new, and can have a group of its own."""
+    alone: str | None = None
+    """The id of the group of its own that a new document can have; None for any other document."""
 
 
 def fingerprint_documents(
@@ -40,13 +38,14 @@ def fingerprint_documents(
     document is to wait for ``group``.
     """
     for page in pages:
-        new = set[str]()
+        alone: list[str | None] = [None] * len(page)
         if in_use is not None:
-            new = {own_group(*hit.address) for hit in page if _group(hit, settings, inherits) is None}
+            own = [None if _group(hit, settings, inherits) else own_group(hit.index, hit.id) for hit in page]
+            new = {id for id in own if id is not None}
             new -= set(in_use(sorted(new))) if new else set()
+            alone = [id if id in new else None for id in own]
         fingerprints = fingerprint_sources([hit.source for hit in page], settings, max_chars)
-        for hit, fingerprint in zip(page, fingerprints, strict=True):
-            yield FingerprintedDocument(hit, fingerprint, bool(new) and own_group(*hit.address) in new)
+        yield from map(FingerprintedDocument, page, fingerprints, alone)
 
 
 def _group(hit: Hit, settings: Settings, inherits: str | None) -> str | None:
@@ -82,5 +81,6 @@ def fingerprint_fields(
     fields = encode(document.fingerprint, at)
     if current:
         return fields
-    own = own_group(*hit.address)
-    return fields | (alone(own) if document.alone else waiting(_group(hit, settings, inherits) or own))
+    if document.alone is not None:
+        return fields | alone(document.alone)
+    return fields | waiting(_group(hit, settings, inherits) or own_group(hit.index, hit.id))

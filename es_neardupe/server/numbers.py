@@ -13,8 +13,11 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
+
+import orjson
 
 from es_neardupe.errors import InputError
 from es_neardupe.server.client import to_json
@@ -80,7 +83,11 @@ def loads(text: str | bytes) -> Any:
     """As ``json.loads``, with `UnheldNumber` for numbers that a 64-bit float does not hold."""
     if isinstance(text, str):
         return _DECODER.decode(text)
-    return _DECODER.decode(text.decode(json.detect_encoding(text), "surrogatepass"))
+    with suppress(orjson.JSONDecodeError):  # for a lone surrogate, say
+        value = orjson.loads(text)  # much faster; numbers that are no 64-bit integers are floats
+        if not _contains([value], {float}):
+            return value
+    return _DECODER.decode(str(text, json.detect_encoding(text), "surrogatepass"))
 
 
 def has_unheld(value: Mapping[str, Any] | Sequence[Any]) -> bool:
@@ -92,16 +99,13 @@ def _contains(value: Mapping[str, Any] | Sequence[Any], wanted: set[type]) -> bo
     waiting: list[Any] = [value]
     while waiting:
         inside = waiting.pop()
-        values = inside.values() if isinstance(inside, dict) else inside
-        kinds = set(map(type, values))
-        if not kinds.isdisjoint(wanted):
-            return True
-        if not kinds.isdisjoint(_NESTED):
-            waiting += [one for one in values if type(one) in _NESTED]
+        for one in inside.values() if isinstance(inside, dict) else inside:
+            kind = type(one)
+            if kind is dict or kind is list:
+                waiting.append(one)
+            elif kind in wanted:
+                return True
     return False
-
-
-_NESTED = (dict, list)
 
 
 def document_json(source: Mapping[str, Any]) -> bytes:

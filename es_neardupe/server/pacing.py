@@ -26,6 +26,7 @@ from tenacity import (
 from es_neardupe.errors import Blocked, RequestError, SettingsError, Unreachable
 from es_neardupe.log_events import log_event
 from es_neardupe.server.login.settings import Retries
+from es_neardupe.server.parallel import pause
 
 __all__ = ["PART_RETRIES", "Pace", "may_pass", "retrying"]
 
@@ -62,6 +63,7 @@ def retrying(
     return Retrying(
         before_sleep=before,
         retry=retry_if_exception(worthwhile),
+        sleep=pause,
         stop=stop_after_attempt(retries.attempts) | stop_after_delay(retries.total),
         wait=wait_random_exponential(multiplier=retries.wait, max=retries.longest_wait),
         reraise=True,

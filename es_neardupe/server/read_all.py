@@ -4,7 +4,6 @@ scroll."""
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -21,6 +20,7 @@ from es_neardupe.records import Address, Hit, Product, Server
 from es_neardupe.server.client import Params, path
 from es_neardupe.server.document_sizes import number_that_fits
 from es_neardupe.server.pacing import Pace, may_pass
+from es_neardupe.server.parallel import pause, readers
 from es_neardupe.server.request_sizes import PAGE_BYTES, RequestSize, does_not_fit, is_too_large
 from es_neardupe.server.responses import hit_of
 
@@ -171,14 +171,14 @@ def pages(client: Sender, reading: ReadQuery) -> Iterator[list[Hit]]:
             if not _is_lost(error) or not left:
                 raise _explained(error, reading) from error
         seen.begin_again()
-        time.sleep(_PAUSE)  # until the cluster has noticed that the node is gone
+        pause(_PAUSE)  # until the cluster has noticed that the node is gone
 
 
 def _snapshot(client: Sender, reading: ReadQuery) -> Iterator[tuple[list[Hit], DocumentTooLarge | None]]:
     """The pages of one snapshot; a document that is too large is a page with an error."""
     hits = _by_point_in_time if _pages_points_in_time(client.server) else _by_scroll
     with closing(hits(client, reading)) as raw_pages:
-        for page in _read_ahead(raw_pages):
+        for page in raw_pages if readers() > 1 else _read_ahead(raw_pages):
             yield [hit_of(raw, reading.shard) for raw in page], page[0].get(_TOO_LARGE)
 
 
@@ -224,7 +224,8 @@ def _explained(error: RequestError, reading: ReadQuery) -> NeardupeError:
 
 
 def _read_ahead(raw_pages: Iterator[list[_Body]]) -> Iterator[list[_Body]]:
-    """The same pages; each is requested while the caller works on the one before."""
+    """The same pages; each is requested while the caller works on the one before. The threads of `in_threads` do so
+    anyway."""
     with ThreadPoolExecutor(1) as reader:
         coming = reader.submit(next, raw_pages, None)
         while (page := coming.result()) is not None:

@@ -23,6 +23,7 @@ from es_neardupe.errors import AnswerTooLarge, DocumentTooLarge, NeardupeError, 
 from es_neardupe.log_events import log_event
 from es_neardupe.records import Address, Hit, Product, Server
 from es_neardupe.server.pacing import Pace
+from es_neardupe.server.parallel import readers
 
 __all__ = [
     "PAGE_BYTES",
@@ -99,8 +100,9 @@ class RequestSize:
 
     @classmethod
     def of_pages(cls, client: Connection, maximum: int) -> RequestSize:
-        """For pages of documents of any size, which can be measured before."""
-        safe = min(maximum, _safe_number(client))
+        """For pages of documents of any size, which can be measured before. Pages that are read at the same time share
+        the memory."""
+        safe = min(maximum, max(1, _safe_number(client) // readers()))
         return cls(maximum, _FIRST, safe=maximum if client.pace.counts else safe)
 
     def ask(self, request: Callable[[], _Answer]) -> _Answer | None:
@@ -275,20 +277,21 @@ def can_be_split(path: str, body: Mapping[str, Any] | None) -> bool:
 def _size_read(document: Any) -> int:
     if isinstance(document, Hit):
         return size_of(document.source)
-    return 0 if document is None else size_of(document.get("_source")) + size_of(document.get("fields"))
+    if document is None:
+        return 0
+    return sum(size_of(document[part]) for part in ("_source", "fields") if part in document)
 
 
 def size_of(source: Any) -> int:
     """Approximate size of a JSON value in bytes, as UTF-8; for other scripts than ASCII rather more than less."""
     size, values = 0, [source]
-    while values:
-        value = values.pop()
+    for value in values:  # which grows
+        size += 8
         if isinstance(value, str):
             size += len(value) if value.isascii() else 3 * len(value)
-        elif isinstance(value, Mapping):
-            size += sum(map(len, value))
+        elif isinstance(value, dict):
+            size += len("".join(value))
             values += value.values()
         elif isinstance(value, list):
             values += value
-        size += 8
     return size

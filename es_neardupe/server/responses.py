@@ -103,14 +103,19 @@ def refusal(answer: Answer, doing: str) -> NeardupeError:
 class _Object(dict[str, Any]):
     """An object of an answer. A missing field is an error of the answer."""
 
-    def __init__(self, value: Any, doing: str) -> None:
-        if not isinstance(value, dict):
-            raise UnexpectedAnswer(f"{doing}: the answer has an unexpected form. {_CHECK_PROXY}")
-        super().__init__(value)
-        self._doing = doing
+    __slots__ = ("doing",)
+    doing: str
 
     def __missing__(self, name: str) -> Any:
-        raise UnexpectedAnswer(f"{self._doing}: the answer lacks {name!r}. {_CHECK_PROXY}")
+        raise UnexpectedAnswer(f"{self.doing}: the answer lacks {name!r}. {_CHECK_PROXY}")
+
+
+def _object(value: Any, doing: str) -> _Object:
+    if not isinstance(value, dict):
+        raise UnexpectedAnswer(f"{doing}: the answer has an unexpected form. {_CHECK_PROXY}")
+    found = _Object(value)  # without a constructor in Python: there is one for each document
+    found.doing = doing
+    return found
 
 
 _CHECK_PROXY = "Check any proxy in front of the server, and that its version is supported."
@@ -123,16 +128,16 @@ def expected(body: Any, path: str, doing: str) -> Any:
     """
     if path.startswith("/_cat/"):
         return body
-    answer = _Object(body, doing)
+    answer = _object(body, doing)
     for name, value in answer.items():
         if type(value) is dict:
-            answer[name] = _Object(value, doing)
+            answer[name] = _object(value, doing)
     if "/_search" in path and "hits" in answer:
-        hits = answer["hits"] = _Object(answer["hits"], doing)
+        hits = answer["hits"] = _object(answer["hits"], doing)
         if "hits" in hits:
             hits["hits"] = _objects(hits["hits"], doing)
         if isinstance(hits.get("total"), dict):
-            hits["total"] = _Object(hits["total"], doing)
+            hits["total"] = _object(hits["total"], doing)
     elif path == "/_mget":
         answer["docs"] = _objects(answer["docs"], doing)
     elif path == "/_bulk" and "items" in answer:
@@ -143,12 +148,12 @@ def expected(body: Any, path: str, doing: str) -> Any:
 def _objects(values: Any, doing: str) -> list[_Object]:
     if not isinstance(values, list):
         raise UnexpectedAnswer(f"{doing}: the answer has an unexpected form. {_CHECK_PROXY}")
-    return [_Object(value, doing) for value in values]
+    return [_object(value, doing) for value in values]
 
 
 def _item(item: Mapping[str, Any], doing: str) -> dict[str, Any]:
     """An item of a bulk request: one operation with its result."""
-    results = {operation: _Object(result, doing) for operation, result in item.items()}
+    results = {operation: _object(result, doing) for operation, result in item.items()}
     if len(results) != 1 or not all(isinstance(result["status"], int) for result in results.values()):
         raise UnexpectedAnswer(f"{doing}: the answer has an unexpected form. {_CHECK_PROXY}")
     return results

@@ -38,6 +38,7 @@ def audit(
     min: options.Minimum = None,
     seed: options.Seed = 1,
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
+    slices: options.Slices = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
@@ -55,7 +56,13 @@ def audit(
 
     with progress_bars() as progress:
         report = audit_(
-            open_index(index, prefix), sample=sample, min=min, seed=seed, max_bucket=max_bucket, progress=progress
+            open_index(index, prefix),
+            sample=sample,
+            min=min,
+            seed=seed,
+            max_bucket=max_bucket,
+            slices=slices,
+            progress=progress,
         )
     if as_json:
         print_json(report)

@@ -80,13 +80,16 @@ def audit(
     min: options.Minimum = None,
     seed: options.Seed = 1,
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
+    slices: options.Slices = None,
     progress: Progress = silent,
 ) -> AuditReport:
     """Compare a random sample of the documents with all documents, by the exact resemblance of their current texts.
 
     Every pair at least ``min`` (default: the threshold of the index) similar is a true pair. It is found if both
     documents have the fingerprint of their text, and their stored keys make them a candidate pair of `group` with this
-    ``max_bucket``. Writes nothing. Memory grows with the number of documents and the sample, not with texts or pairs.
+    ``max_bucket``. Keys are read in ``slices`` at a time. Writes nothing. Memory grows with the number of documents and
+    the sample, not with texts or pairs.
+
     Raises `SettingsError` for values out of range, `IndexUnusable` for an index with fewer than two documents.
     """
     started = time.monotonic()
@@ -95,7 +98,7 @@ def audit(
     _check(sample, seed)
     refresh_if_allowed(index.client, index.path)
     total, chosen = _drawn(index, sample, seed, progress)
-    scope = _scope(index, chosen, minimum=minimum, max_bucket=max_bucket, progress=progress)
+    scope = _scope(index, chosen, minimum=minimum, max_bucket=max_bucket, slices=slices, progress=progress)
     claims = VerifiedPairsCheck(index, scope, progress)
     counts = RecallCounts(len(scope.sample.addresses))
     for pairs, others, apart in _true_pairs(index, scope, progress):
@@ -182,10 +185,16 @@ class _AuditScope(NamedTuple):
 
 
 def _scope(
-    index: Index, chosen: Sequence[Reference], *, minimum: float, max_bucket: int, progress: Progress
+    index: Index,
+    chosen: Sequence[Reference],
+    *,
+    minimum: float,
+    max_bucket: int,
+    slices: int | None,
+    progress: Progress,
 ) -> _AuditScope:
     """Read the keys of the index and the documents of the sample."""
-    corpus = read_fingerprints(index, progress)
+    corpus = read_fingerprints(index, progress, slices=slices)
     classes = classes_of(corpus)
     pairs = candidate_pairs(index, corpus, classes, GroupRules(max_bucket=max_bucket))
     candidacy = Candidacy(corpus, classes, pairs.left, pairs.right, index.settings.scheme.agree)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from es_neardupe.index.sidecar.entries import (
     with_inherited,
 )
 from es_neardupe.index.sidecar.indices import SidecarNames
+from es_neardupe.index.slices import read_slices
 from es_neardupe.index.storage import EnrichRequest, EnrichResult, Send
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.index.updates import fingerprint_documents, fingerprint_fields, is_current
@@ -109,15 +111,26 @@ class _SidecarEnrichment:
     def _texts(self, scope: Mapping[str, Any]) -> Iterator[list[Hit]]:
         """All documents with their texts and their own version."""
         body = {"query": dict(scope), "_source": list(self._index.settings.fields)}
+        too_large: list[tuple[Hit, DocumentTooLarge]] = []
 
-        def skip(hit: Hit, error: DocumentTooLarge) -> None:
+        def note(hit: Hit, error: DocumentTooLarge) -> None:  # called by the threads that read
+            too_large.append((hit, error))
+
+        yield from self._pages(body, page_size=None, skip=note)
+        for hit, error in too_large:
             self._see([hit])
             self._skip(error, new=True)
 
-        part = self._request.part
-        for page in self._index.client.pages(self._index.path, body, page_size=None, skip=skip, slice=part):
-            self._see(page)
-            yield page
+    def _pages(self, body: queries.JSON, **options: Any) -> Iterator[list[Hit]]:
+        """The pages of a search, in slices; all documents are seen."""
+
+        def read(shard: int | None, part: tuple[int, int] | None) -> Iterator[list[Hit]]:
+            return self._index.client.pages(self._index.path, body, shard=shard, slice=part, **options)
+
+        with closing(read_slices(self._index, read, self._request.slices, part=self._request.part)) as pages:
+            for page in pages:
+                self._see(page)
+                yield page
 
     def _skip(self, error: DocumentTooLarge, *, new: bool) -> None:
         """Count a document that does not fit into memory as failed. ``new``: it was not read before."""
@@ -134,10 +147,8 @@ class _SidecarEnrichment:
     def _changed(self, scope: Mapping[str, Any], total: int) -> Iterator[list[Hit]]:
         """Documents whose version is not that of their entry, with their texts."""
         body = {"query": dict(scope), "_source": False}
-        pages = self._index.client.pages(self._index.path, body, page_size=_PAGE, slice=self._request.part)
         share = self._request.share(-(-total // _PAGE))
-        for page in tracked(pages, self._progress, "reading versions", share, step=1):
-            self._see(page)
+        for page in tracked(self._pages(body, page_size=_PAGE), self._progress, "reading versions", share, step=1):
             changed = [hit.reference for hit in page if not self._known.is_same_version(hit)]
             yield from self._fetched(changed, new=True)
 

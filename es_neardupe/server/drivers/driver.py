@@ -12,11 +12,11 @@ import re
 import ssl
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NotInTime
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any, Protocol
 
@@ -139,33 +139,75 @@ def _log(method: str, target: str, name: str, started: float, **result: str | in
 class PatientDriver(_ForwardingDriver):
     """Forwards requests, and waits at most ``seconds`` for a complete answer.
 
-    Each request runs in its own thread. The thread of an answer that never ends is abandoned; it does not keep the
-    program alive.
+    Each request runs in its own thread, which is used again for a later one: starting a thread can take as long as the
+    request. The thread of an answer that never ends is abandoned; it does not keep the program alive.
     """
 
     def __init__(self, driver: Driver, seconds: float) -> None:
         super().__init__(driver)
         self._seconds = seconds
+        self._idle: list[_Worker] = []
 
     def send(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         """See ``Driver.send``."""
-        answer: Future[Answer] = Future()
-
-        def send_request() -> None:
-            try:
-                answer.set_result(self._driver.send(method, target, body, headers))
-            except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
-                answer.set_exception(error)
-
-        Thread(target=contextvars.copy_context().run, args=(send_request,), name="request", daemon=True).start()
         try:
-            return answer.result(self._seconds)
-        except NotInTime as error:
-            if answer.done():  # the driver's own error
-                raise
+            worker = self._idle.pop()
+        except IndexError:
+            worker = _Worker()
+        send = partial(contextvars.copy_context().run, self._driver.send, method, target, body, headers)
+        try:
+            answer = worker.result(send, self._seconds)
+        except Empty:
+            worker.end()
             raise Unreachable(
                 f"{self.url}: the answer was incomplete after {self._seconds:g} seconds. Try again, or request less."
-            ) from error
+            ) from None
+        except BaseException:  # interrupted
+            worker.end()
+            raise
+        self._idle.append(worker)
+        if isinstance(answer, Answer):
+            return answer
+        raise answer
+
+    def close(self) -> None:
+        """See ``Driver.close``. Also ends the threads."""
+        super().close()
+        while self._idle:
+            self._idle.pop().end()
+
+
+_Work = Callable[[], Answer]
+
+
+class _Worker:
+    """A thread that sends one request after the other."""
+
+    def __init__(self) -> None:
+        self._given: SimpleQueue[_Work | None] = SimpleQueue()
+        self._answers: SimpleQueue[Answer | BaseException] = SimpleQueue()
+        Thread(target=_work, args=(self._given, self._answers), name="request", daemon=True).start()
+
+    def result(self, send: _Work, seconds: float) -> Answer | BaseException:
+        """The answer or the error of a request. Raises ``queue.Empty`` if there is none in time."""
+        self._given.put(send)
+        return self._answers.get(timeout=seconds)
+
+    def end(self) -> None:
+        """End the thread after its request."""
+        self._given.put(None)
+
+    def __del__(self) -> None:
+        self.end()
+
+
+def _work(given: SimpleQueue[_Work | None], answers: SimpleQueue[Answer | BaseException]) -> None:
+    while (send := given.get()) is not None:
+        try:
+            answers.put(send())
+        except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
+            answers.put(error)
+        del send  # which holds the body of the request
 
 
 MAX_ANSWER = 1_000_000_000
@@ -182,6 +224,8 @@ class LimitedPool:
     def __init__(self, pool: Any, url: str) -> None:
         self._pool = pool
         self._url = url
+        self.body: bytes | None = None
+        """The body of the last answer. Parsing it takes less time than parsing decoded text."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._pool, name)
@@ -200,7 +244,8 @@ class LimitedPool:
                     "server, or request less (a smaller `batch`)."
                 )
         response.release_conn()
-        return _ReadResponse(response, b"".join(pieces))
+        self.body = b"".join(pieces)
+        return _ReadResponse(response, self.body)
 
 
 class _ReadResponse:
@@ -227,7 +272,7 @@ def identity(header: str | None) -> str:
     return f"{kind.lower()} {digest}" if header else ""
 
 
-def parsed(text: str) -> Any:
+def parsed(text: str | bytes) -> Any:
     """The value if the text is JSON (see `es_neardupe.server.numbers`), else the text (a proxy's HTML page), None if it
     is empty."""
     if not text:
@@ -237,9 +282,9 @@ def parsed(text: str) -> Any:
     except RecursionError:
         with suppress(ValueError):
             return deep(text)
-        return text
     except ValueError:
-        return text
+        pass
+    return text if isinstance(text, str) else str(text, "utf-8", "replace")
 
 
 _MORE_LEVELS = 2000

@@ -58,8 +58,9 @@ class OpenSearchDriver:
         """One request, one answer. Raises ``Unreachable`` or ``CertificateRefused``."""
         transport = self._client.transport
         connection = transport.get_connection()
+        limited = _limited(connection)
         try:
-            status, answered, text = _limited(connection).perform_request(
+            status, answered, text = limited.perform_request(
                 method, target, body=body, headers=dict(headers), ignore=_EVERY_STATUS
             )
         except NoConnection as error:
@@ -67,7 +68,8 @@ class OpenSearchDriver:
             raise lost_connection(error, self.url) from error
         transport.connection_pool.mark_live(connection)
         headers = {k.lower(): v for k, v in answered.items()}
-        body = parsed(text)
+        read = limited.pool.body if isinstance(limited.pool, LimitedPool) else text
+        body = parsed(text if read is None else read)
         if isinstance(body, str) and "json" in headers.get("content-type", ""):
             raise unreadable(self.url)
         return Answer(status, headers, body)
