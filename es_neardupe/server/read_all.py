@@ -238,6 +238,16 @@ def _pages_points_in_time(server: Server) -> bool:
     return server.product is Product.ELASTICSEARCH or server.version >= (3, 3, 0)
 
 
+def _sorts(server: Server) -> list[str]:
+    """Sort keys in which all documents of a point in time differ. Those that are equal to the last one of a page are
+    lost.
+
+    ``_doc`` alone is equal in several shards; ``_shard_doc`` alone makes the server sort everything for each page. On
+    OpenSearch, ``_shard_doc`` is equal in shards of one number of several indices.
+    """
+    return ["_doc", "_shard_doc", "_index"] if server.product is Product.OPENSEARCH else ["_doc", "_shard_doc"]
+
+
 def _by_point_in_time(client: Sender, reading: ReadQuery) -> Generator[list[_Body], None, None]:
     try:
         pit = _open(client, reading)
@@ -253,8 +263,7 @@ def _by_point_in_time(client: Sender, reading: ReadQuery) -> Generator[list[_Bod
             search = reading.search(
                 size.number,
                 pit={"id": pit, "keep_alive": reading.keep_alive},
-                # _doc alone loses documents on several shards; _shard_doc alone sorts everything again for each page
-                sort=["_doc", "_shard_doc"],
+                sort=_sorts(client.server),
                 track_total_hits=False,
                 **({"search_after": after} if after is not None else {}),
             )

@@ -106,6 +106,24 @@ def test_reads_aliases_lists_and_patterns(client: Client, index_name: str) -> No
         assert sorted(numbers(client.pages(name, {}))) == list(range(10))
 
 
+@pytest.mark.parametrize("shard", [None, 0])
+def test_reads_each_document_of_several_indices_once(client: Client, index_name: str, shard: int | None) -> None:
+    """Shards of the same number are equal in ``_shard_doc`` on OpenSearch."""
+    names = [f"{index_name}-{name}" for name in "abc"]
+    for name in names:
+        fill(client, name, 60, shards=2)
+
+    def read(size: int, part: tuple[int, int] | None = None) -> list[tuple[str, str]]:
+        pages = client.pages(f"{index_name}-*", {}, page_size=size, shard=shard, slice=part)
+        return sorted((hit.index, hit.id) for page in pages for hit in page)
+
+    every = read(1000)
+    assert len(every) == 180 or (shard == 0 and 0 < len(every) < 180)
+    for size in (1, 7, 16):
+        assert read(size) == every
+    assert sorted(one for part in range(3) for one in read(3, (part, 3))) == every
+
+
 def test_an_empty_index_and_a_pattern_of_nothing(client: Client, index_name: str) -> None:
     client.request("PUT", path(index_name))
     assert list(client.pages(index_name, {})) == []
