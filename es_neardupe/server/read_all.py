@@ -238,14 +238,16 @@ def _pages_points_in_time(server: Server) -> bool:
     return server.product is Product.ELASTICSEARCH or server.version >= (3, 3, 0)
 
 
-def _sorts(server: Server) -> list[str]:
+def _sorts(server: Server) -> list[Any]:
     """Sort keys in which all documents of a point in time differ. Those that are equal to the last one of a page are
     lost.
 
     ``_doc`` alone is equal in several shards; ``_shard_doc`` alone makes the server sort everything for each page. On
     OpenSearch, ``_shard_doc`` is equal in shards of one number of several indices.
     """
-    return ["_doc", "_shard_doc", "_index"] if server.product is Product.OPENSEARCH else ["_doc", "_shard_doc"]
+    if server.product is Product.ELASTICSEARCH:
+        return ["_doc", "_shard_doc"]
+    return ["_doc", "_shard_doc", {"_index": {"unmapped_type": "keyword"}}]  # it is unmapped without any field
 
 
 def _by_point_in_time(client: Sender, reading: ReadQuery) -> Generator[list[_Body], None, None]:
