@@ -2,9 +2,11 @@
 
     python scripts/bench_server.py [--texts FILE.jsonl[.gz|.xz]] [--server elasticsearch] [--rounds 3]
 
-Each round creates the same index twice. One is enriched; the other gets the same partial updates, prepared before the
-measurement, from as many threads, in requests of the same size. The ratio of the two rates is the share that is left
-after reading and signing. Segments are merged before each measurement, and a first round warms the server up.
+Each round creates the same index three times. One is enriched. Another one gets the same partial updates, prepared
+before the measurement, from as many threads, in requests of the same size. The ratio of the two rates is the share that
+is left after reading and signing. The third one is read and signed as by ``enrich``, but gets prepared updates: this is
+the floor, and what ``enrich`` takes more than that is its own. CPU seconds are those of the client and of the node, per
+10,000 documents. Segments are merged before each measurement, and a first round warms the server up.
 """
 
 from __future__ import annotations
@@ -12,22 +14,26 @@ from __future__ import annotations
 import argparse
 import gc
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import psutil
 from bench_tools import create_index, drop_index, make_texts, read_texts, settle, timed
 
 from es_neardupe import NearDupe, Settings
+from es_neardupe.index.document_text import fingerprint_sources
 from es_neardupe.local_server import control
 from es_neardupe.records import Action
 from es_neardupe.server.bulk import write
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
-from es_neardupe.server.search import refresh
+from es_neardupe.server.search import refresh, whole_source
 
-WORKERS, BATCH = 2, 500
+WORKERS, BATCH, MAX_CHARS = 2, 500, 10_000_000
+INDICES = ("bench-enrich", "bench-send", "bench-floor")
+NAMES = {"enrich": "enrich", "send": "prepared updates", "floor": "reading, signing and prepared updates"}
 SETTINGS = Settings(("text",))
 
 
@@ -41,14 +47,20 @@ def main() -> None:
     server = control.start(arguments.server, say=print)
     client = connect(ConnectionSettings(url=server.url))
     print(f"{client.server}, {len(texts):,} texts of {statistics.mean(map(len, texts)):,.0f} characters")
-    rounds = [measure(client, texts) for _ in range(arguments.rounds + 1)][1:]
-    enriched, prepared, grouped = (
-        statistics.median(one[name] for one in rounds) for name in ("enrich", "send", "group")
-    )
-    ratios = sorted(one["send"] / one["enrich"] for one in rounds)
-    print(f"enrich {len(texts) / enriched:,.0f}/s, the same updates prepared {len(texts) / prepared:,.0f}/s")
-    print(f"enrich keeps {statistics.median(ratios):.2f} of the rate (rounds: {', '.join(f'{r:.2f}' for r in ratios)})")
-    print(f"group {grouped:.1f} s, {grouped / enriched:.2f} of the time of enrich")
+    node = psutil.Process(server.pid)
+    rounds = [measure(client, node, texts) for _ in range(arguments.rounds + 1)][1:]
+    seconds = {name: statistics.median(one[name].wall for one in rounds) for name in rounds[0]}
+    for name, what in NAMES.items():
+        cpu = [statistics.median(getattr(one[name], part) for one in rounds) for part in ("client", "node")]
+        per = 10_000 / len(texts)
+        print(
+            f"{what}: {len(texts) / seconds[name]:,.0f}/s, CPU of client {cpu[0] * per:.2f}, of node {cpu[1] * per:.2f}"
+        )
+    for name in ("send", "floor"):
+        ratios = sorted(one[name].wall / one["enrich"].wall for one in rounds)
+        shown = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+        print(f"enrich keeps {statistics.median(ratios):.2f} of the rate of {NAMES[name]} (rounds: {shown})")
+    print(f"group {seconds['group']:.1f} s, {seconds['group'] / seconds['enrich']:.2f} of the time of enrich")
     client.close()
 
 
@@ -63,25 +75,56 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measure(client: Client, texts: list[str]) -> dict[str, float]:
-    """Seconds of one round."""
-    for index in ("bench-enrich", "bench-send"):
+class Cost(NamedTuple):
+    """Seconds of one measurement."""
+
+    wall: float
+    client: float
+    node: float
+
+
+def cost(node: psutil.Process, work: Callable[[], Any]) -> Cost:
+    """Run a function, and return its cost."""
+    both = [psutil.Process()], [node, *node.children(recursive=True)]
+    before = [cpu_seconds(one) for one in both]
+    wall, _ = timed(work)
+    return Cost(wall, *(cpu_seconds(one) - then for one, then in zip(both, before, strict=True)))
+
+
+def cpu_seconds(processes: Iterable[psutil.Process]) -> float:
+    """CPU seconds of processes so far."""
+    return float(sum(sum(one.cpu_times()[:2]) for one in processes))
+
+
+def measure(client: Client, node: psutil.Process, texts: list[str]) -> dict[str, Cost]:
+    """The costs of one round."""
+    for index in INDICES:
         create_index(client, index, texts)
         NearDupe(index, client).init(SETTINGS)
         settle(client, index)
-    seconds = {"enrich": timed(lambda: NearDupe("bench-enrich", client).enrich(workers=WORKERS, batch=BATCH))[0]}
-    updates = prepared_updates(client)
-    settle(client, "bench-enrich")
-    seconds["send"] = timed(lambda: send(client, updates))[0]
-    seconds["group"] = timed(lambda: NearDupe("bench-enrich", client).group(workers=WORKERS, batch=BATCH))[0]
-    for index in ("bench-enrich", "bench-send"):
-        drop_index(client, index)
-    return seconds
-
-
-def prepared_updates(client: Client) -> list[Action]:
-    """The updates that ``enrich`` has written, for the other index."""
+    found = {"enrich": cost(node, lambda: NearDupe("bench-enrich", client).enrich(workers=WORKERS, batch=BATCH))}
     refresh(client, "bench-enrich")
+    settle(client, "bench-enrich")
+    updates = prepared_updates(client, "bench-send")
+    found["send"] = cost(node, lambda: send(client, "bench-send", updates))
+    prepared = {one.id: one for one in prepared_updates(client, "bench-floor")}
+    found["floor"] = cost(node, lambda: send(client, "bench-floor", read_and_signed(client, prepared)))
+    found["group"] = cost(node, lambda: NearDupe("bench-enrich", client).group(workers=WORKERS, batch=BATCH))
+    for index in INDICES:
+        drop_index(client, index)
+    return found
+
+
+def read_and_signed(client: Client, prepared: dict[str, Action]) -> Iterator[Action]:
+    """The updates of the documents, in the order in which they are read and signed."""
+    body = {"query": {"match_all": {}}, "_source": whole_source(client.server)}
+    for page in client.pages("bench-floor", body, page_size=None):
+        for hit, _ in zip(page, fingerprint_sources([one.source for one in page], SETTINGS, MAX_CHARS), strict=True):
+            yield prepared[hit.id]
+
+
+def prepared_updates(client: Client, index: str) -> list[Action]:
+    """The updates that ``enrich`` has written, for another index."""
     fields = {hit.id: hit.source["neardupe"] for page in pages(client, "bench-enrich") for hit in page}
     return [
         Action(
@@ -92,7 +135,7 @@ def prepared_updates(client: Client) -> list[Action]:
             seq_no=hit.seq_no,
             primary_term=hit.primary_term,
         )
-        for page in pages(client, "bench-send")
+        for page in pages(client, index)
         for hit in page
     ]
 
@@ -102,12 +145,12 @@ def pages(client: Client, index: str) -> Iterator[list[Any]]:
     return client.pages(index, {"query": {"match_all": {}}, "_source": ["neardupe"]})
 
 
-def send(client: Client, actions: list[Action]) -> None:
-    """Send the updates as ``enrich`` does, without reading and signing."""
+def send(client: Client, index: str, actions: Iterable[Action]) -> None:
+    """Send the updates as ``enrich`` does."""
     assert all(outcome.done for outcome in write(client, actions, workers=WORKERS, batch=BATCH)), (
         "an update was rejected"
     )
-    refresh(client, "bench-send")
+    refresh(client, index)
 
 
 if __name__ == "__main__":

@@ -277,11 +277,14 @@ class _InlineEnrichment:
         Such a document can be current by now: written by this run, with the answer lost (counted as written), or by
         another run.
         """
+        counts, prefix = self.tally.counts, self.settings.prefix
         for one in documents:
+            without_keys = prefix not in one.hit.source  # nearly every document of a first run
             if not again:
-                self.tally.counts["read"] += 1
-                self.tally.counts["changed"] += self._was_fingerprinted(one.hit) and self.feed.has_changed(one.hit)
-            current = is_current(one, self.settings)
+                counts["read"] += 1
+            if not (again or without_keys):
+                counts["changed"] += self._was_fingerprinted(one.hit) and self.feed.has_changed(one.hit)
+            current = not without_keys and is_current(one, self.settings)
             if current and (again or not self.rewrite):
                 self.feed.note_read(one.hit)
             if current and again and self._written_here(one.hit):
@@ -338,7 +341,7 @@ class _InlineEnrichment:
     def _was_fingerprinted(self, hit: Hit) -> bool:
         """Whether the document had a fingerprint of the scheme."""
         stored = stored_fields(hit.source, self.settings.prefix)
-        return bool(stored) and stored.get("scheme") == self.settings.scheme.id and group_of(stored) is not None
+        return stored.get("scheme") == self.settings.scheme.id and group_of(stored) is not None
 
     def _written_here(self, hit: Hit) -> bool:
         """Whether this run has written the document, though the answer was lost. A synthetic source returns the time

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from es_neardupe.index import queries
-from es_neardupe.index.stored_fields import encode_grouping, own_group, random_group
-from es_neardupe.records import Address, Grouping
+from es_neardupe.index.stored_fields import own_group, random_group
+from es_neardupe.records import Address
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import count, search
 
@@ -26,8 +26,8 @@ InUse = Callable[[Sequence[str]], Collection[str]]
 
 
 def alone(group: str) -> queries.JSON:
-    """The group fields of a document that is in no group with others."""
-    return encode_grouping(Grouping(group, True, 1.0))
+    """The group fields of a document that is in no group with others, as `encode_grouping` makes them."""
+    return {"group": group, "principal": True, "similarity": 1.0}
 
 
 def waiting(group: str) -> queries.JSON:

@@ -150,10 +150,7 @@ class PatientDriver(_ForwardingDriver):
 
     def send(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         """See ``Driver.send``."""
-        try:
-            worker = self._idle.pop()
-        except IndexError:
-            worker = _Worker()
+        worker = self._idle_worker() or _Worker()
         send = partial(contextvars.copy_context().run, self._driver.send, method, target, body, headers)
         try:
             answer = worker.result(send, self._seconds)
@@ -173,8 +170,16 @@ class PatientDriver(_ForwardingDriver):
     def close(self) -> None:
         """See ``Driver.close``. Also ends the threads."""
         super().close()
-        while self._idle:
-            self._idle.pop().end()
+        while (worker := self._idle_worker()) is not None:
+            worker.end()
+
+    def _idle_worker(self) -> _Worker | None:
+        """A worker without a request. Those of a process that was forked have no thread here."""
+        with suppress(IndexError):  # other threads take workers too
+            while not (worker := self._idle.pop()).is_alive:
+                pass
+            return worker
+        return None
 
 
 _Work = Callable[[], Answer]
@@ -186,7 +191,13 @@ class _Worker:
     def __init__(self) -> None:
         self._given: SimpleQueue[_Work | None] = SimpleQueue()
         self._answers: SimpleQueue[Answer | BaseException] = SimpleQueue()
-        Thread(target=_work, args=(self._given, self._answers), name="request", daemon=True).start()
+        self._thread = Thread(target=_work, args=(self._given, self._answers), name="request", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its thread runs."""
+        return self._thread.is_alive()
 
     def result(self, send: _Work, seconds: float) -> Answer | BaseException:
         """The answer or the error of a request. Raises ``queue.Empty`` if there is none in time."""

@@ -138,6 +138,15 @@ FINGERPRINTED = {"bool": {"filter": [{"term": {"nd.scheme": "v1-1"}}, {"exists":
             },
         ),
         (
+            queries.few_candidates(F, ("Akey", "Bkey"), size=16, scope={"term": {"a": 1}}),
+            {
+                "size": 16,
+                "query": {"bool": {"filter": [{"terms": {"nd.bands": ["Akey", "Bkey"]}}, {"term": {"a": 1}}]}},
+                "_source": True,
+                "track_total_hits": True,
+            },
+        ),
+        (
             queries.median_lengths(F),
             {
                 "size": 0,

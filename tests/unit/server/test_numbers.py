@@ -36,6 +36,31 @@ def test_every_number_keeps_its_value(literals: list[str]) -> None:
     assert written["text"] == "1E400 é \ud800"
 
 
+def kinds(value: Any) -> Any:
+    """The value with the type and literal of each number."""
+    if isinstance(value, dict):
+        return {name: kinds(one) for name, one in value.items()}
+    return [kinds(one) for one in value] if isinstance(value, list) else (type(value), repr(value))
+
+
+VALUES = st.recursive(
+    st.one_of(LITERALS, st.sampled_from(["null", "true", '"1.5e3"', '"\\ud800"', "-0", "-0.0", "NaN"])),
+    lambda inner: st.one_of(
+        st.lists(inner).map(lambda some: f"[{','.join(some)}]"),
+        st.dictionaries(st.sampled_from("abc"), inner).map(
+            lambda one: "{" + ",".join(f'"{name}":{value}' for name, value in one.items()) + "}"
+        ),
+    ),
+    max_leaves=6,
+)
+
+
+@given(VALUES)
+def test_bytes_are_read_like_text(text: str) -> None:
+    """Bytes without fractions are parsed by another library."""
+    assert kinds(loads(text.encode())) == kinds(loads(text))
+
+
 @given(st.lists(LITERALS, min_size=1, max_size=5))
 def test_literals_of_files(literals: list[str]) -> None:
     """A line of a file is written with its literals, and each number is its nearest float."""
