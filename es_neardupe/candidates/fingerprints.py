@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, cast
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.candidates.memory_limit import MemoryLimit
-from es_neardupe.candidates.spill_to_disk import Scratch, SpilledKeys
+from es_neardupe.candidates.spill_to_disk import Scratch, SpilledColumn, SpilledKeys
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.columns import Growing, GrowingReferences
 from es_neardupe.errors import CorruptFingerprint
@@ -47,7 +48,7 @@ def read_fingerprints(
     """Read the fingerprints of the index's scheme, and the values that the rules need.
 
     ``scope``: query that selects documents; default: all. ``shards``: the shards to read one after the other, so that
-    the shard of each document is known; default: all together. ``limit`` and ``files``: keys that do not fit into
+    the shard of each document is known; default: all together. ``limit`` and ``files``: columns that do not fit into
     memory are spilled to disk. Raises `SettingsError` if the limit is too small for so many documents, or if there is
     too little disk space.
     """
@@ -61,8 +62,8 @@ def read_fingerprints(
     )
     pages = tracked(pages, lambda stage, done, _: progress(stage, done * _PAGE, total), "reading keys", total, step=1)
     bands = index.settings.scheme.bands
-    keys = None if limit is None or files is None else limit.keys(total, bands, files)
-    return read_corpus(pages, index.settings.prefix, bands, rules, index.target.uuids, expected=total, keys=keys)
+    spill = files if limit is not None and limit.holding(documents=total).spills(bands) else None
+    return read_corpus(pages, index.settings.prefix, bands, rules, index.target.uuids, expected=total, spill=spill)
 
 
 def requested(fields: Fields, rules: GroupRules) -> dict[str, Any]:
@@ -84,12 +85,12 @@ def read_corpus(
     uuids: Mapping[str, str] = MappingProxyType({}),
     *,
     expected: int = 0,
-    keys: SpilledKeys | None = None,
+    spill: Scratch | None = None,
 ) -> FingerprintColumns:
     """Convert pages of hits to columns. The hits must have the ``docvalue_fields`` of the rules. ``uuids``: those of
-    the indices, to recognise checked documents. ``expected``: number of documents, if known. ``keys``: where to keep
-    the keys instead of in memory."""
-    columns = _GrowingColumns(bands, rules, expected, keys)
+    the indices, to recognise checked documents. ``expected``: number of documents, if known. ``spill``: files for
+    the keys, and for what only the writes of groups need, instead of memory."""
+    columns = _GrowingColumns(bands, rules, expected, spill)
     for page in pages:
         columns.extend(page, prefix, uuids)
     return columns.taken()
@@ -98,19 +99,20 @@ def read_corpus(
 class _GrowingColumns:
     """The columns of the documents that were read so far. Python objects are kept for one page only."""
 
-    def __init__(self, bands: int, rules: GroupRules, expected: int, keys: SpilledKeys | None) -> None:
+    def __init__(self, bands: int, rules: GroupRules, expected: int, spill: Scratch | None) -> None:
         self._bands, self._rules = bands, rules
         self._references = GrowingReferences(expected)
-        self._arrays: dict[str, Growing[Any] | SpilledKeys] = {
-            "versions": Growing(np.int64, 2, expected=expected),
-            "shards": Growing(np.int16, expected=expected),
-            "checked": Growing(np.int64, expected=expected),
+        spilled = partial(Growing, expected=expected) if spill is None else partial(SpilledColumn, spill)
+        self._arrays: dict[str, Growing[Any] | SpilledColumn[Any] | SpilledKeys] = {
+            "versions": spilled(np.int64, 2),
+            "shards": spilled(np.int16),
+            "checked": spilled(np.int64),
             "content": Growing("S16", expected=expected),
             "tokens": Growing(np.int32, expected=expected),
-            "keys": Growing(np.uint64, bands, expected=expected) if keys is None else keys,
+            "keys": spilled(np.uint64, bands) if spill is None else SpilledKeys(spill, bands),
             "group_ids": Growing("S16", expected=expected),
             "leading": Growing(np.int8, expected=expected),
-            "similarity": Growing(np.float64, expected=expected),
+            "similarity": spilled(np.float64),
         }
         self._places, self._scopes, self._days = _Numbered(), _Numbered(), Growing(np.float64)
         self._states = dict.fromkeys((state.value for state in State), 0)

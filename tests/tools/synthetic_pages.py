@@ -61,30 +61,27 @@ def pages(size: int, *, grouped: bool = False) -> Iterator[list[Hit]]:
         numbers = range(start, min(start + _PAGE, size))
         random = np.random.default_rng(start)
         keys = random.integers(0, 1 << 62, (len(numbers), BANDS), np.uint64)
-        digests = [random.bytes(16).hex() for _ in numbers]
+        hashes = random.bytes(16 * len(numbers)).hex()
+        digests = [hashes[32 * place : 32 * place + 32] for place in range(len(numbers))]
         near = [place for place, number in enumerate(numbers) if number % _EVERY == 1 and place]
         keys[near, 2:] = keys[np.array(near, np.intp) - 1, 2:]
         keys &= np.uint64(0x3F3F3F3F3F3F3F3F)  # characters from "0" to "o"; the first one names the band
         keys += np.uint64(0x3030303030303030)
         keys.view(np.uint8).reshape(len(numbers), BANDS, 8)[:, :, 0] = np.arange(0x30, 0x30 + BANDS)
-        joined = keys.tobytes().decode("latin-1")
+        bands = keys.view("S8").astype("U8").tolist()
         both = [place for place, number in enumerate(numbers) if number % _EVERY < 2]
         for place, content in zip(both, contents([_text(numbers[place]) for place in both]), strict=True):
             digests[place] = content
-        width = 8 * BANDS
-        yield [
-            _hit(number, digests[place], joined[place * width : (place + 1) * width], grouped)
-            for place, number in enumerate(numbers)
-        ]
+        yield [_hit(*each, grouped) for each in zip(numbers, digests, bands, strict=True)]
 
 
-def _hit(number: int, content: str, keys: str, grouped: bool) -> Hit:
+def _hit(number: int, content: str, bands: list[str], grouped: bool) -> Hit:
     id = _id(number)
     stored = {
         "scheme": "s",
         "state": "signed",
         "content": content,
-        "bands": [keys[8 * band : 8 * band + 8] for band in range(BANDS)],
+        "bands": bands,
         "tokens": 30,
         "features": 26,
         "group": own_group("i", id),
@@ -118,16 +115,17 @@ def grouped(size: int, *, memory: int | None = None, again: bool = False) -> Gro
     rules = RunRules.of(match, GroupRules(), criterion, index.scheme_id)
     limit = None if memory is None else MemoryLimit(memory)
     with scratch() as files:
-        keys = None if limit is None else limit.keys(size, BANDS, files)
+        spill = files if limit is not None and limit.holding(documents=size).spills(BANDS) else None
         verified = verified_pairs(
             index,
             criterion.measure,
-            read_corpus(pages(size, grouped=again), SETTINGS.prefix, BANDS, expected=size, keys=keys),
+            read_corpus(pages(size, grouped=again), SETTINGS.prefix, BANDS, expected=size, spill=spill),
             copies=True,
             limit=limit,
         )
-    linked = link(rules.group, verified, criterion)
-    return form_groups(index, registry, RunScope(True, "", size, settled=False), linked, rules=rules)
+        linked = link(rules.group, verified, criterion)
+        scope = RunScope(True, "", size, settled=False)
+        return form_groups(index, registry, scope, linked, rules=rules, limit=limit)
 
 
 if __name__ == "__main__":
