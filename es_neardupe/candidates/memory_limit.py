@@ -17,7 +17,7 @@ _PROCESS = 200_000_000
 """Bytes of the process itself, and of the texts that are compared at a time."""
 
 _BYTES = {
-    "documents": 150,
+    "documents": 140,
     "candidate_pairs": 50,
     "linked_pairs": 150,
     "remembered_pairs": 300,

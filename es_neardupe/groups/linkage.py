@@ -32,6 +32,10 @@ __all__ = [
 ]
 
 
+_ROWS = 1 << 16
+"""Rows whose ids are compared at a time."""
+
+
 def star(size: int, left: Numbers, right: Numbers) -> Numbers:
     """The principal of each of ``size`` classes, itself if it is alone; an array of that size.
 
@@ -137,10 +141,10 @@ def assign_ids(
     attempt = 0
     while len(waiting):
         new = np.empty(len(waiting), "S16")
-        for some in blocks(len(waiting)):
+        for some in blocks(len(waiting), _ROWS):
             new[some] = [new_id(row, attempt).encode() for row in members.first_of(waiting[some]).tolist()]
         free = _distinct(new)
-        for some in blocks(len(new)):
+        for some in blocks(len(new), _ROWS):
             free[some] &= ~_contains(taken, new[some])
         ids[waiting[free]] = new[free]
         taken = np.sort(np.concatenate((taken, new[free]))) if not free.all() else taken
@@ -176,10 +180,10 @@ def _only_claims(members: RowLists, stored_ids: Bytes) -> tuple[Bytes, Flags, Fl
         first = np.repeat(starts[shared] - (np.cumsum(of) - of), of)
         contested[group[places[first + np.arange(len(first))]]] = True
     ids = np.zeros(len(members), "S16")
-    for some in blocks(len(group)):
+    for some in blocks(len(group), _ROWS):
         stored = stored_ids[members.rows[some]]
         ids[group[some][stored != b""]] = stored[stored != b""]
-    for some in blocks(len(group)):
+    for some in blocks(len(group), _ROWS):
         stored = stored_ids[members.rows[some]]
         several[group[some][(stored != b"") & (stored != ids[group[some]])]] = True
     ids[several | contested] = b""
