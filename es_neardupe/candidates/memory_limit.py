@@ -49,12 +49,10 @@ class MemoryLimit:
         if limit._needed > self.size:
             *others, last = (f"{number:,} {name.replace('_', ' ')}" for name, number in limit.held.items() if number)
             everything = f"{', '.join(others)} and {last}" if others else last
-            pairs = any(name.endswith("_pairs") for name in numbers)
-            bucket = ", or compare fewer texts of a large bucket with a lower `max_bucket`" if pairs else ""
-            raise SettingsError(
-                f"`memory` {size_text(self.size)} is too small for {everything}: give at least "
-                f"{size_text(limit._needed)}{bucket}."
-            )
+            remedy = f"give at least {size_text(limit._needed)}"
+            if any(name.endswith("_pairs") for name in numbers):
+                remedy += ", or compare fewer texts of a large bucket with a lower `max_bucket`"
+            raise SettingsError(f"`memory` {size_text(self.size)} is too small for {everything}: {remedy}.")
         return limit
 
     @property

@@ -266,7 +266,9 @@ def inner_pairs(
     for some, within in _within(group_of, left, right):
         inside = np.flatnonzero((within >= 0) & chosen[within])
         codes.append(left[some][inside].astype(np.intp) * size + right[some][inside])
-    candidates = np.sort(np.concatenate(codes))
+    candidates = np.concatenate(codes)
+    del codes
+    candidates.sort()
     found: list[Positions] = [np.zeros(0, np.intp)]
     for number in np.flatnonzero(chosen).tolist():
         found += (block[~_contains(candidates, block)] for block in _codes(ordered[number], size))
