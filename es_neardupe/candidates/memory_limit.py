@@ -23,11 +23,12 @@ _BYTES = {
     "remembered_pairs": 300,
     "stored_pairs": 110,
     "examined_documents": 4000,
+    "examined_pairs": 2000,
     "groups": 500,
 }
 """Bytes of each at most: documents without their keys and with an id of 20 characters; candidate pairs, with linkage
-complete (linked), with evidence or in an incremental run (remembered); pairs of the stored evidence; documents of an
-incremental run, as they were read; groups of two or more documents."""
+complete (linked), with evidence or in an incremental run (remembered); pairs of the stored evidence; documents and
+stored pairs of an incremental run, as they were read; groups of two or more documents."""
 
 _KEY = 8
 

@@ -291,7 +291,10 @@ def affected_pairs(
             rules=rules,
             memory=memory,
             affected=AffectedRows(inside, earlier),
-            limit=limit and limit.holding(examined_documents=len(area.hits)),
+            limit=limit
+            and limit.holding(
+                examined_documents=len(area.hits), examined_pairs=0 if evidence is None else evidence.examined
+            ),
             progress=progress,
         )
         earlier = verified.verifier

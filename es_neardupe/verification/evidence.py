@@ -349,6 +349,11 @@ class Evidence:
         """Read every entry."""
         self._all = read_evidence(self._index, self.basis.measure, self.memory, progress)
 
+    @property
+    def examined(self) -> int:
+        """The number of entries that `read_about` has read."""
+        return len(self._some)
+
     def read_about(self, corpus: FingerprintColumns, rows: Flags) -> None:
         """Read the entries about some documents (bool of the rows) and about their contents. Documents of earlier calls
         are not queried again."""
