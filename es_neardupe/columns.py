@@ -314,17 +314,26 @@ class RowLists:
     @property
     def numbers(self) -> Positions:
         """The number of the list of each of ``rows``."""
-        return np.repeat(np.arange(len(self), dtype=np.int32), self.sizes)
+        return self.repeated(np.arange(len(self), dtype=np.int32))
+
+    def repeated(self, values: NDArray[T]) -> NDArray[T]:
+        """For each of ``rows`` the value of its list; ``values``: one of each list."""
+        found = np.empty(len(self.rows), values.dtype)
+        for start in range(0, len(self), _BLOCK):
+            bounds = self.bounds[start : start + _BLOCK + 1]
+            found[bounds[0] : bounds[-1]] = np.repeat(values[start : start + _BLOCK], np.diff(bounds))
+        return found
 
     def of_rows(self, size: int) -> Positions:
         """The number of the list of each row below ``size``, -1 for a row that is in none."""
-        numbers = np.full(size, -1, np.int32)
-        numbers[self.rows] = self.numbers
+        numbers, own = np.full(size, -1, np.int32), self.numbers
+        for start in range(0, len(own), _BLOCK):
+            numbers[self.rows[start : start + _BLOCK]] = own[start : start + _BLOCK]
         return numbers
 
     def in_lists(self, chosen: NDArray[np.bool_]) -> Positions:
         """The rows of the chosen lists (bool of their number), in their order."""
-        return self.rows[np.repeat(chosen, self.sizes)]
+        return self.rows[self.repeated(chosen)]
 
     def only(self, rows: NDArray[np.bool_]) -> RowLists:
         """The lists with the selected rows alone. ``rows``: bool of all rows."""

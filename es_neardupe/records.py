@@ -16,6 +16,7 @@ __all__ = [
     "Action",
     "Address",
     "BandKeys",
+    "Column",
     "DocumentsInScope",
     "Fingerprint",
     "FingerprintColumns",
@@ -212,6 +213,15 @@ class Outcome:
         return self.status == 404
 
 
+class Column(Protocol):
+    """A column of n values, in memory (an array) or spilled to disk."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: Any, /) -> Any:
+        """``[row]``: one value; ``[rows]``: those of ascending rows."""
+
+
 class BandKeys(Protocol):
     """Band keys of n documents, in memory (an array) or spilled to disk; shape (n, b)."""
 
@@ -230,13 +240,13 @@ class FingerprintColumns:
     """Fingerprints of n documents as columns with one row per document, in the order of reading; b bands."""
 
     references: References
-    versions: NDArray[np.int64]
-    """Sequence number and primary term; shape (n, 2)."""
-    shards: NDArray[np.int16]
-    """Number of the shard of each document; -1 if it is unknown. Shape (n,)."""
-    checked: NDArray[np.int64]
+    versions: Column
+    """Sequence number and primary term; int64, shape (n, 2)."""
+    shards: Column
+    """Number of the shard of each document; -1 if it is unknown. int16, shape (n,)."""
+    checked: Column
     """``_version`` of each document that is known to have no number that a partial update changes, see
-    `es_neardupe.index.field_writes`; 0 for others. Shape (n,)."""
+    `es_neardupe.index.field_writes`; 0 for others. int64, shape (n,)."""
     content: NDArray[np.bytes_]
     """The 16 bytes of the content hash; empty without tokens. S16, shape (n,)."""
     tokens: NDArray[np.signedinteger[Any]]
@@ -248,8 +258,8 @@ class FingerprintColumns:
     leading: NDArray[np.int8]
     """Whether ``group`` wrote that the document is the principal (1) or another member (0) of its group; -1 for a
     document that ``group`` has not processed since it last changed. Shape (n,)."""
-    similarity: NDArray[np.float64]
-    """Similarity to the principal, as last written by ``group``; NaN where ``leading`` is -1. Shape (n,)."""
+    similarity: Column
+    """Similarity to the principal, as last written by ``group``; NaN where ``leading`` is -1. float64, shape (n,)."""
     states: dict[str, int]
     corrupt: list[Address]
     """Documents whose stored fingerprint cannot be read; they have no row."""

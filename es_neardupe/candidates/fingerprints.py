@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.candidates.memory_limit import MemoryLimit
-from es_neardupe.candidates.spill_to_disk import Scratch, SpilledKeys
+from es_neardupe.candidates.spill_to_disk import Scratch, SpilledColumn, SpilledKeys
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.columns import Growing, GrowingReferences
 from es_neardupe.errors import CorruptFingerprint
@@ -49,9 +50,9 @@ def read_fingerprints(
     """Read the fingerprints of the index's scheme, and the values that the rules need.
 
     ``scope``: query that selects documents; default: all. ``shards``: the shards to read separately, so that the shard
-    of each document is known; default: all together. ``slices``: see `read_slices`. ``limit`` and ``files``: keys that
-    do not fit into memory are spilled to disk. Raises `SettingsError` if the limit is too small for so many documents,
-    or if there is too little disk space.
+    of each document is known; default: all together. ``slices``: see `read_slices`. ``limit`` and ``files``: columns
+    that do not fit into memory are spilled to disk. Raises `SettingsError` if the limit is too small for so many
+    documents, or if there is too little disk space.
     """
     refresh_if_allowed(index.client, index.path)
     query = queries.fingerprinted(index.fields, index.scheme_id)
@@ -59,7 +60,7 @@ def read_fingerprints(
     total = count(index.client, index.path, query)
     body = {"query": query, **requested(index.fields, rules)}
     bands = index.settings.scheme.bands
-    keys = None if limit is None or files is None else limit.keys(total, bands, files)
+    spill = files if limit is not None and limit.holding(documents=total).spills(bands) else None
 
     def read(shard: int | None, part: tuple[int, int] | None) -> Iterator[list[Hit]]:
         return index.client.pages(index.path, body, page_size=_PAGE, shard=shard, slice=part)
@@ -70,7 +71,7 @@ def read_fingerprints(
     with closing(read_slices(index, read, slices, shards=shards)) as pages:
         read_pages = tracked(pages, shown, "reading keys", total, step=1)
         return read_corpus(
-            read_pages, index.settings.prefix, bands, rules, index.target.uuids, expected=total, keys=keys
+            read_pages, index.settings.prefix, bands, rules, index.target.uuids, expected=total, spill=spill
         )
 
 
@@ -93,12 +94,12 @@ def read_corpus(
     uuids: Mapping[str, str] = MappingProxyType({}),
     *,
     expected: int = 0,
-    keys: SpilledKeys | None = None,
+    spill: Scratch | None = None,
 ) -> FingerprintColumns:
     """Convert pages of hits to columns. The hits must have the ``docvalue_fields`` of the rules. ``uuids``: those of
-    the indices, to recognise checked documents. ``expected``: number of documents, if known. ``keys``: where to keep
-    the keys instead of in memory."""
-    columns = _GrowingColumns(bands, rules, expected, keys)
+    the indices, to recognise checked documents. ``expected``: number of documents, if known. ``spill``: files for
+    the keys, and for what only the writes of groups need, instead of memory."""
+    columns = _GrowingColumns(bands, rules, expected, spill)
     for page in pages:
         columns.extend(page, prefix, uuids)
     return columns.taken()
@@ -107,19 +108,20 @@ def read_corpus(
 class _GrowingColumns:
     """The columns of the documents that were read so far. Python objects are kept for one page only."""
 
-    def __init__(self, bands: int, rules: GroupRules, expected: int, keys: SpilledKeys | None) -> None:
+    def __init__(self, bands: int, rules: GroupRules, expected: int, spill: Scratch | None) -> None:
         self._bands, self._rules = bands, rules
         self._references = GrowingReferences(expected)
-        self._arrays: dict[str, Growing[Any] | SpilledKeys] = {
-            "versions": Growing(np.int64, 2, expected=expected),
-            "shards": Growing(np.int16, expected=expected),
-            "checked": Growing(np.int64, expected=expected),
+        spilled = partial(Growing, expected=expected) if spill is None else partial(SpilledColumn, spill)
+        self._arrays: dict[str, Growing[Any] | SpilledColumn[Any] | SpilledKeys] = {
+            "versions": spilled(np.int64, 2),
+            "shards": spilled(np.int16),
+            "checked": spilled(np.int64),
             "content": Growing("S16", expected=expected),
             "tokens": Growing(np.int32, expected=expected),
-            "keys": Growing(np.uint64, bands, expected=expected) if keys is None else keys,
+            "keys": spilled(np.uint64, bands) if spill is None else SpilledKeys(spill, bands),
             "group_ids": Growing("S16", expected=expected),
             "leading": Growing(np.int8, expected=expected),
-            "similarity": Growing(np.float64, expected=expected),
+            "similarity": spilled(np.float64),
         }
         self._places, self._scopes, self._days = _Numbered(), _Numbered(), Growing(np.float64)
         self._states = dict.fromkeys((state.value for state in State), 0)

@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 
 from es_neardupe.candidates.large_buckets import Bucket, LargeBuckets
-from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.candidates.pair_arrays import DistinctPairs, first_with_all, small_groups, sorted_runs
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.display_text import beginning
@@ -99,14 +98,12 @@ def candidate_pairs(
     corpus: FingerprintColumns,
     classes: TextClasses,
     rules: GroupRules = DEFAULT_RULES,
-    limit: MemoryLimit | None = None,
+    check: Callable[[int], None] = lambda pairs: None,
 ) -> CandidatePairs:
     """The pairs of classes that share enough keys for the scheme and are allowed by the rules. In buckets larger than
-    ``max_bucket``, pairs are chosen by the stored signatures. No text is read. Raises `SettingsError` for more pairs
-    than the ``limit`` allows."""
+    ``max_bucket``, pairs are chosen by the stored signatures. No text is read. ``check``: see `find_candidates`."""
     signatures = partial(read_signatures, index, corpus, classes)
     agree = index.settings.scheme.agree
-    check = partial(limit.check_pairs, len(corpus)) if limit else lambda pairs: None
     found = find_candidates(
         corpus.keys, rules.max_bucket, signatures, classes.sizes, agree, rows=classes.first, check=check
     )
@@ -151,14 +148,13 @@ def find_candidates(
     pairs = DistinctPairs(size, check)
     large: list[_LargeBucket] = []
     for choice, chosen in enumerate(chosen_bands(keys.shape[1], agree)):
-        sorted_rows, starts, sizes, names = sorted_runs(
-            joint_key([keys[:, band] if rows is None else keys[:, band][rows] for band in chosen])
-        )
-        for block in small_groups(sorted_rows, starts, sizes, max_bucket):
-            pairs.add(block)
-        for one in np.flatnonzero(sizes > max_bucket).tolist():
-            members = sorted_rows[starts[one] : starts[one] + sizes[one]].astype(np.int32)
-            large.append(_LargeBucket(names[one], choice, members))
+        joint = joint_key([keys[:, band] if rows is None else keys[:, band][rows] for band in chosen])
+        for sorted_rows, starts, sizes, names in sorted_runs(joint):
+            for block in small_groups(sorted_rows, starts, sizes, max_bucket):
+                pairs.add(block)
+            for one in np.flatnonzero(sizes > max_bucket).tolist():
+                members = sorted_rows[starts[one] : starts[one] + sizes[one]].astype(np.int32)
+                large.append(_LargeBucket(names[one], choice, members))
     large.sort(key=lambda bucket: bucket.key)
     read = _BucketSignatures(signatures, [bucket.members for bucket in large])
     for bucket in large:

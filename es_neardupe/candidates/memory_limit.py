@@ -1,12 +1,13 @@
-"""The memory limit of a run: what is spilled to disk, and which runs need more. Decided before anything is read."""
+"""The memory limit of a run: what is spilled to disk, and which runs need more. Each part is checked as soon as its
+number is known: documents and stored pairs before they are read, candidate pairs while they are found."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
-from es_neardupe.candidates.spill_to_disk import Scratch, SpilledKeys
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import size_text
 
@@ -15,13 +16,24 @@ __all__ = ["MemoryLimit"]
 _PROCESS = 200_000_000
 """Bytes of the process itself, and of the texts that are compared at a time."""
 
-_DOCUMENT = 220
-"""Bytes of a document without its keys, at most, with an id of 20 characters."""
+_BYTES = {
+    "documents": 140,
+    "candidate_pairs": 50,
+    "linked_pairs": 150,
+    "remembered_pairs": 300,
+    "stored_pairs": 110,
+    "examined_documents": 4000,
+    "examined_pairs": 2000,
+    "groups": 500,
+}
+"""Bytes of each at most: documents without their keys and with an id of 20 characters; candidate pairs, with linkage
+complete (linked), with evidence or in an incremental run (remembered); pairs of the stored evidence; documents and
+stored pairs of an incremental run, as they were read; groups of two or more documents."""
 
 _KEY = 8
 
-_PAIR = 40
-"""Bytes of a candidate pair."""
+_SPILLED = 34
+"""Bytes of the columns of a document that are spilled together with its keys."""
 
 
 @dataclass(frozen=True)
@@ -29,34 +41,37 @@ class MemoryLimit:
     """Maximum memory of a run, in bytes."""
 
     size: int
+    held: Mapping[str, int] = field(default_factory=dict)
+    """The numbers of what the run holds, by the names of `_BYTES`."""
 
-    def keys(self, documents: int, bands: int, files: Scratch) -> SpilledKeys | None:
-        """Room for keys on disk, None if they fit into memory. Raises `SettingsError` if the limit is too small for
-        the other columns, or if there is too little disk space."""
-        least = _PROCESS + _DOCUMENT * documents
-        if least > self.size:
-            raise SettingsError(
-                f"`memory` {size_text(self.size)} is too small for {documents:,} documents: give at least "
-                f"{size_text(least)}."
-            )
-        every = _KEY * bands * documents
-        if least + every <= self.size:
-            return None
+    def holding(self, **numbers: int) -> MemoryLimit:
+        """The limit of a run that also holds these. Raises `SettingsError` if they do not fit."""
+        limit = replace(self, held={**self.held, **numbers})
+        if limit._needed > self.size:
+            *others, last = (f"{number:,} {name.replace('_', ' ')}" for name, number in limit.held.items() if number)
+            everything = f"{', '.join(others)} and {last}" if others else last
+            remedy = f"give at least {size_text(limit._needed)}"
+            if any(name.endswith("_pairs") for name in numbers):
+                remedy += ", or compare fewer texts of a large bucket with a lower `max_bucket`"
+            raise SettingsError(f"`memory` {size_text(self.size)} is too small for {everything}: {remedy}.")
+        return limit
+
+    @property
+    def _needed(self) -> int:
+        return _PROCESS + sum(_BYTES[name] * number for name, number in self.held.items())
+
+    def spills(self, bands: int) -> bool:
+        """Whether the keys of the documents, and what only the writes of groups need, are spilled to disk. Raises
+        `SettingsError` if there is too little disk space."""
+        documents = self.held["documents"]
+        spilled = (_KEY * bands + _SPILLED) * documents
+        if self._needed + spilled <= self.size:
+            return False
         folder = tempfile.gettempdir()
         free = shutil.disk_usage(folder).free
-        if free < every:
+        if free < spilled:
             raise SettingsError(
-                f"The keys of {documents:,} documents need {size_text(every)} in {folder}, which has "
+                f"The keys of {documents:,} documents need {size_text(spilled)} in {folder}, which has "
                 f"{size_text(free)}: set TMPDIR to a folder with more free space, or give more `memory`."
             )
-        return SpilledKeys(files, bands)
-
-    def check_pairs(self, documents: int, pairs: int) -> None:
-        """Raises `SettingsError` if so many candidate pairs of so many documents need more memory."""
-        least = _PROCESS + _DOCUMENT * documents + _PAIR * pairs
-        if least > self.size:
-            raise SettingsError(
-                f"`memory` {size_text(self.size)} is too small for {pairs:,} candidate pairs of {documents:,} "
-                f"documents: give at least {size_text(least)}, or compare fewer texts of a large bucket with a lower "
-                f"`max_bucket`."
-            )
+        return True

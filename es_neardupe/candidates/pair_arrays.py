@@ -31,6 +31,11 @@ __all__ = [
 BLOCK = 1_000_000
 """Pairs generated or processed at a time. `DistinctPairs` removes repeated pairs after some multiple of it."""
 
+_PORTION = 1 << 15
+"""Rows sorted at a time."""
+
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
 
 def blocks(size: int, step: int = 0) -> Iterator[slice]:
     """Slices of an array of this size, of at most ``step`` elements each (default: `BLOCK`)."""
@@ -39,18 +44,29 @@ def blocks(size: int, step: int = 0) -> Iterator[slice]:
         yield slice(start, start + step)
 
 
-def sorted_runs(keys: U64) -> tuple[Positions, Positions, Positions, U64]:
-    """The rows sorted by their keys; and for each run of two or more rows with equal keys (0 = none) its start, its
-    length and the key. Rows ascend within a run."""
-    rows = np.argsort(keys, kind="stable")
-    keys = keys[rows]
+def sorted_runs(keys: U64) -> Iterator[tuple[Positions, Positions, Positions, U64]]:
+    """Portions of the rows that have a key, sorted by it; and for each run of two or more rows with equal keys its
+    start, its length and the key. Rows ascend within a run. A run is in one portion, of about `_PORTION` rows if not
+    many have equal keys."""
+    number = len(keys) // _PORTION + 1
+    portion = np.empty(len(keys), np.uint16)
+    for some in blocks(len(keys), _PORTION):  # multiplied, because the characters of keys are in few ranges
+        portion[some] = (keys[some] * _FACTOR >> np.uint64(48)) * np.uint64(number) >> np.uint64(16)
+        portion[some][keys[some] == 0] = number
+    for one in range(number):
+        rows = np.flatnonzero(portion == one)
+        yield _sorted_runs(keys[rows], rows)
+
+
+def _sorted_runs(keys: U64, rows: Positions) -> tuple[Positions, Positions, Positions, U64]:
+    """The rows sorted by their keys, and the runs of equal keys, as in `sorted_runs`."""
+    order = np.argsort(keys, kind="stable")
+    keys, rows = keys[order], rows[order]
     fresh = np.ones(len(keys) + 1, np.bool_)
     np.not_equal(keys[1:], keys[:-1], out=fresh[1:-1])
     starts = np.flatnonzero(fresh[:-1] & ~fresh[1:])
     sizes = np.flatnonzero(~fresh[:-1] & fresh[1:]) + 1 - starts
-    names = keys[starts]
-    has_key = names != 0
-    return rows, starts[has_key], sizes[has_key], names[has_key]
+    return rows, starts, sizes, keys[starts]
 
 
 def small_groups(rows: Positions, starts: Positions, sizes: Positions, maximum: int) -> Iterator[Positions]:

@@ -6,20 +6,21 @@ is removed even if the program is killed. Writing raises `SettingsError` if ther
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
-from typing import BinaryIO, TypeVar, cast, overload
+from typing import Any, BinaryIO, Generic, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.arrays import U32, U64, Ints
+from es_neardupe.keys.arrays import U32, U64, Ints, Numbers
 
-__all__ = ["Scratch", "SpilledEntries", "SpilledKeys", "SpilledRows", "scratch"]
+__all__ = ["Scratch", "SpilledColumn", "SpilledEntries", "SpilledKeys", "SpilledRows", "scratch"]
 
 T = TypeVar("T", bound=np.generic)
 
@@ -124,6 +125,51 @@ class SpilledEntries:
             spans = runs[:, [first, last]].tolist()
             hashes = [self._hashes.read(np.uint64, start, end) for start, end in spans]
             yield np.concatenate(hashes), np.concatenate([self._rows.read(np.uint32, *span) for span in spans])
+
+
+class SpilledColumn(Generic[T]):
+    """A column of n values, or of n rows of some values, in a temporary file: indexed like an array, by one row or by
+    ascending rows. What lies between the first and the last of them is read."""
+
+    def __init__(self, scratch: Scratch, kind: type[T], *width: int) -> None:
+        """``width``: the shape of one element, as of `es_neardupe.columns.Growing`."""
+        self._file, self._kind, self._width = _File(scratch), kind, width
+        self._held: list[NDArray[T]] = []
+        self._size = 0
+        self._written = 0
+
+    def __len__(self) -> int:
+        return self._written + self._size
+
+    def extend(self, values: NDArray[T] | Sequence[Any]) -> None:
+        """Append values."""
+        self._held.append(np.asarray(values, self._kind))
+        self._size += len(values)
+        if self._size > HELD:
+            self._write()
+
+    def taken(self) -> SpilledColumn[T]:
+        """All values in the file."""
+        if self._size:
+            self._write()
+        return self
+
+    def _write(self) -> None:
+        self._file.append(self._held)
+        self._written += self._size
+        self._held, self._size = [], 0
+
+    def __getitem__(self, rows: int | slice | Numbers) -> Any:
+        if isinstance(rows, slice):
+            first, end, _ = rows.indices(len(self))
+            return self._read(first, max(first, end))
+        if isinstance(rows, np.ndarray):
+            return self._read(int(rows[0]), int(rows[-1]) + 1)[rows - rows[0]] if len(rows) else self._read(0, 0)
+        return self._read(rows, rows + 1)[0]
+
+    def _read(self, first: int, end: int) -> NDArray[T]:
+        values = math.prod(self._width)
+        return self._file.read(self._kind, first * values, end * values).reshape(-1, *self._width)
 
 
 class SpilledKeys:

@@ -13,7 +13,7 @@ from es_neardupe.candidates.detection import DetectionCase, cases_in_index
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.join import with_passages
 from es_neardupe.candidates.memory_limit import MemoryLimit
-from es_neardupe.candidates.spill_to_disk import scratch
+from es_neardupe.candidates.spill_to_disk import Scratch, scratch
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.commands.report_parts import (
     GroupCounts,
@@ -205,7 +205,7 @@ def group(
     )
     if break_lease:
         delete_lease(index)
-    with nullcontext() if dry_run else held(index, progress=progress) as lease:
+    with scratch() as files, nullcontext() if dry_run else held(index, progress=progress) as lease:
         last = _last_run(registry) if default_rules else _unchanged_last_run(index, registry, before)
         feed = index.storage.group_feed(stores=not dry_run)  # it refreshes the index
         run = replace(run, feed=feed)
@@ -220,9 +220,9 @@ def group(
             check=check,
             rebuild=rebuild,
         )
-        verified = run.verify(scope)
+        verified = run.verify(scope, files)
         linked = link(rules, verified, criterion, progress)
-        result = form_groups(index, registry, scope, linked, rules=run.rules, progress=progress)
+        result = form_groups(index, registry, scope, linked, rules=run.rules, limit=run.limit, progress=progress)
         if lease is None:
             written, stored = run.write_documents(result, workers=1), None  # to the client of a dry run
         else:
@@ -301,8 +301,9 @@ class _Run:
         """The shards to read one after the other."""
         return (None,) if self.feed is None else self.feed.shards
 
-    def verify(self, scope: RunScope) -> Verified:
-        """The candidate pairs of the scope, each compared by its current texts."""
+    def verify(self, scope: RunScope, files: Scratch) -> Verified:
+        """The candidate pairs of the scope, each compared by its current texts. ``files``: for what does not fit into
+        memory, until the groups are written."""
         rules = self.rules.group
         if not scope.whole:
             return affected_pairs(
@@ -312,29 +313,31 @@ class _Run:
                 scope.seeds,
                 shards=self.shards,
                 evidence=self.evidence,
-                progress=self.progress,
-            )
-        if self.evidence is not None:
-            self.evidence.read_all(self.progress)
-        with scratch() as files:
-            return verified_pairs(
-                self.index,
-                self.criterion.measure,
-                read_fingerprints(
-                    self.index,
-                    self.progress,
-                    rules,
-                    shards=self.shards,
-                    slices=self.slices,
-                    limit=self.limit,
-                    files=files,
-                ),
-                copies=self.criterion.copies_match,
-                rules=rules,
-                memory=None if self.evidence is None else self.evidence.memory,
                 limit=self.limit,
                 progress=self.progress,
             )
+        limit = self.limit and self.limit.holding(groups=self.registry.totals().groups)
+        if self.evidence is not None:
+            limit = limit and limit.holding(stored_pairs=self.evidence.count())
+            self.evidence.read_all(self.progress)
+        return verified_pairs(
+            self.index,
+            self.criterion.measure,
+            read_fingerprints(
+                self.index,
+                self.progress,
+                rules,
+                shards=self.shards,
+                slices=self.slices,
+                limit=limit,
+                files=files,
+            ),
+            copies=self.criterion.copies_match,
+            rules=rules,
+            memory=None if self.evidence is None else self.evidence.memory,
+            limit=limit,
+            progress=self.progress,
+        )
 
     def write(self, scope: RunScope, result: GroupingResult, lease: Lease) -> tuple[BulkCounts, EvidenceReport | None]:
         """Store common shingles, evidence, registry and documents.

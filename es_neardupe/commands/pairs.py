@@ -254,7 +254,8 @@ def pairs(
     classes, candidates, verifier, similarity = found.classes, found.candidates, found.verifier, found.similarity
     verifier.check_copies(progress)
     matches = np.flatnonzero(match.matches(similarity))
-    order = matches[np.lexsort((candidates.right[matches], candidates.left[matches], -similarity[matches]))]
+    order = matches[np.argsort(-similarity[matches], kind="stable")]  # candidates ascend
+    del matches
     changed = verifier.documents.changed_or_deleted
     return Pairs(
         indices=index.target.indices,

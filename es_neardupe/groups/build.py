@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
+from itertools import repeat
 from types import MappingProxyType
 
 import numpy as np
 
 from es_neardupe.candidates.fingerprints import in_order
+from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.candidates.pair_arrays import blocks
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.columns import RowLists
@@ -134,7 +136,7 @@ class GroupingResult:
     """Those that differ from the stored grouping."""
     records: dict[str, GroupRecord]
     """Id -> record of the groups of two or more documents that the run processed."""
-    updates: list[GroupRecord]
+    updates: GroupHistoryUpdate
     """Records to write: those that differ from the registry."""
     other_groups: Totals
     """Totals of all other groups of the index."""
@@ -148,9 +150,11 @@ def form_groups(
     linked: LinkedClasses,
     *,
     rules: RunRules,
+    limit: MemoryLimit | None = None,
     progress: Progress = silent,
 ) -> GroupingResult:
-    """Assign ids to the groups of linked documents, keeping existing ids where possible, and describe the groups."""
+    """Assign ids to the groups of linked documents, keeping existing ids where possible, and describe the groups.
+    Raises `SettingsError` for more groups than the ``limit`` allows."""
     if scope.whole:
         before = {record.group: record for record in registry.living()}
     else:  # those that the run can change
@@ -164,7 +168,13 @@ def form_groups(
         leaders={id: record.principal for id, record in living.items()},
         taken=None if scope.whole else partial(_used_elsewhere, index, linked.verified),
     )
-    records = _records(linked, groupings, rules=rules, progress=progress)
+
+    def check(groups: int) -> None:
+        if limit is not None:
+            pairs = len(linked.verified.candidates)
+            limit.holding(documents=len(linked.verified.corpus), candidate_pairs=pairs, groups=len(before) + groups)
+
+    records = _records(linked, groupings, rules=rules, check=check, progress=progress)
     before |= registry.records(records.keys() - before.keys())
     at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     return GroupingResult(
@@ -172,9 +182,7 @@ def form_groups(
         groupings=groupings,
         writes=changes(linked.verified.corpus, groupings),
         records=records,
-        updates=GroupHistoryUpdate(
-            before, records, previous_ids(linked.verified.corpus, groupings, before), at
-        ).records(),
+        updates=GroupHistoryUpdate(before, records, previous_ids(linked.verified.corpus, groupings, before), at),
         other_groups=Totals() if scope.whole else registry.totals(without=before),
         at=at,
     )
@@ -283,21 +291,24 @@ def _members(linked: LinkedClasses) -> tuple[RowLists, Floats]:
     numbers = np.flatnonzero(known)[::-1].astype(np.int32)
     group_of = np.zeros(size, np.int32)
     group_of[linked.principal[numbers]] = numbers
+    del numbers
     # Within a group, the class of the principal comes first.
     place = group_of[linked.principal] * 2 + (linked.principal != np.arange(size, dtype=np.int32))
     del group_of
-    chosen = np.repeat(known, classes.sizes) & ~changed_or_deleted[classes.rows]
-    rows = classes.rows[chosen]
-    place = np.repeat(place, classes.sizes)[chosen]
+    chosen = classes.repeated(known) & ~changed_or_deleted[classes.rows]
+    place = classes.repeated(place)[chosen]
     order = np.argsort(place, kind="stable")
-    rows, group = rows[order], place[order] // 2
-    del order, place
+    group = place[order] // 2
+    del place
+    rows = classes.rows[chosen][order]
+    del order, chosen
     unkeyed = np.flatnonzero(inside & (classes.of_rows(len(inside)) < 0)).astype(rows.dtype)
     starts = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1]))[: len(group)]).astype(np.int32)
     bounds = np.concatenate((starts, np.arange(len(rows), len(rows) + len(unkeyed) + 1, dtype=np.int32)))
     members = RowLists(np.concatenate((rows, unkeyed)), bounds)
+    del group, rows, starts
     similarity = np.full(len(inside), np.nan)
-    similarity[classes.rows] = np.repeat(linked.similarity, classes.sizes)
+    similarity[classes.rows] = classes.repeated(linked.similarity)
     similarity[members.first] = 1.0
     return members, similarity
 
@@ -352,23 +363,31 @@ def record_of(
 
 
 def _records(
-    linked: LinkedClasses, groupings: Groupings, *, rules: RunRules, progress: Progress
+    linked: LinkedClasses,
+    groupings: Groupings,
+    *,
+    rules: RunRules,
+    check: Callable[[int], None],
+    progress: Progress,
 ) -> dict[str, GroupRecord]:
-    """The record of each group of two or more documents, without dates and history."""
+    """The record of each group of two or more documents, without dates and history. ``check`` is called with the number
+    of these groups."""
     verified = linked.verified
     classes, candidates = verified.classes, verified.candidates
-    sizes = classes.counted(groupings.group_of >= 0).astype(np.intp)
+    sizes = classes.counted(groupings.group_of >= 0)
     groups = _class_groups(linked, sizes)
+    check(len(groups))
+    cohesions: Iterable[GroupCohesion]
     if rules.group.linkage is Linkage.COMPLETE:  # all pairs were compared, and match
-        cohesions = [GroupCohesion(0, 0)] * len(groups)
+        cohesions = repeat(GroupCohesion(0, 0), len(groups))
     else:
         more = inner_pairs(groups, candidates.left, candidates.right, len(classes))
         every = (candidates.left, candidates.right, verified.similarity)
         compared = (*more, verified.verifier.similarities(*more, progress))
-        cohesions = list(judge(groups, every, compared, documents=sizes, minimum=rules.min))
-    chains: list[ChainBridges | None] = [None] * len(groups)
+        cohesions = judge(groups, every, compared, documents=sizes, minimum=rules.min)
+    chains: Iterable[ChainBridges | None] = repeat(None, len(groups))
     if rules.group.linkage is Linkage.CHAIN:
-        chains = list(bridges(groups, *every, linked.matches, size=len(classes)))
+        chains = bridges(groups, *every, linked.matches, size=len(classes))
     records = {}
     for members, cohesion, held in zip(groups, cohesions, chains, strict=True):
         rows = np.concatenate([classes[number] for number in members.tolist()])
@@ -378,11 +397,14 @@ def _records(
     return records
 
 
-def _class_groups(linked: LinkedClasses, sizes: Positions) -> list[Positions]:
+def _class_groups(linked: LinkedClasses, sizes: Numbers) -> RowLists:
     """The classes of each group of two or more documents, ascending. ``sizes``: documents of each class."""
-    documents = np.bincount(linked.principal, sizes, len(sizes))
-    filled = np.flatnonzero((sizes > 0) & (documents[linked.principal] > 1))
-    if not len(filled):
-        return []
+    linked_classes = np.flatnonzero(linked.principal != np.arange(len(sizes), dtype=np.int32))
+    possible = sizes > 1
+    possible[linked_classes] = possible[linked.principal[linked_classes]] = True
+    filled = np.flatnonzero(possible & (sizes > 0))
+    documents = np.bincount(linked.principal[filled], sizes[filled], len(sizes))
+    filled = filled[documents[linked.principal[filled]] > 1]
     order = filled[np.argsort(linked.principal[filled], kind="stable")]
-    return np.split(order, np.flatnonzero(np.diff(linked.principal[order])) + 1)
+    starts = np.flatnonzero(np.diff(linked.principal[order], prepend=-1))
+    return RowLists(order, np.append(starts, len(order)))

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from es_neardupe.candidates.fingerprints import read_corpus, requested
+from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.errors import Forbidden, NameTaken, SettingsError
 from es_neardupe.groups.linkage import star
@@ -276,15 +277,17 @@ def affected_pairs(
     *,
     shards: Sequence[int | None] = (None,),
     evidence: Evidence | None = None,
+    limit: MemoryLimit | None = None,
     progress: Progress = silent,
 ) -> Verified:
     """The verified pairs of the documents that the queries ``seeds`` match, and of all others that they affect.
 
     Rows ``inside`` are affected. The other rows only share a key with an affected one: pairs between two of them are
     ignored. Pairs known from ``evidence`` are not compared. ``shards``: the shards to read one after the other.
+    Raises `SettingsError` for more documents or pairs than the ``limit`` allows.
     """
     memory = PairMemory() if evidence is None else evidence.memory
-    area = _Neighbourhood(index, rules, shards)
+    area = _Neighbourhood(index, rules, shards, limit)
     for seed in seeds:
         area.inside.update(hit.address for hit in area.read(*seed))
     area.moving |= area.inside
@@ -307,6 +310,10 @@ def affected_pairs(
             rules=rules,
             memory=memory,
             affected=AffectedRows(inside, earlier),
+            limit=limit
+            and limit.holding(
+                examined_documents=len(area.hits), examined_pairs=0 if evidence is None else evidence.examined
+            ),
             progress=progress,
         )
         earlier = verified.verifier
@@ -355,8 +362,11 @@ def _reached(verified: Verified, moving: Flags, criterion: MatchCriterion) -> Fl
 class _Neighbourhood:
     """The documents read so far, and which of them are affected."""
 
-    def __init__(self, index: Index, rules: GroupRules, shards: Sequence[int | None]) -> None:
+    def __init__(
+        self, index: Index, rules: GroupRules, shards: Sequence[int | None], limit: MemoryLimit | None
+    ) -> None:
         self._index = index
+        self._limit = limit
         self._shards = shards
         self._body = requested(index.fields, rules)
         self._star = rules.linkage is Linkage.STAR
@@ -379,6 +389,8 @@ class _Neighbourhood:
                 for hit in page:
                     self.hits[hit.address] = hit
                     yield hit
+                if self._limit is not None:
+                    self._limit.holding(examined_documents=len(self.hits))
 
     def widen(self, progress: Progress) -> None:
         """Read all documents that share a group with an affected one, and so are affected too, or a key with a moving

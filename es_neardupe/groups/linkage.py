@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 
 from es_neardupe.candidates.pair_arrays import blocks, components, first_with_all, sorted_runs
 from es_neardupe.columns import RowLists
-from es_neardupe.keys.arrays import Bytes, Flags, Floats, Numbers, Positions
+from es_neardupe.keys.arrays import I32, U64, Bytes, Flags, Floats, Numbers, Positions
 
 __all__ = [
     "ChainBridges",
@@ -32,6 +32,10 @@ __all__ = [
 ]
 
 
+_ROWS = 1 << 16
+"""Rows whose ids are compared at a time."""
+
+
 def star(size: int, left: Numbers, right: Numbers) -> Numbers:
     """The principal of each of ``size`` classes, itself if it is alone; an array of that size.
 
@@ -40,8 +44,9 @@ def star(size: int, left: Numbers, right: Numbers) -> Numbers:
     """
     principal = np.full(size, -1, np.int32)
     left, right = _ascending(left, right)
-    bounds = np.flatnonzero(np.diff(left, prepend=-1, append=-1))
-    for start, end in itertools.pairwise(bounds.tolist()):
+    fresh = np.ones(len(left) + 1, np.bool_)
+    np.not_equal(left[1:], left[:-1], out=fresh[1:-1])
+    for start, end in itertools.pairwise(np.flatnonzero(fresh).tolist()):
         number = left[start]
         if principal[number] < 0:
             partners = right[start:end]
@@ -131,16 +136,16 @@ def assign_ids(
         ids[group] = min(claims(group))[-1]
     for group, stored in _kept(list(itertools.chain.from_iterable(map(claims, np.flatnonzero(contested).tolist())))):
         ids[group] = stored
-    waiting = np.flatnonzero(ids == b"")
+    waiting = np.flatnonzero(ids == b"").astype(np.int32)
     taken = np.sort(np.concatenate((np.array(reserved, "S16"), ids[ids != b""]))) if len(waiting) else ids
     attempt = 0
     while len(waiting):
-        rows = members.first_of(waiting).tolist()
-        new = np.fromiter((new_id(row, attempt).encode() for row in rows), "S16", len(rows))
-        _, first = np.unique(new, return_index=True)
-        free = np.zeros(len(new), np.bool_)
-        free[first] = True
-        free &= ~_contains(taken, new)
+        new = np.empty(len(waiting), "S16")
+        for some in blocks(len(waiting), _ROWS):
+            new[some] = [new_id(row, attempt).encode() for row in members.first_of(waiting[some]).tolist()]
+        free = _distinct(new)
+        for some in blocks(len(new), _ROWS):
+            free[some] &= ~_contains(taken, new[some])
         ids[waiting[free]] = new[free]
         taken = np.sort(np.concatenate((taken, new[free]))) if not free.all() else taken
         waiting = waiting[~free]
@@ -148,23 +153,37 @@ def assign_ids(
     return ids
 
 
+def _distinct(ids: Bytes) -> Flags:
+    """Which ids are the first of equal ones."""
+    first = np.ones(len(ids), np.bool_)
+    for places, starts, sizes, _ in sorted_runs(_beginnings(ids)):
+        for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
+            alike = places[start : start + size]
+            first[alike] = False
+            first[alike[np.unique(ids[alike], return_index=True)[1]]] = True
+    return first
+
+
+def _beginnings(ids: Bytes) -> U64:
+    """The first 8 bytes of each id (S16) as a number."""
+    return np.ascontiguousarray(ids).view(np.uint64)[::2]
+
+
 def _only_claims(members: RowLists, stored_ids: Bytes) -> tuple[Bytes, Flags, Flags]:
     """The id of each group whose rows have one id that no other group has, empty for the others; which groups have
     several ids; and which have one that another group may have."""
     group, several, contested = members.numbers, *np.zeros((2, len(members)), np.bool_)
     # Ids that begin alike count as the same one: then it is just not certain who keeps it.
-    beginnings = np.ascontiguousarray(stored_ids).view(np.uint64)[::2]
-    places, starts, sizes, _ = sorted_runs(beginnings[members.rows])
-    shared = group[places[starts]] != group[places[starts + sizes - 1]]
-    starts, sizes = starts[shared], sizes[shared]
-    first = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
-    contested[group[places[first + np.arange(len(first))]]] = True
-    del places
+    for places, starts, sizes, _ in sorted_runs(_beginnings(stored_ids)[members.rows]):
+        shared = group[places[starts]] != group[places[starts + sizes - 1]]
+        of = sizes[shared]
+        first = np.repeat(starts[shared] - (np.cumsum(of) - of), of)
+        contested[group[places[first + np.arange(len(first))]]] = True
     ids = np.zeros(len(members), "S16")
-    for some in blocks(len(group)):
+    for some in blocks(len(group), _ROWS):
         stored = stored_ids[members.rows[some]]
         ids[group[some][stored != b""]] = stored[stored != b""]
-    for some in blocks(len(group)):
+    for some in blocks(len(group), _ROWS):
         stored = stored_ids[members.rows[some]]
         several[group[some][(stored != b"") & (stored != ids[group[some]])]] = True
     ids[several | contested] = b""
@@ -204,6 +223,10 @@ MAX_CLASSES = 1_500
 """Maximum number of texts of a chained group whose diameter is computed (all shortest paths)."""
 
 
+Groups = Sequence[Positions] | RowLists
+"""The classes of each group."""
+
+
 @dataclass(frozen=True, slots=True)
 class GroupCohesion:
     """Similarity within a group, as numbers of pairs of documents."""
@@ -224,7 +247,7 @@ class ChainBridges:
 
 
 def inner_pairs(
-    groups: Sequence[Positions], left: Numbers, right: Numbers, size: int, maximum: int = MAX_PAIRS
+    groups: Groups, left: Numbers, right: Numbers, size: int, maximum: int = MAX_PAIRS
 ) -> tuple[Positions, Positions]:
     """The pairs of classes within groups that are not candidates (the pairs ``left < right`` are), up to ``maximum``.
 
@@ -243,7 +266,9 @@ def inner_pairs(
     for some, within in _within(group_of, left, right):
         inside = np.flatnonzero((within >= 0) & chosen[within])
         codes.append(left[some][inside].astype(np.intp) * size + right[some][inside])
-    candidates = np.sort(np.concatenate(codes))
+    candidates = np.concatenate(codes)
+    del codes
+    candidates.sort()
     found: list[Positions] = [np.zeros(0, np.intp)]
     for number in np.flatnonzero(chosen).tolist():
         found += (block[~_contains(candidates, block)] for block in _codes(ordered[number], size))
@@ -251,15 +276,15 @@ def inner_pairs(
     return every // size, every % size
 
 
-def _group_numbers(groups: Sequence[Positions], size: int) -> Positions:
+def _group_numbers(groups: Groups, size: int) -> I32:
     """The number of the group of each class, -1 for none."""
-    group_of = np.full(size, -1, np.intp)
+    group_of = np.full(size, -1, np.int32)
     for number, members in enumerate(groups):
         group_of[members] = number
     return group_of
 
 
-def _within(group_of: Positions, left: Numbers, right: Numbers) -> Iterator[tuple[slice, Positions]]:
+def _within(group_of: I32, left: Numbers, right: Numbers) -> Iterator[tuple[slice, Numbers]]:
     """Blocks of the pairs, with the number of the group that both classes are in; -1 if there is none."""
     for some in blocks(len(left)):
         of = group_of[left[some]]
@@ -267,9 +292,9 @@ def _within(group_of: Positions, left: Numbers, right: Numbers) -> Iterator[tupl
 
 
 def judge(
-    groups: Sequence[Positions],
+    groups: Groups,
     *compared: tuple[Numbers, Numbers, Floats],
-    documents: Positions,
+    documents: Numbers,
     minimum: float,
 ) -> Iterator[GroupCohesion]:
     """Count the pairs of documents of each group that are below ``minimum``, and those that were not compared.
@@ -281,19 +306,19 @@ def judge(
     number_compared, below = np.zeros(len(groups)), np.zeros(len(groups))
     for left, right, similarity in compared:
         for some, within in _within(group_of, left, right):
-            value, weight = similarity[some], documents[left[some]] * documents[right[some]]
+            value, weight = similarity[some], documents[left[some]].astype(np.int64) * documents[right[some]]
             known = (within >= 0) & ~np.isnan(value)
             number_compared += np.bincount(within[known], weight[known], len(groups))
             low = known & (value < minimum)
             below += np.bincount(within[low], weight[low], len(groups))
     for number, members in enumerate(groups):
-        sizes = documents[members]
+        sizes = documents[members].astype(np.int64)
         pairs = (int(sizes.sum()) ** 2 - int((sizes**2).sum())) // 2
         yield GroupCohesion(int(below[number]), pairs - int(number_compared[number]))
 
 
 def bridges(
-    groups: Sequence[Positions], left: Numbers, right: Numbers, similarity: Floats, matches: Flags, *, size: int
+    groups: Groups, left: Numbers, right: Numbers, similarity: Floats, matches: Flags, *, size: int
 ) -> list[ChainBridges]:
     """Diameter and weakest bridge of each group by its matches, selected from the pairs ``left < right`` of ``size``
     classes by ``matches`` (bool of the pairs). In a group of more than `MAX_CLASSES`, matches are processed in blocks.

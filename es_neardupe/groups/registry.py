@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -135,20 +136,22 @@ class GroupHistoryUpdate:
     previous_ids: Mapping[str, Counter[str]]
     at: str
 
-    def records(self) -> list[GroupRecord]:
-        """The new records of known, new and ended groups, in this order, without those that would not change.
+    def __iter__(self) -> Iterator[GroupRecord]:
+        """The new records of known, new and ended groups, in this order, without those that would not change. There may
+        be millions, so each is made when it is accessed.
 
         If only the first of them are written and the update is computed again, it returns the remaining ones: each
         event is recorded once.
         """
-        known = [self._kept(id) for id in self.after if id in self._living]
-        new = [self._founded(id) for id in self.after if id not in self._living]
-        ended = [self._ended(id) for id in sorted(self._living - self.after.keys())]
-        return [
-            one
-            for one in (*known, *new, *ended)
-            if one.group not in self.before or not one.same(self.before[one.group])
-        ]
+        known = (self._kept(id) for id in self.after if id in self._living)
+        new = (self._founded(id) for id in self.after if id not in self._living)
+        ended = (self._ended(id) for id in sorted(self._living - self.after.keys()))
+        for one in chain(known, new, ended):
+            if one.group not in self.before or not one.same(self.before[one.group]):
+                yield one
+
+    def __bool__(self) -> bool:
+        return any(True for _ in self)
 
     @cached_property
     def _living(self) -> set[str]:
@@ -192,11 +195,16 @@ class GroupHistoryUpdate:
     def _founded(self, id: str) -> GroupRecord:
         """A new group, or an ended one that exists again."""
         before = self.before.get(id)
-        splits = [GroupEvent(self.at, "split from", stored) for stored in self._origins(id) if stored in self.after]
-        events = (*(splits or [GroupEvent(self.at, "founded")]), *self._merged(id))
+        splits = (GroupEvent(self.at, "split from", stored) for stored in self._origins(id) if stored in self.after)
         history = before.history if before else ()
+        history += (tuple(splits) or self._founding) + tuple(self._merged(id))
         created = before.created if before else self.at
-        return replace(self.after[id], created=created, updated=self.at, history=(*history, *events))
+        return replace(self.after[id], created=created, updated=self.at, history=history)
+
+    @cached_property
+    def _founding(self) -> tuple[GroupEvent, ...]:
+        """The history of all groups that are new."""
+        return (GroupEvent(self.at, "founded"),)
 
     def _ended(self, id: str) -> GroupRecord:
         into = self._into.get(id)

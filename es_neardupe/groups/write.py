@@ -29,14 +29,15 @@ _ROWS = 1 << 16
 def changes(corpus: FingerprintColumns, groupings: Groupings) -> Groupings:
     """The new groupings of rows that differ from the stored ones; similarities differ by more than the error of 32-bit
     floats, from which some servers rebuild ``_source``."""
-    changed = [np.zeros(0, np.intp)]
+    group_of = np.full(len(corpus), -1, np.int32)
     for some in blocks(len(corpus), _ROWS):
         rows = np.flatnonzero(groupings.group_of[some] >= 0) + some.start
         same = corpus.leading[rows] == groupings.leading(rows)
         same &= np.abs(corpus.similarity[rows] - groupings.similarity[rows]) < _PRECISION
         same &= corpus.group_ids[rows] == groupings.ids[groupings.group_of[rows]]
-        changed.append(rows[~same])
-    return groupings.only(np.concatenate(changed))
+        changed = rows[~same]
+        group_of[changed] = groupings.group_of[changed]
+    return Groupings(group_of, groupings.similarity, groupings.principals, groupings.ids)
 
 
 def _same(stored: Grouping | None, new: Grouping) -> bool:
@@ -87,7 +88,7 @@ def _write_part(
     note: Callable[[Outcome], None],
 ) -> None:
     """Store groupings in any order."""
-    documents: Iterable[tuple[int, Change]] = ((row, _document(corpus, row)) for row in groupings)
+    documents: Iterable[tuple[int, Change]] = _documents(corpus, groupings)
     again: list[tuple[int, Change]] = []
     for _ in range(_ROUNDS):
         changes = (one._replace(fields=encode_grouping(groupings[row])) for row, one in documents)
@@ -141,10 +142,14 @@ def _shard(corpus: FingerprintColumns, row: int) -> int | None:
     return None if shard < 0 else shard
 
 
-def _document(corpus: FingerprintColumns, row: int) -> Change:
-    """The document of a row, without its fields."""
-    index, id, routing = corpus.references[row]
-    seq_no, primary_term = (int(number) for number in corpus.versions[row])
-    checked, size = int(corpus.checked[row]), text_bytes(int(corpus.tokens[row]))
-    hit = Hit(index, id, routing, seq_no, primary_term, {}, version=checked or None, shard=_shard(corpus, row))
-    return Change(hit, {}, checked=checked > 0, document_bytes=size)
+def _documents(corpus: FingerprintColumns, groupings: Groupings) -> Iterator[tuple[int, Change]]:
+    """The rows with their documents, without fields."""
+    for some in blocks(len(corpus), _ROWS):
+        rows = np.flatnonzero(groupings.group_of[some] >= 0) + some.start
+        columns = (rows, corpus.versions[rows], corpus.checked[rows], corpus.shards[rows], corpus.tokens[rows])
+        for row, version, checked, number, tokens in zip(*(one.tolist() for one in columns), strict=True):
+            index, id, routing = corpus.references[row]
+            seq_no, primary_term = version
+            shard = None if number < 0 else number
+            hit = Hit(index, id, routing, seq_no, primary_term, {}, version=checked or None, shard=shard)
+            yield row, Change(hit, {}, checked=checked > 0, document_bytes=text_bytes(tokens))

@@ -337,9 +337,22 @@ class Evidence:
             return self._all
         return read_entries([list(self._some.values())], self.basis.scheme, self.basis.measure)
 
+    def count(self) -> int:
+        """The number of stored entries."""
+        name = find(self._index, HiddenIndex.PAIRS)
+        if name is None:
+            return 0
+        refresh_if_allowed(self._index.client, name)
+        return count(self._index.client, name)
+
     def read_all(self, progress: Progress = silent) -> None:
         """Read every entry."""
         self._all = read_evidence(self._index, self.basis.measure, self.memory, progress)
+
+    @property
+    def examined(self) -> int:
+        """The number of entries that `read_about` has read."""
+        return len(self._some)
 
     def read_about(self, corpus: FingerprintColumns, rows: Flags) -> None:
         """Read the entries about some documents (bool of the rows) and about their contents. Documents of earlier calls

@@ -15,6 +15,7 @@ from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.arrays import Bytes, Flags, Floats, Numbers, Positions
+from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import FingerprintColumns, TextClasses
 from es_neardupe.server.client import Client
@@ -80,7 +81,14 @@ def verified_pairs(
     `SettingsError` for more pairs than the ``limit`` allows.
     """
     classes = classes_of(corpus, copies)
-    candidates = candidate_pairs(index, corpus, classes, rules, limit)
+    kind = "linked_pairs" if rules.linkage is Linkage.COMPLETE else "candidate_pairs"
+    kind = kind if memory is None else "remembered_pairs"
+
+    def check(pairs: int) -> None:
+        if limit is not None:
+            limit.holding(documents=len(corpus), **{kind: pairs})
+
+    candidates = candidate_pairs(index, corpus, classes, rules, check)
     corpus = corpus.without_keys()  # most of its memory
     inside = np.ones(len(corpus), np.bool_) if affected is None else affected.inside
     if affected is not None:

@@ -23,7 +23,9 @@ from server_tools import (
 )
 
 from es_neardupe import NearDupe, Settings
+from es_neardupe.candidates import memory_limit, spill_to_disk
 from es_neardupe.commands.bands import bands
+from es_neardupe.errors import SettingsError
 from es_neardupe.server.client import Client, path
 
 FIELDS = {
@@ -358,3 +360,31 @@ def test_a_former_principal_that_waits_is_not_shown_as_one(client: Client, index
     regroup(client, index_name)
     assert ours(client, index_name)["p"]["group"] != id
     assert_settled(client, index_name)
+
+
+def test_a_limited_memory(client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spilled columns are read again when groups are written; what does not fit ends the run before it writes."""
+    monkeypatch.setattr(memory_limit, "_PROCESS", 0)
+    monkeypatch.setattr(spill_to_disk, "HELD", 10)
+    texts = {f"{k}-{place}": {"text": text} for k in range(10) for place, text in enumerate(family(k, 2))}
+    texts |= {f"alone{k}": {"text": " ".join(words(f"alone{k}", 60))} for k in range(100)}
+    with pytest.raises(SettingsError, match=r"too small for 120 documents: give"):
+        start(client, index_name, texts, memory=120 * 140 - 1)
+    news = NearDupe(index_name, client)
+    with pytest.raises(SettingsError, match=r"documents, 10 candidate pairs and 10 groups: give"):
+        news.group(memory=120 * 140 + 10 * 500)
+    assert not groups_of(client, index_name)
+    first = news.group(memory=120 * (140 + 80))
+    assert (first.groups.count, first.writes.written) == (10, 10)
+    again = news.group(rebuild=True, evidence=True)
+    assert (again.groups.count, again.writes.written) == (10, 0)
+
+    with pytest.raises(SettingsError, match=r"10 groups and 10 stored pairs: give"):
+        news.group(rebuild=True, evidence=True, memory=10 * 500 + 10 * 100)
+    put(client, index_name, {"new": texts["3-0"]})
+    news.enrich()
+    with pytest.raises(SettingsError, match=r"3 examined documents"):
+        news.group(memory=3 * 4000 - 1)
+    report = news.group(memory=3 * 4000 + 6000)
+    assert (report.scope.whole, report.groups.count, report.groups.largest) == (False, 10, 3)
+    assert news.group(rebuild=True).writes.written == 0

@@ -1,6 +1,7 @@
 """Pages of synthetic fingerprints as a server returns them, without a server: of any number of documents.
 
-Run it to group them: ``python synthetic_pages.py DOCUMENTS [MEMORY]`` prints documents, groups, seconds, peak memory.
+Run it to group them: ``python synthetic_pages.py DOCUMENTS [MEMORY]`` prints documents, groups, seconds, processor time
+(in all, and of it that to make the documents), peak memory.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -58,33 +60,47 @@ def pages(size: int, *, grouped: bool = False) -> Iterator[list[Hit]]:
     """Documents with random keys; near-duplicates share most of them. ``grouped``: as if each document held its own
     group, as ``enrich`` leaves it."""
     for start in range(0, size, _PAGE):
-        numbers = range(start, min(start + _PAGE, size))
-        random = np.random.default_rng(start)
-        keys = random.integers(0, 1 << 62, (len(numbers), BANDS), np.uint64)
-        digests = [random.bytes(16).hex() for _ in numbers]
-        near = [place for place, number in enumerate(numbers) if number % _EVERY == 1 and place]
-        keys[near, 2:] = keys[np.array(near, np.intp) - 1, 2:]
-        keys &= np.uint64(0x3F3F3F3F3F3F3F3F)  # characters from "0" to "o"; the first one names the band
-        keys += np.uint64(0x3030303030303030)
-        keys.view(np.uint8).reshape(len(numbers), BANDS, 8)[:, :, 0] = np.arange(0x30, 0x30 + BANDS)
-        joined = keys.tobytes().decode("latin-1")
-        both = [place for place, number in enumerate(numbers) if number % _EVERY < 2]
-        for place, content in zip(both, contents([_text(numbers[place]) for place in both]), strict=True):
-            digests[place] = content
-        width = 8 * BANDS
-        yield [
-            _hit(number, digests[place], joined[place * width : (place + 1) * width], grouped)
-            for place, number in enumerate(numbers)
-        ]
+        with _making():
+            page = _page(start, size, grouped)
+        yield page
 
 
-def _hit(number: int, content: str, keys: str, grouped: bool) -> Hit:
+_making_seconds = [0.0]
+
+
+@contextmanager
+def _making() -> Iterator[None]:
+    """Adds the processor time of making documents."""
+    began = time.process_time()
+    yield
+    _making_seconds[0] += time.process_time() - began
+
+
+def _page(start: int, size: int, grouped: bool) -> list[Hit]:
+    numbers = range(start, min(start + _PAGE, size))
+    random = np.random.default_rng(start)
+    keys = random.integers(0, 1 << 62, (len(numbers), BANDS), np.uint64)
+    hashes = random.bytes(16 * len(numbers)).hex()
+    digests = [hashes[32 * place : 32 * place + 32] for place in range(len(numbers))]
+    near = [place for place, number in enumerate(numbers) if number % _EVERY == 1 and place]
+    keys[near, 2:] = keys[np.array(near, np.intp) - 1, 2:]
+    keys &= np.uint64(0x3F3F3F3F3F3F3F3F)  # characters from "0" to "o"; the first one names the band
+    keys += np.uint64(0x3030303030303030)
+    keys.view(np.uint8).reshape(len(numbers), BANDS, 8)[:, :, 0] = np.arange(0x30, 0x30 + BANDS)
+    bands = keys.view("S8").astype("U8").tolist()
+    both = [place for place, number in enumerate(numbers) if number % _EVERY < 2]
+    for place, content in zip(both, contents([_text(numbers[place]) for place in both]), strict=True):
+        digests[place] = content
+    return [_hit(*each, grouped) for each in zip(numbers, digests, bands, strict=True)]
+
+
+def _hit(number: int, content: str, bands: list[str], grouped: bool) -> Hit:
     id = _id(number)
     stored = {
         "scheme": "s",
         "state": "signed",
         "content": content,
-        "bands": [keys[8 * band : 8 * band + 8] for band in range(BANDS)],
+        "bands": bands,
         "tokens": 30,
         "features": 26,
         "group": own_group("i", id),
@@ -100,7 +116,8 @@ class SyntheticClient(FakeClient):
 
     def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> Any:
         assert path == "/_mget"
-        return {"docs": [self._found(doc) for doc in body["docs"]]}
+        with _making():
+            return {"docs": [self._found(doc) for doc in body["docs"]]}
 
     def _found(self, doc: dict[str, Any]) -> dict[str, Any]:
         number = int(doc["_id"], 16) * _INVERSE % (1 << 64)
@@ -118,16 +135,17 @@ def grouped(size: int, *, memory: int | None = None, again: bool = False) -> Gro
     rules = RunRules.of(match, GroupRules(), criterion, index.scheme_id)
     limit = None if memory is None else MemoryLimit(memory)
     with scratch() as files:
-        keys = None if limit is None else limit.keys(size, BANDS, files)
+        spill = files if limit is not None and limit.holding(documents=size).spills(BANDS) else None
         verified = verified_pairs(
             index,
             criterion.measure,
-            read_corpus(pages(size, grouped=again), SETTINGS.prefix, BANDS, expected=size, keys=keys),
+            read_corpus(pages(size, grouped=again), SETTINGS.prefix, BANDS, expected=size, spill=spill),
             copies=True,
             limit=limit,
         )
-    linked = link(rules.group, verified, criterion)
-    return form_groups(index, registry, RunScope(True, "", size, settled=False), linked, rules=rules)
+        linked = link(rules.group, verified, criterion)
+        scope = RunScope(True, "", size, settled=False)
+        return form_groups(index, registry, scope, linked, rules=rules, limit=limit)
 
 
 if __name__ == "__main__":
@@ -135,4 +153,5 @@ if __name__ == "__main__":
     result = grouped(documents, memory=parse_size(sys.argv[2]) if sys.argv[2:] else None)
     assert len(result.groupings) == documents
     made = {"documents": documents, "groups": len(result.records), "writes": len(result.writes)}
-    print(json.dumps(made | {"seconds": time.monotonic() - began, "peak": peak()}))
+    used = {"cpu": time.process_time(), "cpu_of_making": _making_seconds[0], "peak": peak()}
+    print(json.dumps(made | {"seconds": time.monotonic() - began} | used))

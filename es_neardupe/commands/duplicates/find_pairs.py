@@ -136,7 +136,7 @@ def _enriched(
     index = opened(index)
     total = count(index.client, index.name, query)
     corpus = read_fingerprints(index, progress, scope=query)
-    corpus = replace(corpus, versions=index.storage.document_versions(corpus.references, corpus.versions))
+    corpus = replace(corpus, versions=index.storage.document_versions(corpus.references, corpus.versions[:]))
     scheme = index.settings.scheme
     scope = enriched_scope(corpus, scheme.agree, entries)
     bands = f"{scheme.bands} bands of {scheme.rows} rows{agreement(scheme.agree)}"

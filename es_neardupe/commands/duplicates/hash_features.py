@@ -135,7 +135,7 @@ def enriched_scope(corpus: FingerprintColumns, agree: int, entries: SpilledEntri
     rows = np.repeat(np.arange(len(corpus), dtype=np.uint32), keys.shape[1]).reshape(keys.shape)
     present = keys != 0
     entries.add(mix64(keys[present]), rows[present])  # mixed, because the characters of keys are in few ranges
-    return _scope(corpus.references, corpus.versions, corpus.tokens, int((~present.any(axis=1)).sum()))
+    return _scope(corpus.references, corpus.versions[:], corpus.tokens, int((~present.any(axis=1)).sum()))
 
 
 def _scope(references: References, versions: Ints, sizes: Ints, empty: int) -> DocumentsInScope:

@@ -203,7 +203,7 @@ def _form_groups(
     if registry is not None:
         before |= registry.records(records.keys() - before.keys())
     at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-    updates = GroupHistoryUpdate(before, records, previous_ids(corpus, groupings, before), at).records()
+    updates = list(GroupHistoryUpdate(before, records, previous_ids(corpus, groupings, before), at))
     return _Found(corpus, changed, groupings, changes(corpus, groupings), records, updates)
 
 
