@@ -20,6 +20,7 @@ __all__ = [
     "Portion",
     "ascends",
     "blocks",
+    "buckets",
     "components",
     "first_with_all",
     "portions",
@@ -51,6 +52,18 @@ def sorted_runs(keys: U64) -> tuple[Positions, Positions, Positions, U64]:
     names = keys[starts]
     has_key = names != 0
     return rows, starts[has_key], sizes[has_key], names[has_key]
+
+
+def buckets(keys: U64, numbers: I32 | None, maximum: int) -> tuple[Iterator[Positions], list[tuple[np.uint64, I32]]]:
+    """Buckets of equal keys (0 = none): all pairs of those with up to ``maximum`` members, shape (pairs, 2), in blocks,
+    and the others with their members. ``numbers``: of the members, ascending; by default, their places."""
+    rows, starts, sizes, names = sorted_runs(keys)
+    members: Positions = rows if numbers is None else numbers[rows].astype(np.intp)
+    large = [
+        (names[one], members[starts[one] : starts[one] + sizes[one]].astype(np.int32))
+        for one in np.flatnonzero(sizes > maximum).tolist()
+    ]
+    return small_groups(members, starts, sizes, maximum), large
 
 
 def small_groups(rows: Positions, starts: Positions, sizes: Positions, maximum: int) -> Iterator[Positions]:

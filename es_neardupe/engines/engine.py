@@ -1,0 +1,90 @@
+"""Engine: the interface of what runs the tasks of a command on workers, and the option that chooses it.
+
+A task is a function of a module that gets two arguments: one that all tasks of a stage have in common, and its part of
+the work. Function, arguments and result are pickled. A task may run more than once, if its worker is lost.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeAlias, TypeVar
+from urllib.parse import urlsplit
+
+from es_neardupe.errors import SettingsError
+
+__all__ = ["Engine", "Kept", "engine_of", "wrong_engine"]
+
+S = TypeVar("S")
+P = TypeVar("P")
+R = TypeVar("R")
+
+Kept: TypeAlias = Any
+"""The result of a task, which stays on the workers."""
+
+_MOST = 256
+_PROCESSES = re.compile(r"processes:([0-9]{1,4})", re.ASCII)
+
+
+class Engine(Protocol):
+    """Runs tasks on workers.
+
+    A `NeardupeError` of a task ends all others, and is raised here. A task whose worker is lost runs again elsewhere.
+    Raises `EngineError` if the workers cannot be used, or are lost.
+    """
+
+    @property
+    def workers(self) -> int:
+        """The number of tasks that run at a time."""
+
+    def run(self, task: Callable[[S, P], R], shared: S, parts: Iterable[P]) -> Iterator[tuple[P, R]]:
+        """Each part with the result of ``task(shared, part)``, in any order. A part may be a tuple or list with results
+        that were kept. Parts are requested while tasks run, so that few of them are in memory."""
+
+    def keep(self, task: Callable[[S, P], Any], shared: S, parts: Sequence[P]) -> list[Kept]:
+        """Start tasks whose results stay on the workers, in the order of the parts."""
+
+
+def wrong_engine(engine: str, *, insecure: bool = False) -> str | None:
+    """Why there is no such engine; None if there is one."""
+    if match := _PROCESSES.fullmatch(engine):
+        return None if 1 <= int(match[1]) <= _MOST else f"The number of processes must be from 1 to {_MOST}."
+    try:
+        parts = urlsplit(engine)
+        usable = parts.scheme in ("tcp", "tls") and parts.hostname is not None and parts.port is not None
+    except ValueError:
+        usable = False
+    if not usable or parts.path or parts.query or parts.fragment or parts.username is not None:
+        return f"Give processes:NUMBER, tcp://HOST:PORT or tls://HOST:PORT, not {engine!r}."
+    if parts.scheme == "tcp" and not insecure and not _is_loopback(parts.hostname or ""):
+        return (
+            f"Whoever reaches a Dask scheduler can run programs on its workers, and {engine} has no encryption and no "
+            f"authentication: use tls://, or add `insecure_engine` in a network that you trust."
+        )
+    return None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@contextmanager
+def engine_of(engine: str | None, *, insecure: bool) -> Iterator[Engine | None]:
+    """The engine that an option names; None without one. Raises `SettingsError`, and `EngineError` if there is no
+    scheduler, or its workers have other versions."""
+    if engine is None:
+        yield None
+        return
+    if (why := wrong_engine(engine, insecure=insecure)) is not None:
+        raise SettingsError(why)
+    try:
+        from es_neardupe.engines import dask
+    except ImportError:
+        raise SettingsError("`engine` needs Dask: pip install 'es-neardupe[cluster]'.") from None
+    with dask.DaskEngine(engine) as opened:
+        yield opened
