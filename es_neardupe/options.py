@@ -20,6 +20,8 @@ from typing import Annotated, Any, TypeVar, get_args
 import typer
 from typer.models import OptionInfo
 
+from es_neardupe.engines.engine import wrong_engine
+
 __all__ = [
     "BY_LENGTHS",
     "DECIDING",
@@ -302,6 +304,34 @@ Query = Annotated[
 
 _LOAD = "Load on the cluster"
 
+_CLUSTER = "Workers"
+
+
+def _parse_engine(value: Any) -> str:
+    if (why := wrong_engine(str(value), insecure=True)) is not None:
+        raise typer.BadParameter(why)
+    return str(value)
+
+
+EngineName = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="ENGINE",
+        parser=_parse_engine,
+        help="Where to run: processes:4 for worker processes, tcp://HOST:PORT or tls://HOST:PORT for a Dask scheduler.",
+        show_default="this process",
+        rich_help_panel=_CLUSTER,
+    ),
+]
+InsecureEngine = Annotated[
+    bool,
+    typer.Option(
+        "--insecure-engine",
+        help="Allow tcp:// to other machines: without encryption, and without authentication.",
+        rich_help_panel=_CLUSTER,
+    ),
+]
 Workers = Annotated[int, typer.Option("--workers", min=1, max=64, help="Number of parallel bulk requests.")]
 Batch = Annotated[int, typer.Option("--batch", min=1, max=10_000, help="Documents per bulk request.")]
 MaxRate = Annotated[

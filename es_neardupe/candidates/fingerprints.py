@@ -271,7 +271,7 @@ class _GrowingColumns:
         rules, size = self._rules, len(self._references)
         references = self._references.taken()
         rows = references.sorted(np.arange(size, dtype=np.int32))
-        arrays = cast(dict[str, Any], {name: array.taken()[rows] for name, array in self._arrays.items()})
+        arrays = {name: cast(Any, array.taken())[rows] for name, array in self._arrays.items()}
         columns = FingerprintColumns(
             references=references.take(rows),
             **arrays,

@@ -86,7 +86,7 @@ class KeysOnWorkers:
         """The keys of a document, or with ``[:, band]`` those of a band."""
         if isinstance(place, tuple):
             found = dict(self._some({k: (slice(None), place[1]) for k in range(len(self._slices))}))
-            column = np.concatenate([np.zeros(0, np.uint64), *(found[k] for k in range(len(found)))])
+            column = np.concatenate([np.zeros(0, np.uint64), *(found[k] for k in sorted(found))])
             return cast(U64, column[place[0]])
         if place not in self._rows:
             self.fetch(np.array([place]))
@@ -142,7 +142,7 @@ class _Place:
 
 def _keys_at(_: None, part: tuple[int, _Keys, int, _Place]) -> U64:
     """Task: the keys at some places of a slice."""
-    _, read, digest, place = part
+    read, digest, place = part[1:]
     return cast(U64, _checked(read, digest)[place.index])
 
 

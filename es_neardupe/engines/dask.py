@@ -80,7 +80,7 @@ class DaskEngine:
         with self._lost():
             client, waiting, parts = self._client, dict[Any, P](), iter(parts)
             common = client.submit(_same, shared, pure=False)
-            finished = distributed.as_completed()
+            finished = distributed.as_completed(loop=client.loop)
 
             def submit(number: int) -> None:
                 for part in islice(parts, number):

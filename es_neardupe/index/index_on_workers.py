@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, wraps
+from inspect import signature
+from typing import Any, ParamSpec, TypeVar
 from uuid import uuid4
 
+from es_neardupe.engines.engine import engine_of
 from es_neardupe.errors import ConnectError, EngineError, SettingsError
 from es_neardupe.index.index import Index
 from es_neardupe.index.target import IndexTarget
@@ -16,10 +18,30 @@ from es_neardupe.server.connect import connect
 from es_neardupe.server.login.resolve import resolve_settings
 from es_neardupe.server.login.settings import ConnectionSettings
 
-__all__ = ["IndexOnWorkers"]
+__all__ = ["IndexOnWorkers", "on_engine"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _OPENED = 4
 """Indices that a worker keeps open, for the runs that use it."""
+
+
+def on_engine(command: Callable[P, R]) -> Callable[P, R]:
+    """Implement the options ``engine`` and ``insecure_engine`` of a command: it gets an index with this engine, which
+    is closed when the command ends. Raises `SettingsError` and `EngineError`."""
+    parameters = signature(command)
+
+    @wraps(command)
+    def run(*given: P.args, **options: P.kwargs) -> R:
+        bound = parameters.bind(*given, **options)
+        engine, insecure = bound.arguments.get("engine"), bound.arguments.get("insecure_engine", False)
+        with engine_of(engine, insecure=insecure) as opened:
+            if opened is not None:
+                bound.arguments["index"] = bound.arguments["index"].on_engine(opened)
+            return command(*bound.args, **bound.kwargs)
+
+    return run
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,8 @@ def pairs(
     ] = None,
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
     memory: options.Memory = None,
+    engine: options.EngineName = None,
+    insecure_engine: options.InsecureEngine = False,
     fields: Annotated[list[str] | None, options.TITLE_FIELDS] = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
@@ -71,6 +73,8 @@ def pairs(
             ignore_common=ignore_common,
             max_bucket=max_bucket,
             memory=memory,
+            engine=engine,
+            insecure_engine=insecure_engine,
             fields=fields or (),
             progress=progress,
         )
