@@ -18,12 +18,13 @@ from typing import Any, TypeVar
 import dask.config
 import distributed
 from distributed.scheduler import KilledWorker
+from distributed.worker import thread_state
 
 from es_neardupe.engines.engine import Kept
 from es_neardupe.errors import EngineError
 from es_neardupe.progress import Progress
 
-__all__ = ["DaskEngine", "until_cancelled"]
+__all__ = ["DaskEngine", "ends_when_cancelled"]
 
 S = TypeVar("S")
 P = TypeVar("P")
@@ -205,16 +206,13 @@ class _Cancelled(Exception):
     """The task was cancelled; nobody waits for its result."""
 
 
-def until_cancelled(progress: Progress) -> Progress:
-    """The same progress, which ends the task that runs in this thread once it was cancelled."""
-    from distributed.worker import get_worker, thread_state
-
-    worker, key = get_worker(), thread_state.key
+def ends_when_cancelled() -> Progress:
+    """See `es_neardupe.engines.engine.until_cancelled`."""
+    worker, key = distributed.get_worker(), thread_state.key
 
     def reported(stage: str, done: int, total: int | None) -> None:
         task = worker.state.tasks.get(key)
         if task is None or task.state == "cancelled":
             raise _Cancelled
-        progress(stage, done, total)
 
     return reported

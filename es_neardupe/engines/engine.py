@@ -14,8 +14,9 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 from es_neardupe.errors import SettingsError
+from es_neardupe.progress import Progress
 
-__all__ = ["Engine", "Kept", "engine_of", "wrong_engine"]
+__all__ = ["Engine", "Kept", "engine_of", "until_cancelled", "wrong_engine"]
 
 S = TypeVar("S")
 P = TypeVar("P")
@@ -71,6 +72,13 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def until_cancelled() -> Progress:
+    """For a task that runs on a worker: progress that ends the task once it was cancelled."""
+    from es_neardupe.engines.dask import ends_when_cancelled
+
+    return ends_when_cancelled()
 
 
 @contextmanager

@@ -19,7 +19,7 @@ import json
 import time
 from array import array
 from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -40,7 +40,7 @@ from es_neardupe.server.search import refresh
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
-__all__ = ["ChangeFeed", "Consumer", "SeqNos"]
+__all__ = ["ChangeFeed", "Consumer", "LeftDocument", "SeqNos"]
 
 Ranges = NDArray[np.int64]
 """First and last number of each range; shape (n, 2). Ascending, with at least one number between two ranges."""
@@ -145,6 +145,14 @@ def _merged(ranges: Ranges) -> Ranges:
 
 _Shard = tuple[str, int]
 """Concrete index and number of a shard."""
+
+
+class LeftDocument(NamedTuple):
+    """A document that the next run must read: the shard, and the number of its last write."""
+
+    index: str  # type: ignore[assignment]  # hides tuple.index, which is not used
+    shard: int
+    seq_no: int
 
 
 class _ShardState(NamedTuple):
@@ -260,6 +268,16 @@ class ChangeFeed:
         """Note a document that was read, and must be read again by the next run."""
         if document.shard is not None and document.seq_no is not None:
             self._left[document.index, document.shard].append(document.seq_no)
+
+    @property
+    def left(self) -> list[LeftDocument]:
+        """The documents of `leave`."""
+        return [LeftDocument(*shard, number) for shard, numbers in self._left.items() for number in numbers]
+
+    def leave_all(self, documents: Iterable[LeftDocument]) -> None:
+        """Note documents that another process has left to the next run."""
+        for name, shard, number in documents:
+            self._left[name, shard].append(number)
 
     def others_have_written(self) -> bool:
         """Whether other clients have written or deleted documents since the feed was opened, or perhaps have. For a run

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from es_neardupe.index.change_feed import ChangeFeed
+from es_neardupe.index.change_feed import ChangeFeed, LeftDocument
 from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch
 from es_neardupe.index.field_writes import FieldWriter
 from es_neardupe.index.migration_state import Phase, next_prefix, replaced_prefix
@@ -32,10 +32,12 @@ __all__ = [
     "EnrichResult",
     "GroupIdsWritten",
     "Send",
+    "Slices",
     "Storage",
     "may_see_sidecars",
     "settings_mappings",
     "sidecar_mappings",
+    "tracked_slices",
 ]
 
 Send = Callable[[Iterable[Action]], Iterable[Outcome]]
@@ -82,6 +84,22 @@ class EnrichResult:
     states: Mapping[str, int]
     unnoticed: Mapping[str, str] = field(default_factory=dict)
     """Concrete index -> why texts that were changed before this run were not noticed."""
+    left: Sequence[LeftDocument] = ()
+    """Documents that the next run must read again."""
+
+
+Slices = Callable[[EnrichRequest], Iterable[EnrichResult]]
+"""The results of all slices of a request, as they end."""
+
+
+def tracked_slices(results: Iterable[EnrichResult], progress: Progress, total: int | None) -> Iterator[EnrichResult]:
+    """The results, with progress of the documents that were read."""
+    read = 0
+    progress("fingerprinting", 0, total)
+    for one in results:
+        yield one
+        read += one.tally.counts["read"]
+        progress("fingerprinting", read if total is None else min(read, total), total)
 
 
 @dataclass(frozen=True)
@@ -138,8 +156,10 @@ class Storage(Protocol):
         Raises what `prepare_new` raises.
         """
 
-    def write_fingerprints(self, request: EnrichRequest, send: Send, progress: Progress) -> EnrichResult:
-        """Fingerprint the current texts of documents; ``send`` writes."""
+    def write_fingerprints(
+        self, request: EnrichRequest, send: Send, progress: Progress, slices: Slices | None = None
+    ) -> EnrichResult:
+        """Fingerprint the current texts of documents; ``send`` writes. ``slices``: does it in parts elsewhere."""
 
     def write_group_ids(self, *, batch: int, workers: int, dry_run: bool) -> GroupIdsWritten | None:
         """Write missing group ids into documents; None if the storage writes none there."""
