@@ -19,7 +19,7 @@ import json
 import time
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -40,7 +40,7 @@ from es_neardupe.server.search import refresh
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
-__all__ = ["ChangeFeed", "Consumer", "LeftDocument", "SeqNos"]
+__all__ = ["ChangeFeed", "Consumer", "FeedNotes", "SeqNos"]
 
 Ranges = NDArray[np.int64]
 """First and last number of each range; shape (n, 2). Ascending, with at least one number between two ranges."""
@@ -147,12 +147,11 @@ _Shard = tuple[str, int]
 """Concrete index and number of a shard."""
 
 
-class LeftDocument(NamedTuple):
-    """A document that the next run must read: the shard, and the number of its last write."""
+class FeedNotes(NamedTuple):
+    """Numbers of writes by shard, noted by a process: 8 bytes each."""
 
-    index: str  # type: ignore[assignment]  # hides tuple.index, which is not used
-    shard: int
-    seq_no: int
+    done: Mapping[_Shard, array[int]]
+    left: Mapping[_Shard, array[int]]
 
 
 class _ShardState(NamedTuple):
@@ -270,14 +269,15 @@ class ChangeFeed:
             self._left[document.index, document.shard].append(document.seq_no)
 
     @property
-    def left(self) -> list[LeftDocument]:
-        """The documents of `leave`."""
-        return [LeftDocument(*shard, number) for shard, numbers in self._left.items() for number in numbers]
+    def notes(self) -> FeedNotes:
+        """The noted documents, for `add` of another process."""
+        return FeedNotes(dict(self._done), dict(self._left))
 
-    def leave_all(self, documents: Iterable[LeftDocument]) -> None:
-        """Note documents that another process has left to the next run."""
-        for name, shard, number in documents:
-            self._left[name, shard].append(number)
+    def add(self, notes: FeedNotes) -> None:
+        """Add the documents that another process has noted."""
+        for own, others in ((self._done, notes.done), (self._left, notes.left)):
+            for shard, numbers in others.items():
+                own[shard].extend(numbers)
 
     def others_have_written(self) -> bool:
         """Whether other clients have written or deleted documents since the feed was opened, or perhaps have. For a run

@@ -45,6 +45,6 @@ def enrich_slices(
 
 def _enrich_slice(shared: _Enriching, number: int) -> EnrichResult:
     """Task: write the fingerprints of a slice."""
-    index, request = shared.index.opened(), replace(shared.request, slice=(number, shared.slices))
+    index, request = shared.index.opened(), replace(shared.request, slice=(number, shared.slices), task=True)
     send: Send = partial(write, index.client, batch=shared.batch, workers=shared.workers, versions=True)
     return index.storage.write_fingerprints(request, pretend if request.dry_run else send, until_cancelled())

@@ -177,7 +177,9 @@ def _enrich(
     index: Index, request: EnrichRequest, send: Send, progress: Progress, slices: Slices | None
 ) -> EnrichResult:
     """Write fingerprints into the documents; read and write those again that change in between."""
-    feed = ChangeFeed(index, Consumer.TEXTS, stores=not request.dry_run)  # first: it refreshes the index
+    feed = ChangeFeed(
+        index, Consumer.TEXTS, stores=not (request.dry_run or request.task)
+    )  # first: it refreshes the index
     scope, everything = index.target.within(request.query), request.check or request.all
     before = counts(
         index.client,
@@ -334,13 +336,17 @@ class _InlineEnrichment:
         """Add the result of a slice."""
         self.tally.add_all(part.tally)
         self.states.update(part.states)
-        self.feed.leave_all(part.left)
+        if part.notes is not None:
+            self.feed.add(part.notes)
+            self.feed.save()
 
     def result(self, request: EnrichRequest, before: Mapping[str, int], unnoticed: Mapping[str, str]) -> EnrichResult:
         """Store the progress of the feed, and return the counts. ``unnoticed``: see `_unnoticed`."""
         self.feed.store(whole=request.whole)
         reasons = {name: self.feed.reason or why for name, why in unnoticed.items()}
-        return EnrichResult(before, before["current"], self.tally, self.states, reasons, self.feed.left)
+        return EnrichResult(
+            before, before["current"], self.tally, self.states, reasons, self.feed.notes if request.task else None
+        )
 
     def _was_fingerprinted(self, hit: Hit) -> bool:
         """Whether the document had a fingerprint of the scheme."""

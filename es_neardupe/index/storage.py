@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from es_neardupe.index.change_feed import ChangeFeed, LeftDocument
+from es_neardupe.index.change_feed import ChangeFeed, FeedNotes
 from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch
 from es_neardupe.index.field_writes import FieldWriter
 from es_neardupe.index.migration_state import Phase, next_prefix, replaced_prefix
@@ -55,6 +55,8 @@ class EnrichRequest:
     dry_run: bool
     slice: tuple[int, int] | None
     """Number, from 1, and number of slices; None: all documents."""
+    task: bool = False
+    """Whether this is a task of a run in another process, which stores the progress of the change feed."""
 
     @property
     def whole(self) -> bool:
@@ -84,8 +86,8 @@ class EnrichResult:
     states: Mapping[str, int]
     unnoticed: Mapping[str, str] = field(default_factory=dict)
     """Concrete index -> why texts that were changed before this run were not noticed."""
-    left: Sequence[LeftDocument] = ()
-    """Documents that the next run must read again."""
+    notes: FeedNotes | None = None
+    """Of a task: what the change feed has noted."""
 
 
 Slices = Callable[[EnrichRequest], Iterable[EnrichResult]]
