@@ -43,7 +43,10 @@ _CONFIG = {
     "distributed.admin.large-graph-warning-threshold": "1GB",
     "distributed.comm.timeouts.connect": f"{_CONNECT}s",
     "distributed.scheduler.allowed-failures": 3,
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
 }
+"""For this process and our own workers. Without routes, the ports for browsers answer nothing."""
 
 
 class DaskEngine:
@@ -115,6 +118,7 @@ class DaskEngine:
                 host="127.0.0.1",
                 security=True,
                 dashboard_address=None,
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
                 silence_logs=logging.CRITICAL,
             )
             self._connect(self._stack.enter_context(cluster))
