@@ -7,6 +7,7 @@ machine could run programs through it otherwise), and without a dashboard.
 from __future__ import annotations
 
 import logging
+import socket
 import warnings
 from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from itertools import islice
 from types import TracebackType
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import dask.config
 import distributed
@@ -68,6 +70,7 @@ class DaskEngine:
             return self
         try:
             with self._lost():
+                _check_listens(self._engine)
                 self._connect(self._engine)
         except BaseException:
             self._stack.close()
@@ -160,6 +163,12 @@ class DaskEngine:
             raise EngineError(
                 f"The scheduler at {self._engine} was lost, and the tasks with it. Run the same command again."
             ) from error
+
+
+def _check_listens(address: str) -> None:
+    """Raises `OSError` if nothing listens at an address. (Dask tries again until its timeout.)"""
+    parts = urlsplit(address)
+    socket.create_connection((parts.hostname or "", parts.port or 0), timeout=_CONNECT).close()
 
 
 def _same(shared: S) -> S:

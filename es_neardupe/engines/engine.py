@@ -6,17 +6,15 @@ the work. Function, arguments and result are pickled. A task may run more than o
 
 from __future__ import annotations
 
-import ipaddress
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeAlias, TypeVar
-from urllib.parse import urlsplit
 
 from es_neardupe.errors import SettingsError
+from es_neardupe.options import wrong_engine
 from es_neardupe.progress import Progress
 
-__all__ = ["Engine", "Kept", "engine_of", "until_cancelled", "wrong_engine"]
+__all__ = ["Engine", "Kept", "engine_of", "until_cancelled"]
 
 S = TypeVar("S")
 P = TypeVar("P")
@@ -24,9 +22,6 @@ R = TypeVar("R")
 
 Kept: TypeAlias = Any
 """The result of a task, which stays on the workers."""
-
-_MOST = 256
-_PROCESSES = re.compile(r"processes:([0-9]{1,4})", re.ASCII)
 
 
 class Engine(Protocol):
@@ -46,32 +41,6 @@ class Engine(Protocol):
 
     def keep(self, task: Callable[[S, P], Any], shared: S, parts: Sequence[P]) -> list[Kept]:
         """Start tasks whose results stay on the workers, in the order of the parts."""
-
-
-def wrong_engine(engine: str, *, insecure: bool = False) -> str | None:
-    """Why there is no such engine; None if there is one."""
-    if match := _PROCESSES.fullmatch(engine):
-        return None if 1 <= int(match[1]) <= _MOST else f"The number of processes must be from 1 to {_MOST}."
-    try:
-        parts = urlsplit(engine)
-        usable = parts.scheme in ("tcp", "tls") and parts.hostname is not None and parts.port is not None
-    except ValueError:
-        usable = False
-    if not usable or parts.path or parts.query or parts.fragment or parts.username is not None:
-        return f"Give processes:NUMBER, tcp://HOST:PORT or tls://HOST:PORT, not {engine!r}."
-    if parts.scheme == "tcp" and not insecure and not _is_loopback(parts.hostname or ""):
-        return (
-            f"Whoever reaches a Dask scheduler can run programs on its workers, and {engine} has no encryption and no "
-            f"authentication: use tls://, or add `insecure_engine` in a network that you trust."
-        )
-    return None
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def until_cancelled() -> Progress:

@@ -15,10 +15,10 @@ from typing import Any
 import cloudpickle
 import distributed
 import pytest
-from cluster_tools import local_cluster, programs
+from cluster_tools import Programs, die_in, kill, local_cluster, programs
 from conftest import Cli
 from kill_tools import State
-from server_tools import delete_all, groups_of, living, make_index, one_line, put
+from server_tools import assert_settled, delete_all, groups_of, living, make_index, one_line, put
 from sidecar_tools import PROPERTIES, document, plain_report, texts
 
 from es_neardupe import NearDupe
@@ -235,3 +235,54 @@ def test_without_the_extra(server_url: str) -> None:
     command = [sys.executable, "-c", program, "pairs", "news", "--engine", "processes:2", "--url", server_url]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert one_line(done.stderr) == "error: --engine needs Dask: pip install 'es-neardupe[cluster]'."
+
+
+_TASKS = [
+    "es_neardupe.engines.dask._same",
+    *(f"es_neardupe.candidates.fingerprints.{name}" for name in ("_read_slice", "_without_keys")),
+    *(f"es_neardupe.candidates.keys_on_workers.{name}" for name in ("_split", "_piece", "_joined_range", "_keys_at")),
+    "es_neardupe.verification.on_workers._compare",
+]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_killed_workers_change_nothing(
+    client: Client, index_name: str, engine: str, cluster: distributed.LocalCluster
+) -> None:
+    """In each kind of task, both workers are killed once."""
+    news = _new(client, index_name)
+    die_in(cluster, "es_neardupe.index.enrich_slices._enrich_slice")
+    news.enrich(engine=engine)
+    assert news.enrich().scope.read == 0
+    expected = plain_report(news.group(max_bucket=4, dry_run=True))
+    for task in _TASKS:
+        die_in(cluster, task)
+        assert plain_report(news.group(max_bucket=4, dry_run=True, engine=engine)) == expected, task
+        with distributed.Client(cluster, set_as_default=False) as one:
+            one.wait_for_workers(2, timeout=60)
+
+
+@pytest.mark.long
+def test_a_lost_scheduler_ends_the_run_and_the_next_one_finishes(
+    client: Client, index_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verify, "_MANY", 1)
+    monkeypatch.setattr(CurrentDocuments, "portion", 2000)
+    news = _new(client, index_name)
+    with programs(tmp_path) as started:
+        started.start_worker()
+        for run, stage in ((news.enrich, "fingerprinting"), (news.group, "verifying pairs")):
+
+            def reported(name: str, done: int, total: int | None, stage: str = stage) -> None:
+                if name == stage and done:
+                    kill(started.scheduler)
+
+            with pytest.raises(EngineError, match=r"The scheduler at tcp://.* was lost"):
+                run(engine=started.address, progress=reported)
+            started.stop()
+            started = Programs(tmp_path)
+            started.start_worker()
+            run(engine=started.address)
+        started.stop()
+    assert_settled(client, index_name)

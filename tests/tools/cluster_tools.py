@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import distributed
@@ -82,3 +83,17 @@ def programs(folder: Path) -> Iterator[Programs]:
         yield started
     finally:
         started.stop()
+
+
+def die_in(cluster: distributed.LocalCluster, task: str) -> None:
+    """Make each worker process kill itself when it begins this task (module and function). The next process of the
+    worker does not."""
+    with distributed.Client(cluster, set_as_default=False) as client:
+        client.run(_arm, *task.rsplit(".", 1))
+
+
+def _arm(module: str, function: str) -> None:
+    def die(shared: object, part: object = None) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    setattr(import_module(module), function, die)
