@@ -43,8 +43,6 @@ _COMPARED = ("python", "es-neardupe", "distributed", "numpy")
 
 _CONFIG = {
     "distributed.admin.large-graph-warning-threshold": "1GB",
-    "distributed.comm.timeouts.connect": f"{_CONNECT}s",
-    "distributed.scheduler.allowed-failures": 3,
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
 }

@@ -15,7 +15,7 @@ from typing import Any
 import cloudpickle
 import distributed
 import pytest
-from cluster_tools import Programs, die_in, kill, local_cluster, programs
+from cluster_tools import die_in, kill, local_cluster, programs
 from conftest import Cli
 from kill_tools import State
 from server_tools import assert_settled, delete_all, groups_of, living, make_index, one_line, put
@@ -264,25 +264,26 @@ def test_killed_workers_change_nothing(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(("command", "stage"), [("enrich", "fingerprinting"), ("group", "verifying pairs")])
 def test_a_lost_scheduler_ends_the_run_and_the_next_one_finishes(
-    client: Client, index_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: Client, index_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, stage: str
 ) -> None:
     monkeypatch.setattr(verify, "_MANY", 1)
     monkeypatch.setattr(CurrentDocuments, "portion", 2000)
     news = _new(client, index_name)
+    if command == "group":
+        news.enrich()
     with programs(tmp_path) as started:
         started.start_worker()
-        for run, stage in ((news.enrich, "fingerprinting"), (news.group, "verifying pairs")):
 
-            def reported(name: str, done: int, total: int | None, stage: str = stage) -> None:
-                if name == stage and done:
-                    kill(started.scheduler)
+        def reported(name: str, done: int, total: int | None) -> None:
+            if name == stage and done:
+                kill(started.scheduler)
 
-            with pytest.raises(EngineError, match=r"The scheduler at tcp://.* was lost"):
-                run(engine=started.address, progress=reported)
-            started.stop()
-            started = Programs(tmp_path)
-            started.start_worker()
-            run(engine=started.address)
-        started.stop()
+        with pytest.raises(EngineError, match=r"The scheduler at tcp://.* was lost"):
+            getattr(news, command)(engine=started.address, progress=reported)
+    with programs(tmp_path) as started:
+        started.start_worker()
+        getattr(news, command)(engine=started.address)
+    news.group()
     assert_settled(client, index_name)
