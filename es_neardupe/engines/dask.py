@@ -164,9 +164,14 @@ class DaskEngine:
 
 
 def _check_listens(address: str) -> None:
-    """Raises `OSError` if nothing listens at an address. (Dask tries again until its timeout.)"""
+    """Raises `OSError` if no scheduler listens at an address: Dask would try again until its timeout, and wait for the
+    answer of another server without limit. A scheduler speaks first, except through TLS."""
     parts = urlsplit(address)
-    socket.create_connection((parts.hostname or "", parts.port or 0), timeout=_CONNECT).close()
+    if parts.scheme == "tls" and distributed.Security().get_connection_args("client").get("ssl_context") is None:
+        raise ConnectionError("no certificates in distributed.comm.tls of Dask's configuration")
+    with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=_CONNECT) as connection:
+        if parts.scheme == "tcp" and not connection.recv(1):
+            raise ConnectionError("another kind of server")
 
 
 def _same(shared: S) -> S:
