@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import socket
 import warnings
-from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice
@@ -35,6 +34,9 @@ R = TypeVar("R")
 _CONNECT = 10
 """Seconds until a scheduler has answered, and until it has workers."""
 
+_PATIENCE = 120
+"""Seconds without a result after which there must be workers: lost ones may be replaced until then."""
+
 _QUEUED = 2
 """Tasks that are submitted for each one that runs: workers need not wait for this process."""
 
@@ -43,10 +45,12 @@ _COMPARED = ("python", "es-neardupe", "distributed", "numpy")
 
 _CONFIG = {
     "distributed.admin.large-graph-warning-threshold": "1GB",
+    "distributed.deploy.lost-worker-timeout": "1 day",
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
 }
-"""For this process and our own workers. Without routes, the ports for browsers answer nothing."""
+"""For this process and our own workers. A lost one is always replaced, however long that takes. Without routes, the
+ports for browsers answer nothing."""
 
 
 class DaskEngine:
@@ -85,21 +89,19 @@ class DaskEngine:
         with self._lost():
             client, waiting, parts = self._client, dict[Any, P](), iter(parts)
             common = client.submit(_same, shared, pure=False)
-            finished = distributed.as_completed(loop=client.loop)
 
             def submit(number: int) -> None:
                 for part in islice(parts, number):
-                    future = client.submit(task, common, part, pure=False)
-                    waiting[future] = part
-                    finished.add(future)
+                    waiting[client.submit(task, common, part, pure=False)] = part
 
             try:
                 submit(_QUEUED * self.workers)
-                for future in finished:
-                    part, result = waiting.pop(future), future.result()
-                    future.release()
-                    submit(1)
-                    yield part, result
+                while waiting:
+                    for future in self._finished(list(waiting)):
+                        part, result = waiting.pop(future), future.result()
+                        future.release()
+                        submit(1)
+                        yield part, result
             finally:
                 if waiting:
                     client.cancel(list(waiting), asynchronous=None)
@@ -109,6 +111,18 @@ class DaskEngine:
         with self._lost():
             common = self._client.submit(_same, shared, pure=False)
             return [self._client.submit(task, common, part, pure=False) for part in parts]
+
+    def _finished(self, waiting: Sequence[Any]) -> Sequence[Any]:
+        """The tasks that have finished, as soon as there is one."""
+        while True:
+            try:
+                with self._client.as_current():
+                    return list(distributed.wait(waiting, timeout=_PATIENCE, return_when="FIRST_COMPLETED").done)
+            except TimeoutError:
+                if not self._client.nthreads():
+                    raise EngineError(
+                        f"The scheduler at {self._engine} has lost all of its workers. Run the same command again."
+                    ) from None
 
     @property
     def _client(self) -> distributed.Client:
@@ -150,7 +164,7 @@ class DaskEngine:
                 f"A task lost its worker {error.allowed_failures + 1} times: check the memory of the workers. Run the "
                 f"same command again."
             ) from error
-        except (CancelledError, OSError, TimeoutError, TypeError) as error:
+        except (distributed.CancelledError, OSError, TimeoutError, TypeError) as error:
             if self._opened is None:
                 raise EngineError(
                     f"No Dask scheduler answers at {self._engine} ({_reason(error)}). Start one with `dask scheduler`, "

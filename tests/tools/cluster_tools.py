@@ -13,20 +13,24 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
+import dask.config
 import distributed
 
 
 @contextmanager
 def local_cluster(workers: int = 2) -> Iterator[distributed.LocalCluster]:
-    """A cluster on the loopback interface, with worker processes."""
-    with distributed.LocalCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address=None,
-        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-        silence_logs=logging.CRITICAL,
-    ) as cluster:
+    """A cluster on the loopback interface, with worker processes. Lost ones are always replaced."""
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
+        distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+    ):
         yield cluster
 
 
