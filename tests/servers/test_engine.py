@@ -68,7 +68,7 @@ def _new(client: Client, name: str, settings: Settings = SETTINGS, *, shards: in
     """An index with families of near-duplicates, copies, short and empty texts."""
     delete_all(client, name)
     make_index(client, name, PROPERTIES, settings={"number_of_shards": shards, "number_of_replicas": 0})
-    put(client, name, texts("engine", 150))
+    put(client, name, texts("engine", 100))
     news = NearDupe(name, client)
     news.init(settings, **init)
     return news
@@ -112,8 +112,10 @@ _LIVES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"shards": 1},
         {"within": "source", "window": "date:9", "principal": "oldest", "linkage": "complete", "memory": 10**9},
     ),
-    "several-bands": ({"settings": Settings(fields=("text",), **PRESETS["supershingles"])}, {"linkage": "chain"}),
-    "sidecar": ({"sidecar": True}, {"measure": "containment", "min": 0.8, "rebuild": True}),
+    "sidecar": (
+        {"sidecar": True, "settings": Settings(fields=("text",), **PRESETS["supershingles"])},
+        {"linkage": "chain", "measure": "jaccard", "min": 0.8, "rebuild": True},
+    ),
 }
 
 
