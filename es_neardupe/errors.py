@@ -31,12 +31,16 @@
     ├── LeaseHeld                 another run writes the groups of the index
     ├── LeaseLost                 another run took over from this one
     ├── CorruptFingerprint        a stored fingerprint is damaged, or not written by this package
+    ├── EngineError               the workers of a run cannot be used, or were lost
     └── NodeError                 a local server could not be installed, started or stopped
 
 Each message is one or two sentences with the cause and how to fix it; none contains a credential.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from es_neardupe.display_text import without_passwords
 
@@ -49,6 +53,7 @@ __all__ = [
     "ConnectError",
     "CorruptFingerprint",
     "DocumentTooLarge",
+    "EngineError",
     "Forbidden",
     "IncompleteAnswer",
     "IndexReplaced",
@@ -89,6 +94,16 @@ class NeardupeError(Exception):
     def __str__(self) -> str:
         message = super().__str__()
         return f"{message} [request {self.request}]" if self.request else message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors of workers are pickled. By default, that works only if every argument is positional."""
+        return _restored, (type(self), self.args, vars(self))
+
+
+def _restored(kind: type[NeardupeError], args: tuple[Any, ...], attributes: Mapping[str, Any]) -> NeardupeError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(attributes)
+    return error
 
 
 class SettingsError(NeardupeError):
@@ -211,6 +226,10 @@ class LeaseLost(NeardupeError):
 
 class CorruptFingerprint(NeardupeError):
     """A stored fingerprint is damaged, or was not written by this package."""
+
+
+class EngineError(NeardupeError):
+    """The workers of a run cannot be used, or were lost."""
 
 
 class NodeError(NeardupeError):

@@ -8,6 +8,7 @@ name parameters in backticks; the command line shows the names of the options in
 from __future__ import annotations
 
 import inspect
+import ipaddress
 import json
 import re
 import textwrap
@@ -16,6 +17,7 @@ from copy import copy
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
+from urllib.parse import urlsplit
 
 import typer
 from typer.models import OptionInfo
@@ -42,6 +44,7 @@ __all__ = [
     "parse_slice",
     "preset_measure",
     "size_text",
+    "wrong_engine",
     "wrong_slice",
 ]
 
@@ -223,6 +226,40 @@ def wrong_slice(number: int, of: int) -> str | None:
     return None
 
 
+_PROCESSES = re.compile(r"processes:([0-9]{1,4})", re.ASCII)
+_MAX_PROCESSES = 256
+
+
+def wrong_engine(engine: str, *, insecure: bool = False) -> str | None:
+    """Why there is no such engine; None if there is one."""
+    if match := _PROCESSES.fullmatch(engine):
+        return (
+            None
+            if 1 <= int(match[1]) <= _MAX_PROCESSES
+            else f"The number of processes must be from 1 to {_MAX_PROCESSES}."
+        )
+    try:
+        parts = urlsplit(engine)
+        usable = parts.scheme in ("tcp", "tls") and parts.hostname is not None and parts.port is not None
+    except ValueError:
+        usable = False
+    if not usable or parts.path or parts.query or parts.fragment or parts.username is not None:
+        return f"Give processes:NUMBER, tcp://HOST:PORT or tls://HOST:PORT, not {engine!r}."
+    if parts.scheme == "tcp" and not insecure and not _is_loopback(parts.hostname or ""):
+        return (
+            f"Whoever reaches a Dask scheduler can run programs on its workers, and {engine} has no encryption and no "
+            f"authentication: use tls://, or add `insecure_engine` in a network that you trust."
+        )
+    return None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 _DURATION = re.compile(r"([0-9]{1,5})([smh])", re.ASCII)
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
@@ -302,6 +339,34 @@ Query = Annotated[
 
 _LOAD = "Load on the cluster"
 
+_CLUSTER = "Workers"
+
+
+def _parse_engine(value: Any) -> str:
+    if (why := wrong_engine(str(value), insecure=True)) is not None:
+        raise typer.BadParameter(why)
+    return str(value)
+
+
+EngineName = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="ENGINE",
+        parser=_parse_engine,
+        help="Where to run: processes:4 for worker processes, tcp://HOST:PORT or tls://HOST:PORT for a Dask scheduler.",
+        show_default="this process",
+        rich_help_panel=_CLUSTER,
+    ),
+]
+InsecureEngine = Annotated[
+    bool,
+    typer.Option(
+        "--insecure-engine",
+        help="Allow tcp:// to other machines: without encryption, and without authentication.",
+        rich_help_panel=_CLUSTER,
+    ),
+]
 Workers = Annotated[int, typer.Option("--workers", min=1, max=64, help="Number of parallel bulk requests.")]
 Slices = Annotated[
     int | None,

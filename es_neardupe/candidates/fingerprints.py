@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, cast
@@ -11,18 +12,22 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from es_neardupe.candidates.keys_on_workers import KeptKeys, KeysOnWorkers, digest
 from es_neardupe.candidates.memory_limit import MemoryLimit
+from es_neardupe.candidates.pair_arrays import blocks
 from es_neardupe.candidates.spill_to_disk import Scratch, SpilledColumn, SpilledKeys
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.columns import Growing, GrowingReferences
+from es_neardupe.engines.engine import Engine
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index import queries
 from es_neardupe.index.field_writes import checked_version
 from es_neardupe.index.index import Index
+from es_neardupe.index.index_on_workers import IndexOnWorkers
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.slices import read_slices
 from es_neardupe.index.stored_fields import decode, decode_grouping, group_of, stored_fields
-from es_neardupe.keys.arrays import Numbers, Positions
+from es_neardupe.keys.arrays import U64, Numbers, Positions
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Address, FingerprintColumns, Hit, State, TextClasses
 from es_neardupe.server.search import count, refresh_if_allowed
@@ -51,16 +56,24 @@ def read_fingerprints(
 
     ``scope``: query that selects documents; default: all. ``shards``: the shards to read separately, so that the shard
     of each document is known; default: all together. ``slices``: see `read_slices`. ``limit`` and ``files``: columns
-    that do not fit into memory are spilled to disk. Raises `SettingsError` if the limit is too small for so many
-    documents, or if there is too little disk space.
+    that do not fit into memory are spilled to disk. On an engine, workers read the documents and keep the keys. Raises
+    `SettingsError` if the limit is too small for so many documents, or if there is too little disk space.
     """
     refresh_if_allowed(index.client, index.path)
     query = queries.fingerprinted(index.fields, index.scheme_id)
     query = query if scope is None else queries.all_of(scope, query)
     total = count(index.client, index.path, query)
     body = {"query": query, **requested(index.fields, rules)}
+    holding = None if limit is None else limit.holding(documents=total)
+    if index.engine is not None:
+        workers = index.engine.workers
+        reading = _Reading(IndexOnWorkers.of(index, workers), rules, body)
+        each = -(-workers // max(1, len(shards)))
+        parts = [(shard, (k, each)) for shard in shards for k in range(each)]
+        columns, kept = _read_on(index.engine, reading, parts, total, progress)
+        return replace(columns, keys=KeysOnWorkers(index.engine, index.settings.scheme.bands, kept))
     bands = index.settings.scheme.bands
-    spill = files if limit is not None and limit.holding(documents=total).spills(bands) else None
+    spill = files if holding is not None and holding.spills(bands) else None
 
     def read(shard: int | None, part: tuple[int, int] | None) -> Iterator[list[Hit]]:
         return index.client.pages(index.path, body, page_size=_PAGE, shard=shard, slice=part)
@@ -73,6 +86,65 @@ def read_fingerprints(
         return read_corpus(
             read_pages, index.settings.prefix, bands, rules, index.target.uuids, expected=total, spill=spill
         )
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What the workers that read fingerprints have in common."""
+
+    index: IndexOnWorkers
+    rules: GroupRules
+    body: Mapping[str, Any]
+
+
+_Part = tuple["int | None", tuple[int, int]]
+"""Number of the shards, and slice of them, see ``Client.pages``."""
+
+
+def _read_on(
+    engine: Engine, reading: _Reading, parts: Sequence[_Part], total: int, progress: Progress
+) -> tuple[FingerprintColumns, list[KeptKeys]]:
+    """The columns without keys, and the keys on the workers in the order of the rows."""
+    columns, keys = _GrowingColumns(0, reading.rules, total, None), list[KeptKeys]()
+    progress("reading keys", 0, total)
+    kept = [(one,) for one in engine.keep(_read_slice, reading, parts)]
+    for (one,), part in engine.run(_without_keys, None, kept):
+        columns.add(part)
+        keys.append(KeptKeys(one, len(part.columns), part.digest))
+        progress("reading keys", min(len(columns), total), total)
+    progress("reading keys", total, total)
+    return columns.taken(), keys
+
+
+@dataclass(frozen=True)
+class _Slice:
+    """The documents that one worker has read, in the order of their ids: the same again if it reads them again."""
+
+    columns: FingerprintColumns
+    """Places and scopes are numbers of these values."""
+    places: Sequence[Hashable]
+    scopes: Sequence[Hashable]
+    digest: int
+    """Of the keys."""
+
+    @property
+    def keys(self) -> U64:
+        """Band keys; shape (n, b)."""
+        return cast(U64, self.columns.keys)
+
+
+def _read_slice(reading: _Reading, part: _Part) -> _Slice:
+    """Task: read the fingerprints of a slice."""
+    index, (shard, slice) = reading.index.opened(), part
+    columns = _GrowingColumns(index.settings.scheme.bands, reading.rules, 0, None)
+    for page in index.client.pages(index.path, reading.body, page_size=_PAGE, shard=shard, slice=slice):
+        columns.extend(page, index.settings.prefix, index.target.uuids)
+    return columns.slice()
+
+
+def _without_keys(_: None, part: tuple[_Slice]) -> _Slice:
+    """Task: everything but the keys."""
+    return replace(part[0], columns=part[0].columns.without_keys())
 
 
 def requested(fields: Fields, rules: GroupRules) -> dict[str, Any]:
@@ -160,6 +232,25 @@ class _GrowingColumns:
         if self._rules.columns:
             self._describe([{name: value for name, value in hit.source.items() if name != prefix} for hit in hits])
 
+    def add(self, part: _Slice) -> None:
+        """Append the documents that a worker has read; without keys."""
+        for some in blocks(len(part.columns), 1 << 16):
+            self._references.extend(part.columns.references[some])
+        for name, array in self._arrays.items():
+            array.extend(getattr(part.columns, name))
+        for name, number in part.columns.states.items():
+            self._states[name] += number
+        self._corrupt += part.columns.corrupt
+        if self._rules.principal.column:
+            self._places.add(part.places, part.columns.places)
+        if self._rules.within:
+            self._scopes.add(part.scopes, part.columns.scopes)
+        if self._rules.window:
+            self._days.extend(part.columns.days)
+
+    def __len__(self) -> int:
+        return len(self._references)
+
     def _describe(self, sources: Sequence[Mapping[str, Any]]) -> None:
         """Append the values that the rules need of each document."""
         rules = self._rules
@@ -185,6 +276,23 @@ class _GrowingColumns:
             days=self._days.taken() if rules.window else _zeros(size, 0.0),
         )
 
+    def slice(self) -> _Slice:
+        """The documents in the order of their ids. Nothing can be appended afterwards."""
+        rules, size = self._rules, len(self._references)
+        references = self._references.taken()
+        rows = references.sorted(np.arange(size, dtype=np.int32))
+        arrays = {name: cast(Any, array.taken())[rows] for name, array in self._arrays.items()}
+        columns = FingerprintColumns(
+            references=references.take(rows),
+            **arrays,
+            states=self._states,
+            corrupt=self._corrupt,
+            places=self._places.numbers.taken()[rows] if rules.principal.column else _zeros(size, 0),
+            scopes=self._scopes.numbers.taken()[rows] if rules.within else _zeros(size, 0),
+            days=self._days.taken()[rows] if rules.window else _zeros(size, 0.0),
+        )
+        return _Slice(columns, list(self._places.values), list(self._scopes.values), digest(arrays["keys"]))
+
 
 class _Numbered:
     """A growing column of numbers, equal for equal values."""
@@ -196,6 +304,12 @@ class _Numbered:
 
     def extend(self, values: Sequence[Hashable]) -> None:
         self.numbers.extend([self.values.setdefault(value, len(self.values)) for value in values])
+
+    def add(self, values: Sequence[Hashable], numbers: Positions) -> None:
+        """Append numbers of other values."""
+        self.numbers.extend(
+            np.array([self.values.setdefault(value, len(self.values)) for value in values], np.int64)[numbers]
+        )
 
 
 def _zeros(size: int, zero: float) -> NDArray[Any]:
@@ -236,6 +350,8 @@ def classes_of(corpus: FingerprintColumns, copies: bool = True) -> TextClasses:
 
 def keyed_rows(corpus: FingerprintColumns) -> Positions:
     """The rows that have keys."""
+    if isinstance(corpus.keys, KeysOnWorkers):
+        return np.flatnonzero(corpus.content != b"")  # those that have keys, and no others
     keyed = np.zeros(len(corpus), np.bool_)
     for band in range(corpus.keys.shape[1]):
         keyed |= corpus.keys[:, band] != 0

@@ -25,8 +25,9 @@ from typing import Any
 
 import numpy as np
 
+from es_neardupe.candidates.keys_on_workers import KeysOnWorkers
 from es_neardupe.candidates.large_buckets import Bucket, LargeBuckets
-from es_neardupe.candidates.pair_arrays import DistinctPairs, first_with_all, small_groups, sorted_runs
+from es_neardupe.candidates.pair_arrays import DistinctPairs, buckets, first_with_all
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import CorruptFingerprint
@@ -147,14 +148,18 @@ def find_candidates(
     size = len(keys) if rows is None else len(rows)
     pairs = DistinctPairs(size, check)
     large: list[_LargeBucket] = []
-    for choice, chosen in enumerate(chosen_bands(keys.shape[1], agree)):
-        joint = joint_key([keys[:, band] if rows is None else keys[:, band][rows] for band in chosen])
-        for sorted_rows, starts, sizes, names in sorted_runs(joint):
-            for block in small_groups(sorted_rows, starts, sizes, max_bucket):
-                pairs.add(block)
-            for one in np.flatnonzero(sizes > max_bucket).tolist():
-                members = sorted_rows[starts[one] : starts[one] + sizes[one]].astype(np.int32)
-                large.append(_LargeBucket(names[one], choice, members))
+    choices = chosen_bands(keys.shape[1], agree)
+    if isinstance(keys, KeysOnWorkers):
+        for found in keys.joined(rows, choices, max_bucket):
+            pairs.add(np.stack(found.pairs, axis=1).astype(np.int64))
+            large += [_LargeBucket(*one) for one in found.large]
+    else:
+        for choice, chosen in enumerate(choices):
+            joint = joint_key([keys[:, band] if rows is None else keys[:, band][rows] for band in chosen])
+            for small, others in buckets(joint, None, max_bucket):
+                for block in small:
+                    pairs.add(block)
+                large += [_LargeBucket(key, choice, members) for key, members in others]
     large.sort(key=lambda bucket: bucket.key)
     read = _BucketSignatures(signatures, [bucket.members for bucket in large])
     for bucket in large:

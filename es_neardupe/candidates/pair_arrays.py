@@ -20,6 +20,7 @@ __all__ = [
     "Portion",
     "ascends",
     "blocks",
+    "buckets",
     "components",
     "first_with_all",
     "portions",
@@ -67,6 +68,21 @@ def _sorted_runs(keys: U64, rows: Positions) -> tuple[Positions, Positions, Posi
     starts = np.flatnonzero(fresh[:-1] & ~fresh[1:])
     sizes = np.flatnonzero(~fresh[:-1] & fresh[1:]) + 1 - starts
     return rows, starts, sizes, keys[starts]
+
+
+def buckets(
+    keys: U64, numbers: I32 | None, maximum: int
+) -> Iterator[tuple[Iterator[Positions], list[tuple[np.uint64, I32]]]]:
+    """Buckets of equal keys (0 = none), in portions: all pairs of those with up to ``maximum`` members, shape (pairs,
+    2), in blocks, and the others with their members. ``numbers``: of the members, ascending; by default, their places.
+    """
+    for rows, starts, sizes, names in sorted_runs(keys):
+        members: Positions = rows if numbers is None else numbers[rows].astype(np.intp)
+        large = [
+            (names[one], members[starts[one] : starts[one] + sizes[one]].astype(np.int32))
+            for one in np.flatnonzero(sizes > maximum).tolist()
+        ]
+        yield small_groups(members, starts, sizes, maximum), large
 
 
 def small_groups(rows: Positions, starts: Positions, sizes: Positions, maximum: int) -> Iterator[Positions]:

@@ -10,7 +10,9 @@ from functools import partial
 from es_neardupe import options
 from es_neardupe.commands.report_parts import EnrichScope, FingerprintWrites, one_line
 from es_neardupe.errors import SettingsError
+from es_neardupe.index.enrich_slices import enrich_slices
 from es_neardupe.index.index import Index, opened
+from es_neardupe.index.index_on_workers import on_engine
 from es_neardupe.index.mapping import check_range_field
 from es_neardupe.index.permissions import check_sees_all, check_updates
 from es_neardupe.index.storage import EnrichRequest, Send
@@ -56,6 +58,7 @@ class EnrichReport:
 
 
 @tunable
+@on_engine
 def enrich(
     index: Index,
     *,
@@ -68,6 +71,8 @@ def enrich(
     workers: options.Workers = 2,
     batch: options.Batch = 500,
     max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
+    engine: options.EngineName = None,
+    insecure_engine: options.InsecureEngine = False,
     tune: options.Tune = False,
     dry_run: options.DryRun = False,
     show_requests: options.ShowRequests = 0,
@@ -88,6 +93,8 @@ def enrich(
     started = time.monotonic()
     if slice is not None and (why := options.wrong_slice(*slice)) is not None:
         raise SettingsError(why)
+    if engine is not None and (slice is not None or show_requests):
+        raise SettingsError(f"`engine` and `{'slice' if slice else 'show_requests'}` are given: omit one of them.")
     dry_client = DryRunClient(index.client, show_requests, dry_run=dry_run)
     index = opened(index.through(dry_client) if dry_run else index, adopting=True, writes=not dry_run)
     check_sees_all(index, "enriching")
@@ -103,7 +110,8 @@ def enrich(
     if dry_run and not show_requests:
         send = pretend
     request = EnrichRequest(query, check, since, all, max_chars, dry_run, slice, slices)
-    done = index.storage.write_fingerprints(request, send, progress)
+    on_workers = None if index.engine is None else partial(enrich_slices, index, index.engine, batch, workers)
+    done = index.storage.write_fingerprints(request, send, progress, on_workers)
     if not dry_run:
         refresh(index.client, index.path)
     mirrored = index.storage.write_group_ids(batch=batch, workers=workers, dry_run=dry_run)

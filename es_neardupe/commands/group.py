@@ -32,6 +32,7 @@ from es_neardupe.groups.write import write_groups
 from es_neardupe.index import queries
 from es_neardupe.index.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.index import Index, opened
+from es_neardupe.index.index_on_workers import on_engine
 from es_neardupe.index.lease import Lease, delete_lease, held
 from es_neardupe.index.permissions import check_sees_all, check_updates
 from es_neardupe.index.storage import GroupIdsWritten
@@ -107,6 +108,7 @@ class GroupReport:
 
 
 @tunable
+@on_engine
 def group(
     index: Index,
     *,
@@ -132,6 +134,8 @@ def group(
     workers: options.Workers = 2,
     batch: options.Batch = 500,
     memory: options.Memory = None,
+    engine: options.EngineName = None,
+    insecure_engine: options.InsecureEngine = False,
     tune: options.Tune = False,
     break_lease: options.BreakLease = False,
     dry_run: options.DryRun = False,

@@ -20,6 +20,7 @@ from es_neardupe.candidates.spill_to_disk import scratch
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.columns import RowLists
 from es_neardupe.index.index import Index, opened
+from es_neardupe.index.index_on_workers import on_engine
 from es_neardupe.index.shown_fields import ShownFields, read_shown_fields, shown_fields
 from es_neardupe.keys.arrays import Floats, Ints, Numbers
 from es_neardupe.options import DEFAULT_MAX_BUCKET
@@ -201,6 +202,7 @@ class Pairs(Sequence[Pair]):
         return Pair(a, b, similarity, self.measure)
 
 
+@on_engine
 def pairs(
     index: Index,
     *,
@@ -216,6 +218,8 @@ def pairs(
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
     slices: options.Slices = None,
     memory: options.Memory = None,
+    engine: options.EngineName = None,
+    insecure_engine: options.InsecureEngine = False,
     fields: options.TitleFields = (),
     progress: Progress = silent,
 ) -> Pairs:

@@ -40,7 +40,7 @@ from es_neardupe.server.search import refresh
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
-__all__ = ["ChangeFeed", "Consumer", "SeqNos"]
+__all__ = ["ChangeFeed", "Consumer", "FeedNotes", "SeqNos"]
 
 Ranges = NDArray[np.int64]
 """First and last number of each range; shape (n, 2). Ascending, with at least one number between two ranges."""
@@ -145,6 +145,13 @@ def _merged(ranges: Ranges) -> Ranges:
 
 _Shard = tuple[str, int]
 """Concrete index and number of a shard."""
+
+
+class FeedNotes(NamedTuple):
+    """Numbers of writes by shard, noted by a process: 8 bytes each."""
+
+    done: Mapping[_Shard, array[int]]
+    left: Mapping[_Shard, array[int]]
 
 
 class _ShardState(NamedTuple):
@@ -260,6 +267,17 @@ class ChangeFeed:
         """Note a document that was read, and must be read again by the next run."""
         if document.shard is not None and document.seq_no is not None:
             self._left[document.index, document.shard].append(document.seq_no)
+
+    @property
+    def notes(self) -> FeedNotes:
+        """The noted documents, for `add` of another process."""
+        return FeedNotes(dict(self._done), dict(self._left))
+
+    def add(self, notes: FeedNotes) -> None:
+        """Add the documents that another process has noted."""
+        for own, others in ((self._done, notes.done), (self._left, notes.left)):
+            for shard, numbers in others.items():
+                own[shard].extend(numbers)
 
     def others_have_written(self) -> bool:
         """Whether other clients have written or deleted documents since the feed was opened, or perhaps have. For a run

@@ -9,6 +9,7 @@ from contextvars import copy_context
 from functools import cached_property
 from typing import TypeVar
 
+from es_neardupe.engines.engine import Engine
 from es_neardupe.errors import IndexUnusable, NeardupeError, NotInitialised, RolledOver
 from es_neardupe.index.inline import InlineStorage
 from es_neardupe.index.mapping import Fields
@@ -40,7 +41,13 @@ class Index:
     """
 
     def __init__(
-        self, name: str, client: Client, prefix: str = DEFAULT_PREFIX, *, target: IndexTarget | None = None
+        self,
+        name: str,
+        client: Client,
+        prefix: str = DEFAULT_PREFIX,
+        *,
+        target: IndexTarget | None = None,
+        engine: Engine | None = None,
     ) -> None:
         self.name = name
         self.plain = client
@@ -50,6 +57,8 @@ class Index:
         self._target = target
         self.client: Client = client if target is None else self.storage.client
         """The connection that shows documents with their `neardupe` fields, wherever these are stored."""
+        self.engine = engine
+        """Where the tasks of a command run; None: everything in this process."""
         self.small_documents: bool | None = None
         """See `es_neardupe.index.document_text.are_small`; None if it was not asked yet."""
         self._last: tuple[float, Index] | None = None
@@ -90,11 +99,15 @@ class Index:
 
     def through(self, client: Client) -> Index:
         """The same index with another connection, such as that of a dry run."""
-        return Index(self.name, client, self.prefix, target=self._target)
+        return Index(self.name, client, self.prefix, target=self._target, engine=self.engine)
 
     def with_target(self, target: IndexTarget) -> Index:
         """The same connection for another target."""
-        return Index(target.name, self.plain, target=target)
+        return Index(target.name, self.plain, target=target, engine=self.engine)
+
+    def on_engine(self, engine: Engine | None) -> Index:
+        """The same index, with the tasks of its commands on an engine."""
+        return Index(self.name, self.plain, self.prefix, target=self._target, engine=engine)
 
 
 def opened(
@@ -123,7 +136,7 @@ def opened(
                 raise NotInitialised(f"{error} If it has a sidecar index: this user may not read {sidecar}.") from error
             raise
         target = with_sidecar
-    return Index(name, client, target=target)
+    return Index(name, client, target=target, engine=index.engine)
 
 
 def with_texts(index: Index, work: Callable[[Index], _Result]) -> _Result:

@@ -22,7 +22,7 @@ from es_neardupe.index.queries import JSON
 from es_neardupe.index.same_indices import SameIndicesClient
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.slices import read_slices
-from es_neardupe.index.storage import EnrichRequest, EnrichResult, Send
+from es_neardupe.index.storage import EnrichRequest, EnrichResult, OnWorkers, Send, tracked_results
 from es_neardupe.index.stored_fields import count_of, group_of, stored_fields, text_bytes, timestamp
 from es_neardupe.index.target import (
     IndexTarget,
@@ -95,10 +95,12 @@ class InlineStorage:
         """Add fields and settings to their mappings."""
         prepare_new(self._index)
 
-    def write_fingerprints(self, request: EnrichRequest, send: Send, progress: Progress) -> EnrichResult:
+    def write_fingerprints(
+        self, request: EnrichRequest, send: Send, progress: Progress, on_workers: OnWorkers | None = None
+    ) -> EnrichResult:
         """Write partial updates of the documents. Raises as `SameIndicesClient.bulk`, also while documents are read."""
         try:
-            return _enrich(self._index, request, send, progress)
+            return _enrich(self._index, request, send, progress, on_workers)
         except NotFound:
             SameIndicesClient(self._index.plain, self._index.target).check()
             raise
@@ -173,9 +175,13 @@ def _all_fields(hit: Hit, prefix: str) -> dict[str, Any]:
     return {name: stored.get(name) for name in fields_mapping()["properties"] if name != CHECKED}
 
 
-def _enrich(index: Index, request: EnrichRequest, send: Send, progress: Progress) -> EnrichResult:
+def _enrich(
+    index: Index, request: EnrichRequest, send: Send, progress: Progress, on_workers: OnWorkers | None
+) -> EnrichResult:
     """Write fingerprints into the documents; read and write those again that change in between."""
-    feed = ChangeFeed(index, Consumer.TEXTS, stores=not request.dry_run)  # first: it refreshes the index
+    feed = ChangeFeed(
+        index, Consumer.TEXTS, stores=not (request.dry_run or request.task)
+    )  # first: it refreshes the index
     scope, everything = index.target.within(request.query), request.check or request.all
     before = counts(
         index.client,
@@ -190,6 +196,10 @@ def _enrich(index: Index, request: EnrichRequest, send: Send, progress: Progress
     enrichment = _InlineEnrichment(index, feed, rewrite=request.all)
     selections = {shard: _selection(index.target, request, feed.changed(shard)) for shard in feed.shards}
     numbers = {shard: count(index.client, index.path, query, shard=shard) for shard, query in selections.items()}
+    if on_workers is not None:
+        for result in tracked_results(on_workers(request), progress, sum(numbers.values())):
+            enrichment.add(result)
+        return enrichment.result(request, before, unnoticed)
     shards, total = [shard for shard, number in numbers.items() if number], request.share(sum(numbers.values()))
 
     def read(shard: int | None, part: tuple[int, int] | None) -> Iterator[list[Hit]]:
@@ -204,14 +214,7 @@ def _enrich(index: Index, request: EnrichRequest, send: Send, progress: Progress
         current = enrichment.documents(_read_again(index, conflicts, enrichment), request.max_chars)
         conflicts = enrichment.settle(send(enrichment.updates(current, again=True)))
     enrichment.finish(conflicts)
-    feed.store(whole=request.whole)
-    return EnrichResult(
-        before,
-        before["current"],
-        enrichment.tally,
-        enrichment.states,
-        {name: feed.reason or why for name, why in unnoticed.items()},
-    )
+    return enrichment.result(request, before, unnoticed)
 
 
 def _unnoticed(index: Index, feed: ChangeFeed) -> dict[str, str]:
@@ -337,6 +340,22 @@ class _InlineEnrichment:
             self.skip(error)
         self.tally.counts["conflicts"] = len(conflicts)
         self.tally.add_failed(len(self.writer.failed), self.writer.failures)
+
+    def add(self, part: EnrichResult) -> None:
+        """Add the result of a slice."""
+        self.tally.add_all(part.tally)
+        self.states.update(part.states)
+        if part.notes is not None:
+            self.feed.add(part.notes)
+            self.feed.save()
+
+    def result(self, request: EnrichRequest, before: Mapping[str, int], unnoticed: Mapping[str, str]) -> EnrichResult:
+        """Store the progress of the feed, and return the counts. ``unnoticed``: see `_unnoticed`."""
+        self.feed.store(whole=request.whole)
+        reasons = {name: self.feed.reason or why for name, why in unnoticed.items()}
+        return EnrichResult(
+            before, before["current"], self.tally, self.states, reasons, self.feed.notes if request.task else None
+        )
 
     def _was_fingerprinted(self, hit: Hit) -> bool:
         """Whether the document had a fingerprint of the scheme."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from es_neardupe.index.change_feed import ChangeFeed
+from es_neardupe.index.change_feed import ChangeFeed, FeedNotes
 from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch
 from es_neardupe.index.field_writes import FieldWriter
 from es_neardupe.index.migration_state import Phase, next_prefix, replaced_prefix
@@ -31,11 +31,13 @@ __all__ = [
     "EnrichRequest",
     "EnrichResult",
     "GroupIdsWritten",
+    "OnWorkers",
     "Send",
     "Storage",
     "may_see_sidecars",
     "settings_mappings",
     "sidecar_mappings",
+    "tracked_results",
 ]
 
 Send = Callable[[Iterable[Action]], Iterable[Outcome]]
@@ -55,6 +57,8 @@ class EnrichRequest:
     """Number, from 1, and number of slices; None: all documents."""
     slices: int | None = None
     """Number of slices to read at a time; None: the default."""
+    task: bool = False
+    """Whether this is a task of a run in another process, which stores the progress of the change feed."""
 
     @property
     def whole(self) -> bool:
@@ -84,6 +88,22 @@ class EnrichResult:
     states: Mapping[str, int]
     unnoticed: Mapping[str, str] = field(default_factory=dict)
     """Concrete index -> why texts that were changed before this run were not noticed."""
+    notes: FeedNotes | None = None
+    """Of a task: what the change feed has noted."""
+
+
+OnWorkers = Callable[[EnrichRequest], Iterable[EnrichResult]]
+"""Processes a request on the workers of an engine: the results of all slices of the documents, as they end."""
+
+
+def tracked_results(results: Iterable[EnrichResult], progress: Progress, total: int | None) -> Iterator[EnrichResult]:
+    """The results, with progress of the documents that were read."""
+    read = 0
+    progress("fingerprinting", 0, total)
+    for one in results:
+        yield one
+        read += one.tally.counts["read"]
+        progress("fingerprinting", read if total is None else min(read, total), total)
 
 
 @dataclass(frozen=True)
@@ -140,8 +160,10 @@ class Storage(Protocol):
         Raises what `prepare_new` raises.
         """
 
-    def write_fingerprints(self, request: EnrichRequest, send: Send, progress: Progress) -> EnrichResult:
-        """Fingerprint the current texts of documents; ``send`` writes."""
+    def write_fingerprints(
+        self, request: EnrichRequest, send: Send, progress: Progress, on_workers: OnWorkers | None = None
+    ) -> EnrichResult:
+        """Fingerprint the current texts of documents; ``send`` writes. ``on_workers``: does it there instead."""
 
     def write_group_ids(self, *, batch: int, workers: int, dry_run: bool) -> GroupIdsWritten | None:
         """Write missing group ids into documents; None if the storage writes none there."""

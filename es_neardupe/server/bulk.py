@@ -285,6 +285,12 @@ class BulkCounts:
         self.counts["failed"] += number
         self.failures = (*self.failures, *reasons)[:_MAX_REASONS]
 
+    def add_all(self, other: BulkCounts) -> None:
+        """Add the counts of another part of the work."""
+        self.counts.update(other.counts)
+        self.failures = (*self.failures, *other.failures)[:_MAX_REASONS]
+        self._reasons.update(other._reasons)
+
     @property
     def refusals(self) -> tuple[str, ...]:
         """The most frequent reasons, as the server gave them."""

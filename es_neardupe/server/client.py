@@ -42,6 +42,10 @@ class Client(Protocol):
         if a wrapped client authenticates by other means than a header."""
 
     @property
+    def options(self) -> Mapping[str, Any] | None:
+        """See ``ConnectionSettings.options``: without credentials."""
+
+    @property
     def pace(self) -> Pace:
         """The limits of this connection, which `es_neardupe.server.bulk.write` respects."""
 
@@ -166,6 +170,11 @@ class ForwardingClient:
     def login(self) -> str:
         """See ``Client.login``."""
         return self.plain.login
+
+    @property
+    def options(self) -> Mapping[str, Any] | None:
+        """See ``Client.options``."""
+        return self.plain.options
 
     @property
     def pace(self) -> Pace:

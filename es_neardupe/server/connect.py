@@ -142,7 +142,7 @@ def connect(settings: ConnectionSettings, *, local_url: Callable[[], str | None]
     if server.product is Product.OPENSEARCH:
         driver.close()
         driver = driver.over(PatientDriver(_opensearch(settings), patience))
-    return ServerClient(driver, server, settings.retries)
+    return ServerClient(driver, server, settings.retries, settings.options)
 
 
 def wrap(client: object, *, retries: Retries | None = None, run: str | None = None) -> Client:
@@ -163,7 +163,7 @@ def wrap(client: object, *, retries: Retries | None = None, run: str | None = No
         )
     retries = retries or Retries()
     traced = TracedDriver(PatientDriver(driver, retries.longest_answer), run)
-    return ServerClient(traced, _first_answer(traced, retries), retries)
+    return ServerClient(traced, _first_answer(traced, retries), retries, {"url": traced.url, "run": run})
 
 
 def _with_url(settings: ConnectionSettings, local_url: Callable[[], str | None] | None) -> ConnectionSettings:

@@ -31,9 +31,12 @@ _MEDIA_TYPES = {
 class ServerClient:
     """A :class:`~es_neardupe.server.client.Client` over a driver."""
 
-    def __init__(self, driver: Driver, server: Server, retries: Retries) -> None:
+    def __init__(
+        self, driver: Driver, server: Server, retries: Retries, options: Mapping[str, Any] | None = None
+    ) -> None:
         self._driver = driver
         self._retries = retries
+        self.options = options
         self.server = server
         self.pace = Pace()
 

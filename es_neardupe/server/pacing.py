@@ -103,6 +103,11 @@ class Pace:
             self._rate = math.inf if max_rate is None else max_rate
             self._load = self._window = math.inf if max_load is None else max_load
 
+    def share(self, parts: int) -> tuple[float | None, int | None]:
+        """The limits of one of several connections that together keep these."""
+        rate = None if self._rate == math.inf else self._rate / parts
+        return rate, None if self._load == math.inf else max(1, int(self._load / parts))
+
     def maximum(self, batch: int) -> int:
         """Documents that the next request may contain: at most ``batch``, one second's worth, and the window."""
         return max(1, int(min(batch, self._rate, self._window)))

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.candidates.pair_arrays import Portion, blocks, portions
 from es_neardupe.candidates.spill_to_disk import SpilledRows, scratch
+from es_neardupe.columns import References
 from es_neardupe.errors import NotFound, SettingsError
 from es_neardupe.index.document_text import text_of, values_by_field, values_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
-from es_neardupe.keys.arrays import U64, Flags, Floats, Ints, Numbers, Positions
+from es_neardupe.keys.arrays import U64, Bytes, Flags, Floats, Ints, Numbers, Positions
 from es_neardupe.keys.text import contents, packed_hashes
 from es_neardupe.progress import Progress, silent
-from es_neardupe.records import DocumentsInScope, FingerprintColumns, Hit, Reference, TextClasses
+from es_neardupe.records import DocumentsInScope, Hit, Reference, TextClasses
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import fetch, fetch_portions, search
 from es_neardupe.similarity.features import INDEXED, fields_of
@@ -32,6 +33,7 @@ __all__ = [
     "Compared",
     "CurrentDocuments",
     "PairComparer",
+    "StoredTexts",
     "compared_with",
     "current_hits",
     "current_source",
@@ -51,8 +53,22 @@ _BLOCK = 1_000_000
 """Numbers compared at a time if they are spilled to disk: 8 MB for each side."""
 
 
+class StoredTexts(Protocol):
+    """What is known of n texts from their fingerprints, as columns; see `FingerprintColumns`."""
+
+    @property
+    def references(self) -> References: ...
+    @property
+    def content(self) -> Bytes: ...
+    @property
+    def tokens(self) -> Ints: ...
+
+
 class CurrentDocuments:
     """The current state of n documents that were read before, by their numbers (rows)."""
+
+    portion = _TOKENS
+    """Tokens of the texts that are compared at a time, if they have fingerprints."""
 
     def __init__(
         self,
@@ -82,7 +98,7 @@ class CurrentDocuments:
         self._text = text
 
     @classmethod
-    def of_corpus(cls, client: Client, settings: Settings, corpus: FingerprintColumns) -> CurrentDocuments:
+    def of_corpus(cls, client: Client, settings: Settings, corpus: StoredTexts) -> CurrentDocuments:
         """Documents with fingerprints. They are unchanged if their text has the stored content hash."""
 
         def unchanged(rows: Positions, hits: Sequence[Hit | None]) -> Flags:
@@ -332,7 +348,10 @@ class PairComparer:
     def _check_unread(self, chosen: Flags, progress: Progress) -> None:
         """Read the documents of the chosen classes (bool of each class) that were not read yet."""
         rows = np.flatnonzero(chosen) if self.classes is None else self.classes.in_lists(chosen)
-        unseen = rows[~self.documents.seen[rows]]
+        self.check(rows[~self.documents.seen[rows]], progress)
+
+    def check(self, unseen: Positions, progress: Progress = silent) -> None:
+        """Read documents that were not read yet, and record those that were changed or deleted."""
         ignoring = any(measure.ignored is not None for measure in self.measures.values())
         done = 0
         progress("checking unread texts", 0, len(unseen))

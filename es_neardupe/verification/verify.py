@@ -21,11 +21,15 @@ from es_neardupe.records import FingerprintColumns, TextClasses
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
+from es_neardupe.verification.on_workers import ComparedTexts, ComparingWorkers
 
 __all__ = ["AffectedRows", "PairMemory", "Verified", "Verifier", "verified_pairs"]
 
 
 _STAGE = "verifying pairs"
+
+_MANY = 1000
+"""Number of pairs, or of documents, from which on workers compare or read them."""
 _EMPTY = (np.empty(0, "S32"), np.empty(0))
 
 
@@ -94,7 +98,8 @@ def verified_pairs(
     if affected is not None:
         touched = classes.touching(inside)
         candidates = candidates.only(touched[candidates.left] | touched[candidates.right], touched)
-    verifier = Verifier(index.client, index.settings, corpus, classes, measure, memory=memory)
+    workers = ComparingWorkers.of(index, measure)
+    verifier = Verifier(index.client, index.settings, corpus, classes, measure, memory=memory, workers=workers)
     if affected is not None and affected.earlier is not None:
         verifier.adopt(affected.earlier)
     similarity = verifier.similarities(candidates.left, candidates.right, progress)
@@ -113,13 +118,16 @@ class Verifier(PairComparer):
         measure: Measure,
         *,
         memory: PairMemory | None = None,
+        workers: ComparingWorkers | None = None,
     ) -> None:
         """``memory``: known similarities by this measure; new ones are added. It is not used if the measure depends on
-        more than the tokens, since the content hash does not determine the similarity then."""
+        more than the tokens, since the content hash does not determine the similarity then. ``workers`` compare the
+        pairs if there are many."""
         super().__init__(CurrentDocuments.of_corpus(client, settings, corpus), {_STAGE: measure}, classes)
         self.corpus = corpus
         self.measure = measure
         self.memory = memory
+        self.workers = workers
         self.remembered = 0
         """Pairs taken from the memory."""
         self._answers: list[tuple[Numbers, Numbers, Floats]] = []
@@ -131,7 +139,7 @@ class Verifier(PairComparer):
         """
         if self.memory is None:
             progress(_STAGE, 0, len(left))
-            result: Floats = self.compare(left, right, progress).similarity[0]
+            result = self._similarities(left, right, progress)
         else:
             result = self._with_memory(self.memory, left, right, progress)
         self._answers.append((left, right, result))
@@ -147,12 +155,49 @@ class Verifier(PairComparer):
         def reported(stage: str, done: int, total: int | None) -> None:
             progress(stage, *((known + done, len(left)) if stage == _STAGE else (done, total)))
 
-        (result[unknown],) = self.compare(left[unknown], right[unknown], reported).similarity
+        result[unknown] = self._similarities(left[unknown], right[unknown], reported)
         if self.measure.copies_are_equal:
             for some in blocks(len(unknown)):
                 new = unknown[some]
                 memory.add(self._content(left[new]), self._content(right[new]), result[new])
         return result
+
+    def _similarities(self, left: Numbers, right: Numbers, progress: Progress) -> Floats:
+        """The similarity of pairs that are not in the memory."""
+        if self.workers is None or len(left) < _MANY:
+            similarity: Floats = self.compare(left, right, progress).similarity[0]
+            return similarity
+        similarity = np.full(len(left), np.nan)
+        waiting = np.arange(len(left))
+        while len(waiting):  # again with the next documents of classes whose first one was changed or deleted
+            known = len(left) - len(waiting)
+            rows = self.first_rows(np.arange(len(self._first)))
+            sides = rows[left[waiting]], rows[right[waiting]]
+            for pairs, found in self.workers.compare(self.corpus, *sides):
+                similarity[waiting[pairs]] = found.similarity
+                self._note(found)
+                progress(_STAGE, known := known + len(pairs), len(left))
+            waiting = waiting[np.isnan(similarity[waiting])]
+            waiting = waiting[self.exist(left[waiting]) & self.exist(right[waiting])]
+        self.compared += int((~np.isnan(similarity)).sum())
+        return similarity
+
+    def check(self, unseen: Positions, progress: Progress = silent) -> None:
+        """See `PairComparer.check`."""
+        if self.workers is None or len(unseen) < _MANY:
+            super().check(unseen, progress)
+            return
+        done = 0
+        progress("checking unread texts", 0, len(unseen))
+        for rows, found in self.workers.check(self.corpus, unseen):
+            self._note(found)
+            progress("checking unread texts", done := done + len(rows), len(unseen))
+
+    def _note(self, found: ComparedTexts) -> None:
+        self.documents.seen[found.rows] = True
+        self.documents.changed_or_deleted[found.rows[found.changed_or_deleted]] = True
+        self.documents.deleted[found.rows[found.deleted]] = True
+        self.common.update(found.rows[found.common].tolist())
 
     def _content(self, numbers: Numbers) -> Bytes:
         """The content hashes of classes."""

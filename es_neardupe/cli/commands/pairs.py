@@ -44,6 +44,8 @@ def pairs(
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
     slices: options.Slices = None,
     memory: options.Memory = None,
+    engine: options.EngineName = None,
+    insecure_engine: options.InsecureEngine = False,
     fields: Annotated[list[str] | None, options.TITLE_FIELDS] = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
@@ -73,6 +75,8 @@ def pairs(
             max_bucket=max_bucket,
             slices=slices,
             memory=memory,
+            engine=engine,
+            insecure_engine=insecure_engine,
             fields=fields or (),
             progress=progress,
         )

@@ -26,7 +26,7 @@ from es_neardupe.index.sidecar.entries import (
 )
 from es_neardupe.index.sidecar.indices import SidecarNames
 from es_neardupe.index.slices import read_slices
-from es_neardupe.index.storage import EnrichRequest, EnrichResult, Send
+from es_neardupe.index.storage import EnrichRequest, EnrichResult, OnWorkers, Send, tracked_results
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.index.updates import fingerprint_documents, fingerprint_fields, is_current
 from es_neardupe.progress import Progress, tracked
@@ -51,7 +51,9 @@ _MIN_KNOWN = 0.5
 """Minimum share of documents with a current entry for reading versions first, and only the texts that changed."""
 
 
-def enrich_sidecar(index: Index, request: EnrichRequest, send: Send, progress: Progress) -> EnrichResult:
+def enrich_sidecar(
+    index: Index, request: EnrichRequest, send: Send, progress: Progress, on_workers: OnWorkers | None = None
+) -> EnrichResult:
     """Write the entries of documents that have none for their current text, and remove those of deleted documents."""
     scope = queries.matching(index.target.within(request.query))
     refresh(index.client, index.path)
@@ -63,6 +65,11 @@ def enrich_sidecar(index: Index, request: EnrichRequest, send: Send, progress: P
         left_alone=queries.of_relations(index.target.skipped_relations),
     )
     enrichment = _SidecarEnrichment(index, request, progress)
+    if on_workers is not None:
+        for result in tracked_results(on_workers(request), progress, before["scope"]):
+            enrichment.add(result)
+        enrichment.remove_deleted(scope, send)
+        return EnrichResult(before, enrichment.current, enrichment.tally, enrichment.states)
     recent = None if request.since is None else queries.since(*request.since)
     every = recent is None and (request.check or request.all)
     enrichment.run(scope, before["scope"], send, every=every, recent=recent)
@@ -103,8 +110,23 @@ class _SidecarEnrichment:
                 break
             conflicts = self._settle(send(self._writes(self._fetched(conflicts), again=True)))
         self.tally.counts["conflicts"] = len(conflicts)
-        if self._request.slice is not None:
-            return  # other runs see the rest
+        if self._request.slice is None:  # else other runs see the rest
+            self._remove_unseen(send)
+
+    def add(self, part: EnrichResult) -> None:
+        """Add the result of a slice."""
+        self.tally.add_all(part.tally)
+        self.states.update(part.states)
+        self.current += part.current
+
+    def remove_deleted(self, scope: Mapping[str, Any], send: Send) -> None:
+        """After slices, read which documents there are, and remove the entries of others."""
+        for page in self._index.client.pages(self._index.path, {"query": scope, "_source": False}, page_size=_PAGE):
+            for hit in page:
+                self._known.see(hit)
+        self._remove_unseen(send)
+
+    def _remove_unseen(self, send: Send) -> None:
         removed = send(removals(self._index, self._known.unseen()))
         self.tally.counts["removed"] = sum(outcome.done for outcome in removed)
 

@@ -30,7 +30,7 @@ from es_neardupe.index.sidecar.collapse import collapse_here, collapsed_by_serve
 from es_neardupe.index.sidecar.enrich import enrich_sidecar
 from es_neardupe.index.sidecar.entries import entry_takeovers, fetch_entries, replaced_entries
 from es_neardupe.index.sidecar.indices import REFERENCE, SidecarNames, Sidecars
-from es_neardupe.index.storage import EnrichRequest, EnrichResult, GroupIdsWritten, Send
+from es_neardupe.index.storage import EnrichRequest, EnrichResult, GroupIdsWritten, OnWorkers, Send
 from es_neardupe.index.stored_fields import count_of, group_of, stored_fields, text_bytes
 from es_neardupe.index.target import SidecarLayout, mappings_of
 from es_neardupe.keys.arrays import Ints
@@ -94,9 +94,11 @@ class SidecarStorage:
             mappings = {concrete: mappings_of(index.plain, concrete)[concrete] for concrete in index.target.new}
             self._sidecars(mappings, index.settings, write_group=self.groups_in_documents).prepare(index.settings)
 
-    def write_fingerprints(self, request: EnrichRequest, send: Send, progress: Progress) -> EnrichResult:
+    def write_fingerprints(
+        self, request: EnrichRequest, send: Send, progress: Progress, on_workers: OnWorkers | None = None
+    ) -> EnrichResult:
         """Write entries of the sidecar indices."""
-        return enrich_sidecar(self._index, request, send, progress)
+        return enrich_sidecar(self._index, request, send, progress, on_workers)
 
     def write_group_ids(self, *, batch: int, workers: int, dry_run: bool) -> GroupIdsWritten | None:
         """Write them if ``--write-group`` was chosen at ``init``."""

@@ -73,7 +73,19 @@ def resolve_settings(
         insecure=insecure or None,
         timeout=timeout,
     )
-    return replace(_settled(_ordered(completed(flags), profile, environ, file)), run=run)
+    settings = _settled(_ordered(completed(flags), profile, environ, file))
+    files = {
+        "api_key_file": api_key_file,
+        "password_file": password_file,
+        "bearer_token_file": bearer_token_file,
+        "ca_certs": ca_certs,
+        "client_cert": client_cert,
+        "client_key": client_key,
+    }
+    more = {"username": username, "cert_fingerprint": cert_fingerprint, "timeout": timeout, "profile": profile}
+    given = more | {name: str(Path(file).expanduser().absolute()) for name, file in files.items() if file is not None}
+    given = {name: value for name, value in given.items() if value is not None}
+    return replace(settings, run=run, options={"url": settings.url, "insecure": insecure, "run": run, **given})
 
 
 def _ordered(flags: Source, profile: str | None, environ: Mapping[str, str], file: Path) -> list[Source]:

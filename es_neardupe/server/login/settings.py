@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import re
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from es_neardupe.errors import SettingsError
@@ -64,6 +65,9 @@ class ConnectionSettings:
     retries: Retries = Retries()
     run: str | None = None
     """Name of the run in its requests (``X-Opaque-Id: es-neardupe/RUN/NUMBER``); None: a random name."""
+    options: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+    """Arguments of `resolve_settings` with which a worker finds the same server, and its credentials by itself; None if
+    it needs none."""
 
     def __post_init__(self) -> None:
         if self.url is not None:

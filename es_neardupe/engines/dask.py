@@ -1,0 +1,248 @@
+"""Tasks on the workers of a Dask scheduler: a running one, or worker processes of this command.
+
+The scheduler of our own processes listens on the loopback interface, with certificates of its own (other users of the
+machine could run programs through it otherwise), and without a dashboard.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import islice
+from types import TracebackType
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import dask.config
+import distributed
+from distributed.scheduler import KilledWorker
+from distributed.worker import thread_state
+
+from es_neardupe.engines.engine import Kept
+from es_neardupe.errors import EngineError
+from es_neardupe.progress import Progress
+
+__all__ = ["DaskEngine", "ends_when_cancelled"]
+
+S = TypeVar("S")
+P = TypeVar("P")
+R = TypeVar("R")
+
+_CONNECT = 10
+"""Seconds until a scheduler has answered, and until it has workers."""
+
+_PATIENCE = 120
+"""Seconds without a result after which there must be workers: lost ones may be replaced until then."""
+
+_QUEUED = 2
+"""Tasks that are submitted for each one that runs: workers need not wait for this process."""
+
+_COMPARED = ("python", "es-neardupe", "distributed", "numpy")
+"""Packages that must have the same version on the workers; of Python, the same minor version."""
+
+_CONFIG = {
+    "distributed.admin.large-graph-warning-threshold": "1GB",
+    "distributed.deploy.lost-worker-timeout": "1 day",
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+}
+"""For this process and our own workers. A lost one is always replaced, however long that takes. Without routes, the
+ports for browsers answer nothing."""
+
+
+class DaskEngine:
+    """See `es_neardupe.engines.engine.Engine`. Our own worker processes are started when they are first needed."""
+
+    def __init__(self, engine: str) -> None:
+        """``engine``: ``processes:4``, or the address of a scheduler."""
+        self._engine = engine
+        self._stack = ExitStack()
+        self._opened: distributed.Client | None = None
+        self.workers = 0
+
+    def __enter__(self) -> DaskEngine:
+        self._stack.enter_context(dask.config.set(_CONFIG))
+        self._stack.enter_context(_quiet())
+        kind, _, number = self._engine.partition(":")
+        if kind == "processes":
+            self.workers = int(number)
+            return self
+        try:
+            with self._lost():
+                _check_listens(self._engine)
+                self._connect(self._engine)
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def run(self, task: Callable[[S, P], R], shared: S, parts: Iterable[P]) -> Iterator[tuple[P, R]]:
+        """See `Engine.run`."""
+        with self._lost():
+            client, waiting, parts = self._client, dict[Any, P](), iter(parts)
+            common = client.submit(_same, shared, pure=False)
+
+            def submit(number: int) -> None:
+                for part in islice(parts, number):
+                    waiting[client.submit(task, common, part, pure=False)] = part
+
+            try:
+                submit(_QUEUED * self.workers)
+                while waiting:
+                    for future in self._finished(list(waiting)):
+                        part, result = waiting.pop(future), future.result()
+                        future.release()
+                        submit(1)
+                        yield part, result
+            finally:
+                if waiting:
+                    client.cancel(list(waiting), asynchronous=None)
+
+    def keep(self, task: Callable[[S, P], Any], shared: S, parts: Sequence[P]) -> list[Kept]:
+        """See `Engine.keep`."""
+        with self._lost():
+            common = self._client.submit(_same, shared, pure=False)
+            return [self._client.submit(task, common, part, pure=False) for part in parts]
+
+    def _finished(self, waiting: Sequence[Any]) -> Sequence[Any]:
+        """The tasks that have finished, as soon as there is one."""
+        while True:
+            try:
+                with self._client.as_current():
+                    return list(distributed.wait(waiting, timeout=_PATIENCE, return_when="FIRST_COMPLETED").done)
+            except TimeoutError:
+                if not self._client.nthreads():
+                    raise EngineError(
+                        f"The scheduler at {self._engine} has lost all of its workers. Run the same command again."
+                    ) from None
+
+    @property
+    def _client(self) -> distributed.Client:
+        if self._opened is None:
+            cluster = distributed.LocalCluster(
+                n_workers=self.workers,
+                threads_per_worker=1,
+                host="127.0.0.1",
+                security=True,
+                dashboard_address=None,
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+                silence_logs=logging.CRITICAL,
+            )
+            self._connect(self._stack.enter_context(cluster))
+        assert self._opened is not None
+        return self._opened
+
+    def _connect(self, address: str | distributed.LocalCluster) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of other versions: see _check_versions
+            client = distributed.Client(address, timeout=_CONNECT, set_as_default=False)
+        self._opened = self._stack.enter_context(client)
+        try:
+            client.wait_for_workers(1, timeout=_CONNECT)
+        except TimeoutError:
+            raise EngineError(
+                f"The scheduler at {self._engine} has no workers: start some with `dask worker {self._engine}`."
+            ) from None
+        _check_versions(client)
+        self.workers = sum(client.nthreads().values())
+
+    @contextmanager
+    def _lost(self) -> Iterator[None]:
+        """Raise `EngineError` for errors of Dask."""
+        try:
+            yield
+        except KilledWorker as error:
+            raise EngineError(
+                f"A task lost its worker {error.allowed_failures + 1} times: check the memory of the workers. Run the "
+                f"same command again."
+            ) from error
+        except (distributed.CancelledError, OSError, TimeoutError, TypeError) as error:
+            if self._opened is None:
+                raise EngineError(
+                    f"No Dask scheduler answers at {self._engine} ({_reason(error)}). Start one with `dask scheduler`, "
+                    f"or use processes:NUMBER."
+                ) from error
+            if isinstance(error, TypeError):
+                raise
+            raise EngineError(
+                f"The scheduler at {self._engine} was lost, and the tasks with it. Run the same command again."
+            ) from error
+
+
+def _check_listens(address: str) -> None:
+    """Raises `OSError` if no scheduler listens at an address: Dask would try again until its timeout, and wait for the
+    answer of another server without limit. A scheduler speaks first, except through TLS."""
+    parts = urlsplit(address)
+    if parts.scheme == "tls" and distributed.Security().get_connection_args("client").get("ssl_context") is None:
+        raise ConnectionError("no certificates in distributed.comm.tls of Dask's configuration")
+    with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=_CONNECT) as connection:
+        if parts.scheme == "tcp" and not connection.recv(1):
+            raise ConnectionError("another kind of server")
+
+
+def _same(shared: S) -> S:
+    """The argument that tasks have in common, as the result of a task: it is sent to each worker once, and again after
+    a worker was lost."""
+    return shared
+
+
+def _check_versions(client: distributed.Client) -> None:
+    """Raises `EngineError` unless all workers have the versions of this process."""
+    found = client.get_versions(packages=["es-neardupe"])
+    here = _versions(found["client"])
+    for worker, versions in found["workers"].items():
+        there = _versions(versions)
+        for name, version in here.items():
+            if there[name] != version:
+                raise EngineError(
+                    f"Worker {worker} has {name} {there[name] or 'not installed'}, and this command {name} {version}: "
+                    f"install the same versions."
+                )
+
+
+def _versions(found: Any) -> dict[str, str | None]:
+    packages = found["packages"]
+    python = ".".join(packages["python"].split(".")[:2])
+    return {name: python if name == "python" else packages.get(name) for name in _COMPARED}
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the messages of Dask: errors are raised here, and lost tasks run again."""
+    loggers = [logging.getLogger(name) for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    levels = [(one, one.level) for one in loggers]
+    for one in loggers:
+        one.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for one, level in levels:
+            one.setLevel(level)
+
+
+def _reason(error: BaseException) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+class _Cancelled(Exception):
+    """The task was cancelled; nobody waits for its result."""
+
+
+def ends_when_cancelled() -> Progress:
+    """See `es_neardupe.engines.engine.until_cancelled`."""
+    worker, key = distributed.get_worker(), thread_state.key
+
+    def reported(stage: str, done: int, total: int | None) -> None:
+        task = worker.state.tasks.get(key)
+        if task is None or task.state == "cancelled":
+            raise _Cancelled
+
+    return reported

@@ -1,0 +1,91 @@
+"""An opened index as tasks get it: where it is, its settings, and how a worker connects, without credentials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache, wraps
+from inspect import signature
+from typing import Any, ParamSpec, TypeVar
+from uuid import uuid4
+
+from es_neardupe.engines.engine import engine_of
+from es_neardupe.errors import ConnectError, EngineError, SettingsError
+from es_neardupe.index.index import Index
+from es_neardupe.index.target import IndexTarget
+from es_neardupe.server.client import Client
+from es_neardupe.server.connect import connect
+from es_neardupe.server.login.resolve import resolve_settings
+from es_neardupe.server.login.settings import ConnectionSettings
+
+__all__ = ["IndexOnWorkers", "on_engine"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_OPENED = 4
+"""Indices that a worker keeps open, for the runs that use it."""
+
+
+def on_engine(command: Callable[P, R]) -> Callable[P, R]:
+    """Implement the options ``engine`` and ``insecure_engine`` of a command: it gets an index with this engine, which
+    is closed when the command ends. Raises `SettingsError` and `EngineError`."""
+    parameters = signature(command)
+
+    @wraps(command)
+    def run(*given: P.args, **options: P.kwargs) -> R:
+        bound = parameters.bind(*given, **options)
+        engine, insecure = bound.arguments.get("engine"), bound.arguments.get("insecure_engine", False)
+        with engine_of(engine, insecure=insecure) as opened:
+            if opened is not None:
+                bound.arguments["index"] = bound.arguments["index"].on_engine(opened)
+            return command(*bound.args, **bound.kwargs)
+
+    return run
+
+
+@dataclass(frozen=True)
+class IndexOnWorkers:
+    """An opened index, to be pickled. Equal copies have the same number."""
+
+    number: str
+    url: str = field(compare=False)
+    options: Mapping[str, Any] | None = field(compare=False, repr=False)
+    """See `es_neardupe.server.client.Client.options`."""
+    target: IndexTarget = field(compare=False, repr=False)
+    max_rate: float | None = field(compare=False)
+    max_load: int | None = field(compare=False)
+
+    @classmethod
+    def of(cls, index: Index, workers: int) -> IndexOnWorkers:
+        """A copy of an opened index for tasks. ``workers``: they share the limits of the connection."""
+        client = index.plain
+        max_rate, max_load = client.pace.share(workers)
+        return cls(uuid4().hex, client.url, client.options, index.target, max_rate, max_load)
+
+    def opened(self) -> Index:
+        """The index, connected with the credentials that this process finds by itself. They come from the same sources
+        as those of the command: files, the environment, profiles. Connects once in each process."""
+        return _opened(self)
+
+
+@lru_cache(maxsize=_OPENED)
+def _opened(copy: IndexOnWorkers) -> Index:
+    client = _connected(copy)
+    client.pace.limit(max_rate=copy.max_rate, max_load=copy.max_load)
+    return Index(copy.target.name, client, target=copy.target)
+
+
+def _connected(copy: IndexOnWorkers) -> Client:
+    try:
+        if copy.options is None:  # a local server that was found running, which gets no credentials
+            client = connect(ConnectionSettings(url=copy.url))
+        else:
+            client = connect(resolve_settings(**copy.options))
+    except (ConnectError, SettingsError) as error:
+        raise type(error)(f"On a worker: {error}") from error
+    if client.url != copy.url:
+        raise EngineError(
+            f"A worker connects to {client.url}, and this command to {copy.url}: name the server by `url`."
+        )
+    return client

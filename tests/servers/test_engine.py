@@ -1,0 +1,292 @@
+"""Commands whose tasks run on Dask workers: the same results as in one process, no credentials in tasks, bad input."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import distributed
+import pytest
+from cluster_tools import die_in, kill, local_cluster, programs
+from conftest import Cli
+from kill_tools import State
+from server_tools import assert_settled, delete_all, groups_of, living, make_index, one_line, put
+from sidecar_tools import PROPERTIES, document, plain_report, texts
+
+from es_neardupe import NearDupe
+from es_neardupe.candidates.memory_limit import MemoryLimit
+from es_neardupe.candidates.spill_to_disk import SpilledKeys
+from es_neardupe.engines import dask
+from es_neardupe.engines.engine import engine_of
+from es_neardupe.errors import Blocked, EngineError, LeaseHeld, NeardupeError, SettingsError
+from es_neardupe.index import enrich_slices
+from es_neardupe.index.index import opened
+from es_neardupe.index.index_on_workers import IndexOnWorkers
+from es_neardupe.index.settings import Settings
+from es_neardupe.index.storage import EnrichRequest
+from es_neardupe.options import PRESETS
+from es_neardupe.server.client import Client, path
+from es_neardupe.verification import verify
+from es_neardupe.verification.current_texts import CurrentDocuments
+
+pytestmark = pytest.mark.mainly_on("opensearch")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[distributed.LocalCluster]:
+    with local_cluster() as started:
+        yield started
+
+
+@pytest.fixture
+def engine(cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of a scheduler; everything is divided into many small tasks."""
+    monkeypatch.setattr(verify, "_MANY", 1)
+    monkeypatch.setattr(CurrentDocuments, "portion", 2000)
+    return str(cluster.scheduler_address)
+
+
+@pytest.fixture
+def unused_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+SETTINGS = Settings(fields=("text",), threshold=0.7)
+
+
+def _new(client: Client, name: str, settings: Settings = SETTINGS, *, shards: int = 3, **init: Any) -> NearDupe:
+    """An index with families of near-duplicates, copies, short and empty texts."""
+    delete_all(client, name)
+    make_index(client, name, PROPERTIES, settings={"number_of_shards": shards, "number_of_replicas": 0})
+    put(client, name, texts("engine", 100))
+    news = NearDupe(name, client)
+    news.init(settings, **init)
+    return news
+
+
+@pytest.fixture
+def news(client: Client, index_name: str) -> NearDupe:
+    """An index with keys."""
+    news = _new(client, index_name)
+    news.enrich()
+    return news
+
+
+def _life(news: NearDupe, client: Client, engine: str | None, **rules: Any) -> Iterator[Any]:
+    """Every report and state of an index that is enriched, grouped, changed, enriched and grouped again."""
+    for changed in (
+        {"d000": document("d000", "")},
+        {"d003": document("d003", "another text"), "d999": document("d999", "a new text")},
+    ):
+        put(client, news.name, changed)
+        yield plain_report(news.enrich(engine=engine))
+        yield plain_report(news.group(**rules, engine=engine))
+        sidecars = opened(news).storage.sidecars  # whose entries have the uuid of the index
+        yield _grouped(client, news.name) if sidecars else State.of(client, news.name)
+    yield sorted((pair.a, pair.b, pair.similarity) for pair in news.pairs(max_bucket=2, engine=engine))
+    assert news.enrich().scope.read == 0  # the engine has stored the progress of the change feed
+
+
+def _grouped(client: Client, index: str) -> Any:
+    """The groups with their members, and the registry."""
+    groups = {
+        (one.group, *((member.address, member.similarity) for member in one.members))
+        for one in groups_of(client, index)
+    }
+    return groups, sorted((one.group, one.principal, one.size, one.mean_similarity) for one in living(client, index))
+
+
+_LIVES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "large-buckets": ({}, {"max_bucket": 2, "evidence": True}),
+    "rules": (
+        {"shards": 1},
+        {"within": "source", "window": "date:9", "principal": "oldest", "linkage": "complete", "memory": 10**9},
+    ),
+    "sidecar": (
+        {"sidecar": True, "settings": Settings(fields=("text",), **PRESETS["supershingles"])},
+        {"linkage": "chain", "measure": "jaccard", "min": 0.8, "rebuild": True},
+    ),
+}
+
+
+@pytest.mark.parametrize("life", _LIVES)
+def test_results_are_those_of_one_process(client: Client, index_name: str, engine: str, life: str) -> None:
+    made, rules = _LIVES[life]
+    expected = list(_life(_new(client, index_name, **made), client, None, **rules))
+    assert list(_life(_new(client, index_name, **made), client, engine, **rules)) == expected
+
+
+def test_own_processes_and_spilled_keys(news: NearDupe, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verify, "_MANY", 1)
+    expected = plain_report(news.group(dry_run=True))
+    monkeypatch.setattr(MemoryLimit, "keys", lambda self, documents, bands, files: SpilledKeys(files, bands))
+    assert plain_report(news.group(dry_run=True, memory=10**9)) == expected
+    monkeypatch.undo()
+    assert plain_report(news.group(dry_run=True, engine="processes:1")) == expected
+
+
+def test_no_task_has_credentials(
+    news: NearDupe, server_url: str, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers find them by themselves, here in the same file."""
+    file = tmp_path / "password"
+    file.write_text("a-secret-word")
+    sent = []
+    submit = distributed.Client.submit
+
+    def spy(self: Any, *given: Any, **more: Any) -> Any:
+        sent.append(cloudpickle.dumps([one for one in given if not isinstance(one, distributed.Future | tuple)]))
+        return submit(self, *given, **more)
+
+    monkeypatch.setattr(distributed.Client, "submit", spy)
+    with NearDupe(news.name, url=server_url, username="editor", password_file=str(file)) as mine:
+        assert mine.plain.login == "basic editor"
+        mine.enrich(all=True, engine=engine)
+        mine.group(engine=engine, dry_run=True)
+        assert len(sent) > 20
+        assert any(b"editor" in one for one in sent)
+        assert not any(b"a-secret-word" in one for one in sent)
+        file.unlink()
+        with pytest.raises(SettingsError, match=r"On a worker: The secret in .* cannot be read"):
+            mine.group(engine=engine, dry_run=True)
+
+
+def test_errors_of_tasks_are_those_of_the_command(news: NearDupe, client: Client, engine: str) -> None:
+    """With a kind that has more than a message; other tasks are cancelled."""
+    update = {"index.blocks.write": True}
+    task = IndexOnWorkers.of(opened(news), 1)
+    client.request("PUT", path(news.name, "_settings"), body=update)
+    with pytest.raises(Blocked) as blocked:
+        list(_writes(task, engine))
+    assert blocked.value.status == 403
+    assert "is blocked for writing" in str(blocked.value)
+
+
+def _writes(index: IndexOnWorkers, engine: str) -> Iterator[Any]:
+    request = EnrichRequest(None, False, None, True, 1000, False, None)
+    with engine_of(engine, insecure=False) as opened_engine:
+        assert opened_engine is not None
+        found = opened_engine.run(
+            enrich_slices._enrich_slice, enrich_slices._Enriching(index, request, 2, 9, 1), [1, 2]
+        )
+        yield from found
+
+
+@pytest.mark.parametrize(
+    "error", [Blocked("Words.", status=403, type="t", reason="r"), LeaseHeld("Words."), EngineError()]
+)
+def test_errors_can_be_pickled(error: NeardupeError) -> None:
+    error.request = "run/1"
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert (str(again), vars(again)) == (str(error), vars(error))
+
+
+def _error(server_cli: Cli, *arguments: str) -> str:
+    done = server_cli(*arguments)
+    assert done.code in (1, 2)
+    return one_line(done.err) if done.code == 1 else " ".join(done.err.split())
+
+
+def test_no_scheduler(server_cli: Cli, news: NearDupe, unused_port: int) -> None:
+    message = _error(server_cli, "group", news.name, "--engine", f"tcp://127.0.0.1:{unused_port}")
+    assert f"No Dask scheduler answers at tcp://127.0.0.1:{unused_port}" in message
+
+
+@pytest.mark.parametrize(
+    ("engine", "message"),
+    [
+        ("processes:0", "The number of processes must be from 1 to 256."),
+        ("threads:4", "Give processes:NUMBER, tcp://HOST:PORT or tls://HOST:PORT, not"),
+        ("tcp://scheduler", "Give processes:NUMBER"),
+        ("tcp://10.1.2.3:8786", "tcp://10.1.2.3:8786 has no encryption and no authentication: use tls://, or add"),
+    ],
+)
+def test_an_engine_that_cannot_be(server_cli: Cli, news: NearDupe, engine: str, message: str) -> None:
+    assert message in _error(server_cli, "group", news.name, "--engine", engine).replace("│ │ ", "")
+
+
+def test_schedulers_without_usable_workers(
+    server_cli: Cli, news: NearDupe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask, "_CONNECT", 1)
+    metadata = tmp_path / "es_neardupe-0.0.9.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: es-neardupe\nVersion: 0.0.9\n")
+    with programs(tmp_path) as started:
+        arguments = ["group", news.name, "--engine", started.address]
+        assert f"The scheduler at {started.address} has no workers" in _error(server_cli, *arguments)
+        started.start_worker({"PYTHONPATH": f"{tmp_path}{os.pathsep}{os.pathsep.join(sys.path)}"})
+        monkeypatch.setattr(dask, "_CONNECT", 10)
+        message = _error(server_cli, *arguments)
+        assert f"has es-neardupe 0.0.9, and this command es-neardupe {version('es-neardupe')}" in message
+
+
+def test_without_the_extra(server_url: str) -> None:
+    program = "import sys; sys.modules['distributed'] = None; from es_neardupe.cli.app import main; main()"
+    command = [sys.executable, "-c", program, "pairs", "news", "--engine", "processes:2", "--url", server_url]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert one_line(done.stderr) == "error: --engine needs Dask: pip install 'es-neardupe[cluster]'."
+
+
+_TASKS = [
+    "es_neardupe.engines.dask._same",
+    *(f"es_neardupe.candidates.fingerprints.{name}" for name in ("_read_slice", "_without_keys")),
+    *(f"es_neardupe.candidates.keys_on_workers.{name}" for name in ("_split", "_piece", "_joined_range", "_keys_at")),
+    "es_neardupe.verification.on_workers._compare",
+]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_killed_workers_change_nothing(
+    client: Client, index_name: str, engine: str, cluster: distributed.LocalCluster
+) -> None:
+    """In each kind of task, both workers are killed once."""
+    news = _new(client, index_name)
+    die_in(cluster, "es_neardupe.index.enrich_slices._enrich_slice")
+    news.enrich(engine=engine)
+    assert news.enrich().scope.read == 0
+    expected = plain_report(news.group(max_bucket=2, dry_run=True))
+    assert expected["pairs"]["large_buckets"]
+    for task in _TASKS:
+        die_in(cluster, task)
+        assert plain_report(news.group(max_bucket=2, dry_run=True, engine=engine)) == expected, task
+        with distributed.Client(cluster, set_as_default=False) as one:
+            one.wait_for_workers(2, timeout=60)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("command", "stage"), [("enrich", "fingerprinting"), ("group", "verifying pairs")])
+def test_a_lost_scheduler_ends_the_run_and_the_next_one_finishes(
+    client: Client, index_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, stage: str
+) -> None:
+    monkeypatch.setattr(verify, "_MANY", 1)
+    monkeypatch.setattr(CurrentDocuments, "portion", 2000)
+    news = _new(client, index_name)
+    if command == "group":
+        news.enrich()
+    with programs(tmp_path) as started:
+        started.start_worker()
+
+        def reported(name: str, done: int, total: int | None) -> None:
+            if name == stage and done:
+                kill(started.scheduler)
+
+        with pytest.raises(EngineError, match=r"The scheduler at tcp://.* was lost"):
+            getattr(news, command)(engine=started.address, progress=reported)
+    with programs(tmp_path) as started:
+        started.start_worker()
+        getattr(news, command)(engine=started.address)
+    news.group()
+    assert_settled(client, index_name)
