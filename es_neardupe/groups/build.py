@@ -42,7 +42,7 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, FingerprintColumns, Groupings
 from es_neardupe.server.bulk import chunked
 from es_neardupe.verification.criterion import MatchCriterion
-from es_neardupe.verification.verify import Verified
+from es_neardupe.verification.verify import Verified, counted_pairs
 
 __all__ = [
     "LINK",
@@ -171,8 +171,9 @@ def form_groups(
 
     def check(groups: int) -> None:
         if limit is not None:
-            pairs = len(linked.verified.candidates)
-            limit.holding(documents=len(linked.verified.corpus), candidate_pairs=pairs, groups=len(before) + groups)
+            verified = linked.verified
+            pairs = counted_pairs(len(verified.candidates), rules.group, verified.verifier.memory)
+            limit.holding(documents=len(verified.corpus), groups=len(before) + groups, **pairs)
 
     records = _records(linked, groupings, rules=rules, check=check, progress=progress)
     before |= registry.records(records.keys() - before.keys())
