@@ -417,7 +417,7 @@ Memory = Annotated[
         "--memory",
         parser=parse_size,
         metavar="SIZE",
-        help="Maximum memory, such as 2GB: keys that do not fit are spilled to disk. In Python, bytes.",
+        help="Maximum memory, such as 2GB: what does not fit is spilled to disk. In Python, bytes.",
         show_default="no limit",
     ),
 ]

@@ -48,7 +48,7 @@ def read_fingerprints(
     scope: Mapping[str, Any] | None = None,
     *,
     shards: Sequence[int | None] = (None,),
-    slices: int | None = None,
+    slices: int | None = 1,
     limit: MemoryLimit | None = None,
     files: Scratch | None = None,
 ) -> FingerprintColumns:

@@ -48,7 +48,8 @@ class MemoryLimit:
         """The limit of a run that also holds these. Raises `SettingsError` if they do not fit."""
         limit = replace(self, held={**self.held, **numbers})
         if limit._needed > self.size:
-            *others, last = (f"{number:,} {name.replace('_', ' ')}" for name, number in limit.held.items() if number)
+            numbers_of = [(limit.held.get(name, 0), name.replace("_", " ")) for name in _BYTES]
+            *others, last = (f"{number:,} {name}" for number, name in numbers_of if number)
             everything = f"{', '.join(others)} and {last}" if others else last
             remedy = f"give at least {size_text(limit._needed)}"
             if any(name.endswith("_pairs") for name in numbers):

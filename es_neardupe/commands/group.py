@@ -224,6 +224,7 @@ def group(
             check=check,
             rebuild=rebuild,
         )
+        run = run.limited(scope)
         verified = run.verify(scope, files)
         linked = link(rules, verified, criterion, progress)
         result = form_groups(index, registry, scope, linked, rules=run.rules, limit=run.limit, progress=progress)
@@ -305,6 +306,16 @@ class _Run:
         """The shards to read one after the other."""
         return (None,) if self.feed is None else self.feed.shards
 
+    def limited(self, scope: RunScope) -> _Run:
+        """The run with the numbers of stored groups and pairs in its memory limit. Raises `SettingsError` if they do
+        not fit."""
+        limit = self.limit
+        if limit is not None and scope.whole:
+            limit = limit.holding(groups=self.registry.totals().groups)
+            if self.evidence is not None:
+                limit = limit.holding(stored_pairs=self.evidence.count())
+        return replace(self, limit=limit)
+
     def verify(self, scope: RunScope, files: Scratch) -> Verified:
         """The candidate pairs of the scope, each compared by its current texts. ``files``: for what does not fit into
         memory, until the groups are written."""
@@ -320,9 +331,7 @@ class _Run:
                 limit=self.limit,
                 progress=self.progress,
             )
-        limit = self.limit and self.limit.holding(groups=self.registry.totals().groups)
         if self.evidence is not None:
-            limit = limit and limit.holding(stored_pairs=self.evidence.count())
             self.evidence.read_all(self.progress)
         return verified_pairs(
             self.index,
@@ -333,13 +342,13 @@ class _Run:
                 rules,
                 shards=self.shards,
                 slices=self.slices,
-                limit=limit,
+                limit=self.limit,
                 files=files,
             ),
             copies=self.criterion.copies_match,
             rules=rules,
             memory=None if self.evidence is None else self.evidence.memory,
-            limit=limit,
+            limit=self.limit,
             progress=self.progress,
         )
 

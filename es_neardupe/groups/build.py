@@ -36,13 +36,13 @@ from es_neardupe.groups.write import changes
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import group_of, own_group, stored_fields
-from es_neardupe.keys.arrays import Bytes, Flags, Floats, Numbers, Positions
+from es_neardupe.keys.arrays import I32, Bytes, Flags, Floats, Numbers, Positions
 from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, FingerprintColumns, Groupings
 from es_neardupe.server.bulk import chunked
 from es_neardupe.verification.criterion import MatchCriterion
-from es_neardupe.verification.verify import Verified
+from es_neardupe.verification.verify import Verified, counted_pairs
 
 __all__ = [
     "LINK",
@@ -88,8 +88,8 @@ def link(
         order: Numbers = np.arange(size, dtype=np.int32)
         principal = LINK[linkage](size, left, right)
     else:
-        left, right = np.sort(rank.astype(np.int32)[np.stack((left, right))], axis=0)
-        order = np.argsort(rank)
+        left, right = np.sort(rank[np.stack((left, right))], axis=0)
+        order = np.argsort(rank).astype(np.int32)
         principal = order[LINK[linkage](size, left, right)[rank]]
     others = LinkedPairs()
     if linkage is Linkage.COMPLETE:
@@ -109,7 +109,7 @@ def link(
     return LinkedClasses(verified, matches, principal, to_principal, others)
 
 
-def _ranks(verified: Verified) -> Positions | None:
+def _ranks(verified: Verified) -> I32 | None:
     """The rank of each class in the order of principals, by its first unchanged document; shape (k,). None if it is the
     number of the class.
 
@@ -118,10 +118,10 @@ def _ranks(verified: Verified) -> Positions | None:
     """
     if not verified.verifier.documents.changed_or_deleted.any():
         return None
-    unchanged = verified.verifier.first_rows(np.arange(len(verified.classes)))
+    unchanged = verified.verifier.first_rows(np.arange(len(verified.classes), dtype=np.int32))
     firsts = np.where(unchanged < 0, verified.classes.first, unchanged)
-    place = np.empty(len(verified.corpus), np.intp)
-    place[in_order(verified.corpus, firsts)] = np.arange(len(firsts))
+    place = np.empty(len(verified.corpus), np.int32)
+    place[in_order(verified.corpus, firsts)] = np.arange(len(firsts), dtype=np.int32)
     return place[firsts]
 
 
@@ -171,8 +171,9 @@ def form_groups(
 
     def check(groups: int) -> None:
         if limit is not None:
-            pairs = len(linked.verified.candidates)
-            limit.holding(documents=len(linked.verified.corpus), candidate_pairs=pairs, groups=len(before) + groups)
+            verified = linked.verified
+            pairs = counted_pairs(len(verified.candidates), rules.group, verified.verifier.memory)
+            limit.holding(documents=len(verified.corpus), groups=len(before) + groups, **pairs)
 
     records = _records(linked, groupings, rules=rules, check=check, progress=progress)
     before |= registry.records(records.keys() - before.keys())

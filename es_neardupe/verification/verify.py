@@ -23,7 +23,7 @@ from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
 from es_neardupe.verification.on_workers import ComparedTexts, ComparingWorkers
 
-__all__ = ["AffectedRows", "PairMemory", "Verified", "Verifier", "verified_pairs"]
+__all__ = ["AffectedRows", "PairMemory", "Verified", "Verifier", "counted_pairs", "verified_pairs"]
 
 
 _STAGE = "verifying pairs"
@@ -85,12 +85,10 @@ def verified_pairs(
     `SettingsError` for more pairs than the ``limit`` allows.
     """
     classes = classes_of(corpus, copies)
-    kind = "linked_pairs" if rules.linkage is Linkage.COMPLETE else "candidate_pairs"
-    kind = kind if memory is None else "remembered_pairs"
 
     def check(pairs: int) -> None:
         if limit is not None:
-            limit.holding(documents=len(corpus), **{kind: pairs})
+            limit.holding(documents=len(corpus), **counted_pairs(pairs, rules, memory))
 
     candidates = candidate_pairs(index, corpus, classes, rules, check)
     corpus = corpus.without_keys()  # most of its memory
@@ -104,6 +102,13 @@ def verified_pairs(
         verifier.adopt(affected.earlier)
     similarity = verifier.similarities(candidates.left, candidates.right, progress)
     return Verified(corpus, classes, candidates, verifier, similarity, inside)
+
+
+def counted_pairs(pairs: int, rules: GroupRules, memory: PairMemory | None) -> dict[str, int]:
+    """So many candidate pairs, for `MemoryLimit.holding`."""
+    if memory is not None:
+        return {"remembered_pairs": pairs}
+    return {"linked_pairs" if rules.linkage is Linkage.COMPLETE else "candidate_pairs": pairs}
 
 
 class Verifier(PairComparer):

@@ -371,7 +371,7 @@ def test_a_limited_memory(client: Client, index_name: str, monkeypatch: pytest.M
     with pytest.raises(SettingsError, match=r"too small for 120 documents: give"):
         start(client, index_name, texts, memory=120 * 140 - 1)
     news = NearDupe(index_name, client)
-    with pytest.raises(SettingsError, match=r"documents, 10 candidate pairs and 10 groups: give"):
+    with pytest.raises(SettingsError, match=r"120 documents, 10 candidate pairs and 10 groups"):
         news.group(memory=120 * 140 + 10 * 500)
     assert not groups_of(client, index_name)
     first = news.group(memory=120 * (140 + 80))
@@ -379,7 +379,7 @@ def test_a_limited_memory(client: Client, index_name: str, monkeypatch: pytest.M
     again = news.group(rebuild=True, evidence=True)
     assert (again.groups.count, again.writes.written) == (10, 0)
 
-    with pytest.raises(SettingsError, match=r"10 groups and 10 stored pairs: give"):
+    with pytest.raises(SettingsError, match=r"10 stored pairs and 10 groups: give"):
         news.group(rebuild=True, evidence=True, memory=10 * 500 + 10 * 100)
     put(client, index_name, {"new": texts["3-0"]})
     news.enrich()
