@@ -23,7 +23,6 @@ from sidecar_tools import PROPERTIES, document, plain_report, texts
 
 from es_neardupe import NearDupe
 from es_neardupe.candidates.memory_limit import MemoryLimit
-from es_neardupe.candidates.spill_to_disk import SpilledKeys
 from es_neardupe.engines import dask
 from es_neardupe.engines.engine import engine_of
 from es_neardupe.errors import Blocked, EngineError, LeaseHeld, NeardupeError, SettingsError
@@ -129,7 +128,7 @@ def test_results_are_those_of_one_process(client: Client, index_name: str, engin
 def test_own_processes_and_spilled_keys(news: NearDupe, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verify, "_MANY", 1)
     expected = plain_report(news.group(dry_run=True))
-    monkeypatch.setattr(MemoryLimit, "keys", lambda self, documents, bands, files: SpilledKeys(files, bands))
+    monkeypatch.setattr(MemoryLimit, "spills", lambda self, bands: True)
     assert plain_report(news.group(dry_run=True, memory=10**9)) == expected
     monkeypatch.undo()
     assert plain_report(news.group(dry_run=True, engine="processes:1")) == expected
