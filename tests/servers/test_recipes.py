@@ -66,7 +66,7 @@ def request(answer: JSON) -> None:
     assert {name: next(iter(one.values())) for name, one in answer["aggregations"].items()} == {
         "groups": 2,
         "without_group": 0,
-        "waiting": 0,
+        "without_similarity": 0,
     }
 
 
