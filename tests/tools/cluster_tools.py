@@ -53,7 +53,14 @@ class Programs:
     def _start(self, *arguments: str, environ: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "dask", *arguments]
         variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **(environ or {})}
-        program = subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        program = subprocess.Popen(
+            command,
+            cwd=self._folder,  # the current folder comes first in the path, and could have another version
+            env=variables,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
         self._started.append(program)
         return program
 
