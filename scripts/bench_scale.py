@@ -7,7 +7,8 @@ For each number of documents of 100 words, 14 % of them in groups, the commands 
 other, each in a process of its own, so that its peak memory is that of the command. ``similar`` is the median of many
 calls of one open `NearDupe`. Two ratios are computed: the first ``group`` to the same run without writes plus the
 writes of the members of groups alone; and ``enrich`` and ``group`` after 1 % of the texts have changed to the first
-ones.
+ones. The bytes sent in both directions are those of the loopback interface, with the headers of the protocol: nothing
+else may use it. The disk usage of the index is that after each step, before segments are merged on purpose.
 
 From one number to the next, two slopes are computed: the additional bytes of peak memory per additional document, and
 the exponent of the time (1: twice as many documents take twice as long). Both are more reliable for large numbers: for
@@ -34,6 +35,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 
+import psutil
 from bench_tools import drop_index, synthetic_text, timed, write_synthetic
 
 from es_neardupe import NearDupe, Settings
@@ -70,6 +72,10 @@ class Measured:
     seconds: float
     peak: int
     """Bytes; those of Python and its modules are included."""
+    sent: int = 0
+    """Bytes sent in both directions."""
+    disk: int = 0
+    """Bytes of the index after the step."""
 
 
 def _load(news: NearDupe, work: Work) -> None:
@@ -93,7 +99,7 @@ def _enrich(news: NearDupe, work: Work) -> None:
 
 
 def _first_group(news: NearDupe, work: Work) -> None:
-    assert news.group().groups.grouped >= work.documents // 100 * 14
+    assert news.group().groups.grouped >= work.documents // 1000 * 139  # a few pairs share no key
 
 
 def _rebuild(news: NearDupe, work: Work) -> None:
@@ -241,10 +247,17 @@ def in_a_process(step: str, work: Work) -> Measured:
 def _measured(step: str, work: Work) -> Measured:
     gc.freeze()  # as the command line does
     gc.set_threshold(50_000)
-    client = connect(ConnectionSettings(url=work.url))
+    client, before = connect(ConnectionSettings(url=work.url)), _sent()
     seconds, own = timed(lambda: STEPS[step](NearDupe(INDEX, client), work))
+    sent = _sent() - before
+    store = client.request("GET", f"/{INDEX}/_stats/store")["_all"]["primaries"]["store"]
     client.close()
-    return Measured(step, work.documents, seconds if own is None else own, peak())
+    return Measured(step, work.documents, seconds if own is None else own, peak(), sent, store["size_in_bytes"])
+
+
+def _sent() -> int:
+    """Bytes that the loopback interface has carried so far."""
+    return int(psutil.net_io_counters(pernic=True)["lo"].bytes_sent)
 
 
 def slopes(measured: Sequence[Measured]) -> list[dict[str, float | int | str]]:
@@ -265,7 +278,8 @@ def slopes(measured: Sequence[Measured]) -> list[dict[str, float | int | str]]:
 
 
 def _row(one: Measured) -> str:
-    return f"{one.documents:>9,}  {one.step:26} {one.seconds:9.4f} s {one.peak / 1e6:7.0f} MB"
+    disk = f" {one.sent / 1e6:9.1f} MB sent {one.disk / 1e6:7.0f} MB on disk" if one.disk else ""
+    return f"{one.documents:>9,}  {one.step:26} {one.seconds:9.4f} s {one.peak / 1e6:7.0f} MB{disk}"
 
 
 if __name__ == "__main__":

@@ -26,7 +26,9 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.candidates import memory_limit, spill_to_disk
 from es_neardupe.commands.bands import bands
 from es_neardupe.errors import SettingsError
-from es_neardupe.server.client import Client, path
+from es_neardupe.index import queries
+from es_neardupe.records import Hit
+from es_neardupe.server.client import Client, ForwardingClient, path
 
 FIELDS = {
     "text": {"type": "text"},
@@ -388,3 +390,26 @@ def test_a_limited_memory(client: Client, index_name: str, monkeypatch: pytest.M
     report = news.group(memory=3 * 4000 + 6000)
     assert (report.scope.whole, report.groups.count, report.groups.largest) == (False, 10, 3)
     assert news.group(rebuild=True).writes.written == 0
+
+
+def test_a_changed_document_is_read_once(client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its keys are in one query, which finds other documents."""
+    texts = {f"n{n:02}": {"text": " ".join(words(f"once{n}", 30))} for n in range(40)}
+    start(client, index_name, texts | {"near": {"text": texts["n00"]["text"] + " more"}})
+    for id in ("n00", "n01", "n02", "n03", "n04"):
+        change(client, index_name, id, {"text": texts[id]["text"] + " changed"})
+    monkeypatch.setattr(queries, "MAX_TERMS", 40)  # fewer than the keys of three documents
+    read: list[str] = []
+
+    class Listing(ForwardingClient):
+        def pages(self, index: str, body: Any, **options: Any) -> Iterator[list[Hit]]:
+            for page in self.plain.pages(index, body, **options):
+                read.extend(hit.id for hit in page if hit.index == index_name and "neardupe" in hit.source)
+                yield page
+
+    NearDupe(index_name, client).enrich()
+    report = NearDupe(index_name, Listing(client)).group()
+    assert not report.scope.whole
+    assert sorted(id for id in read if id != "near") == ["n00", "n01", "n02", "n03", "n04"]
+    assert "near" in read
+    assert_settled(client, index_name)
