@@ -190,16 +190,35 @@ class Listing(ForwardingClient):
         return super().request(method, path, **options)
 
 
-def test_an_open_handle_reads_the_settings_once(filled: str, client: Client) -> None:
+def test_an_open_handle_reads_the_settings_once(filled: str, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     listing = Listing(client)
     neardupe = NearDupe(filled, listing)
     first = neardupe.similar(id="d0")
-    listing.requests.clear()
-    assert neardupe.similar(id="d0") == first
-    assert sorted(listing.requests) == ["_mapping", "_mget", "_search"]
-    listing.requests.clear()
-    assert neardupe.similar(text=TEXTS["d0"]).hits[1:] == first.hits
-    assert sorted(listing.requests) == ["_mapping", "_search"]
+    for unchanged, requests in ((0, ["_mapping", "_search"]), (1000, ["_search"])):
+        monkeypatch.setattr(opening, "_UNCHANGED", unchanged)
+        listing.requests.clear()
+        assert neardupe.similar(id="d0") == first
+        assert sorted(listing.requests) == requests
+        listing.requests.clear()
+        assert neardupe.similar(text=TEXTS["d0"]).hits[1:] == first.hits
+        assert sorted(listing.requests) == requests
+
+
+@pytest.mark.parametrize("how", ["text", "unseen keys", "unseen document"])
+def test_stored_keys_that_are_not_those_of_the_text(how: str, filled: str, client: Client) -> None:
+    """The candidates are those of the text that is compared: its keys are not stored, or searches do not see them."""
+    text = TEXTS["d1"] + " and some more"
+    neardupe = NearDupe(filled, client)
+    if how == "text":
+        change(client, filled, "d0", {"text": text})
+    else:
+        id = "d0" if how == "unseen keys" else "unseen"
+        (action,) = neardupe.fingerprinted([{"_index": filled, "_id": id, "_source": {"text": text}}])
+        client.request("PUT", path(filled, "_doc", id), body=action["_source"])
+    found = neardupe.similar(id="unseen" if how == "unseen document" else "d0")
+    expected = [one for one in neardupe.similar(text=text).hits if one.id != found.query["id"]]
+    assert found.hits == tuple(expected)
+    assert found.hits
 
 
 def test_texts_that_are_read_with_the_keys(client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,8 +239,11 @@ def test_texts_that_are_read_with_the_keys(client: Client, index_name: str, monk
     assert [one.candidates for one in at_once] == [11, 11, 11]
 
 
-def test_an_open_handle_notices_what_becomes_of_its_index(filled: str, client: Client) -> None:
+def test_an_open_handle_notices_what_becomes_of_its_index(
+    filled: str, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Other keys, other fields, another index of the same name, none."""
+    monkeypatch.setattr(opening, "_UNCHANGED", 0)
     neardupe = NearDupe(filled, client)
     first = neardupe.similar(id="d0", min=0.8)
     assert first.hits
