@@ -46,7 +46,10 @@ DATA = Path(__file__).parents[2] / "shared" / "data"
 compile_quickly()
 typer.main.get_command = functools.lru_cache(typer.main.get_command)  # otherwise created again for each command
 
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+for _profile, _examples in (("default", 40), ("thorough", 1000)):
+    settings.register_profile(
+        _profile, deadline=None, max_examples=_examples, suppress_health_check=[HealthCheck.too_slow]
+    )
 settings.load_profile("default")
 
 
