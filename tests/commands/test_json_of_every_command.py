@@ -12,7 +12,13 @@ from golden_tools import FOLDER, Life, differences, pretty
 from es_neardupe.server.client import Client
 
 
-@pytest.mark.parametrize("keys", ["inline", "sidecar"])
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pytest.param("inline", marks=pytest.mark.mainly_on("elasticsearch")),
+        pytest.param("sidecar", marks=pytest.mark.mainly_on("opensearch")),
+    ],
+)
 def test_every_command_says_what_it_said(
     keys: str, client: Client, index_name: str, server_cli: Cli, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -112,7 +112,13 @@ def identical(number: int) -> dict[str, dict[str, str]]:
     return {f"copy{n}": {"text": texts[n % 3], "kind": "copy"} for n in range(number)}
 
 
-@pytest.mark.parametrize("sidecar", [False, True], ids=["inline", "sidecar"])
+@pytest.mark.parametrize(
+    "sidecar",
+    [
+        pytest.param(False, id="inline", marks=pytest.mark.mainly_on("opensearch")),
+        pytest.param(True, id="sidecar", marks=pytest.mark.mainly_on("elasticsearch")),
+    ],
+)
 def test_copies_take_one_place(client: Client, index_name: str, server_cli: Cli, sidecar: bool) -> None:
     """3,000 exact copies of the probe, and of another text, hide none of the other near-copies."""
     make_index(client, index_name, KINDS)
@@ -145,7 +151,13 @@ def test_copies_take_one_place(client: Client, index_name: str, server_cli: Cli,
     assert sorted(hit["copies"] for hit in hits) == [0, 0, 0, 0, 0, 20, 3000]
 
 
-@pytest.mark.parametrize("sidecar", [False, True], ids=["inline", "sidecar"])
+@pytest.mark.parametrize(
+    "sidecar",
+    [
+        pytest.param(False, id="inline", marks=pytest.mark.mainly_on("elasticsearch")),
+        pytest.param(True, id="sidecar", marks=pytest.mark.mainly_on("opensearch")),
+    ],
+)
 def test_another_copy_takes_the_place(client: Client, index_name: str, sidecar: bool) -> None:
     """Of a copy that was changed or deleted, while its keys are still those of the former text; the principal first."""
     make_index(client, index_name, KINDS)
