@@ -90,6 +90,7 @@ def _life(news: NearDupe, client: Client, engine: str | None, **rules: Any) -> I
         put(client, news.name, changed)
         yield plain_report(news.enrich(engine=engine))
         yield plain_report(news.group(**rules, engine=engine))
+        yield plain_report(news.audit(sample=40, min=0.5, max_bucket=2, engine=engine))
         sidecars = opened(news).storage.sidecars  # whose entries have the uuid of the index
         yield _grouped(client, news.name) if sidecars else State.of(client, news.name)
     yield sorted((pair.a, pair.b, pair.similarity) for pair in news.pairs(max_bucket=2, engine=engine))
