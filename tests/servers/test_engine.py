@@ -28,7 +28,7 @@ from es_neardupe import NearDupe
 from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.engines import dask
 from es_neardupe.engines.engine import engine_of
-from es_neardupe.errors import Blocked, EngineError, LeaseHeld, NeardupeError, SettingsError
+from es_neardupe.errors import Blocked, EngineError, LeaseHeld, NeardupeError, NotFound, SettingsError
 from es_neardupe.index import enrich_slices
 from es_neardupe.index.index import opened
 from es_neardupe.index.index_on_workers import IndexOnWorkers
@@ -173,6 +173,16 @@ def test_errors_of_tasks_are_those_of_the_command(news: NearDupe, client: Client
         list(_writes(task, engine))
     assert blocked.value.status == 403
     assert "is blocked for writing" in str(blocked.value)
+
+
+def test_no_error_is_its_own_cause(client: Client) -> None:
+    """Workers follow the causes of an error to the end: they have hung."""
+    with pytest.raises(NotFound) as missing:
+        next(client.pages("engine-no-such-index", {"query": {"match_all": {}}}))
+    causes: list[BaseException] = [missing.value]
+    while (cause := causes[-1].__cause__) is not None:
+        assert cause not in causes
+        causes.append(cause)
 
 
 def _writes(index: IndexOnWorkers, engine: str) -> Iterator[Any]:
