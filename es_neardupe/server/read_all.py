@@ -172,10 +172,10 @@ def pages(client: Sender, reading: ReadQuery) -> Iterator[list[Hit]]:
             reading = replace(reading, page_size=rejected.number)
         except _PageLost as lost:
             if not left:
-                raise lost.why from lost
+                raise lost.why from lost.why.__cause__  # not from `lost`, whose cause it is
         except RequestError as error:
             if not _is_lost(error) or not left:
-                raise _explained(error, reading) from error
+                raise _explained(error, reading) from error.__cause__
         seen.begin_again()
         pause(_PAUSE)  # until the cluster has noticed that the node is gone
 
