@@ -675,6 +675,12 @@ Create = Annotated[bool, typer.Option("--create", help="Create the index if it d
 Template = Annotated[
     bool, typer.Option("--template", help="Print a component template for future indices; write nothing.")
 ]
+GroupField = Annotated[
+    str | None,
+    typer.Option(
+        "--group-field", metavar="NAME", help="Keep a copy of the group id in this keyword field at the top level."
+    ),
+]
 Sidecar = Annotated[
     bool, typer.Option("--sidecar", help="Store keys and groups in a separate index; leave yours unchanged.")
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -76,7 +76,8 @@ def clean(
     show_requests: options.ShowRequests = 0,
     progress: Progress = silent,
 ) -> CleanReport:
-    """Remove the object field from every document, delete the hidden indices, and remove the settings from ``_meta``.
+    """Remove the object field and the copy of the group id from every document, delete the hidden indices, and remove
+    the settings from ``_meta``.
 
     A server with scripts removes the field itself. Without scripts, each document is written back as a whole without
     the field, unless it changed in the meantime; ingest pipelines are bypassed. A sidecar index is deleted; its
@@ -134,11 +135,12 @@ class _Cleaning:
     def __init__(self, index: Index, batch: int, workers: int, progress: Progress) -> None:
         self._index, self._path = index, index.target.path
         self._plain = SameIndicesClient(index.plain, index.target)
-        self._prefix = index.settings.prefix
+        self._prefix, self._names = index.settings.prefix, index.settings.in_documents
         self._batch, self._workers, self._progress = batch, workers, progress
-        self._query = {"exists": {"field": self._prefix}}
+        having = [{"exists": {"field": name}} for name in self._names]
+        self._query = having[0] if len(having) == 1 else {"bool": {"should": having, "minimum_should_match": 1}}
         self._in_documents = index.storage.groups_in_documents
-        removal = _removal(self._prefix) if _has_scripts(index.plain) else None
+        removal = _removal(self._names) if _has_scripts(index.plain) else None
         self._writer = document_writer(index, self._plain, removal)
         self._whole = removal is None
         self._pending = dict[Address, Reference]()
@@ -245,11 +247,11 @@ class _Cleaning:
         documents that got the fields after the last round.
         """
         for chunk in chunked(self._pending.items(), 100):
-            current = fetch(self._plain, [reference for _, reference in chunk], [self._prefix], batch=100)
+            current = fetch(self._plain, [reference for _, reference in chunk], self._names, batch=100)
             for (address, _), hit in zip(chunk, current, strict=True):
                 if hit is None:
                     self._deleted += 1
-                elif self._prefix not in hit.source:
+                elif hit.source.keys().isdisjoint(self._names):
                     self._count_cleaned(whole=self._writer.wrote_whole(address))
                 elif address in self._writer.failed:
                     self._failed += 1
@@ -293,7 +295,7 @@ def _has_scripts(client: Client) -> bool:
     return knows(client, "POST", path("_scripts", "painless", "_execute"), {"script": {"source": "true"}})
 
 
-def _removal(prefix: str) -> dict[str, Any]:
-    """The update that removes the object of a prefix."""
-    script = {"source": "ctx._source.remove(params.name)", "lang": "painless", "params": {"name": prefix}}
-    return {"script": script}
+def _removal(names: Sequence[str]) -> dict[str, Any]:
+    """The update that removes top-level fields."""
+    source = "for (def name : params.names) { ctx._source.remove(name); }"
+    return {"script": {"source": source, "lang": "painless", "params": {"names": list(names)}}}

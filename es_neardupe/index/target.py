@@ -149,6 +149,12 @@ class IndexTarget:
         """A query for the documents of a scope without a complete fingerprint of the scheme."""
         return queries.stale(self.fields, self.scheme_id, self.within(query))
 
+    def without_copy(self, query: Mapping[str, Any] | None = None) -> JSON:
+        """A query for the documents of a scope that lack the copy of their group id."""
+        copy = self.settings.group_field
+        lacking = {"match_none": {}} if copy is None else {"bool": {"must_not": [{"exists": {"field": copy}}]}}
+        return queries.all_of(self.within(query), lacking)
+
 
 def open_target(
     client: Client,
@@ -367,8 +373,7 @@ def put_settings(
 
 def mapping_to_add(settings: Settings) -> JSON:
     """The mapping that ``init`` adds to an index: the `neardupe` fields, and the settings in ``_meta``."""
-    prefix = settings.prefix
-    return {"_meta": {prefix: settings.to_meta()}, "properties": {prefix: schema.fields_mapping()}}
+    return {"_meta": {settings.prefix: settings.to_meta()}, "properties": schema.properties_of(settings)}
 
 
 def remove_settings(client: Client, index: str, mapping: Mapping[str, Any], prefix: str) -> None:

@@ -79,7 +79,7 @@ class MigrationPlan:
     @property
     def after(self) -> Index:
         """The index after the migration: the new settings with the old prefix."""
-        settings = replace(self.settings, prefix=self.prefix)
+        settings = replace(self.settings, prefix=self.prefix, group_field=self.old.settings.group_field)
         return self.old.with_target(replace(self.old.target, settings=settings, inherits=None))
 
     @property
@@ -126,7 +126,7 @@ def open_plan(index: Index, given: MigrationOptions) -> MigrationPlan | None:
         coming, settings, measure=given.measure, sample_keys=keys, sidecar=bool(old.storage.sidecars), dry_run=True
     )
     settings = checked.chosen(settings)
-    changes = tuple(settings.differences(old.settings))
+    changes = tuple(settings.differences(replace(old.settings, group_field=None)))
     return MigrationPlan(None, old, settings, given.evidence, changes) if changes else None
 
 
@@ -156,5 +156,6 @@ def _begun_plan(
             f"Index {old.name} is already being migrated to other settings ({'; '.join(differences)}). Continue with "
             f"`es-neardupe migrate {old.name}` and no other options, or, before the switch, cancel with `--abort`."
         )
-    changes = tuple(settings.differences(old.settings)) if phase is Phase.PREPARING else ()
+    replaced = replace(old.settings, group_field=None)  # new keys under their own prefix have no copy of the group id
+    changes = tuple(settings.differences(replaced)) if phase is Phase.PREPARING else ()
     return MigrationPlan(phase, old, settings, given.evidence or migration.evidence, changes)
