@@ -60,6 +60,7 @@ __all__ = [
 
 _UUIDS = ("index.uuid", "index.history.uuid")
 _FINAL_PIPELINE = "index.final_pipeline"
+_SEARCH_PIPELINE = "index.search.default_pipeline"
 _WINDOW = "index.max_result_window"
 _SHARDS = "index.number_of_shards"
 _MAX_WINDOW = 10_000
@@ -80,6 +81,8 @@ class IndexState(NamedTuple):
     """The pipeline that processes each document that is written as a whole."""
     max_result_window: int = _MAX_WINDOW
     shards: int = 1
+    search_pipeline: str | None = None
+    """On OpenSearch: the pipeline that changes requests and hits of searches which do not name another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,19 +305,21 @@ def _no_index(name: str, error: NotFound | None) -> NotFound:
 def index_states(client: Client, name: str) -> dict[str, IndexState]:
     """Concrete index -> its state, for those that exist."""
     params: dict[str, str | bool] = {"flat_settings": True, "ignore_unavailable": True}
-    names = ",".join((_WINDOW, _SHARDS, *_UUIDS, _FINAL_PIPELINE))
+    names = ",".join((_WINDOW, _SHARDS, *_UUIDS, _FINAL_PIPELINE, _SEARCH_PIPELINE))
     found = client.request("GET", path(name, "_settings", names), params=params) or {}
     return {concrete: _state(entry["settings"]) for concrete, entry in found.items()}
 
 
 def _state(settings: Mapping[str, str]) -> IndexState:
-    pipeline = settings.get(_FINAL_PIPELINE, "_none")
+    pipelines = (settings.get(name, "_none") for name in (_FINAL_PIPELINE, _SEARCH_PIPELINE))
+    final, search = (None if pipeline == "_none" else pipeline for pipeline in pipelines)
     uuid = "/".join(settings[one] for one in _UUIDS if one in settings)
     return IndexState(
         uuid,
-        None if pipeline == "_none" else pipeline,
+        final,
         int(settings.get(_WINDOW, _MAX_WINDOW)),
         int(settings.get(_SHARDS, 1)),
+        search,
     )
 
 

@@ -72,7 +72,7 @@ def test_every_command_keeps_the_copy(client: Client, index_name: str, server_cl
     change(client, index_name, "n1", {"text": "something else, in other words"})
     put(client, index_name, {"n2": {"text": family("story", 3)[2], "price": 2}})  # without fields of ours
     change(client, index_name, "sent", {STORY: "forged"})
-    assert news.watch(once=True).rounds[-1].written > 0
+    assert news.watch(once=True).failed == 0
     assert_copied(client, index_name, 7)
     assert len({copies(client, index_name)[id] for id in ("n0", "n2", "loaded")}) == 1
 
