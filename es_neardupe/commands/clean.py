@@ -13,6 +13,7 @@ from es_neardupe.commands.report_parts import WriteCounts, one_line
 from es_neardupe.errors import BeingMigrated, NotFound
 from es_neardupe.index import mapping as schema
 from es_neardupe.index.field_writes import CHECKED, Change, document_writer
+from es_neardupe.index.folding import default_pipelines, unfold
 from es_neardupe.index.hidden_indices import HiddenIndex, find, remove
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import is_switching, phase_of, replaced_prefix
@@ -50,6 +51,8 @@ class CleanReport:
     """``written``: documents from which the fields were removed."""
     deleted_indices: tuple[str, ...]
     """Hidden indices that were deleted: the registry of groups, the evidence of pairs, the sidecar indices."""
+    unfolded: tuple[str, ...]
+    """Concrete indices whose search pipeline of `fold` was removed."""
     dry_run: bool
     seconds: float = field(compare=False)
     requests: tuple[ShownRequest, ...] = ()
@@ -89,7 +92,7 @@ def clean(
     dry_client = DryRunClient(index.client, show_requests, dry_run=dry_run)
     if _is_clean(index):
         seconds = time.monotonic() - started
-        return CleanReport(index.name, False, 0, WriteCounts(written=0), (), dry_run, seconds)
+        return CleanReport(index.name, False, 0, WriteCounts(written=0), (), (), dry_run, seconds)
     _check_migration(index)
     index = opened(index, adopting=True, groups=True)
     plain = index.plain
@@ -97,7 +100,9 @@ def clean(
     sidecars = index.storage.sidecars
     hidden = [name for kind in HiddenIndex if (name := find(index, kind)) is not None]
     cleaning = _Cleaning(index, batch, workers, progress)
+    unfolded: tuple[str, ...] = ()
     if dry_run:
+        unfolded = _unfold(index, dry_client)
         cleaning.dry_run(dry_client)
         _delete(dry_client, *sidecars)
     else:
@@ -105,6 +110,7 @@ def clean(
         index.storage.check_writable()
         check_updates(index, "cleaning", whole=cleaning.rewrites_documents)
         restore_abandoned(plain, tuned_mappings(plain, index.name, index.prefix), progress)
+        unfolded = _unfold(index, plain)  # first: documents without a group fold into one hit
         cleaning.run()
         if not cleaning.writes.left:
             remove(index)
@@ -116,10 +122,17 @@ def clean(
         documents=cleaning.total,
         writes=cleaning.writes,
         deleted_indices=() if cleaning.writes.left else (*hidden, *sidecars),
+        unfolded=unfolded,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
         requests=dry_client.shown,
     )
+
+
+def _unfold(index: Index, client: Client) -> tuple[str, ...]:
+    """Remove the search pipeline of `fold`; returns the indices that had it."""
+    field = index.settings.group_field
+    return () if field is None else unfold(client, default_pipelines(index), field)
 
 
 def _delete(client: Client, *names: str) -> None:

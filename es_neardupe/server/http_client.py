@@ -137,17 +137,12 @@ class ServerClient:
         )
 
 
-_SEARCH_PIPELINES = (2, 9, 0)
-"""From this version on, OpenSearch has search pipelines."""
-
-
 def _without_pipeline(server: Server) -> Params:
     """The parameter of a search that bypasses the default search pipeline of an index, which may drop or change hits.
 
     Counts and later pages of a scroll use no pipeline, and reject the parameter.
     """
-    known = server.product is Product.OPENSEARCH and server.version >= _SEARCH_PIPELINES
-    return {"search_pipeline": "_none"} if known else {}
+    return {"search_pipeline": "_none"} if server.has_search_pipelines else {}
 
 
 def _may_pass_whole(error: BaseException) -> bool:
