@@ -26,7 +26,8 @@ class FoldReport:
     action: str
     state: str
     """``folded``, ``not folded``, ``partly`` (some of the indices), ``missing`` (an index names a pipeline that does
-    not exist), ``other`` (an index has another pipeline), or ``unsupported`` (a server without search pipelines); after the action."""
+    not exist), ``other`` (an index has another pipeline), or ``unsupported`` (a server without search pipelines); after
+    the action."""
     pipelines: Mapping[str, str | None]
     """Concrete index -> its default search pipeline before the action."""
     group_field: str | None
@@ -131,7 +132,7 @@ def _checked(index: Index, pipelines: Mapping[str, str | None], without: int) ->
     for one, present in others.items():
         raise IndexUnusable(
             f"Index {one} has the default search pipeline {present} already, which is not replaced: add the processors "
-            f"of docs/folding.md to it, or remove it from the index settings."
+            f"of docs/fold.md to it, or remove it from the index settings."
         )
     if without:
         raise IndexUnusable(

@@ -21,13 +21,14 @@ __all__ = ["fold"]
 
 _READERS = """\
 This changes what every reader of the index gets, unless its request has the parameter search_pipeline=_none:
-- _update_by_query, _delete_by_query and _reindex process only one document of each group, without an error.
+- _update_by_query, _delete_by_query and _reindex process only one document of each group, without an error. Before
+  _reindex, which has no such parameter, remove the pipeline.
 - Exports by scroll or point in time miss documents, without an error.
-- hits.total and aggregations still count all documents; `from` counts documents, not groups.
+- hits.total and aggregations still count all documents; `from` counts documents too, so groups appear on several pages.
 - A page can have fewer hits than `size`: only the first {oversample} x `size` hits are folded.
 - A page beyond the result window ({oversample} x `size` over index.max_result_window) is rejected.
 - A search that returns its hits without {field} (by _source or stored_fields) gets one hit only.
-- A search with its own `collapse` is rejected."""
+- A search with its own `collapse` is rejected; with search_pipeline=_none, its inner hits are still folded."""
 
 _STATES = {
     "folded": "folded: searches return one hit of each group",
