@@ -44,6 +44,7 @@ from es_neardupe.index.target import (
     mapping_to_add,
     mappings_of,
     put_settings,
+    stored_group_field,
     stored_settings,
     with_source_modes,
 )
@@ -386,9 +387,9 @@ def _is_incomplete(name: str, mapping: Mapping[str, Any], settings: Settings) ->
 
 def _with_group_field(mappings: Mapping[str, Any], settings: Settings) -> Settings:
     """The settings with the stored group field, unless they name one."""
-    stored = [stored_settings(mapping, settings.prefix) for mapping in mappings.values()]
-    known = [one.group_field for one in stored if one is not None and one.group_field is not None]
-    return replace(settings, group_field=known[0]) if settings.group_field is None and known else settings
+    if settings.group_field is not None:
+        return settings
+    return replace(settings, group_field=stored_group_field(mappings.values(), settings.prefix))
 
 
 def _check_group_field(client: Client, name: str, mapping: Mapping[str, Any], settings: Settings) -> None:

@@ -30,6 +30,7 @@ from es_neardupe.index.target import (
     prepare_new,
     put_settings,
     remove_settings,
+    stored_group_field,
     stored_settings,
 )
 from es_neardupe.index.updates import (
@@ -123,10 +124,10 @@ class InlineStorage:
 
     def mark_migration(self, phase: Phase, coming: Settings, notes: Mapping[str, Any]) -> None:
         """Write into the mapping of every index."""
-        group_field = self._index.settings.group_field
-        after = replace(coming, prefix=replaced_prefix(coming.prefix), group_field=group_field)
+        mappings, prefix = mappings_of(self.client, self._index.name), replaced_prefix(coming.prefix)
+        after = replace(coming, prefix=prefix, group_field=stored_group_field(mappings.values(), prefix))
         missing = self._index.settings if phase is Phase.PREPARING else after
-        for name, mapping in mappings_of(self.client, self._index.name).items():
+        for name, mapping in mappings.items():
             stored = stored_settings(mapping, after.prefix) if phase is not Phase.CLEANING else after
             put_settings(self.client, name, mapping, stored or missing, coming, notes={coming.prefix: notes})
 

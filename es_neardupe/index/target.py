@@ -54,6 +54,7 @@ __all__ = [
     "remove_settings",
     "result_window",
     "serving_prefix",
+    "stored_group_field",
     "stored_settings",
     "with_source_modes",
 ]
@@ -332,6 +333,13 @@ def stored_settings(mapping: Mapping[str, Any], prefix: str) -> Settings | None:
     """The settings that ``init`` stored in a mapping; None if it was not initialised under this prefix."""
     meta = mapping.get("_meta", {}).get(prefix)
     return None if meta is None else Settings.from_meta(meta, prefix)
+
+
+def stored_group_field(mappings: Iterable[Mapping[str, Any]], prefix: str) -> str | None:
+    """The group field that ``init`` stored under a prefix; None if there is none. The settings of a migration, under
+    their own prefix, have none: the copies are those of the groups that searches use."""
+    stored = (stored_settings(mapping, prefix) for mapping in mappings)
+    return next((one.group_field for one in stored if one is not None and one.group_field is not None), None)
 
 
 def prepare_new(index: Index) -> None:

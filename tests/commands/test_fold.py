@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from conftest import Cli
+from rollover_tools import rolled
 from server_tools import change, family, hits, make_index, one_line, plain_request, put, words
 
 from es_neardupe import NearDupe, Settings
@@ -110,6 +111,26 @@ def test_indices_share_a_pipeline(client: Client, index_name: str, story: str) -
     assert (found(client, one), found(client, other), len(pipelines(client, story))) == (6, 3, 1)
     assert alias.fold("remove").changed == (other,)
     assert (found(client, index_name), pipelines(client, story)) == (12, set())
+
+
+@pytest.mark.parametrize("kind", ["stream", "alias"])
+def test_a_rollover(kind: str, client: Client, story: str) -> None:
+    """The new index gets the group field by `enrich`, and the pipeline by another `install`."""
+    with rolled(client, kind) as rolling:
+        news = NearDupe(rolling.name, client)
+        rolling.add(0, 3)
+        news.init(Settings(("text",), group_field=story))
+        news.enrich()
+        news.group()
+        assert (news.fold("install").state, found(client, rolling.name)) == ("folded", 1)
+        new = rolling.roll()
+        rolling.add(3, 5)
+        news.enrich()
+        news.group()
+        assert found(client, rolling.name) == 1, "one of the indices has the pipeline"
+        assert (news.fold().state, news.fold("install").changed) == ("partly", (new,))
+        assert (news.fold().state, found(client, rolling.name), found(client, new)) == ("folded", 1, 1)
+        news.clean()
 
 
 def test_clean_unfolds_first(client: Client, index_name: str, story: str, server_cli: Cli) -> None:

@@ -11,6 +11,7 @@ from conftest import Cli
 from server_tools import JSON, change, family, hits, make_index, mapping, one_line, ours, put, versions, words
 
 from es_neardupe import NearDupe, Settings
+from es_neardupe.commands.migrate.steps import MigrationWork
 from es_neardupe.errors import MappingConflict, SchemeMismatch
 from es_neardupe.server.client import Client, path
 
@@ -108,6 +109,27 @@ def test_the_copy_is_added_to_a_grouped_index(client: Client, index_name: str) -
     assert versions(client, index_name) == written
     with pytest.raises(SchemeMismatch, match="group field: story, not tale"):
         news.init(Settings(("text",), group_field="tale"))
+
+
+def test_a_killed_migration_is_resumed(client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that begins while documents are switched to the new keys knows only these."""
+    fill(client, index_name)
+    news = NearDupe(index_name, client)
+    news.init(COPIED)
+    news.enrich()
+    news.group()
+
+    def killed(work: MigrationWork) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as during:
+        during.setattr(MigrationWork, "_switch_documents", killed)
+        with pytest.raises(KeyboardInterrupt):
+            news.migrate(threshold=0.7)
+    assert_copied(client, index_name, 5)
+    assert news.migrate().state == "done"
+    assert mapping(client, index_name)["_meta"]["neardupe"]["group_field"] == STORY
+    assert_copied(client, index_name, 5)
 
 
 def test_a_killed_clean_is_resumed(client: Client, index_name: str) -> None:

@@ -12,7 +12,7 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import Migration, Phase, migration_of, next_prefix, phase_of, replaced_prefix
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.storage import settings_mappings
-from es_neardupe.index.target import stored_settings
+from es_neardupe.index.target import stored_group_field, stored_settings
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.measure import named_measure
 
@@ -79,7 +79,8 @@ class MigrationPlan:
     @property
     def after(self) -> Index:
         """The index after the migration: the new settings with the old prefix."""
-        settings = replace(self.settings, prefix=self.prefix, group_field=self.old.settings.group_field)
+        group_field = stored_group_field(self.old.target.mappings.values(), self.prefix)
+        settings = replace(self.settings, prefix=self.prefix, group_field=group_field)
         return self.old.with_target(replace(self.old.target, settings=settings, inherits=None))
 
     @property
