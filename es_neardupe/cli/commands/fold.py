@@ -21,8 +21,8 @@ __all__ = ["fold"]
 
 _READERS = """\
 This changes what every reader of the index gets, unless its request has the parameter search_pipeline=_none:
-- _update_by_query, _delete_by_query and _reindex process only one document of each group, without an error. Before
-  _reindex, which has no such parameter, remove the pipeline.
+- _update_by_query, _delete_by_query and _reindex process only one document of each group, without an error.
+- _reindex has no such parameter: remove the pipeline before.
 - Exports by scroll or point in time miss documents, without an error.
 - hits.total and aggregations still count all documents; `from` counts documents too, so groups appear on several pages.
 - A page can have fewer hits than `size`: only the first {oversample} x `size` hits are folded.
@@ -43,7 +43,7 @@ _STATES = {
 
 def fold(
     index: IndexName,
-    action: Annotated[FoldAction, typer.Argument(help="What to do.")] = FoldAction.SHOW,
+    action: Annotated[FoldAction, typer.Argument(metavar="ACTION", help="show, install or remove.")] = FoldAction.SHOW,
     *,
     oversample: options.Oversample = 5,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
@@ -71,7 +71,7 @@ def fold(
     if installs and not (yes or dry_run):
         preview = fold_(opened, action, oversample=oversample, dry_run=True)
         if preview.changed:
-            say(_READERS.format(oversample=oversample, field=preview.group_field))
+            _say_readers(preview, oversample)
             typer.confirm(printable(f"Fold all searches of {index}?"), abort=True, err=True)
     report = fold_(opened, action, oversample=oversample, dry_run=dry_run, show_requests=show_requests)
     result(report)
@@ -81,7 +81,12 @@ def fold(
     _show(report)
     show_first(report.requests)
     if installs and (yes or dry_run) and report.changed:
-        say(_READERS.format(oversample=oversample, field=report.group_field))
+        _say_readers(report, oversample)
+
+
+def _say_readers(report: FoldReport, oversample: int) -> None:
+    for line in _READERS.format(oversample=oversample, field=report.group_field).splitlines():
+        say(line)
 
 
 def _show(report: FoldReport) -> None:
