@@ -108,6 +108,11 @@ class Server:
     product: Product
     version: tuple[int, int, int]
 
+    @property
+    def has_search_pipelines(self) -> bool:
+        """Whether requests can name a search pipeline, and indices a default one."""
+        return self.product is Product.OPENSEARCH and self.version >= (2, 9, 0)
+
     def __str__(self) -> str:
         name = {"elasticsearch": "Elasticsearch", "opensearch": "OpenSearch"}[self.product.value]
         return f"{name} {'.'.join(map(str, self.version))}"
