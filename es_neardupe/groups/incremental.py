@@ -12,7 +12,9 @@ of members that would move are read too, until no further document moves.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +36,7 @@ from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, FingerprintColumns, Hit
 from es_neardupe.server.bulk import chunked
+from es_neardupe.server.parallel import in_threads
 from es_neardupe.server.search import count, counts, search
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.evidence import Evidence
@@ -46,6 +49,9 @@ _MAX_WAITING = 0.25
 
 _PAGE = 10_000
 """A query with many terms costs the server more than the documents that it finds: large pages avoid repeating it."""
+
+_SEARCHES = 2
+"""Queries for neighbours at a time: the server answers each with one thread per shard."""
 
 
 class Seed(NamedTuple):
@@ -291,13 +297,13 @@ def affected_pairs(
     memory = PairMemory() if evidence is None else evidence.memory
     area = _Neighbourhood(index, rules, shards, limit)
     for seed in seeds:
-        area.inside.update(hit.address for hit in area.read(*seed))
+        area.inside.update(hit.address for hit in area.read([seed.query], seed.shard))
     area.moving |= area.inside
     earlier = None
     while True:
         area.widen(progress)
-        hits, bands = [list(area.hits.values())], index.settings.scheme.bands
-        corpus = read_corpus(hits, index.settings.prefix, bands, rules, index.target.uuids)
+        hits, bands = [area.hits[address] for address in sorted(area.hits)], index.settings.scheme.bands
+        corpus = read_corpus([hits], index.settings.prefix, bands, rules, index.target.uuids)
         inside, moving = (
             np.array([Address(index, id) in addresses for index, id, _ in corpus.references], np.bool_)
             for addresses in (area.inside, area.moving)
@@ -380,19 +386,23 @@ class _Neighbourhood:
         self.moving: set[Address] = set()
         """Documents inside whose neighbours are needed: all of them, except with star linkage."""
 
-    def read(self, query: dict[str, Any], shard: int | None = None) -> Iterator[Hit]:
-        """The documents with a fingerprint of the scheme that a query matches, in shards with this number or in all.
-        Adds them to ``hits``."""
-        fields = self._index.target.fields
-        fingerprinted = queries.all_of(queries.fingerprinted(fields, self._index.target.scheme_id), query)
-        body = {"query": fingerprinted, **self._body}
-        for number in self._shards if shard is None else [shard]:
-            for page in self._index.client.pages(self._index.target.path, body, page_size=_PAGE, shard=number):
+    def read(self, wanted: Iterable[dict[str, Any]], shard: int | None = None) -> Iterator[Hit]:
+        """The documents with a fingerprint of the scheme that match one of the queries, in shards with this number or
+        in all. Adds them to ``hits``."""
+        numbers = self._shards if shard is None else [shard]
+        sources = [partial(self._pages, query, number) for query in wanted for number in numbers]
+        with closing(in_threads(sources, _SEARCHES)) as pages:
+            for page in pages:
                 for hit in page:
                     self.hits[hit.address] = hit
                     yield hit
                 if self._limit is not None:
                     self._limit.holding(examined_documents=len(self.hits))
+
+    def _pages(self, query: dict[str, Any], shard: int | None) -> Iterator[list[Hit]]:
+        target = self._index.target
+        body = {"query": queries.all_of(queries.fingerprinted(target.fields, target.scheme_id), query), **self._body}
+        return self._index.client.pages(target.path, body, page_size=_PAGE, shard=shard)
 
     def widen(self, progress: Progress) -> None:
         """Read all documents that share a group with an affected one, and so are affected too, or a key with a moving
@@ -425,23 +435,24 @@ class _Neighbourhood:
 
         The values of a document are in one query, which does not return this document: it was read before.
         """
+        return self.read(list(self._with_values(name, new, values)))
+
+    def _with_values(
+        self, name: str, new: set[Address], values: Callable[[dict[str, Any]], list[str]]
+    ) -> Iterator[dict[str, Any]]:
         prefix, asked = self._index.target.settings.prefix, self._queried[name]
         terms: list[str] = []
         known: list[Address] = []
         for address in sorted(new):
             found = set(values(dict(stored_fields(self.hits[address].source, prefix)))) - asked
             if len(terms) + len(found) > queries.MAX_TERMS:
-                yield from self._with_values(name, terms, known)
+                yield queries.others({"terms": {f"{prefix}.{name}": terms}}, *known)
                 terms, known = [], []
             terms += sorted(found)
             known.append(address)
             asked |= found
         if terms:
-            yield from self._with_values(name, terms, known)
-
-    def _with_values(self, name: str, terms: list[str], known: list[Address]) -> Iterator[Hit]:
-        field = f"{self._index.target.settings.prefix}.{name}"
-        return self.read(queries.others({"terms": {field: terms}}, *known))
+            yield queries.others({"terms": {f"{prefix}.{name}": terms}}, *known)
 
 
 def _group_ids(stored: dict[str, Any]) -> list[str]:

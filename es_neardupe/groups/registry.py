@@ -307,12 +307,12 @@ class Registry:
                 yield from (record for record in records if record is not None)
 
     def sizes(self) -> Iterator[tuple[str, Any]]:
-        """Id and size of each group that has not ended, as they are stored."""
+        """Id and size of each group that has not ended, as they are stored; None for a group without a size."""
         if self._exists():
             refresh_if_allowed(self._index.client, self.name)
-            body = {"query": _living(()), "_source": ["size"]}
+            body = {"query": _living(()), "_source": False, "docvalue_fields": ["size"]}
             for page in self._index.client.pages(self.name, body, page_size=10_000):
-                yield from ((hit.id, hit.source.get("size")) for hit in page)
+                yield from ((hit.id, next(iter(hit.source.get("size", ())), None)) for hit in page)
 
     def led_by(self, id: str) -> GroupRecord | None:
         """The group whose principal has this id, in any of the indices; if there are several, the last one written."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import time
 from array import array
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
@@ -73,6 +74,8 @@ class SeqNos:
     def __init__(self, ranges: ArrayLike = ()) -> None:
         """``ranges``: first and last number of each, in any order; they may overlap."""
         self.ranges: Ranges = _merged(np.array(ranges, np.int64).reshape(-1, 2))
+        self._firsts: list[int] = self.ranges[:, 0].tolist()
+        self._lasts: list[int] = self.ranges[:, 1].tolist()
 
     @classmethod
     def of(cls, numbers: Sequence[int]) -> SeqNos:
@@ -103,8 +106,8 @@ class SeqNos:
 
     def has(self, number: int) -> bool:
         """Whether a number is in the set."""
-        place = int(np.searchsorted(self.ranges[:, 0], number, side="right")) - 1
-        return place >= 0 and number <= int(self.ranges[place, 1])
+        place = bisect_right(self._firsts, number) - 1  # numpy would hand over to the threads that read each time
+        return place >= 0 and number <= self._lasts[place]
 
     def up_to(self, last: int) -> SeqNos:
         """The numbers that are not greater than ``last``."""
