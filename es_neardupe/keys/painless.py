@@ -101,7 +101,7 @@ def _permutations(scheme: Scheme, half: int) -> list[str]:
     multipliers are odd, so the comparison of signed numbers is that of the unsigned ones."""
     drawn = (stream(scheme.seed, _LANES + half) >> np.uint64(32)).tolist()
     shifts, multipliers = drawn[:_LANES], [one | 1 for one in drawn[_LANES:]]
-    functions = []
+    functions: list[str] = []
     for lane, shift in enumerate(shifts):
         numbers = range(lane, half, _LANES)
         for start in range(0, len(numbers), _TOGETHER):
@@ -157,7 +157,7 @@ def _unicode_params() -> dict[str, str]:
 def _paged(values: Any, pool: str) -> dict[str, str]:
     numbers: dict[bytes, int] = {}
     pages = []
-    distinct = []
+    distinct: list[str] = []
     for start in range(0, len(values), _PAGE):
         page = values[start : start + _PAGE]
         if (number := numbers.setdefault(page.tobytes(), len(numbers))) == len(distinct):
