@@ -18,6 +18,7 @@ from es_neardupe.commands import compare as _compare
 from es_neardupe.commands import contained as _contained
 from es_neardupe.commands import enrich as _enrich
 from es_neardupe.commands import fingerprinted as _fingerprinted
+from es_neardupe.commands import fold as _fold
 from es_neardupe.commands import group as _group
 from es_neardupe.commands import groups as _groups
 from es_neardupe.commands import init as _init
@@ -205,6 +206,7 @@ class NearDupe(Index):
     group_history = _groups.group_history
     suggest_keep = _groups.suggest_keep
     watch = _watch.watch
+    fold = _fold.fold
     stats = _stats.stats
     doctor = _doctor.doctor
     audit = _audit.audit

@@ -29,6 +29,7 @@ __all__ = [
     "DEFAULT_MAX_CHARS",
     "DEFAULT_PREFIX",
     "PRESETS",
+    "FoldAction",
     "Linkage",
     "Matching",
     "MeasureName",
@@ -90,6 +91,14 @@ class Matching(str, Enum):
 
     LITERAL = "literal"
     INFORMATION = "information"
+
+
+class FoldAction(str, Enum):
+    """What `fold` does."""
+
+    SHOW = "show"
+    INSTALL = "install"
+    REMOVE = "remove"
 
 
 class Linkage(str, Enum):
@@ -674,6 +683,16 @@ SampleKeys = Annotated[
 Create = Annotated[bool, typer.Option("--create", help="Create the index if it does not exist.")]
 Template = Annotated[
     bool, typer.Option("--template", help="Print a component template for future indices; write nothing.")
+]
+GroupField = Annotated[
+    str | None,
+    typer.Option(
+        "--group-field", metavar="NAME", help="Keep a copy of the group id in this keyword field at the top level."
+    ),
+]
+Oversample = Annotated[
+    int,
+    typer.Option("--oversample", min=1, max=100, help="Hits requested for each hit of a page, before groups fold."),
 ]
 Sidecar = Annotated[
     bool, typer.Option("--sidecar", help="Store keys and groups in a separate index; leave yours unchanged.")

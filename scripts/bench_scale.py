@@ -7,7 +7,9 @@ For each number of documents of 100 words, 14 % of them in groups, the commands 
 other, each in a process of its own, so that its peak memory is that of the command. ``similar`` is the median of many
 calls of one open `NearDupe`. Two ratios are computed: the first ``group`` to the same run without writes plus the
 writes of the members of groups alone; and ``enrich`` and ``group`` after 1 % of the texts have changed to the first
-ones.
+ones. The bytes sent in both directions are those of the loopback interface, with the headers of the protocol: nothing
+else may use it. The disk usage of the index is that after each step. Before a step, the server finishes its merges of
+segments.
 
 From one number to the next, two slopes are computed: the additional bytes of peak memory per additional document, and
 the exponent of the time (1: twice as many documents take twice as long). Both are more reliable for large numbers: for
@@ -34,7 +36,8 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from bench_tools import drop_index, synthetic_text, timed, write_synthetic
+import psutil
+from bench_tools import drop_index, synthetic_text, timed, wait_for_merges, write_synthetic
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.local_server import control
@@ -70,6 +73,12 @@ class Measured:
     seconds: float
     peak: int
     """Bytes; those of Python and its modules are included."""
+    sent: int = 0
+    """Bytes sent in both directions."""
+    disk: int = 0
+    """Bytes of the index after the step."""
+    processor: float = 0.0
+    """Seconds of processor time, without a server."""
 
 
 def _load(news: NearDupe, work: Work) -> None:
@@ -93,7 +102,7 @@ def _enrich(news: NearDupe, work: Work) -> None:
 
 
 def _first_group(news: NearDupe, work: Work) -> None:
-    assert news.group().groups.grouped >= work.documents // 100 * 14
+    assert news.group().groups.grouped >= work.documents // 1000 * 139  # a few pairs share no key
 
 
 def _rebuild(news: NearDupe, work: Work) -> None:
@@ -160,6 +169,9 @@ STEPS: dict[str, Callable[[NearDupe, Work], float | None]] = {
 }
 """In this order. A step returns the seconds to report if they are not those of all of it."""
 
+NEW = ("load", "texts without keys")
+"""Steps that create the index."""
+
 SYNTHETIC = "group synthetic fingerprints"
 
 
@@ -215,7 +227,7 @@ def _synthetic(documents: int, memory: str | None) -> Measured:
     """Group synthetic fingerprints in a new process, within so much memory."""
     command = [sys.executable, TOOLS / "synthetic_pages.py", str(documents), *([memory] if memory else [])]
     done = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    measured = Measured(SYNTHETIC, documents, done["seconds"], done["peak"])
+    measured = Measured(SYNTHETIC, documents, done["seconds"], done["peak"], processor=done["cpu"])
     print(_row(measured), flush=True)
     return measured
 
@@ -242,9 +254,19 @@ def _measured(step: str, work: Work) -> Measured:
     gc.freeze()  # as the command line does
     gc.set_threshold(50_000)
     client = connect(ConnectionSettings(url=work.url))
+    if step not in NEW:
+        wait_for_merges(client, INDEX)
+    before = _sent()
     seconds, own = timed(lambda: STEPS[step](NearDupe(INDEX, client), work))
+    sent = _sent() - before
+    store = client.request("GET", f"/{INDEX}/_stats/store")["_all"]["primaries"]["store"]
     client.close()
-    return Measured(step, work.documents, seconds if own is None else own, peak())
+    return Measured(step, work.documents, seconds if own is None else own, peak(), sent, store["size_in_bytes"])
+
+
+def _sent() -> int:
+    """Bytes that the loopback interface has carried so far."""
+    return int(psutil.net_io_counters(pernic=True)["lo"].bytes_sent)
 
 
 def slopes(measured: Sequence[Measured]) -> list[dict[str, float | int | str]]:
@@ -258,14 +280,22 @@ def slopes(measured: Sequence[Measured]) -> list[dict[str, float | int | str]]:
                     "from": one.documents,
                     "to": other.documents,
                     "bytes_per_document": (other.peak - one.peak) / (other.documents - one.documents),
-                    "exponent": math.log(other.seconds / one.seconds) / math.log(other.documents / one.documents),
+                    "exponent": math.log(_time(other) / _time(one)) / math.log(other.documents / one.documents),
                 }
             )
     return found
 
 
+def _time(one: Measured) -> float:
+    """The processor time if it is known, as other programs may run for a part of the time."""
+    return one.processor or one.seconds
+
+
 def _row(one: Measured) -> str:
-    return f"{one.documents:>9,}  {one.step:26} {one.seconds:9.4f} s {one.peak / 1e6:7.0f} MB"
+    more = f" {one.sent / 1e6:9.1f} MB sent {one.disk / 1e6:7.0f} MB on disk" if one.disk else ""
+    if one.processor:
+        more = f" {one.processor:9.1f} s of processor time"
+    return f"{one.documents:>10,}  {one.step:26} {one.seconds:9.4f} s {one.peak / 1e6:7.0f} MB{more}"
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@
 Each round creates the same index three times. One is enriched. Another one gets the same partial updates, prepared
 before the measurement, from as many threads, in requests of the same size. The ratio of the two rates is the share that
 is left after reading and signing. The third one is read and signed as by ``enrich``, but gets prepared updates: this is
-the floor, and what ``enrich`` takes more than that is its own. CPU seconds are those of the client and of the node, per
-10,000 documents. Segments are merged before each measurement, and a first round warms the server up.
+the floor, and what ``enrich`` takes more than that is its own. The three take turns in being the first. CPU seconds are
+those of the client and of the node, per 10,000 documents. Segments are merged before each measurement, and a first
+round warms the server up. Use a machine without other work.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
-from bench_tools import create_index, drop_index, make_texts, read_texts, settle, timed
+from bench_tools import create_index, drop_index, make_texts, read_texts, settle, timed, wait_for_merges
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.index.document_text import fingerprint_sources
@@ -32,7 +33,8 @@ from es_neardupe.server.login.settings import ConnectionSettings
 from es_neardupe.server.search import refresh, whole_source
 
 WORKERS, BATCH, MAX_CHARS = 2, 500, 10_000_000
-INDICES = ("bench-enrich", "bench-send", "bench-floor")
+INDICES = {"enrich": "bench-enrich", "send": "bench-send", "floor": "bench-floor"}
+PREPARED = "bench-prepared"
 NAMES = {"enrich": "enrich", "send": "prepared updates", "floor": "reading, signing and prepared updates"}
 SETTINGS = Settings(("text",))
 
@@ -48,7 +50,8 @@ def main() -> None:
     client = connect(ConnectionSettings(url=server.url))
     print(f"{client.server}, {len(texts):,} texts of {statistics.mean(map(len, texts)):,.0f} characters")
     node = psutil.Process(server.pid)
-    rounds = [measure(client, node, texts) for _ in range(arguments.rounds + 1)][1:]
+    prepared = prepare(client, texts)
+    rounds = [measure(client, node, texts, prepared, turn) for turn in range(arguments.rounds + 1)][1:]
     seconds = {name: statistics.median(one[name].wall for one in rounds) for name in rounds[0]}
     for name, what in NAMES.items():
         cpu = [statistics.median(getattr(one[name], part) for one in rounds) for part in ("client", "node")]
@@ -96,21 +99,39 @@ def cpu_seconds(processes: Iterable[psutil.Process]) -> float:
     return float(sum(sum(one.cpu_times()[:2]) for one in processes))
 
 
-def measure(client: Client, node: psutil.Process, texts: list[str]) -> dict[str, Cost]:
+def prepare(client: Client, texts: list[str]) -> dict[str, Any]:
+    """The fields that ``enrich`` writes, by id."""
+    create_index(client, PREPARED, texts)
+    NearDupe(PREPARED, client).init(SETTINGS)
+    NearDupe(PREPARED, client).enrich(workers=WORKERS, batch=BATCH)
+    fields = {hit.id: hit.source["neardupe"] for page in pages(client, PREPARED) for hit in page}
+    drop_index(client, PREPARED)
+    return fields
+
+
+def measure(
+    client: Client, node: psutil.Process, texts: list[str], prepared: dict[str, Any], turn: int
+) -> dict[str, Cost]:
     """The costs of one round."""
-    for index in INDICES:
+    for index in INDICES.values():
         create_index(client, index, texts)
         NearDupe(index, client).init(SETTINGS)
         settle(client, index)
-    found = {"enrich": cost(node, lambda: NearDupe("bench-enrich", client).enrich(workers=WORKERS, batch=BATCH))}
-    refresh(client, "bench-enrich")
-    settle(client, "bench-enrich")
-    updates = prepared_updates(client, "bench-send")
-    found["send"] = cost(node, lambda: send(client, "bench-send", updates))
-    prepared = {one.id: one for one in prepared_updates(client, "bench-floor")}
-    found["floor"] = cost(node, lambda: send(client, "bench-floor", read_and_signed(client, prepared)))
-    found["group"] = cost(node, lambda: NearDupe("bench-enrich", client).group(workers=WORKERS, batch=BATCH))
-    for index in INDICES:
+    updates = prepared_updates(client, INDICES["send"], prepared)
+    others = {one.id: one for one in prepared_updates(client, INDICES["floor"], prepared)}
+    work: list[tuple[str, Callable[[], Any]]] = [
+        ("enrich", lambda: NearDupe(INDICES["enrich"], client).enrich(workers=WORKERS, batch=BATCH)),
+        ("send", lambda: send(client, INDICES["send"], updates)),
+        ("floor", lambda: send(client, INDICES["floor"], read_and_signed(client, others))),
+    ]
+    first = turn % len(work)
+    found = {}
+    for name, step in work[first:] + work[:first]:
+        found[name] = cost(node, step)
+        wait_for_merges(client, INDICES[name])
+    settle(client, INDICES["enrich"])
+    found["group"] = cost(node, lambda: NearDupe(INDICES["enrich"], client).group(workers=WORKERS, batch=BATCH))
+    for index in INDICES.values():
         drop_index(client, index)
     return found
 
@@ -118,14 +139,13 @@ def measure(client: Client, node: psutil.Process, texts: list[str]) -> dict[str,
 def read_and_signed(client: Client, prepared: dict[str, Action]) -> Iterator[Action]:
     """The updates of the documents, in the order in which they are read and signed."""
     body = {"query": {"match_all": {}}, "_source": whole_source(client.server)}
-    for page in client.pages("bench-floor", body, page_size=None):
+    for page in client.pages(INDICES["floor"], body, page_size=None):
         for hit, _ in zip(page, fingerprint_sources([one.source for one in page], SETTINGS, MAX_CHARS), strict=True):
             yield prepared[hit.id]
 
 
-def prepared_updates(client: Client, index: str) -> list[Action]:
-    """The updates that ``enrich`` has written, for another index."""
-    fields = {hit.id: hit.source["neardupe"] for page in pages(client, "bench-enrich") for hit in page}
+def prepared_updates(client: Client, index: str, fields: dict[str, Any]) -> list[Action]:
+    """The updates that ``enrich`` would write to an index."""
     return [
         Action(
             op="update",

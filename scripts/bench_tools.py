@@ -99,6 +99,12 @@ def settle(client: Client, index: str) -> None:
     client.request("POST", path(index, "_forcemerge"), params={"max_num_segments": 1})
 
 
+def wait_for_merges(client: Client, index: str) -> None:
+    """Wait until the server merges no segments, so that a measurement has not to pay for the writes before it."""
+    while client.request("GET", path(index, "_stats", "merge"))["_all"]["total"]["merges"]["current"]:
+        time.sleep(0.1)
+
+
 def drop_index(client: Client, index: str) -> None:
     """Delete an index and its hidden indices, if they exist."""
     for name in (index, *(f"{index}-{DEFAULT_PREFIX}-{kind.value}" for kind in HiddenIndex)):

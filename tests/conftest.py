@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import lzma
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 import typer.main
+from clusters import cluster
 from containers import container
 from fault_proxy import FaultProxy
 from hypothesis import HealthCheck, settings
@@ -28,7 +30,7 @@ from server_tools import delete_all, new_name, required
 from es_neardupe.cli.app import main
 from es_neardupe.keys import hashing
 from es_neardupe.local_server import control, versions
-from es_neardupe.server.client import Client
+from es_neardupe.server.client import Client, path
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
 from es_neardupe.similarity import batch
@@ -46,7 +48,10 @@ DATA = Path(__file__).parents[2] / "shared" / "data"
 compile_quickly()
 typer.main.get_command = functools.lru_cache(typer.main.get_command)  # otherwise created again for each command
 
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+for _profile, _examples in (("default", 40), ("thorough", 1000)):
+    settings.register_profile(
+        _profile, deadline=None, max_examples=_examples, suppress_health_check=[HealthCheck.too_slow]
+    )
 settings.load_profile("default")
 
 
@@ -62,7 +67,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="the tests of one server in all processes; a node for each, if none is given",
     )
-    parser.addoption("--soak-seconds", type=int, default=30, help="how long the soak goes on, on each server")
+    parser.addoption(
+        "--soak-seconds", type=int, help="how long the soak goes on, on each server; 24 steps if not given"
+    )
     parser.addoption("--soak-seed", type=int, default=1, help="what the soak draws everything from")
     parser.addoption("--record", action="store_true", help="write the golden files of the commands anew")
     parser.addoption("--docker", action="store_true", help="start the servers as containers, if an engine answers")
@@ -78,10 +85,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(tryfirst=True)  # before the tests are grouped
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that need a server, and run them first: the tests of one server stay in one process of several. A
-    test that is ``mainly_on`` one product is long on the other, unless the tests of each server are spread."""
+    test that is ``mainly_on`` one product is long on the other, unless the tests of each server are spread, or their
+    golden files written."""
     for item in items:
         fixtures = {*getattr(item, "fixturenames", ())}
-        mainly_on = None if item.config.getoption("--spread") else item.get_closest_marker("mainly_on")
+        every = item.config.getoption("--spread") or item.config.getoption("--record")
+        mainly_on = None if every else item.get_closest_marker("mainly_on")
         if mainly_on and "server_url" in fixtures and not _server(item).startswith(mainly_on.args):
             item.add_marker(pytest.mark.long)
         if {"server_url", *SECURED} & fixtures:
@@ -130,7 +139,9 @@ def server_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     with required():
         started = control.start(kind, version, data=data, heap="512m")
     yield started.url
-    control.stop(kind, version, data=data)
+    (stopped,) = control.stop(kind, version, data=data)
+    assert not stopped.killed
+    assert started.log.read_text("utf-8").rstrip().endswith("closed")
 
 
 @pytest.fixture(scope="session")
@@ -145,6 +156,28 @@ def secured_opensearch_server(tmp_path_factory: pytest.TempPathFactory) -> Itera
     """A real OpenSearch with security."""
     users, roles = opensearch_users()
     with required(), secured_opensearch(tmp_path_factory.mktemp("secured"), users, roles) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def node_with_repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[versions.Release], Client]]:
+    """A connection to a node of its own, one for each release, with the repository ``kept`` of snapshots; an OpenSearch
+    also searches frozen indices."""
+
+    @functools.cache
+    def started(release: versions.Release) -> Client:
+        home, repository = tmp_path_factory.mktemp("kept"), tmp_path_factory.mktemp("repository")
+        more: dict[str, str | tuple[str, ...]] = {"path.repo": str(repository)}
+        if release.server == "opensearch":
+            search = "search" if release.version.startswith("2.") else "warm"
+            more |= {"node.roles": ("cluster_manager", "data", "ingest", search), "node.search.cache.size": "64mb"}
+        found = nodes.enter_context(cluster(release, home, size=1, more=more))
+        client = nodes.enter_context(found.client(0))
+        place = {"type": "fs", "settings": {"location": str(repository)}}
+        client.request("PUT", path("_snapshot", "kept"), body=place)
+        return client
+
+    with contextlib.ExitStack() as nodes:
         yield started
 
 

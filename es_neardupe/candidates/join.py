@@ -44,6 +44,7 @@ from es_neardupe.similarity.common_passages import common_passage
 
 __all__ = [
     "CandidatePairs",
+    "CheckPairs",
     "ReadSignatures",
     "bucket_sizes",
     "candidate_pairs",
@@ -58,6 +59,10 @@ _WITH_PASSAGES = 20
 
 _SAMPLE = 6
 """Members of a large bucket in which a common passage is searched."""
+
+CheckPairs = Callable[[int, int], None]
+"""Called with the number of pairs whenever it may have grown, and the number of texts in the largest bucket whose pairs
+are among them; 0 before those of large buckets."""
 
 ReadSignatures = Callable[[Positions], Octets]
 """Numbers of classes -> their signatures, uint8[classes, slots]."""
@@ -99,10 +104,10 @@ def candidate_pairs(
     corpus: FingerprintColumns,
     classes: TextClasses,
     rules: GroupRules = DEFAULT_RULES,
-    check: Callable[[int], None] = lambda pairs: None,
+    check: CheckPairs = lambda pairs, bucket: None,
 ) -> CandidatePairs:
     """The pairs of classes that share enough keys for the scheme and are allowed by the rules. In buckets larger than
-    ``max_bucket``, pairs are chosen by the stored signatures. No text is read. ``check``: see `find_candidates`."""
+    ``max_bucket``, pairs are chosen by the stored signatures. No text is read. ``check``: see `CheckPairs`."""
     signatures = partial(read_signatures, index, corpus, classes)
     agree = index.settings.scheme.agree
     found = find_candidates(
@@ -134,7 +139,7 @@ def find_candidates(
     agree: int = 1,
     *,
     rows: Numbers | None = None,
-    check: Callable[[int], None] = lambda pairs: None,
+    check: CheckPairs = lambda pairs, bucket: None,
 ) -> CandidatePairs:
     """All pairs of the k rows of ``keys`` (shape (n, b), 0 = no key) that share at least ``agree`` keys. They are
     numbered as in ``rows``; by default these are all rows.
@@ -142,11 +147,12 @@ def find_candidates(
     In a bucket of n > ``max_bucket`` rows, at most ``max_bucket`` * n pairs are compared (6 n for a ``max_bucket``
     below 6): rows with similar ``signatures`` (see `near_pairs`), and the first rows (the longest texts, by the
     numbering of classes) with all others; without signatures only the latter. The pairs depend only on the rows of the
-    bucket and their order. Skipped pairs are counted. ``check`` is called with numbers of pairs as they grow.
+    bucket and their order. Skipped pairs are counted. ``check``: see `CheckPairs`.
     ``documents``: number of documents of each row, 1 by default.
     """
     size = len(keys) if rows is None else len(rows)
-    pairs = DistinctPairs(size, check)
+    largest = 0
+    pairs = DistinctPairs(size, lambda number: check(number, largest))
     large: list[_LargeBucket] = []
     choices = chosen_bands(keys.shape[1], agree)
     if isinstance(keys, KeysOnWorkers):
@@ -161,6 +167,7 @@ def find_candidates(
                     pairs.add(block)
                 large += [_LargeBucket(key, choice, members) for key, members in others]
     large.sort(key=lambda bucket: bucket.key)
+    largest = max((len(bucket.members) for bucket in large), default=0)
     read = _BucketSignatures(signatures, [bucket.members for bucket in large])
     for bucket in large:
         for block in _chosen_pairs(bucket.members, max_bucket, read):

@@ -44,8 +44,11 @@ class MemoryLimit:
     held: Mapping[str, int] = field(default_factory=dict)
     """The numbers of what the run holds, by the names of `_BYTES`."""
 
-    def holding(self, **numbers: int) -> MemoryLimit:
-        """The limit of a run that also holds these. Raises `SettingsError` if they do not fit."""
+    def holding(self, bucket: int = 0, /, **numbers: int) -> MemoryLimit:
+        """The limit of a run that also holds these. Raises `SettingsError` if they do not fit.
+
+        ``bucket``: number of texts in the largest bucket whose pairs are held, if it is a large one.
+        """
         limit = replace(self, held={**self.held, **numbers})
         if limit._needed > self.size:
             numbers_of = [(limit.held.get(name, 0), name.replace("_", " ")) for name in _BYTES]
@@ -53,7 +56,8 @@ class MemoryLimit:
             everything = f"{', '.join(others)} and {last}" if others else last
             remedy = f"give at least {size_text(limit._needed)}"
             if any(name.endswith("_pairs") for name in numbers):
-                remedy += ", or compare fewer texts of a large bucket with a lower `max_bucket`"
+                which = f"the largest bucket, of {bucket:,} texts," if bucket else "a large bucket"
+                remedy += f", or compare fewer texts of {which} with a lower `max_bucket`"
             raise SettingsError(f"`memory` {size_text(self.size)} is too small for {everything}: {remedy}.")
         return limit
 

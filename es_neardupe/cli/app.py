@@ -28,7 +28,7 @@ _UsageError: Any = typer.BadParameter.__base__
 _PANELS = {
     "Prepare": ("init", "load", "enrich", "migrate", "clean", "demo", "node"),
     "Find": ("similar", "contained", "search", "pairs", "moved", "compare", "duplicates"),
-    "Group": ("group", "groups", "watch"),
+    "Group": ("group", "groups", "fold", "watch"),
     "Inspect": ("stats", "doctor", "bands", "shingles", "audit", "distribution", "what-if", "version", "help"),
 }
 _WITHOUT_CONNECTION = {"demo", "bands", "help"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +13,7 @@ from es_neardupe.commands.report_parts import WriteCounts, one_line
 from es_neardupe.errors import BeingMigrated, NotFound
 from es_neardupe.index import mapping as schema
 from es_neardupe.index.field_writes import CHECKED, Change, document_writer
+from es_neardupe.index.folding import default_pipelines, unfold
 from es_neardupe.index.hidden_indices import HiddenIndex, find, remove
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import is_switching, phase_of, replaced_prefix
@@ -50,6 +51,8 @@ class CleanReport:
     """``written``: documents from which the fields were removed."""
     deleted_indices: tuple[str, ...]
     """Hidden indices that were deleted: the registry of groups, the evidence of pairs, the sidecar indices."""
+    unfolded: tuple[str, ...]
+    """Concrete indices whose search pipeline of `fold` was removed."""
     dry_run: bool
     seconds: float = field(compare=False)
     requests: tuple[ShownRequest, ...] = ()
@@ -76,7 +79,8 @@ def clean(
     show_requests: options.ShowRequests = 0,
     progress: Progress = silent,
 ) -> CleanReport:
-    """Remove the object field from every document, delete the hidden indices, and remove the settings from ``_meta``.
+    """Remove the object field and the copy of the group id from every document, delete the hidden indices, and remove
+    the settings from ``_meta``.
 
     A server with scripts removes the field itself. Without scripts, each document is written back as a whole without
     the field, unless it changed in the meantime; ingest pipelines are bypassed. A sidecar index is deleted; its
@@ -88,7 +92,7 @@ def clean(
     dry_client = DryRunClient(index.client, show_requests, dry_run=dry_run)
     if _is_clean(index):
         seconds = time.monotonic() - started
-        return CleanReport(index.name, False, 0, WriteCounts(written=0), (), dry_run, seconds)
+        return CleanReport(index.name, False, 0, WriteCounts(written=0), (), (), dry_run, seconds)
     _check_migration(index)
     index = opened(index, adopting=True, groups=True)
     plain = index.plain
@@ -96,7 +100,9 @@ def clean(
     sidecars = index.storage.sidecars
     hidden = [name for kind in HiddenIndex if (name := find(index, kind)) is not None]
     cleaning = _Cleaning(index, batch, workers, progress)
+    unfolded: tuple[str, ...] = ()
     if dry_run:
+        unfolded = _unfold(index, dry_client)
         cleaning.dry_run(dry_client)
         _delete(dry_client, *sidecars)
     else:
@@ -104,6 +110,7 @@ def clean(
         index.storage.check_writable()
         check_updates(index, "cleaning", whole=cleaning.rewrites_documents)
         restore_abandoned(plain, tuned_mappings(plain, index.name, index.prefix), progress)
+        unfolded = _unfold(index, plain)  # first: documents without a group fold into one hit
         cleaning.run()
         if not cleaning.writes.left:
             remove(index)
@@ -115,10 +122,17 @@ def clean(
         documents=cleaning.total,
         writes=cleaning.writes,
         deleted_indices=() if cleaning.writes.left else (*hidden, *sidecars),
+        unfolded=unfolded,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
         requests=dry_client.shown,
     )
+
+
+def _unfold(index: Index, client: Client) -> tuple[str, ...]:
+    """Remove the search pipeline of `fold`; returns the indices that had it."""
+    field = index.settings.group_field
+    return () if field is None else unfold(client, default_pipelines(index), field)
 
 
 def _delete(client: Client, *names: str) -> None:
@@ -134,11 +148,12 @@ class _Cleaning:
     def __init__(self, index: Index, batch: int, workers: int, progress: Progress) -> None:
         self._index, self._path = index, index.target.path
         self._plain = SameIndicesClient(index.plain, index.target)
-        self._prefix = index.settings.prefix
+        self._prefix, self._names = index.settings.prefix, index.settings.in_documents
         self._batch, self._workers, self._progress = batch, workers, progress
-        self._query = {"exists": {"field": self._prefix}}
+        having = [{"exists": {"field": name}} for name in self._names]
+        self._query = having[0] if len(having) == 1 else {"bool": {"should": having, "minimum_should_match": 1}}
         self._in_documents = index.storage.groups_in_documents
-        removal = _removal(self._prefix) if _has_scripts(index.plain) else None
+        removal = _removal(self._names) if _has_scripts(index.plain) else None
         self._writer = document_writer(index, self._plain, removal)
         self._whole = removal is None
         self._pending = dict[Address, Reference]()
@@ -245,11 +260,11 @@ class _Cleaning:
         documents that got the fields after the last round.
         """
         for chunk in chunked(self._pending.items(), 100):
-            current = fetch(self._plain, [reference for _, reference in chunk], [self._prefix], batch=100)
+            current = fetch(self._plain, [reference for _, reference in chunk], self._names, batch=100)
             for (address, _), hit in zip(chunk, current, strict=True):
                 if hit is None:
                     self._deleted += 1
-                elif self._prefix not in hit.source:
+                elif hit.source.keys().isdisjoint(self._names):
                     self._count_cleaned(whole=self._writer.wrote_whole(address))
                 elif address in self._writer.failed:
                     self._failed += 1
@@ -293,7 +308,7 @@ def _has_scripts(client: Client) -> bool:
     return knows(client, "POST", path("_scripts", "painless", "_execute"), {"script": {"source": "true"}})
 
 
-def _removal(prefix: str) -> dict[str, Any]:
-    """The update that removes the object of a prefix."""
-    script = {"source": "ctx._source.remove(params.name)", "lang": "painless", "params": {"name": prefix}}
-    return {"script": script}
+def _removal(names: Sequence[str]) -> dict[str, Any]:
+    """The update that removes top-level fields."""
+    source = "for (def name : params.names) { ctx._source.remove(name); }"
+    return {"script": {"source": source, "lang": "painless", "params": {"names": list(names)}}}

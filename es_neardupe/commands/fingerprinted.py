@@ -95,9 +95,9 @@ def fingerprinted_actions(
         for place, action in enumerate(chunk):
             if place in added:
                 cleared = _CLEARED if _type(action) == "update" else {}
-                yield _with(action, settings.prefix, {**cleared, **added[place]})
+                yield _with(action, settings, {**cleared, **added[place]})
             elif not skipped[place] and _changes_text(action, settings):
-                yield _with(action, settings.prefix, {"scheme": None})
+                yield _with(action, settings, {"scheme": None})
             else:
                 yield dict(action)
 
@@ -147,9 +147,12 @@ def _address(action: Mapping[str, Any], index: str | None) -> Address | None:
     return None if name is None or id is None else Address(str(name), str(id))
 
 
-def _with(action: Mapping[str, Any], prefix: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def _with(action: Mapping[str, Any], settings: Settings, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The action with the ``neardupe`` object in its document."""
-    return _put(action, (*_path(action), prefix), dict(fields))
+    changed = dict(action)
+    for name, value in settings.in_document(dict(fields)).items():
+        changed = _put(changed, (*_path(action), name), value)
+    return changed
 
 
 def _put(inner: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:

@@ -44,6 +44,7 @@ from es_neardupe.index.target import (
     mapping_to_add,
     mappings_of,
     put_settings,
+    stored_group_field,
     stored_settings,
     with_source_modes,
 )
@@ -53,7 +54,7 @@ from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.options import MeasureName
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
-from es_neardupe.server.search import fetch_portions, refresh
+from es_neardupe.server.search import count, fetch_portions, refresh, refresh_if_allowed
 from es_neardupe.similarity.measure import named_measure
 
 __all__ = ["InitReport", "Sampling", "init"]
@@ -98,6 +99,8 @@ class InitReport:
     """Probability that a pair exactly at the threshold becomes a candidate."""
     sample_mod: int
     """One in this many shingles becomes a sampled key; 0: no sampled keys."""
+    group_field: str | None
+    """The field with a copy of the group id."""
     sampling: Sampling | None = None
     """How ``sample_mod`` was chosen; None if it was given or already stored."""
     by_lengths: BandsByLengths | None = None
@@ -127,6 +130,7 @@ class InitReport:
             rows=self.rows,
             agree=self.agree,
             sample_mod=self.sample_mod,
+            group_field=self.group_field,
             measure=MeasureName.RESEMBLANCE if self.by_lengths is None else self.by_lengths.measure,
             min=None if self.by_lengths is None else self.by_lengths.min,
         )
@@ -170,6 +174,9 @@ def init(
     ``template`` returns a component template that gives later indices the fields from the start, even if no index
     exists yet. Like ``dry_run``, it writes nothing. A dry run returns its first ``show_requests`` write requests.
 
+    ``settings.group_field``: a keyword field at the top level of the documents, which gets a copy of their group id. It
+    can be added later; the next `enrich` then writes it.
+
     Running ``init`` again with the same settings changes nothing. Raises `SchemeMismatch` if the index has other
     settings, `MappingConflict`, `IndexUnusable`, `NotFound` or `Blocked`, before anything is written.
     """
@@ -212,6 +219,11 @@ def _check(
         raise SettingsError("Give either `sample_mod` or `sample_keys`, not both.")
     if by_texts.measure is not None and settings.bands is not None:
         raise SettingsError("`measure` chooses the bands: omit `bands` and `rows`, or `measure`.")
+    if sidecar and settings.group_field is not None:
+        raise SettingsError(
+            "`group_field` cannot be combined with `sidecar`: the server folds only by a field of the documents that "
+            "each write of keys also writes, and keys of a sidecar index are written without the documents."
+        )
     if sidecar and not exists:
         raise SettingsError("`sidecar` cannot be combined with `create` or `template`.")
     if write_group and not sidecar:
@@ -233,6 +245,7 @@ def _init_inline(
     dry_run: bool,
 ) -> InitReport:
     """Add fields and settings to the mapping of the indices."""
+    settings = _with_group_field(mappings, settings)
     settings, sampling, bands = _chosen_by_texts(client, name, mappings, settings, by_texts)
     left_alone = _checked_relations(mappings, settings)
     rollover = alias_named(rollover_aliases(client, name, mappings), name)
@@ -241,6 +254,8 @@ def _init_inline(
     if rollover is not None:
         next_prepared = next_index_has(client, rollover, settings.prefix, settings.to_meta())
     to_prepare = [one for one, mapping in mappings.items() if _is_incomplete(one, mapping, settings)]
+    for one in to_prepare:
+        _check_group_field(client, one, mappings[one], settings)
     if to_prepare:
         check_writable(client, name, new=True)
     for one in to_prepare:
@@ -352,7 +367,9 @@ def _is_incomplete(name: str, mapping: Mapping[str, Any], settings: Settings) ->
     Raises `SchemeMismatch`, `IndexUnusable` or `MappingConflict` if they cannot be added.
     """
     stored = stored_settings(mapping, settings.prefix)
-    if stored is not None and (differences := stored.differences(settings)):
+    adds_group_field = stored is not None and stored.group_field is None and settings.group_field is not None
+    kept = replace(stored, group_field=settings.group_field) if stored and adds_group_field else stored
+    if kept is not None and (differences := kept.differences(settings)):
         raise SchemeMismatch(
             f"Index {name} is already initialised with other settings ({'; '.join(differences)}). Use those, or switch "
             f"to the others with `es-neardupe migrate {name}`, or choose another `prefix`."
@@ -360,12 +377,34 @@ def _is_incomplete(name: str, mapping: Mapping[str, Any], settings: Settings) ->
     properties = mapping.get("properties", {})
     check_source(name, mapping, settings)
     check_text_fields(name, mapping, settings)
-    if conflicts := schema.conflicts(properties, settings.prefix):
+    if conflicts := schema.conflicts(properties, settings):
         raise MappingConflict(
             f"The mapping of index {name} conflicts with the fields to be added: {'; '.join(conflicts)}. Choose "
-            f"another `prefix`."
+            f"another `prefix` or `group_field`."
         )
-    return stored is None or bool(schema.missing(properties, settings.prefix))
+    return stored is None or adds_group_field or bool(schema.missing(properties, settings.prefix))
+
+
+def _with_group_field(mappings: Mapping[str, Any], settings: Settings) -> Settings:
+    """The settings with the stored group field, unless they name one."""
+    if settings.group_field is not None:
+        return settings
+    return replace(settings, group_field=stored_group_field(mappings.values(), settings.prefix))
+
+
+def _check_group_field(client: Client, name: str, mapping: Mapping[str, Any], settings: Settings) -> None:
+    """Raises `MappingConflict` if documents have values of an application in the group field."""
+    field, stored = settings.group_field, stored_settings(mapping, settings.prefix)
+    if field not in mapping.get("properties", {}) or (stored is not None and stored.group_field == field):
+        return
+    refresh_if_allowed(client, name)
+    ours = {"exists": {"field": schema.Fields(settings.prefix).group}}
+    used = count(client, name, {"bool": {"filter": [{"exists": {"field": field}}], "must_not": [ours]}})
+    if used:
+        raise MappingConflict(
+            f"The field {field!r} of index {name} is in use: {used:,} documents have values in it. Choose another "
+            f"`group_field`."
+        )
 
 
 def _report(name: str, indices: tuple[str, ...], settings: Settings, *, dry_run: bool) -> InitReport:
@@ -382,6 +421,7 @@ def _report(name: str, indices: tuple[str, ...], settings: Settings, *, dry_run:
         agree=scheme.agree,
         detection=scheme.detection(settings.threshold),
         sample_mod=scheme.sample_mod,
+        group_field=settings.group_field,
         dry_run=dry_run,
     )
 

@@ -302,7 +302,7 @@ def _actions(records: Iterable[FileRecord], target: IndexTarget, how: LoadOption
         groups = first_groups([Address(index, str(record.id)) for record in chunk], in_use)
         added = first_fields([record.source for record in chunk], groups, target.settings, how.max_chars)
         for record, fields in zip(chunk, added, strict=True):
-            body = {**record.source, target.settings.prefix: fields}
+            body = {**record.source, **target.settings.in_document(fields)}
             yield Action(op=op, index=index, id=str(record.id), body=body, routing=record.routing, whole=True)
 
 

@@ -152,14 +152,18 @@ def similar(
         )
         match = match_criterion(index, options, renew=renew)
         shown = shown_fields(index, fields)
-        probe = _document(index, id, match) if id is not None else _text(text or "", index.target, match)
-        (fingerprint,) = fingerprints([probe.text], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
+        texts = [*match.measure.fields(index.settings.fields), index.fields.group, *shown.names]
+        at_once = None if id is None else _with_stored_keys(index, id, query, texts, max_candidates)
+        if at_once is not None:
+            probe, fingerprint, found = at_once
+        else:
+            probe = _document(index, id, match) if id is not None else _text(text or "", index.target, match)
+            fingerprint, found = _fingerprint(index, probe), None
         compared, total = _Compared(index, match, probe, shown), 0
         if fingerprint.state in (State.SIGNED, State.SHORT):
-            texts = [*match.measure.fields(index.settings.fields), index.fields.group, *shown.names]
             lookup = _Lookup(index, fingerprint, match.measure.copies_are_equal, texts)
             scope = queries.others(query, probe.address)
-            candidates, total = lookup.candidates(scope, max_candidates)
+            candidates, total = lookup.candidates(scope, max_candidates) if found is None else lookup.at_once(found)
             for _ in range(_ROUNDS):
                 lost = compared.add(candidates, lookup.read(candidates))
                 if not lost:
@@ -201,6 +205,53 @@ def _document(index: Index, id: str, match: MatchCriterion) -> _Probe:
     return _Probe(text, source, {"index": concrete, "id": id}, Address(concrete, id))
 
 
+def _fingerprint(index: Index, probe: _Probe) -> Fingerprint:
+    (fingerprint,) = fingerprints([probe.text], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
+    return fingerprint
+
+
+def _with_stored_keys(
+    index: Index, id: str, query: Mapping[str, Any] | None, texts: Sequence[str], maximum: int
+) -> tuple[_Probe, Fingerprint, list[Hit]] | None:
+    """A document as searches see it, and those that share its stored keys, by one request. None if the keys are not
+    those of its text, or if that takes more: in several indices, with a routing, or with many documents."""
+    if len(index.target.indices) > 1 or index.target.sidecar is not None or index.settings.scheme.agree > 1:
+        return None
+    address = Address(index.target.indices[0], id)
+    size = RequestSize.of_documents(index.client, maximum + 1)
+    scope, source = queries.others(query, address), _source(index, texts)
+    body = queries.with_stored_keys(index.fields, address, size=size.number, scope=scope, source=source)
+    try:
+        answer = size.ask(partial(search, index.client, index.path, body))
+    except NeardupeError:  # the other way reports it
+        return None
+    if answer is None or answer["hits"]["total"]["value"] > len(answer["hits"]["hits"]):
+        return None
+    own = [raw for raw in answer["hits"]["hits"] if raw["_id"] == id]
+    if len(own) != 1 or "_routing" in own[0] or queries.UNCHANGED not in own[0].get("matched_queries", ()):
+        return None
+    source = own[0]["_source"]
+    probe = _Probe(read_text(source, index.settings.fields), source, {"index": address.index, "id": id}, address)
+    fingerprint = _fingerprint(index, probe)
+    if set(fingerprint.bands) != _keys(index, source):
+        return None
+    return probe, fingerprint, [hit_of(raw) for raw in answer["hits"]["hits"] if raw["_id"] != id]
+
+
+def _source(index: Index, texts: Sequence[str]) -> bool | list[str]:
+    """The fields to read of a document and its candidates; True, all of them, is faster for small documents."""
+    if index.target.sidecar is None and are_small(index):
+        return True
+    fields = index.fields
+    return [fields.group, fields.content, fields.principal, fields.bands, *texts]
+
+
+def _keys(index: Index, source: Mapping[str, Any]) -> set[str]:
+    """The stored band keys of a document."""
+    bands = stored_fields(source, index.settings.prefix).get("bands")
+    return {bands} if isinstance(bands, str) else set(bands or ())
+
+
 @dataclass(frozen=True)
 class _Candidate:
     reference: Reference
@@ -238,7 +289,7 @@ class _Lookup:
                 raise
             answer = None
         if answer is not None and answer["hits"]["total"]["value"] <= len(answer["hits"]["hits"]):
-            return self._at_once([hit_of(hit) for hit in answer["hits"]["hits"]])
+            return self.at_once([hit_of(hit) for hit in answer["hits"]["hits"]])
         return self._listed(scope, maximum)
 
     def _body(self, scope: Mapping[str, Any], size: int, **options: Any) -> JSON:
@@ -247,19 +298,17 @@ class _Lookup:
 
     def _with_texts(self, scope: Mapping[str, Any], size: int) -> JSON:
         """A search that reads the texts too."""
-        fields, inline = self.index.fields, self.index.target.sidecar is None
-        read = [fields.group, fields.content, fields.principal, fields.bands, *self.texts]
+        fields, bands = self.index.fields, self.fingerprint.bands
         if self.index.settings.scheme.agree > 1:
+            read = [fields.group, fields.content, fields.principal, fields.bands, *self.texts]
             return self._body(scope, size, more=read)
-        source = True if inline and are_small(self.index) else read
-        return queries.few_candidates(fields, self.fingerprint.bands, size=size, scope=scope, source=source)
+        return queries.few_candidates(fields, bands, size=size, scope=scope, source=_source(self.index, self.texts))
 
     def _shared(self, hit: Hit) -> int:
         """The number of keys that a document shares."""
-        bands = stored_fields(hit.source, self.index.settings.prefix).get("bands")
-        return len(set(self.fingerprint.bands).intersection([bands] if isinstance(bands, str) else bands or ()))
+        return len(_keys(self.index, hit.source).intersection(self.fingerprint.bands))
 
-    def _at_once(self, hits: Sequence[Hit]) -> tuple[list[_Candidate], int]:
+    def at_once(self, hits: Sequence[Hit]) -> tuple[list[_Candidate], int]:
         """All documents that share keys, with their texts."""
         prefix = self.index.settings.prefix
         copies: dict[object, list[Hit]] = {}

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 import socket
+import ssl
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 import dask.config
@@ -178,14 +179,36 @@ class DaskEngine:
 
 
 def _check_listens(address: str) -> None:
-    """Raises `OSError` if no scheduler listens at an address: Dask would try again until its timeout, and wait for the
-    answer of another server without limit. A scheduler speaks first, except through TLS."""
+    """Raises `OSError` if no scheduler listens at an address, and `EngineError` if it does not accept the certificates
+    of this command: Dask would try again until its timeout, and wait for the answer of another server without limit. A
+    scheduler speaks first, and only then is it known that it accepts the certificate of a client."""
     parts = urlsplit(address)
-    if parts.scheme == "tls" and distributed.Security().get_connection_args("client").get("ssl_context") is None:
-        raise ConnectionError("no certificates in distributed.comm.tls of Dask's configuration")
+    context = _certificates(address) if parts.scheme == "tls" else None
     with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=_CONNECT) as connection:
-        if parts.scheme == "tcp" and not connection.recv(1):
+        try:
+            spoken = (context.wrap_socket(connection) if context else connection).recv(1)
+        except ssl.SSLError as error:
+            raise _not_encrypted(address, error.reason or _reason(error)) from error
+        if not spoken:
             raise ConnectionError("another kind of server")
+
+
+def _certificates(address: str) -> ssl.SSLContext:
+    """The certificates in Dask's configuration. Raises `EngineError` if there are none, or they cannot be read."""
+    try:
+        context = distributed.Security().get_connection_args("client").get("ssl_context")
+    except OSError as error:
+        raise _not_encrypted(address, _reason(error)) from error
+    if context is None:
+        raise _not_encrypted(address, "a certificate is missing")
+    return cast(ssl.SSLContext, context)
+
+
+def _not_encrypted(address: str, reason: str) -> EngineError:
+    return EngineError(
+        f"No encrypted connection to the scheduler at {address} ({reason}): check the certificates in "
+        f"distributed.comm.tls of Dask's configuration."
+    )
 
 
 def _same(shared: S) -> S:

@@ -122,7 +122,9 @@ def choose_scope(
         broken = frozenset()
     ungrouped = queries.ungrouped(index.fields, index.scheme_id)
     of_groups = (Seed({"terms": {index.fields.group: chunk}}) for chunk in chunked(sorted(broken), queries.MAX_TERMS))
-    seeds = (Seed(ungrouped), *(Seed(query, shard) for shard, query in changed.items()), *of_groups)
+    grouped = queries.grouped(index.fields, index.scheme_id)  # the others are read once, as ungrouped
+    written = (Seed(queries.all_of(query, grouped), shard) for shard, query in changed.items())
+    seeds = (Seed(ungrouped), *written, *of_groups)
     reason = f"{waiting:,} new or changed documents"
     if broken:
         reason += f", {len(broken):,} groups that lost documents"
@@ -418,14 +420,28 @@ class _Neighbourhood:
         return replace(corpus, states=states, corrupt=corrupt)
 
     def _sharing(self, name: str, new: set[Address], values: Callable[[dict[str, Any]], list[str]]) -> Iterator[Hit]:
-        """Documents with a value that one of the new documents has in a ``neardupe`` field; each value is queried
-        once."""
-        prefix = self._index.target.settings.prefix
-        stored = (dict(stored_fields(self.hits[address].source, prefix)) for address in new)
-        terms = {value for one in stored for value in values(one)} - self._queried[name]
-        self._queried[name] |= terms
-        for chunk in chunked(sorted(terms), queries.MAX_TERMS):
-            yield from self.read({"terms": {f"{prefix}.{name}": chunk}})
+        """Other documents with a value that one of the new documents has in a ``neardupe`` field; each value is queried
+        once.
+
+        The values of a document are in one query, which does not return this document: it was read before.
+        """
+        prefix, asked = self._index.target.settings.prefix, self._queried[name]
+        terms: list[str] = []
+        known: list[Address] = []
+        for address in sorted(new):
+            found = set(values(dict(stored_fields(self.hits[address].source, prefix)))) - asked
+            if len(terms) + len(found) > queries.MAX_TERMS:
+                yield from self._with_values(name, terms, known)
+                terms, known = [], []
+            terms += sorted(found)
+            known.append(address)
+            asked |= found
+        if terms:
+            yield from self._with_values(name, terms, known)
+
+    def _with_values(self, name: str, terms: list[str], known: list[Address]) -> Iterator[Hit]:
+        field = f"{self._index.target.settings.prefix}.{name}"
+        return self.read(queries.others({"terms": {field: terms}}, *known))
 
 
 def _group_ids(stored: dict[str, Any]) -> list[str]:

@@ -113,14 +113,15 @@ def _retryable(
 ) -> Iterator[tuple[int, Change]]:
     """The rows with a conflict that may be written again, each with its current document. Counts the others, among them
     those that have the grouping already: the server wrote it, but its answer was lost."""
+    prefix = writer.settings.prefix
     for chunk in chunked(groupings, 100):
         references = [corpus.references[row] for row in chunk]
-        for row, hit in zip(chunk, fetch(writer.client, references, [writer.prefix], batch=100), strict=True):
+        for row, hit in zip(chunk, fetch(writer.client, references, [prefix], batch=100), strict=True):
             if hit is None:
                 counts["deleted"] += 1
-            elif _content(stored_fields(hit.source, writer.prefix)) != hash_text(corpus.content[row]):
+            elif _content(stored_fields(hit.source, prefix)) != hash_text(corpus.content[row]):
                 counts["changed"] += 1
-            elif _same(decode_grouping(stored_fields(hit.source, writer.prefix)), groupings[row]):
+            elif _same(decode_grouping(stored_fields(hit.source, prefix)), groupings[row]):
                 counts["written"] += 1
                 counts["whole"] += writer.wrote_whole(hit.address)
             else:

@@ -84,7 +84,8 @@ def collapsed_by_server(index: Index, client: Client, request: CollapsedSearch, 
     """The result of the server's ``collapse``. If documents have no `neardupe` field but the group id, all with an id
     count as grouped."""
     at_once = fits_at_once(client, request.size * (1 + (MEMBERS if request.expand else 0)))
-    answer = search(client, index.path, body if at_once else _without_texts(index, body))
+    body = body if at_once else _without_texts(index, body)
+    answer = search(client, index.path, body)
     counted = answer["aggregations"]
     without = counted["without_group"]["doc_count"]
     page = CollapsedPage(
@@ -92,8 +93,8 @@ def collapsed_by_server(index: Index, client: Client, request: CollapsedSearch, 
         groups=counted["groups"]["value"],
         without_group=without,
         without_similarity=counted.get("without_similarity", counted["without_group"])["doc_count"],
-        hits=[_collapsed_hit(index, client, request, hit) for hit in answer["hits"]["hits"]],
-        apart=_apart(index, client, request, body if at_once else _without_texts(index, body)) if without else (),
+        hits=[_collapsed_hit(index, client, request, body, hit) for hit in answer["hits"]["hits"]],
+        apart=_apart(index, client, request, body) if without else (),
     )
     if not at_once:
         _add_texts(client, request, page)
@@ -116,14 +117,23 @@ def _add_texts(client: Client, request: CollapsedSearch, page: CollapsedPage) ->
             hit["_source"] = {**document.source, **hit.get("_source", {})}
 
 
-def _collapsed_hit(index: Index, client: Client, request: CollapsedSearch, hit: JSON) -> CollapsedHit:
-    """A hit with its near-copies. If the server stopped counting them, they are counted by another request."""
+def _collapsed_hit(index: Index, client: Client, request: CollapsedSearch, body: JSON, hit: JSON) -> CollapsedHit:
+    """A hit with its near-copies. If the server stopped counting them, they are counted by another request.
+
+    The server searches inner hits with the default search pipeline of the index, even if the request has another one.
+    Such a pipeline may drop hits, so then another request searches them.
+    """
     (group,) = hit["fields"][index.fields.group]
+    of_group = {"term": {index.fields.group: group}}
     copies = hit["inner_hits"]["copies"]["hits"]
-    total = copies["total"]["value"]
+    total, members = copies["total"]["value"], copies["hits"]
     if copies["total"]["relation"] != "eq":
-        total = count(client, index.path, queries.all_of(request.query, {"term": {index.fields.group: group}}))
-    others = [one for one in copies["hits"] if (one["_index"], one["_id"]) != (hit["_index"], hit["_id"])]
+        total = count(client, index.path, queries.all_of(request.query, of_group))
+    if request.expand and any(state.search_pipeline for state in index.target.states.values()):
+        inner = {name: one for name, one in body["collapse"]["inner_hits"].items() if name != "name"}
+        query = {"bool": {"must": [request.query], "filter": [of_group]}}
+        members = search(client, index.path, {**inner, "query": query})["hits"]["hits"]
+    others = [one for one in members if (one["_index"], one["_id"]) != (hit["_index"], hit["_id"])]
     return CollapsedHit(hit, group, max(total - 1, 0), others[:MEMBERS])
 
 

@@ -158,9 +158,11 @@ def whole_pages(
     return _known(index, index.client.pages(index.path, body, page_size=None, skip=skip, shard=shard, slice=slice))
 
 
-def text_pages(index: Index, query: Mapping[str, Any], source: Sequence[str]) -> Iterator[list[Hit]]:
+def text_pages(
+    index: Index, query: Mapping[str, Any], source: Sequence[str], slice: tuple[int, int] | None = None
+) -> Iterator[list[Hit]]:
     """The matching documents of an opened index with the ``source`` fields, see `field_pages`."""
-    return _known(index, field_pages(index.client, index.path, index.settings.fields, query, source))
+    return _known(index, field_pages(index.client, index.path, index.settings.fields, query, source, slice=slice))
 
 
 def _known(index: Index, pages: Iterable[list[Hit]]) -> Iterator[list[Hit]]:
@@ -185,9 +187,16 @@ def are_small(index: Index) -> bool:
 
 
 def field_pages(
-    client: Client, index: str, fields: Sequence[str], query: Mapping[str, Any], source: Sequence[str]
+    client: Client,
+    index: str,
+    fields: Sequence[str],
+    query: Mapping[str, Any],
+    source: Sequence[str],
+    *,
+    slice: tuple[int, int] | None = None,
 ) -> Iterator[list[Hit]]:
-    """The matching documents with the ``source`` fields, in pages that fit into memory.
+    """The matching documents with the ``source`` fields, in pages that fit into memory. ``slice``: see
+    ``Client.pages``.
 
     If the texts in ``fields`` are most of a document, as estimated from the first documents, the whole document is
     read: extracting fields takes the server longer than sending all of them.
@@ -195,4 +204,5 @@ def field_pages(
     sources = [hit.get("_source", {}) for hit in first_hits(client, index, {"query": dict(query)}, _SAMPLE)]
     needed = sum(size_of(text_of(one, fields)) for one in sources)
     read_whole = needed >= _WHOLE * sum(map(size_of, sources))
-    return client.pages(index, {"query": dict(query), "_source": read_whole or list(source)}, page_size=None)
+    body = {"query": dict(query), "_source": read_whole or list(source)}
+    return client.pages(index, body, page_size=None, slice=slice)

@@ -26,6 +26,7 @@ import xxhash
 from es_neardupe.errors import InputError
 from es_neardupe.index.mapping import field_types
 from es_neardupe.index.permissions import check_updates
+from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import stored_fields
 from es_neardupe.index.target import index_states
 from es_neardupe.log_events import log_event
@@ -67,7 +68,7 @@ def document_writer(index: Index, client: Client, removal: Mapping[str, Any] | N
     field for the mark."""
     check_whole = partial(check_updates, index, "writing whole documents", whole=True)
     uuids = index.target.uuids if index.target.sidecar is None else {}
-    return FieldWriter(client, index.settings.prefix, uuids, check_whole, removal=removal)
+    return FieldWriter(client, index.settings, uuids, check_whole, removal=removal)
 
 
 def checked_mark(uuid: str, version: int) -> str:
@@ -85,9 +86,10 @@ def checked_version(hit: Hit, uuids: Mapping[str, str]) -> int:
     return hit.version if any(type(one) is dict and one.get(CHECKED) == mark for one in hit.source.values()) else 0
 
 
-def partial_update(hit: Hit, prefix: str, fields: Mapping[str, Any], document_bytes: int = 0) -> Action:
-    """The update of the object of a prefix, rejected by the server if the document has changed since it was read."""
-    return _action("update", hit, {"doc": {prefix: fields}}, document_bytes=document_bytes)
+def partial_update(hit: Hit, settings: Settings, fields: Mapping[str, Any], document_bytes: int = 0) -> Action:
+    """The update of the fields of the settings, rejected by the server if the document has changed since it was
+    read."""
+    return _action("update", hit, {"doc": settings.in_document(fields)}, document_bytes=document_bytes)
 
 
 class FieldWriter:
@@ -100,7 +102,7 @@ class FieldWriter:
     def __init__(
         self,
         client: Client,
-        prefix: str,
+        settings: Settings,
         uuids: Mapping[str, str] | None,
         check_whole: Callable[[], None] = lambda: None,
         *,
@@ -111,7 +113,7 @@ class FieldWriter:
         the user may not write whole documents. ``removal``: body of the update that removes the object; without one,
         documents are written as a whole to remove it."""
         self.client = client
-        self.prefix = prefix
+        self.settings = settings
         self.failed: set[Address] = set()
         """Documents that were not written, since other fields could change."""
         self._reasons: dict[str, str] = {}
@@ -143,7 +145,7 @@ class FieldWriter:
             found = chain.from_iterable(fetch_whole(self.client, [change.hit.reference for change in unknown]))
             for change, hit in zip(unknown, found, strict=True):
                 if hit is None or (hit.seq_no, hit.primary_term) != (change.hit.seq_no, change.hit.primary_term):
-                    yield partial_update(change.hit, self.prefix, {})
+                    yield partial_update(change.hit, self.settings, {})
                 else:
                     current = replace(hit, shard=change.hit.shard)
                     action = self.write(change._replace(hit=current, document_bytes=size_of(hit.source)))
@@ -188,14 +190,15 @@ class FieldWriter:
         uuid = (self._uuids or {}).get(hit.index)
         if uuid is not None and hit.version is not None:
             fields = {**fields, CHECKED: checked_mark(uuid, hit.version + 1)}
-        return partial_update(hit, self.prefix, fields, change.document_bytes)
+        return partial_update(hit, self.settings, fields, change.document_bytes)
 
     def _whole(self, change: Change) -> Action:
         hit, fields, *_ = change
-        body = {name: value for name, value in hit.source.items() if name != self.prefix}
+        body = {name: value for name, value in hit.source.items() if name not in self.settings.in_documents}
         if fields is not None:
-            stored = {name: one for name, one in stored_fields(hit.source, self.prefix).items() if name != CHECKED}
-            body[self.prefix] = {**stored, **fields}
+            before = stored_fields(hit.source, self.settings.prefix)
+            stored = {name: one for name, one in before.items() if name != CHECKED}
+            body |= self.settings.in_document({**stored, **fields})
         return _action("index", hit, body, pipeline="_none", whole=True)
 
     def _obstacle(self, action: Action) -> str | None:

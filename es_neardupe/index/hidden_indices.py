@@ -191,7 +191,18 @@ def ensure(index: Index, kind: HiddenIndex) -> str:
         if error.type != "resource_already_exists_exception":
             raise
         find(index, kind)  # another run was faster, or another client
+    else:
+        _leave_aliases(index.client, name)
     return name
+
+
+def _leave_aliases(client: Client, name: str) -> None:
+    """Remove a new index from the aliases that an index template gives it: searches of the user's indices by such an
+    alias must not find it."""
+    with suppress(Forbidden):
+        aliases = client.request("GET", path(name, "_alias"))[name]["aliases"]
+        if aliases:
+            client.request("DELETE", path(name, "_alias", ",".join(aliases)))
 
 
 def read(client: Client, name: str, id: str) -> StoredDocument | None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
@@ -27,6 +28,9 @@ _Result = TypeVar("_Result")
 
 _REMEMBERED = 60.0
 """Seconds after which aliases and settings are read again."""
+
+_UNCHANGED = 0.1
+"""Seconds for which mappings are taken to be unchanged: of many calls in a row, few read them."""
 
 _READERS = ThreadPoolExecutor(16, "mappings")
 """Threads that read mappings; they are started when they are needed."""
@@ -61,8 +65,8 @@ class Index:
         """Where the tasks of a command run; None: everything in this process."""
         self.small_documents: bool | None = None
         """See `es_neardupe.index.document_text.are_small`; None if it was not asked yet."""
-        self._last: tuple[float, Index] | None = None
-        """The time at which `with_texts` opened this index, and the opened index."""
+        self._last: _Opened | None = None
+        """The index as `with_texts` opened it."""
 
     @property
     def target(self) -> IndexTarget:
@@ -145,20 +149,31 @@ def with_texts(index: Index, work: Callable[[Index], _Result]) -> _Result:
 
     An index that an earlier call opened is used again if its mappings are still the same: they show which indices the
     name resolves to, the settings, the phase of a migration, and which fields the user sees. The mappings are read
-    while ``work`` runs; if they have changed, its result, or error, is discarded, and it runs again. Aliases and
-    settings of the indices are read again after a minute, and always if an index has sidecar storage, whose settings
-    are in other mappings.
+    while ``work`` runs, unless they were within the last tenth of a second; if they have changed, its result, or error,
+    is discarded, and it runs again. Aliases and settings of the indices are read again after a minute, and always if an
+    index has sidecar storage, whose settings are in other mappings.
     """
-    if index._last is not None:
-        read, last = index._last
-        if time.monotonic() < read + _REMEMBERED:
-            mappings = _READERS.submit(copy_context().run, mappings_of, index.plain, index.name)
-            found = _finished(work, last)
-            if mappings.result() == last.target.mappings:
-                return found.result()
-    now, current = time.monotonic(), opened(index, texts=True)
-    index._last = None if current.storage.sidecars else (now, current)
+    last, now = index._last, time.monotonic()
+    if last is not None and now < last.at + _REMEMBERED:
+        if now < last.checked + _UNCHANGED:
+            return work(last.index)
+        mappings = _READERS.submit(copy_context().run, mappings_of, index.plain, index.name)
+        found = _finished(work, last.index)
+        if mappings.result() == last.index.target.mappings:
+            last.checked = now
+            return found.result()
+    current = opened(index, texts=True)
+    index._last = None if current.storage.sidecars else _Opened(current, now, now)
     return work(current)
+
+
+@dataclass
+class _Opened:
+    """An index that was opened, with the times, in seconds, at which it was opened and its mappings were read last."""
+
+    index: Index
+    at: float
+    checked: float
 
 
 def _finished(work: Callable[[Index], _Result], index: Index) -> Future[_Result]:

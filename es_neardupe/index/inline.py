@@ -30,12 +30,14 @@ from es_neardupe.index.target import (
     prepare_new,
     put_settings,
     remove_settings,
+    stored_group_field,
     stored_settings,
 )
 from es_neardupe.index.updates import (
     FingerprintedDocument,
     fingerprint_documents,
     fingerprint_fields,
+    has_copy,
     is_current,
 )
 from es_neardupe.keys.arrays import Ints
@@ -122,9 +124,10 @@ class InlineStorage:
 
     def mark_migration(self, phase: Phase, coming: Settings, notes: Mapping[str, Any]) -> None:
         """Write into the mapping of every index."""
-        after = replace(coming, prefix=replaced_prefix(coming.prefix))
+        mappings, prefix = mappings_of(self.client, self._index.name), replaced_prefix(coming.prefix)
+        after = replace(coming, prefix=prefix, group_field=stored_group_field(mappings.values(), prefix))
         missing = self._index.settings if phase is Phase.PREPARING else after
-        for name, mapping in mappings_of(self.client, self._index.name).items():
+        for name, mapping in mappings.items():
             stored = stored_settings(mapping, after.prefix) if phase is not Phase.CLEANING else after
             put_settings(self.client, name, mapping, stored or missing, coming, notes={coming.prefix: notes})
 
@@ -235,6 +238,8 @@ def _selection(target: IndexTarget, request: EnrichRequest, changed: JSON | None
     if request.since is None and (request.check or request.all):
         return queries.matching(scope)
     selected = [target.stale(request.query)]
+    if target.settings.group_field is not None:
+        selected.append(target.without_copy(request.query))
     if changed is not None:
         selected.append(queries.all_of(scope, changed))
     if request.since is not None:
@@ -288,13 +293,14 @@ class _InlineEnrichment:
             if not (again or without_keys):
                 counts["changed"] += self._was_fingerprinted(one.hit) and self.feed.has_changed(one.hit)
             current = not without_keys and is_current(one, self.settings)
-            if current and (again or not self.rewrite):
+            complete = current and has_copy(one.hit, self.settings)
+            if complete and (again or not self.rewrite):
                 self.feed.note_read(one.hit)
-            if current and again and self._written_here(one.hit):
+            if complete and again and self._written_here(one.hit):
                 self.tally.counts["written"] += 1
                 self.tally.counts["whole"] += self.writer.wrote_whole(one.hit.address)
                 self._count(one.fingerprint.state.value, one.fingerprint.numeric)
-            elif current and (again or not self.rewrite):
+            elif complete and (again or not self.rewrite):
                 self.tally.counts["unchanged"] += 1
             else:
                 fields = fingerprint_fields(one, self.settings, self.at, current=current, inherits=self.inherits)

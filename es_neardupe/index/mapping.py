@@ -32,6 +32,7 @@ __all__ = [
     "load_mapping",
     "missing",
     "nested_objects",
+    "properties_of",
     "relation_in",
     "relations",
     "relations_to_skip",
@@ -96,20 +97,24 @@ def text_mapping(names: tuple[str, ...]) -> dict[str, Any]:
     return properties
 
 
-def conflicts(present: Mapping[str, Any], prefix: str) -> list[str]:
-    """Conflicts of the `neardupe` fields with the ``properties`` of a mapping.
+def conflicts(present: Mapping[str, Any], settings: Settings) -> list[str]:
+    """Conflicts of the fields of the settings with the ``properties`` of a mapping.
 
     A missing field is not a conflict: it can be added. A field with another type, or with other doc values, cannot be
     changed in place.
     """
+    found = []
+    copy = present.get(settings.group_field) if settings.group_field else None
+    if copy is not None and (difference := _difference(copy, fields_mapping()["properties"]["group"])):
+        found.append(f"{settings.group_field} {difference}")
+    prefix = settings.prefix
     existing = present.get(prefix)
     if existing is None:
-        return []
+        return found
     if (kind := existing.get("type", "object")) != "object":
-        return [f"{prefix} is mapped as {kind}, not as an object"]
+        return [*found, f"{prefix} is mapped as {kind}, not as an object"]
     if existing.get("enabled") is False:
-        return [f"{prefix} is disabled (enabled: false)"]
-    found = []
+        return [*found, f"{prefix} is disabled (enabled: false)"]
     for name, required in fields_mapping()["properties"].items():
         actual = existing.get("properties", {}).get(name)
         if actual is not None and (difference := _difference(actual, required)):
@@ -135,6 +140,12 @@ def _difference(actual: Mapping[str, Any], required: Mapping[str, Any]) -> str:
 def _has_doc_values(mapping: Mapping[str, Any]) -> bool:
     """As mapped, or the default of the type."""
     return bool(mapping.get("doc_values", mapping["type"] != "binary"))
+
+
+def properties_of(settings: Settings) -> dict[str, Any]:
+    """The ``properties`` of the fields of the settings."""
+    copy = {} if settings.group_field is None else {settings.group_field: fields_mapping()["properties"]["group"]}
+    return {settings.prefix: fields_mapping(), **copy}
 
 
 def missing(present: Mapping[str, Any], prefix: str, *, sampled: bool = False) -> list[str]:
@@ -235,12 +246,13 @@ def check_fields(index: str, mapping: Mapping[str, Any], settings: Settings, *, 
     """Raises `MappingConflict` if an index cannot have the `neardupe` fields, `NotInitialised` if a ``prepared`` index
     lacks some."""
     properties, prefix = mapping.get("properties", {}), settings.prefix
-    if found := conflicts(properties, prefix):
+    if found := conflicts(properties, settings):
         raise MappingConflict(
             f"Index {index} cannot have the {prefix} fields: {'; '.join(found)}. A mapping cannot be changed in place: "
             f"choose another `prefix`, or re-index without that field."
         )
     lacking = missing(properties, prefix, sampled=settings.scheme.sample_mod > 0)
+    lacking += [name for name in settings.in_documents[1:] if name not in properties]
     if prepared and lacking:
         raise NotInitialised(
             f"Index {index} lacks {', '.join(lacking)}: run `es-neardupe init` with the same settings again."

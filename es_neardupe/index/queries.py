@@ -16,6 +16,7 @@ __all__ = [
     "JSON",
     "MAX_CLAUSES",
     "MAX_TERMS",
+    "UNCHANGED",
     "all_of",
     "candidates",
     "collapsed",
@@ -42,6 +43,7 @@ __all__ = [
     "stale",
     "states",
     "ungrouped",
+    "with_stored_keys",
     "without_group",
     "without_relations",
     "without_similarity",
@@ -170,6 +172,29 @@ def few_candidates(
     """A search for documents that have at least one of the band ``keys``, in any order: faster than `candidates`."""
     query = all_of({"terms": {fields.bands: list(keys)}}, scope)
     return {"size": size, "query": query, "_source": source, "track_total_hits": True}
+
+
+UNCHANGED = "unchanged"
+"""Name of the query that the document of `with_stored_keys` matches if searches see its present text."""
+
+
+def with_stored_keys(
+    fields: Fields, address: Address, *, size: int, scope: Mapping[str, Any] | None = None, source: Any = True
+) -> JSON:
+    """A search for a document without routing, and for the documents of a scope that share one of its stored keys.
+
+    The server reads the keys from the present document, even if searches still see an earlier one. If that has the same
+    content hash, it has the name `UNCHANGED`, and so the same keys.
+    """
+
+    def stored(field: str) -> JSON:
+        return {field: {"index": address.index, "id": address.id, "path": field}}
+
+    same = {"terms": {**stored(fields.content), "_name": UNCHANGED}}
+    itself = {"bool": {"filter": [{"ids": {"values": [address.id]}}], "should": [same]}}
+    sharing = all_of({"terms": stored(fields.bands)}, scope)
+    either = {"bool": {"should": [itself, sharing], "minimum_should_match": 1}}
+    return {"size": size, "query": either, "_source": source, "track_total_hits": True}
 
 
 def copies(fields: Fields, query: Mapping[str, Any], contents: Sequence[str]) -> JSON:

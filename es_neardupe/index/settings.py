@@ -13,7 +13,7 @@ from es_neardupe.options import DEFAULT_PREFIX, PRESETS, MeasureName
 
 __all__ = ["OPTIONAL_IN_META", "Settings"]
 
-OPTIONAL_IN_META = ("relations", "measure", "min", "groups_only")
+OPTIONAL_IN_META = ("relations", "measure", "min", "groups_only", "group_field")
 """Names that `Settings.to_meta` leaves out for their defaults."""
 
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -49,6 +49,8 @@ class Settings:
     """The threshold by ``measure``, if the keys were chosen for one that is not the resemblance."""
     groups_only: bool = False
     """Whether the prefix holds groups of the pairs of a request, and no keys."""
+    group_field: str | None = None
+    """The top-level field of each document that holds a copy of its group id; None: there is none."""
     scheme: Scheme = field(init=False)
 
     def __post_init__(self) -> None:
@@ -132,6 +134,27 @@ class Settings:
             raise SettingsError(
                 f"Fields under the prefix {self.prefix!r} cannot be fingerprinted: {', '.join(self.fields)}."
             )
+        if self.group_field is None:
+            return
+        if not _PREFIX.fullmatch(self.group_field):
+            raise SettingsError(
+                f"The group field {self.group_field!r} is not valid: use a letter, then letters, digits, _ or -."
+            )
+        if self.group_field in {self.prefix, *(name.partition(".")[0] for name in self.fields)}:
+            raise SettingsError(
+                f"The group field {self.group_field!r} is in use by another field: choose another name."
+            )
+
+    def in_document(self, stored: Mapping[str, Any]) -> dict[str, Any]:
+        """The top-level fields of a document that hold the ``stored`` fields: the object of the prefix, and the copy of
+        the group id."""
+        copied = {} if self.group_field is None or "group" not in stored else {self.group_field: stored["group"]}
+        return {self.prefix: stored, **copied}
+
+    @property
+    def in_documents(self) -> tuple[str, ...]:
+        """The names of these fields."""
+        return (self.prefix,) if self.group_field is None else (self.prefix, self.group_field)
 
     def to_meta(self) -> dict[str, Any]:
         """The JSON object stored in the mapping's ``_meta`` under the prefix."""
@@ -145,6 +168,7 @@ class Settings:
             **relations,
             **({} if self.min is None else {"measure": self.measure.value, "min": self.min}),
             **({"groups_only": True} if self.groups_only else {}),
+            **({} if self.group_field is None else {"group_field": self.group_field}),
         }
 
     @classmethod
@@ -184,6 +208,7 @@ class Settings:
             measure=MeasureName(meta.get("measure", MeasureName.RESEMBLANCE)),
             min=float(meta["min"]) if "min" in meta else None,
             groups_only=meta.get("groups_only", False) is True,
+            group_field=meta.get("group_field"),
         )
         if settings.scheme != scheme:
             raise ValueError(f"scheme {scheme.id} is from another version of this program")
@@ -201,7 +226,7 @@ class Settings:
         relations = "+".join(self.relations) or "all but children"
         stored = "groups of a request" if self.groups_only else "keys"
         match = {"measure": self.measure.value, "min": "the threshold" if self.min is None else self.min}
-        return chosen | match | scheme | {"relations": relations, "content": stored}
+        return chosen | match | scheme | {"relations": relations, "content": stored, "group field": self.group_field}
 
 
 def _with_unit(options: dict[str, Any]) -> dict[str, Any]:

@@ -54,12 +54,14 @@ __all__ = [
     "remove_settings",
     "result_window",
     "serving_prefix",
+    "stored_group_field",
     "stored_settings",
     "with_source_modes",
 ]
 
 _UUIDS = ("index.uuid", "index.history.uuid")
 _FINAL_PIPELINE = "index.final_pipeline"
+_SEARCH_PIPELINE = "index.search.default_pipeline"
 _WINDOW = "index.max_result_window"
 _SHARDS = "index.number_of_shards"
 _MAX_WINDOW = 10_000
@@ -80,6 +82,8 @@ class IndexState(NamedTuple):
     """The pipeline that processes each document that is written as a whole."""
     max_result_window: int = _MAX_WINDOW
     shards: int = 1
+    search_pipeline: str | None = None
+    """On OpenSearch: the pipeline that changes requests and hits of searches which do not name another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +152,12 @@ class IndexTarget:
     def stale(self, query: Mapping[str, Any] | None = None) -> JSON:
         """A query for the documents of a scope without a complete fingerprint of the scheme."""
         return queries.stale(self.fields, self.scheme_id, self.within(query))
+
+    def without_copy(self, query: Mapping[str, Any] | None = None) -> JSON:
+        """A query for the documents of a scope that lack the copy of their group id."""
+        copy = self.settings.group_field
+        lacking = {"match_none": {}} if copy is None else {"bool": {"must_not": [{"exists": {"field": copy}}]}}
+        return queries.all_of(self.within(query), lacking)
 
 
 def open_target(
@@ -296,19 +306,21 @@ def _no_index(name: str, error: NotFound | None) -> NotFound:
 def index_states(client: Client, name: str) -> dict[str, IndexState]:
     """Concrete index -> its state, for those that exist."""
     params: dict[str, str | bool] = {"flat_settings": True, "ignore_unavailable": True}
-    names = ",".join((_WINDOW, _SHARDS, *_UUIDS, _FINAL_PIPELINE))
+    names = ",".join((_WINDOW, _SHARDS, *_UUIDS, _SEARCH_PIPELINE, _FINAL_PIPELINE))
     found = client.request("GET", path(name, "_settings", names), params=params) or {}
     return {concrete: _state(entry["settings"]) for concrete, entry in found.items()}
 
 
 def _state(settings: Mapping[str, str]) -> IndexState:
-    pipeline = settings.get(_FINAL_PIPELINE, "_none")
+    pipelines = (settings.get(name, "_none") for name in (_FINAL_PIPELINE, _SEARCH_PIPELINE))
+    final, search = (None if pipeline == "_none" else pipeline for pipeline in pipelines)
     uuid = "/".join(settings[one] for one in _UUIDS if one in settings)
     return IndexState(
         uuid,
-        None if pipeline == "_none" else pipeline,
+        final,
         int(settings.get(_WINDOW, _MAX_WINDOW)),
         int(settings.get(_SHARDS, 1)),
+        search,
     )
 
 
@@ -321,6 +333,13 @@ def stored_settings(mapping: Mapping[str, Any], prefix: str) -> Settings | None:
     """The settings that ``init`` stored in a mapping; None if it was not initialised under this prefix."""
     meta = mapping.get("_meta", {}).get(prefix)
     return None if meta is None else Settings.from_meta(meta, prefix)
+
+
+def stored_group_field(mappings: Iterable[Mapping[str, Any]], prefix: str) -> str | None:
+    """The group field that ``init`` stored under a prefix; None if there is none. The settings of a migration, under
+    their own prefix, have none: the copies are those of the groups that searches use."""
+    stored = (stored_settings(mapping, prefix) for mapping in mappings)
+    return next((one.group_field for one in stored if one is not None and one.group_field is not None), None)
 
 
 def prepare_new(index: Index) -> None:
@@ -367,8 +386,7 @@ def put_settings(
 
 def mapping_to_add(settings: Settings) -> JSON:
     """The mapping that ``init`` adds to an index: the `neardupe` fields, and the settings in ``_meta``."""
-    prefix = settings.prefix
-    return {"_meta": {prefix: settings.to_meta()}, "properties": {prefix: schema.fields_mapping()}}
+    return {"_meta": {settings.prefix: settings.to_meta()}, "properties": schema.properties_of(settings)}
 
 
 def remove_settings(client: Client, index: str, mapping: Mapping[str, Any], prefix: str) -> None:

@@ -12,7 +12,7 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import decode, encode, group_of, own_group, stored_fields
 from es_neardupe.records import Fingerprint, Hit
 
-__all__ = ["FingerprintedDocument", "fingerprint_documents", "fingerprint_fields", "is_current"]
+__all__ = ["FingerprintedDocument", "fingerprint_documents", "fingerprint_fields", "has_copy", "is_current"]
 
 
 class FingerprintedDocument(NamedTuple):
@@ -69,6 +69,12 @@ def is_current(document: FingerprintedDocument, settings: Settings) -> bool:
     return same and before.numeric == now.numeric and group_of(stored) is not None
 
 
+def has_copy(hit: Hit, settings: Settings) -> bool:
+    """Whether the document has a copy of its group id, if the settings want one."""
+    name = settings.group_field
+    return name is None or hit.source.get(name) == _group(hit, settings, None)
+
+
 def fingerprint_fields(
     document: FingerprintedDocument, settings: Settings, at: str, *, current: bool, inherits: str | None = None
 ) -> dict[str, Any]:
@@ -80,7 +86,7 @@ def fingerprint_fields(
     hit = document.hit
     fields = encode(document.fingerprint, at)
     if current:
-        return fields
+        return fields | ({} if settings.group_field is None else {"group": _group(hit, settings, None)})
     if document.alone is not None:
         return fields | alone(document.alone)
     return fields | waiting(_group(hit, settings, inherits) or own_group(hit.index, hit.id))

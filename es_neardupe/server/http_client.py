@@ -62,6 +62,8 @@ class ServerClient:
         """See ``Client.request``. ``again`` False: never sent twice."""
         data = None if body is None else to_json(body)
         splits = can_be_split(path, body)
+        if path.endswith("/_search"):
+            params = {**(params or {}), **_without_pipeline(self.server)}
         answer, _ = self._send(method, path, params, data, "json", again=again, complete=True, splits=splits)
         return answer
 
@@ -133,6 +135,14 @@ class ServerClient:
             attempt=state.attempt_number,
             wait=round(state.upcoming_sleep, 2),
         )
+
+
+def _without_pipeline(server: Server) -> Params:
+    """The parameter of a search that bypasses the default search pipeline of an index, which may drop or change hits.
+
+    Counts and later pages of a scroll use no pipeline, and reject the parameter.
+    """
+    return {"search_pipeline": "_none"} if server.has_search_pipelines else {}
 
 
 def _may_pass_whole(error: BaseException) -> bool:

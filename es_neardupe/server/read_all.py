@@ -116,12 +116,18 @@ class ReadQuery:
             return RequestSize.of_pages(client, _MAX_PAGE)
         return RequestSize.fixed(self.page_size)
 
+    @property
+    def is_part(self) -> bool:
+        """Whether only a part of the documents is read; servers reject a single slice."""
+        return self.slice is not None and self.slice[1] > 1
+
     def search(self, size: int, **more: Any) -> dict[str, Any]:
         """The search body of one page."""
         search = {**self.body, "size": size, "seq_no_primary_term": True, "version": True, **more}
-        if self.slice is not None and self.slice[1] > 1:  # servers reject a single slice
+        if self.is_part:
             # by default, points in time are sliced by positions in the index, which differ between two of them
-            search["slice"] = {"field": "_id", "id": self.slice[0], "max": self.slice[1]}
+            number, parts = self.slice or (0, 1)
+            search["slice"] = {"field": "_id", "id": number, "max": parts}
         return search
 
 
@@ -145,7 +151,7 @@ def pages(client: Sender, reading: ReadQuery) -> Iterator[list[Hit]]:
     documents are to be skipped.
     """
     seen = SeenDocuments()
-    if reading.page_size is None and not _pages_points_in_time(client.server):  # a scroll has pages of one size
+    if reading.page_size is None and not _by_points_in_time(client.server, reading):  # a scroll has pages of one size
         reading = replace(reading, page_size=min(_SCROLL_PAGE, reading.size(client).safe))
     left = _SNAPSHOTS
     while True:
@@ -166,17 +172,17 @@ def pages(client: Sender, reading: ReadQuery) -> Iterator[list[Hit]]:
             reading = replace(reading, page_size=rejected.number)
         except _PageLost as lost:
             if not left:
-                raise lost.why from lost
+                raise lost.why from lost.why.__cause__  # not from `lost`, whose cause it is
         except RequestError as error:
             if not _is_lost(error) or not left:
-                raise _explained(error, reading) from error
+                raise _explained(error, reading) from error.__cause__
         seen.begin_again()
         pause(_PAUSE)  # until the cluster has noticed that the node is gone
 
 
 def _snapshot(client: Sender, reading: ReadQuery) -> Iterator[tuple[list[Hit], DocumentTooLarge | None]]:
     """The pages of one snapshot; a document that is too large is a page with an error."""
-    hits = _by_point_in_time if _pages_points_in_time(client.server) else _by_scroll
+    hits = _by_point_in_time if _by_points_in_time(client.server, reading) else _by_scroll
     with closing(hits(client, reading)) as raw_pages:
         for page in raw_pages if readers() > 1 else _read_ahead(raw_pages):
             yield [hit_of(raw, reading.shard) for raw in page], page[0].get(_TOO_LARGE)
@@ -233,9 +239,16 @@ def _read_ahead(raw_pages: Iterator[list[_Body]]) -> Iterator[list[_Body]]:
             yield page
 
 
-def _pages_points_in_time(server: Server) -> bool:
+_SLICES_BY_ID = (9, 5, 0)
+"""The first release of Elasticsearch that was seen to slice a point in time by ids; releases before March 2026 reject
+it."""
+
+
+def _by_points_in_time(server: Server, reading: ReadQuery) -> bool:
     """OpenSearch before 3.3 cannot sort by ``_shard_doc``; ``_doc`` alone loses documents there."""
-    return server.product is Product.ELASTICSEARCH or server.version >= (3, 3, 0)
+    if server.product is Product.ELASTICSEARCH:
+        return not reading.is_part or server.version >= _SLICES_BY_ID
+    return server.version >= (3, 3, 0)
 
 
 def _sorts(server: Server) -> list[Any]:

@@ -375,8 +375,11 @@ def _features(tree: FeatureTree, documents: Sequence[Document]) -> RaggedFeature
 
 
 def _salted(hashes: U64, salts: U64) -> U64:
-    """Other hashes for each salt; without salts, the same."""
-    return mix64(hashes + salts) if len(salts) else hashes
+    """Other hashes for each salt; without salts, the same.
+
+    The salt is mixed: in a plain sum, the value a of field b would be the value b of field a.
+    """
+    return mix64(hashes + mix64(salts)) if len(salts) else hashes
 
 
 def _combinations(sources: Sequence[RaggedFeatures]) -> RaggedFeatures:

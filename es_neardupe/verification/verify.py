@@ -86,9 +86,9 @@ def verified_pairs(
     """
     classes = classes_of(corpus, copies)
 
-    def check(pairs: int) -> None:
+    def check(pairs: int, bucket: int) -> None:
         if limit is not None:
-            limit.holding(documents=len(corpus), **counted_pairs(pairs, rules, memory))
+            limit.holding(bucket, documents=len(corpus), **counted_pairs(pairs, rules, memory))
 
     candidates = candidate_pairs(index, corpus, classes, rules, check)
     corpus = corpus.without_keys()  # most of its memory

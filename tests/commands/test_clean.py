@@ -51,7 +51,10 @@ def test_clean_of_a_sidecar_twice(client: Client, filled: str, server_cli: Cli) 
     NearDupe(filled, client).init(SETTINGS, sidecar=True)
     NearDupe(filled, client).enrich()
     first = server_cli("clean", filled, "--yes", "--json").json
-    assert (first["prepared"], first["deleted_indices"]) == (True, [f"{filled}-neardupe-sidecar"])
+    assert (first["prepared"], first["deleted_indices"]) == (
+        True,
+        [f"{filled}-neardupe-groups", f"{filled}-neardupe-sidecar"],
+    )
     assert_nothing_to_clean(client, filled, server_cli)
 
 

@@ -226,6 +226,7 @@ def test_changes_during_a_run_are_counted(client: Client, cats: str) -> None:
     assert numbers(found)["Documents deleted or changed"] == 2
 
 
+@pytest.mark.mainly_on("opensearch")
 def test_stored_keys_of_an_enriched_index(client: Client, index_name: str) -> None:
     texts = {one["id"]: one["text"] for one in read_jsonl("senate_press/sample_12_senators.jsonl.xz")[:150]}
     NearDupe(index_name, client).init(Settings(("text",), threshold=0.8), create=True)
@@ -252,6 +253,7 @@ def test_a_stored_key_that_many_share_is_shown_by_its_passage(client: Client, in
     assert found.skipped_groups[0].documents == tuple((index_name, f"d{k}") for k in range(4))
 
 
+@pytest.mark.mainly_on("elasticsearch")
 def test_real_texts_against_brute_force(client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every pair that shares a 5-gram is found, with or without files, and has its exact resemblance."""
     texts = {one["id"]: one["text"] for one in read_jsonl("senate_press/sample_12_senators.jsonl.xz")[:120]}

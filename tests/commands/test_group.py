@@ -26,7 +26,9 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.candidates import memory_limit, spill_to_disk
 from es_neardupe.commands.bands import bands
 from es_neardupe.errors import SettingsError
-from es_neardupe.server.client import Client, path
+from es_neardupe.index import queries
+from es_neardupe.records import Hit
+from es_neardupe.server.client import Client, ForwardingClient, path
 
 FIELDS = {
     "text": {"type": "text"},
@@ -142,6 +144,7 @@ def walked(part: Any) -> Iterator[dict[str, Any]]:
         yield from walked(inner)
 
 
+@pytest.mark.mainly_on("elasticsearch")
 @pytest.mark.parametrize(("linkage", "longer"), [("star", False), ("star", True), ("chain", False)])
 def test_whose_neighbours_are_asked_for(client: Client, index_name: str, linkage: str, longer: bool) -> None:
     """A text that joins a star moves no other; one that replaces the principal, or joins a chain, can move all."""
@@ -162,6 +165,7 @@ def test_whose_neighbours_are_asked_for(client: Client, index_name: str, linkage
     assert_settled(client, index_name, linkage=linkage)
 
 
+@pytest.mark.mainly_on("opensearch")
 def test_ids_and_groups_do_not_depend_on_how_documents_arrived(client: Client, index_name: str) -> None:
     application = Application(client, index_name, 11)
     documents = {f"d{number:03}": application.document() for number in range(70)}
@@ -182,6 +186,7 @@ def test_ids_and_groups_do_not_depend_on_how_documents_arrived(client: Client, i
     assert len(seen[0][1]) > 5
 
 
+@pytest.mark.mainly_on("opensearch")
 def test_merge_split_and_end_are_told(client: Client, index_name: str) -> None:
     """A text between a family of three and one of two merges them; they split when it is deleted."""
     base = words("lineage", 100)
@@ -228,6 +233,7 @@ def test_merge_split_and_end_are_told(client: Client, index_name: str) -> None:
     assert_settled(client, index_name, linkage="chain", min=0.85)
 
 
+@pytest.mark.mainly_on("elasticsearch")
 def test_a_group_keeps_its_id_when_its_principal_leaves(client: Client, index_name: str) -> None:
     texts = dict(zip(("p", "m1", "m2", "m3"), family("stay", 4), strict=True))
     texts["p"] += " and a few words more"
@@ -243,6 +249,7 @@ def test_a_group_keeps_its_id_when_its_principal_leaves(client: Client, index_na
     assert_settled(client, index_name)
 
 
+@pytest.mark.mainly_on("opensearch")
 def test_the_guarantee_is_reported(client: Client, index_name: str) -> None:
     """A text similar to two others that are not similar to each other."""
     base = words("guarantee", 60)
@@ -268,6 +275,7 @@ def test_the_guarantee_is_reported(client: Client, index_name: str) -> None:
     assert sorted(map(len, members(client, index_name).values())) == [3]
 
 
+@pytest.mark.mainly_on("elasticsearch")
 def test_policies_scopes_and_advice(client: Client, index_name: str, server_cli: Any) -> None:
     texts = family("policy", 4, length=120)
     documents = {
@@ -316,6 +324,7 @@ def test_rules_that_mean_nothing(
     assert (run.code, message in run.err) == (2, True), run.err
 
 
+@pytest.mark.mainly_on("opensearch")
 def test_evidence_of_group(client: Client, index_name: str, server_cli: Any) -> None:
     """A run over all documents stores it even if no group changes; then nothing is compared twice."""
     application = Application(client, index_name, 21)
@@ -343,6 +352,7 @@ def test_other_features_need_whole_runs(client: Client, index_name: str) -> None
     assert again.scope.reason == "the measure uses more than the words that keys are made from"
 
 
+@pytest.mark.mainly_on("elasticsearch")
 def test_a_former_principal_that_waits_is_not_shown_as_one(client: Client, index_name: str) -> None:
     """With a new text and old keys, it keeps its fields until the next enrich; its group has another principal."""
     texts = dict(zip(("p", "m1", "m2"), family("former", 3), strict=True))
@@ -388,3 +398,26 @@ def test_a_limited_memory(client: Client, index_name: str, monkeypatch: pytest.M
     report = news.group(memory=3 * 4000 + 6000)
     assert (report.scope.whole, report.groups.count, report.groups.largest) == (False, 10, 3)
     assert news.group(rebuild=True).writes.written == 0
+
+
+def test_a_changed_document_is_read_once(client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its keys are in one query, which finds other documents."""
+    texts = {f"n{n:02}": {"text": " ".join(words(f"once{n}", 30))} for n in range(40)}
+    start(client, index_name, texts | {"near": {"text": texts["n00"]["text"] + " more"}})
+    for id in ("n00", "n01", "n02", "n03", "n04"):
+        change(client, index_name, id, {"text": texts[id]["text"] + " changed"})
+    monkeypatch.setattr(queries, "MAX_TERMS", 40)  # fewer than the keys of three documents
+    read: list[str] = []
+
+    class Listing(ForwardingClient):
+        def pages(self, index: str, body: Any, **options: Any) -> Iterator[list[Hit]]:
+            for page in self.plain.pages(index, body, **options):
+                read.extend(hit.id for hit in page if hit.index == index_name and "neardupe" in hit.source)
+                yield page
+
+    NearDupe(index_name, client).enrich()
+    report = NearDupe(index_name, Listing(client)).group()
+    assert not report.scope.whole
+    assert sorted(id for id in read if id != "near") == ["n00", "n01", "n02", "n03", "n04"]
+    assert "near" in read
+    assert_settled(client, index_name)

@@ -90,14 +90,22 @@ def test_options_are_remembered_one_by_one(news: NearDupe) -> None:
     assert in_force(news.group(default_rules=True)) == DEFAULTS
 
 
+MEASURES: list[tuple[JSON, str]] = [
+    ({"measure": "jaccard", "matching": "information"}, "jaccard (information)"),
+    ({"measure": "bag", "ngram": 2, "whitespace": True}, "bag (2-grams of words as they stand)"),
+    ({"features": ["words", "site:values"]}, "resemblance (words + site:values)"),
+    ({"measure": "weighted"}, "weighted"),
+]
+
+
 @pytest.mark.parametrize(
-    ("given", "measure"),
+    ("news", "given", "measure"),
     [
-        ({"measure": "jaccard", "matching": "information"}, "jaccard (information)"),
-        ({"measure": "bag", "ngram": 2, "whitespace": True}, "bag (2-grams of words as they stand)"),
-        ({"features": ["words", "site:values"]}, "resemblance (words + site:values)"),
-        ({"measure": "weighted"}, "weighted"),
+        pytest.param(storage, *one, marks=() if (n + k) % 2 else pytest.mark.long)
+        for n, one in enumerate(MEASURES)
+        for k, storage in enumerate(("inline", "sidecar"))
     ],
+    indirect=["news"],
 )
 def test_measures_are_remembered_with_what_belongs_to_them(news: NearDupe, given: JSON, measure: str) -> None:
     assert news.group(**given).measure == measure

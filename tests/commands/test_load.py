@@ -44,6 +44,7 @@ def make_files(folder: Path, kind: str) -> str:
     return str(file)
 
 
+@pytest.mark.mainly_on("elasticsearch")
 @pytest.mark.parametrize("kind", ["jsonl", "ndjson", "jsonl.gz", "jsonl.xz", "csv", "folder"])
 def test_every_kind_of_file(kind: str, client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
     assert server_cli("init", index_name, "--field", "text", "--create").code == 0
@@ -146,6 +147,7 @@ def test_a_truncated_compressed_file(client: Client, index_name: str, server_cli
     assert 0 < done.json["writes"]["written"] < 500
 
 
+@pytest.mark.mainly_on("opensearch")
 def test_unusual_ids(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
     server_cli("init", index_name, "--field", "text", "--create")
     ids = ["a/b", "ü 漢", "..", "?x=1&y", '"q"', "%2F", " ", "x" * 512]

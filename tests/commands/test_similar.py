@@ -112,7 +112,13 @@ def identical(number: int) -> dict[str, dict[str, str]]:
     return {f"copy{n}": {"text": texts[n % 3], "kind": "copy"} for n in range(number)}
 
 
-@pytest.mark.parametrize("sidecar", [False, True], ids=["inline", "sidecar"])
+@pytest.mark.parametrize(
+    "sidecar",
+    [
+        pytest.param(False, id="inline", marks=pytest.mark.mainly_on("opensearch")),
+        pytest.param(True, id="sidecar", marks=pytest.mark.mainly_on("elasticsearch")),
+    ],
+)
 def test_copies_take_one_place(client: Client, index_name: str, server_cli: Cli, sidecar: bool) -> None:
     """3,000 exact copies of the probe, and of another text, hide none of the other near-copies."""
     make_index(client, index_name, KINDS)
@@ -145,7 +151,13 @@ def test_copies_take_one_place(client: Client, index_name: str, server_cli: Cli,
     assert sorted(hit["copies"] for hit in hits) == [0, 0, 0, 0, 0, 20, 3000]
 
 
-@pytest.mark.parametrize("sidecar", [False, True], ids=["inline", "sidecar"])
+@pytest.mark.parametrize(
+    "sidecar",
+    [
+        pytest.param(False, id="inline", marks=pytest.mark.mainly_on("elasticsearch")),
+        pytest.param(True, id="sidecar", marks=pytest.mark.mainly_on("opensearch")),
+    ],
+)
 def test_another_copy_takes_the_place(client: Client, index_name: str, sidecar: bool) -> None:
     """Of a copy that was changed or deleted, while its keys are still those of the former text; the principal first."""
     make_index(client, index_name, KINDS)
@@ -190,16 +202,35 @@ class Listing(ForwardingClient):
         return super().request(method, path, **options)
 
 
-def test_an_open_handle_reads_the_settings_once(filled: str, client: Client) -> None:
+def test_an_open_handle_reads_the_settings_once(filled: str, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     listing = Listing(client)
     neardupe = NearDupe(filled, listing)
     first = neardupe.similar(id="d0")
-    listing.requests.clear()
-    assert neardupe.similar(id="d0") == first
-    assert sorted(listing.requests) == ["_mapping", "_mget", "_search"]
-    listing.requests.clear()
-    assert neardupe.similar(text=TEXTS["d0"]).hits[1:] == first.hits
-    assert sorted(listing.requests) == ["_mapping", "_search"]
+    for unchanged, requests in ((0, ["_mapping", "_search"]), (1000, ["_search"])):
+        monkeypatch.setattr(opening, "_UNCHANGED", unchanged)
+        listing.requests.clear()
+        assert neardupe.similar(id="d0") == first
+        assert sorted(listing.requests) == requests
+        listing.requests.clear()
+        assert neardupe.similar(text=TEXTS["d0"]).hits[1:] == first.hits
+        assert sorted(listing.requests) == requests
+
+
+@pytest.mark.parametrize("how", ["text", "unseen keys", "unseen document"])
+def test_stored_keys_that_are_not_those_of_the_text(how: str, filled: str, client: Client) -> None:
+    """The candidates are those of the text that is compared: its keys are not stored, or searches do not see them."""
+    text = TEXTS["d1"] + " and some more"
+    neardupe = NearDupe(filled, client)
+    if how == "text":
+        change(client, filled, "d0", {"text": text})
+    else:
+        id = "d0" if how == "unseen keys" else "unseen"
+        (action,) = neardupe.fingerprinted([{"_index": filled, "_id": id, "_source": {"text": text}}])
+        client.request("PUT", path(filled, "_doc", id), body=action["_source"])
+    found = neardupe.similar(id="unseen" if how == "unseen document" else "d0")
+    expected = [one for one in neardupe.similar(text=text).hits if one.id != found.query["id"]]
+    assert found.hits == tuple(expected)
+    assert found.hits
 
 
 def test_texts_that_are_read_with_the_keys(client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,8 +251,11 @@ def test_texts_that_are_read_with_the_keys(client: Client, index_name: str, monk
     assert [one.candidates for one in at_once] == [11, 11, 11]
 
 
-def test_an_open_handle_notices_what_becomes_of_its_index(filled: str, client: Client) -> None:
+def test_an_open_handle_notices_what_becomes_of_its_index(
+    filled: str, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Other keys, other fields, another index of the same name, none."""
+    monkeypatch.setattr(opening, "_UNCHANGED", 0)
     neardupe = NearDupe(filled, client)
     first = neardupe.similar(id="d0", min=0.8)
     assert first.hits

@@ -100,6 +100,7 @@ GARBAGE: list[JSON] = [
 ]
 
 
+@pytest.mark.mainly_on("opensearch")
 def test_stats_of_an_index_with_damaged_fields(client: Client, index_name: str, server_cli: Cli) -> None:
     filled(client, index_name)
     assert check(client, index_name).scope.unprocessed == len(TEXTS)
@@ -139,6 +140,7 @@ def test_stats_of_an_index_with_damaged_fields(client: Client, index_name: str, 
     assert (found.scope.unknown, found.scope.other_schemes, found.scope.unprocessed) == (0, 0, 0)
 
 
+@pytest.mark.mainly_on("opensearch")
 def test_every_report_adds_up(client: Client, index_name: str, server_cli: Cli, tmp_path: Any) -> None:
     filled(client, index_name)
     total = len(TEXTS)
@@ -197,7 +199,13 @@ class Measuring(ForwardingClient):
         raise AssertionError("reads documents")
 
 
-@pytest.mark.parametrize("sidecar", [False, True], ids=["inline", "sidecar"])
+@pytest.mark.parametrize(
+    "sidecar",
+    [
+        pytest.param(False, id="inline", marks=pytest.mark.mainly_on("elasticsearch")),
+        pytest.param(True, id="sidecar", marks=pytest.mark.mainly_on("opensearch")),
+    ],
+)
 def test_requests_and_answers_do_not_grow_with_the_documents(
     client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch, sidecar: bool
 ) -> None:
@@ -222,7 +230,13 @@ def test_requests_and_answers_do_not_grow_with_the_documents(
     assert sum(many) < 1.1 * sum(few)
 
 
-@pytest.mark.parametrize("sidecar", [False, True], ids=["inline", "sidecar"])
+@pytest.mark.parametrize(
+    "sidecar",
+    [
+        pytest.param(False, id="inline", marks=pytest.mark.mainly_on("opensearch")),
+        pytest.param(True, id="sidecar", marks=pytest.mark.mainly_on("elasticsearch")),
+    ],
+)
 def test_groups_are_counted_page_by_page(
     client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch, sidecar: bool
 ) -> None:

@@ -82,6 +82,7 @@ def watching(client: Client, index: str, lag: Lag | None = None) -> Iterator[lis
     assert reports[0].failed == sum(one.error is not None for one in rounds)
 
 
+@pytest.mark.mainly_on("opensearch")
 def test_what_comes_and_changes_while_it_runs(client: Client, index_name: str) -> None:
     prepared(client, index_name, texts("a", 2))
     lag = Lag()
@@ -225,6 +226,7 @@ def scraped(address: str) -> dict[str, float]:
     return {sample.name.removeprefix("es_neardupe_"): sample.value for sample in samples}
 
 
+@pytest.mark.mainly_on("elasticsearch")
 def test_the_service(client: Client, index_name: str) -> None:
     """A separate process: a line for each round, metrics, and an end without loss on SIGTERM."""
     prepared(client, index_name, texts("a", 3))
@@ -263,6 +265,7 @@ def test_the_service(client: Client, index_name: str) -> None:
     assert lease_is_free(client, index_name)
 
 
+@pytest.mark.mainly_on("opensearch")
 def test_once(client: Client, server_cli: Cli, index_name: str) -> None:
     """One round by the rules of the last run of ``group``: a document of another site stays alone."""
     make_index(client, index_name, {**TEXT, "site": {"type": "keyword"}, "at": {"type": "date"}})

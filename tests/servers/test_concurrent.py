@@ -172,6 +172,7 @@ def check_all_is_well(client: Client, index: str, wanted: dict[str, JSON]) -> No
     assert partition(client, fresh) == found
 
 
+@pytest.mark.mainly_on("elasticsearch")
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 21))])
 def test_an_application_writes_while_we_enrich_and_group(client: Client, index_name: str, seed: int) -> None:
     documents = filled(client, index_name)
@@ -191,6 +192,7 @@ def test_an_application_writes_while_we_enrich_and_group(client: Client, index_n
     check_all_is_well(client, index_name, application.state)
 
 
+@pytest.mark.mainly_on("opensearch")
 def test_an_application_writes_while_we_clean(client: Client, index_name: str) -> None:
     documents = filled(client, index_name)
     NearDupe(index_name, client).enrich()
@@ -311,7 +313,13 @@ def run_both(*command: str) -> list[JSON]:
     return [json.loads(out) for out, _ in said]
 
 
-@pytest.mark.parametrize("options", [(), ("--all",)])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param((), marks=pytest.mark.mainly_on("opensearch")),
+        pytest.param(("--all",), marks=pytest.mark.mainly_on("elasticsearch")),
+    ],
+)
 def test_two_enrich_runs_at_once(client: Client, index_name: str, options: tuple[str, ...]) -> None:
     documents = filled(client, index_name)
     users = theirs(client, index_name)
@@ -329,6 +337,7 @@ def test_two_enrich_runs_at_once(client: Client, index_name: str, options: tuple
     assert ours(client, index_name) == stored
 
 
+@pytest.mark.mainly_on("elasticsearch")
 def test_two_group_runs_at_once(client: Client, index_name: str) -> None:
     """The second run names the first, or comes later and finds nothing to do."""
     documents = filled(client, index_name)

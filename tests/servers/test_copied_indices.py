@@ -3,11 +3,10 @@ and an index never uses or changes the hidden indices of another."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
-from clusters import cluster
 from rollover_tools import rolled
 from server_tools import (
     JSON,
@@ -26,7 +25,7 @@ from server_tools import (
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import Blocked, IndexReplaced, NameTaken, NotInitialised
-from es_neardupe.local_server.versions import pick
+from es_neardupe.local_server.versions import Release, pick
 from es_neardupe.server.client import Client, path
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
@@ -38,16 +37,10 @@ _MARK = "neardupe.owner"
 both_storages = pytest.mark.parametrize("sidecar", [False, True], ids=["inline", "sidecar"])
 
 
-@pytest.fixture(scope="module", params=["opensearch", pytest.param("elasticsearch", marks=pytest.mark.long)])
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """A node with a repository of snapshots."""
-    repository = tmp_path_factory.mktemp("repository")
-    more = {"path.repo": str(repository)}
-    home = tmp_path_factory.mktemp("copied")
-    with cluster(pick(request.param), home, size=1, more=more) as found, found.client(0) as client:
-        place = {"type": "fs", "settings": {"location": str(repository)}}
-        client.request("PUT", path("_snapshot", "kept"), body=place)
-        yield client
+@pytest.fixture(params=["opensearch", pytest.param("elasticsearch", marks=pytest.mark.long)])
+def server(request: pytest.FixtureRequest, node_with_repository: Callable[[Release], Client]) -> Client:
+    """A node with the repository ``kept``."""
+    return node_with_repository(pick(request.param))
 
 
 @pytest.fixture

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import random
+from itertools import accumulate
 from typing import Any
 
 import pytest
-from server_tools import JSON, make_index, put, words
+from server_tools import JSON, make_index, put, wait_until, words
 
 from es_neardupe.records import Product
 from es_neardupe.server import document_sizes
@@ -47,44 +48,47 @@ def search(client: Client, index_name: str) -> JSON:
     }
 
 
-def fitting(client: Client, search: JSON, maximum: int) -> int:
-    """As `number_that_fits`. It returns 0 while the node is short of memory, which other tests use: ask again then."""
-    return number_that_fits(client, search, maximum) or number_that_fits(client, search, maximum)
+def wait_for_number(client: Client, search: JSON, maximum: int, number: int) -> None:
+    """Wait until so many documents fit: none do while the node is short of memory, which other tests use."""
+    wait_until(lambda: number_that_fits(client, search, maximum) == number)
 
 
-def measured(client: Client, search: JSON) -> list[int]:
-    """The sizes of the first documents together, found by bisection."""
-    found = []
-    for number in range(1, len(SOURCES) + 1):
-        low, high = 0, 10_000_000
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (low, middle) if fitting(client, search, middle) >= number else (middle + 1, high)
-        found.append(low)
-    return found
-
-
-def test_sizes(client: Client, search: JSON) -> None:
+def test_sizes(client: Client, search: JSON, monkeypatch: pytest.MonkeyPatch) -> None:
     """At least the bytes of each document as UTF-8, and not much more than three times as many."""
     if client.server.product is Product.ELASTICSEARCH:
         assert number_that_fits(client, search, 10**9) == 0
         return
-    bounds = [0, *measured(client, search)]
-    for source, low, high in zip(SOURCES, bounds, bounds[1:], strict=False):
+    monkeypatch.setattr(client.pace, "measures", True)
+    read, sizes = document_sizes._size, []
+    with monkeypatch.context() as patched:
+        patched.setattr(document_sizes, "_size", lambda *given: sizes.append(read(*given)) or sizes[-1])
+        wait_for_number(client, search, 10**9, len(SOURCES))
+    sizes = sizes[-len(SOURCES) :]  # those of the last answer
+    for source, found in zip(SOURCES, sizes, strict=True):
         size = len(json.dumps(source | {"n": 1}, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-        assert size <= high - low <= 3 * size + 24 * 5000
+        assert size <= found <= 3 * size + 24 * 5000
+    for number, maximum in enumerate(accumulate(sizes), 1):
+        wait_for_number(client, search, maximum, number)
+        assert number_that_fits(client, search, maximum - 1) < number
 
 
 def test_work_is_bounded(client: Client, search: JSON, monkeypatch: pytest.MonkeyPatch) -> None:
     """Documents with too many values, and those after three times the maximum, are not measured."""
     if client.server.product is Product.ELASTICSEARCH:
         return
-    assert number_that_fits(client, search, 10**9) == len(SOURCES)
+    monkeypatch.setattr(client.pace, "measures", True)
+    wait_for_number(client, search, 10**9, len(SOURCES))
     monkeypatch.setattr(document_sizes, "_STEPS", 1000)
-    assert number_that_fits(client, search, 10**9) == 3
+    wait_for_number(client, search, 10**9, 3)
 
 
-@pytest.mark.parametrize("shards", [1, 3])
+@pytest.mark.parametrize(
+    "shards",
+    [
+        pytest.param(1, marks=pytest.mark.mainly_on("elasticsearch")),
+        pytest.param(3, marks=pytest.mark.mainly_on("opensearch")),
+    ],
+)
 def test_pages(client: Client, index_name: str, shards: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every document once, and large ones in small pages."""
     make_index(client, index_name, settings={"number_of_shards": shards})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import socket
@@ -17,15 +18,17 @@ import distributed
 import pytest
 from cluster_tools import die_in, kill, local_cluster, programs
 from conftest import Cli
+from dask.config import set as configured
 from kill_tools import State
 from server_tools import assert_settled, delete_all, groups_of, living, make_index, one_line, put
 from sidecar_tools import PROPERTIES, document, plain_report, texts
+from tls_tools import authority
 
 from es_neardupe import NearDupe
 from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.engines import dask
 from es_neardupe.engines.engine import engine_of
-from es_neardupe.errors import Blocked, EngineError, LeaseHeld, NeardupeError, SettingsError
+from es_neardupe.errors import Blocked, EngineError, LeaseHeld, NeardupeError, NotFound, SettingsError
 from es_neardupe.index import enrich_slices
 from es_neardupe.index.index import opened
 from es_neardupe.index.index_on_workers import IndexOnWorkers
@@ -93,6 +96,7 @@ def _life(news: NearDupe, client: Client, engine: str | None, **rules: Any) -> I
         sidecars = opened(news).storage.sidecars  # whose entries have the uuid of the index
         yield _grouped(client, news.name) if sidecars else State.of(client, news.name)
     yield sorted((pair.a, pair.b, pair.similarity) for pair in news.pairs(max_bucket=2, engine=engine))
+    yield plain_report(news.audit(sample=40, min=0.5, max_bucket=2, engine=engine))
     assert news.enrich().scope.read == 0  # the engine has stored the progress of the change feed
 
 
@@ -171,6 +175,16 @@ def test_errors_of_tasks_are_those_of_the_command(news: NearDupe, client: Client
     assert "is blocked for writing" in str(blocked.value)
 
 
+def test_no_error_is_its_own_cause(client: Client) -> None:
+    """Workers follow the causes of an error to the end: they have hung."""
+    with pytest.raises(NotFound) as missing:
+        next(client.pages("engine-no-such-index", {"query": {"match_all": {}}}))
+    causes: list[BaseException] = [missing.value]
+    while (cause := causes[-1].__cause__) is not None:
+        assert cause not in causes
+        causes.append(cause)
+
+
 def _writes(index: IndexOnWorkers, engine: str) -> Iterator[Any]:
     request = EnrichRequest(None, False, None, True, 1000, False, None)
     with engine_of(engine, insecure=False) as opened_engine:
@@ -198,6 +212,8 @@ def _error(server_cli: Cli, *arguments: str) -> str:
 
 
 def test_no_scheduler(server_cli: Cli, news: NearDupe, unused_port: int) -> None:
+    message = _error(server_cli, "group", news.name, "--engine", "tcp://10.1.2.3:8786")
+    assert "tcp://10.1.2.3:8786 has no encryption and no authentication: use tls://, or add" in message
     message = _error(server_cli, "group", news.name, "--engine", f"tcp://127.0.0.1:{unused_port}")
     assert f"No Dask scheduler answers at tcp://127.0.0.1:{unused_port}" in message
 
@@ -208,27 +224,83 @@ def test_no_scheduler(server_cli: Cli, news: NearDupe, unused_port: int) -> None
         ("processes:0", "The number of processes must be from 1 to 256."),
         ("threads:4", "Give processes:NUMBER, tcp://HOST:PORT or tls://HOST:PORT, not"),
         ("tcp://scheduler", "Give processes:NUMBER"),
-        ("tcp://10.1.2.3:8786", "tcp://10.1.2.3:8786 has no encryption and no authentication: use tls://, or add"),
     ],
 )
-def test_an_engine_that_cannot_be(server_cli: Cli, news: NearDupe, engine: str, message: str) -> None:
-    assert message in _error(server_cli, "group", news.name, "--engine", engine).replace("│ │ ", "")
+def test_an_engine_that_cannot_be(server_cli: Cli, engine: str, message: str) -> None:
+    assert message in _error(server_cli, "group", "news", "--engine", engine).replace("│ │ ", "")
 
 
-def test_schedulers_without_usable_workers(
-    server_cli: Cli, news: NearDupe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _open(engine: str) -> None:
+    with engine_of(engine, insecure=False):
+        pass
+
+
+def test_workers_of_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask, "_CONNECT", 1)
     metadata = tmp_path / "es_neardupe-0.0.9.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: es-neardupe\nVersion: 0.0.9\n")
     with programs(tmp_path) as started:
-        arguments = ["group", news.name, "--engine", started.address]
-        assert f"The scheduler at {started.address} has no workers" in _error(server_cli, *arguments)
+        with pytest.raises(EngineError, match=f"The scheduler at {started.address} has no workers"):
+            _open(started.address)
         started.start_worker({"PYTHONPATH": f"{tmp_path}{os.pathsep}{os.pathsep.join(sys.path)}"})
         monkeypatch.setattr(dask, "_CONNECT", 10)
-        message = _error(server_cli, *arguments)
-        assert f"has es-neardupe 0.0.9, and this command es-neardupe {version('es-neardupe')}" in message
+        versions = f"has es-neardupe 0.0.9, and this command es-neardupe {version('es-neardupe')}"
+        with pytest.raises(EngineError, match=versions):
+            _open(started.address)
+
+
+@pytest.mark.parametrize(("name", "there"), [("python", "3.9"), ("distributed", "2020.1"), ("es-neardupe", None)])
+def test_other_versions_are_refused(name: str, there: str | None) -> None:
+    here = {"python": "3.11.7.final.0", "distributed": "2026.1", "numpy": "2.1", "es-neardupe": "1.0"}
+
+    class Found:
+        def get_versions(self, packages: list[str]) -> Any:
+            assert packages == ["es-neardupe"]
+            same = {"packages": {**here, "python": "3.11.2.final.0"}}
+            return {"client": {"packages": here}, "workers": {"w1": same, "w2": {"packages": {**here, name: there}}}}
+
+    with pytest.raises(EngineError, match=f"Worker w2 has {name} {there or 'not installed'}, and this command {name}"):
+        dask._check_versions(Found())
+
+
+def _certificates(folder: Path) -> dict[str, Any]:
+    """The settings for the certificates of a new authority, for all roles."""
+    made, pair = authority("localhost"), {"cert": str(folder / "dask.pem"), "key": str(folder / "dask.key")}
+    folder.mkdir()
+    return {"ca-file": str(made.write(folder, "dask")), **dict.fromkeys(("scheduler", "worker", "client"), pair)}
+
+
+def _configured(**tls: Any) -> Any:
+    return configured({f"distributed.comm.tls.{name}": value for name, value in tls.items()})
+
+
+def test_a_scheduler_with_certificates(
+    server_cli: Cli, news: NearDupe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs find them in Dask's configuration, and so does the command."""
+    right, other = _certificates(tmp_path / "right"), _certificates(tmp_path / "other")
+    settings = {"distributed": {"comm": {"tls": right, "require-encryption": True}}}
+    (tmp_path / "dask").mkdir()
+    (tmp_path / "dask" / "tls.yaml").write_text(json.dumps(settings))  # JSON is YAML
+    monkeypatch.setenv("DASK_CONFIG", str(tmp_path / "dask"))
+    with programs(tmp_path, "tls") as started:
+        arguments = ["group", news.name, "--dry-run", "--json", "--engine", started.address]
+        cannot = f"No encrypted connection to the scheduler at {started.address} ("
+        assert f"{cannot}a certificate is missing): check" in _error(server_cli, *arguments)
+        for wrong in (
+            other,  # neither accepts that of the other one
+            {**other, "ca-file": right["ca-file"]},  # the scheduler does not accept that of the command
+            {**right, "ca-file": "missing.pem"},
+        ):
+            with _configured(**wrong):
+                assert cannot in _error(server_cli, *arguments)
+        for _ in range(2):
+            started.start_worker()
+        command = [sys.executable, "-m", "es_neardupe", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["groups"] == server_cli(*arguments[:-2]).json["groups"]
 
 
 def test_without_the_extra(server_url: str) -> None:

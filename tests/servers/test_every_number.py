@@ -1930,6 +1930,12 @@ def of_doctor(case: Case) -> JSON:
     return {}
 
 
+def of_fold(case: Case) -> JSON:
+    """The index has no group field, so no document has a value in it."""
+    total = len(case.index.documents)
+    return {"documents": total, "without_group": total}
+
+
 COUNTED: dict[str, Callable[[Case], Any]] = {
     "init": of_init,
     "bands": of_bands,
@@ -1954,6 +1960,7 @@ COUNTED: dict[str, Callable[[Case], Any]] = {
     "migrate": of_migrate,
     "clean": of_clean,
     "doctor": of_doctor,
+    "fold": of_fold,
 }
 
 NUMBER = re.compile(r"(?<![\w.,:/-])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?%?(?![\w:/-])")
@@ -2167,6 +2174,7 @@ def _look(world: World) -> None:
             "--dry-run",
         ],
         ["doctor", index],
+        ["fold", index],
         ["audit", index, "--sample", "25", "--min", "0.3"],
     ]
     with world.unchanged():

@@ -2,49 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
-from clusters import cluster
-from server_tools import JSON, family, hits, make_index, mapping, put, versions
+from server_tools import JSON, delete_all, family, hits, make_index, mapping, put, versions
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import Blocked
-from es_neardupe.local_server.versions import pick
+from es_neardupe.local_server.versions import Release, pick
 from es_neardupe.server.client import Client, path
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
 
 SETTINGS = Settings(("text",), threshold=0.7)
-ROLES = {"3.8": "warm", "2.19": "search"}
 
 
 @pytest.fixture(params=["3.8", pytest.param("2.19", marks=pytest.mark.long)])
-def archive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+def archive(request: pytest.FixtureRequest, node_with_repository: Callable[[Release], Client]) -> Iterator[Client]:
     """A server with documents in ``news-2``, and others in the frozen ``news-1``; the alias ``news`` has both."""
-    home, repository = tmp_path_factory.mktemp("frozen"), tmp_path_factory.mktemp("repository")
-    more = {
-        "path.repo": str(repository),
-        "node.roles": ("cluster_manager", "data", "ingest", ROLES[request.param]),
-        "node.search.cache.size": "64mb",
-    }
-    with (
-        cluster(pick("opensearch", request.param), home, size=1, more=more) as found,
-        found.client(0) as client,
-    ):
-        for number, documents in enumerate(halves(), 1):
-            make_index(client, f"news-{number}", settings={"number_of_shards": 2, "number_of_replicas": 0})
-            put(client, f"news-{number}", documents)
-        place = {"type": "fs", "settings": {"location": str(repository)}}
-        client.request("PUT", path("_snapshot", "kept"), body=place)
-        wait = {"wait_for_completion": True}
-        client.request("PUT", path("_snapshot", "kept", "one"), params=wait, body={"indices": "news-1"})
-        client.request("DELETE", path("news-1"))
-        frozen = {"indices": "news-1", "storage_type": "remote_snapshot"}
-        client.request("POST", path("_snapshot", "kept", "one", "_restore"), params=wait, body=frozen)
-        both = {"actions": [{"add": {"indices": ["news-1", "news-2"], "alias": "news"}}]}
-        client.request("POST", path("_aliases"), body=both)
-        yield client
+    client = node_with_repository(pick("opensearch", request.param))
+    for number, documents in enumerate(halves(), 1):
+        make_index(client, f"news-{number}", settings={"number_of_shards": 2, "number_of_replicas": 0})
+        put(client, f"news-{number}", documents)
+    wait = {"wait_for_completion": True}
+    client.request("PUT", path("_snapshot", "kept", "one"), params=wait, body={"indices": "news-1"})
+    client.request("DELETE", path("news-1"))
+    frozen = {"indices": "news-1", "storage_type": "remote_snapshot"}
+    client.request("POST", path("_snapshot", "kept", "one", "_restore"), params=wait, body=frozen)
+    both = {"actions": [{"add": {"indices": ["news-1", "news-2"], "alias": "news"}}]}
+    client.request("POST", path("_aliases"), body=both)
+    yield client
+    delete_all(client, "news")
 
 
 def halves() -> tuple[JSON, JSON]:

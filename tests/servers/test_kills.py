@@ -15,7 +15,7 @@ from es_neardupe.server.client import Client
 pytestmark = pytest.mark.mainly_on("elasticsearch")
 
 SEED = 5
-MOMENTS = 3
+MOMENTS = 2
 """Kills on each server, for each of the two beginnings."""
 
 FAMILIES = 60

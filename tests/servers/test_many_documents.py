@@ -12,9 +12,9 @@ from es_neardupe.server.search import count
 pytestmark = pytest.mark.mainly_on("elasticsearch")
 
 
-@pytest.mark.parametrize("number", [3_000, pytest.param(12_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("number", [1_600, pytest.param(12_000, marks=pytest.mark.long)])
 def test_many_documents_on_four_shards(number: int, client: Client, index_name: str) -> None:
-    """3,000 are more than fit into the pages of most requests. `test_recall` has more than a result window too."""
+    """More than fit into the pages of most requests, and than the result window."""
     window = number // 4  # below the pages of every command
     settings = {"number_of_shards": 4, "number_of_replicas": 0, "max_result_window": window}
     make_index(client, index_name, settings=settings)

@@ -75,10 +75,14 @@ WRITING = {
 }
 """Commands that use the registry or the evidence."""
 
-CASES = [(name, kind) for name in WRITING for kind in ("groups", "pairs")]
-CASES.remove(("group", "pairs"))
-CASES.remove(("group --rebuild", "pairs"))
-CASES.remove(("what-if", "pairs"))
+WITHOUT_EVIDENCE = ("group", "group --rebuild", "what-if")
+PAIRS_IN_CI = ("group --evidence", "migrate --dry-run", "clean")
+CASES = [
+    pytest.param(name, kind, marks=() if (kind == "pairs") == (name in PAIRS_IN_CI) else pytest.mark.long)
+    for name in WRITING
+    for kind in ("groups", "pairs")
+    if kind == "groups" or name not in WITHOUT_EVIDENCE
+]
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)

@@ -117,6 +117,7 @@ def masked(body: str) -> str:
     return re.sub(r'"(at|group)":"[^"]*"', r'"\1":""', body)
 
 
+@pytest.mark.mainly_on("elasticsearch")
 def test_a_dry_run_shows_what_the_run_sends(
     news: str, server_cli: Cli, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -374,7 +374,13 @@ def test_changed_between_reading_and_writing(client: Client, index_name: str, se
     assert enriched(client, index_name) == {"0", "1"}
 
 
-@pytest.mark.parametrize("blocked", [False, True])
+@pytest.mark.parametrize(
+    "blocked",
+    [
+        pytest.param(False, marks=pytest.mark.mainly_on("elasticsearch")),
+        pytest.param(True, marks=pytest.mark.mainly_on("opensearch")),
+    ],
+)
 def test_dry_runs_count_as_the_runs_do(client: Client, index_name: str, server_url: str, blocked: bool) -> None:
     """Each command on documents with and without such numbers, and with keys and without."""
     fill(client, index_name)
@@ -394,7 +400,13 @@ def test_dry_runs_count_as_the_runs_do(client: Client, index_name: str, server_u
         assert values(server_url, index_name) == before
 
 
-@pytest.mark.parametrize("blocked", [False, True])
+@pytest.mark.parametrize(
+    "blocked",
+    [
+        pytest.param(False, marks=pytest.mark.mainly_on("opensearch")),
+        pytest.param(True, marks=pytest.mark.mainly_on("elasticsearch")),
+    ],
+)
 def test_dry_runs_of_a_migration(client: Client, index_name: str, server_url: str, blocked: bool) -> None:
     """They count the documents of the next step, and those that the run cannot write."""
     fill(client, index_name)

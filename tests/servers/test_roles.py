@@ -112,7 +112,7 @@ LACKING = {
     ("neardupe-enrich", "enrich --tune"): "grant the privilege `manage` on it",
     ("neardupe-group", "migrate"): "grant the privilege `manage` on it",
     ("neardupe-init", "migrate"): "lacks the index privilege",
-    ("neardupe-init", "similar"): "neardupe-init lacks the index privilege 'read' (indices:data/read/mget)",
+    ("neardupe-init", "similar"): "neardupe-init lacks the index privilege 'read' on",
 }
 """(user, command) -> text that the error line contains."""
 

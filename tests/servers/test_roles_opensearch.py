@@ -66,7 +66,7 @@ LACKING = {
     ("neardupe-read", "init --prefix other"): "neardupe-read lacks the permission 'indices:admin/mapping/put'",
     ("neardupe-enrich", "group --evidence"): f"{WORKED}-neardupe-pairs",
     ("neardupe-read", "groups --history"): f"{WORKED}-neardupe-groups",
-    ("neardupe-init", "similar"): "neardupe-init lacks the permission 'indices:data/read/mget'",
+    ("neardupe-init", "similar"): "neardupe-init lacks the permission 'indices:data/read/search'",
 }
 """(user, command) -> text that the error line contains."""
 

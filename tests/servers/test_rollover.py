@@ -33,6 +33,11 @@ SETTINGS = Settings(("text",))
 
 
 both = pytest.mark.parametrize("rolling", ["stream", "alias"], indirect=True)
+MAINLY = [
+    pytest.param("stream", marks=pytest.mark.mainly_on("opensearch")),
+    pytest.param("alias", marks=pytest.mark.mainly_on("elasticsearch")),
+]
+"""The local Elasticsearch has no data streams."""
 
 
 @pytest.fixture
@@ -176,7 +181,7 @@ def rolled_over_at(client: Client, kind: str, moment: int, *, sidecar: bool) -> 
         return driver.requests
 
 
-@pytest.mark.parametrize("kind", ["stream", "alias"])
+@pytest.mark.parametrize("kind", MAINLY)
 @pytest.mark.parametrize("sidecar", [False, True])
 def test_a_rollover_at_some_moments(kind: str, sidecar: bool, client: Client) -> None:
     requests = rolled_over_at(client, kind, 0, sidecar=sidecar)
@@ -193,7 +198,7 @@ def test_a_rollover_at_any_moment(kind: str, sidecar: bool, client: Client) -> N
         rolled_over_at(client, kind, moment, sidecar=sidecar)
 
 
-@both
+@pytest.mark.parametrize("rolling", MAINLY, indirect=True)
 @pytest.mark.parametrize("sidecar", [False, True])
 def test_rollovers_in_the_middle_of_a_migration(rolling: Rolling, sidecar: bool, client: Client) -> None:
     """Before the switch, during it and after a kill: new indices are prepared, and the result is that of one run."""

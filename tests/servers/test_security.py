@@ -7,17 +7,20 @@ by other means: neither by the hidden indices, nor by the user's cache. On a rea
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import distributed
 import pytest
+from cluster_tools import local_cluster
 from conftest import Cli
 from secured import Secured
 from secured_users import CLEANED, NEWS
-from server_tools import JSON, TEXT, family, jaccard, make_index, put, words
+from server_tools import JSON, TEXT, assert_settled, family, hits, jaccard, make_index, one_line, put, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import Forbidden, IndexUnusable, LoginRefused, NotFound
@@ -26,6 +29,7 @@ from es_neardupe.server.client import Client, path
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
 from es_neardupe.similarity.measure import Measure
+from es_neardupe.verification import verify
 from es_neardupe.verification.feature_weights import frequencies
 
 READERS = ("reader", "pattern-reader", "registry-reader", "loose-reader")
@@ -445,3 +449,44 @@ def test_a_wrong_password_is_said_without_it(news: Secured) -> None:
     assert "not-this-one" not in str(refused.value)
     with pytest.raises(LoginRefused):
         connect(replace(settings, username=None, password=None))
+
+
+@pytest.fixture
+def worker() -> Iterator[distributed.LocalCluster]:
+    with local_cluster(1) as started:
+        yield started
+
+
+def test_a_worker_that_may_not_read(
+    news: Secured, admin: Client, cli: Cli, monkeypatch: pytest.MonkeyPatch, worker: distributed.LocalCluster
+) -> None:
+    """One clear line, and nothing is written; once it has the privileges, the same command does everything."""
+    name = "secured-engine"
+    make_index(admin, name)
+    put(admin, name, {id: {"text": text} for id, text in PUBLIC.items()})
+    NearDupe(name, admin).init(Settings(("text",)))
+    NearDupe(name, admin).enrich()
+    monkeypatch.setattr(verify, "_MANY", 1)
+    as_user(news, "admin", monkeypatch)
+    arguments = ["group", name, "--engine", worker.scheduler_address, "--json"]
+    before = hits(admin, name)
+    _login(worker, news, "stranger")
+    said = cli(*arguments)
+    assert said.code == 1
+    assert "stranger lacks the index privilege" in one_line(said.err)
+    assert hits(admin, name) == before
+    _login(worker, news, "admin")
+    assert cli(*arguments).json["writes"]["written"] > 0
+    assert_settled(admin, name)
+    for one in (name, f"{name}-neardupe-groups"):
+        admin.request("DELETE", path(one))
+
+
+def _login(worker: distributed.LocalCluster, news: Secured, user: str) -> None:
+    """Give the processes of the workers the credentials of a user."""
+    with distributed.Client(worker, set_as_default=False) as client:
+        client.run(_set_environment, news.environment(user))
+
+
+def _set_environment(variables: dict[str, str]) -> None:
+    os.environ.update(variables)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
@@ -12,13 +13,14 @@ import pytest
 from conftest import Cli
 from kill_tools import Command, Moment, State, copies_of, put_back, run_commands, run_to_death, writes_of
 from secured import Secured
-from server_tools import JSON, change, family, hits, make_index, mapping, one_line, put, send, theirs
+from server_tools import JSON, change, family, hits, make_index, mapping, one_line, put, send, theirs, words
 from sidecar_tools import PROPERTIES, Both, document, random_changes, state, texts, untouched
 
 from es_neardupe import NearDupe
 from es_neardupe.errors import Blocked, Forbidden, IndexUnusable, NotInitialised, SchemeMismatch, SettingsError
 from es_neardupe.index.settings import Settings
-from es_neardupe.server.client import Client, path
+from es_neardupe.records import Hit
+from es_neardupe.server.client import Client, ForwardingClient, path
 
 
 def test_groups_are_those_of_inline_keys_through_random_changes(client: Client, index_name: str) -> None:
@@ -185,6 +187,56 @@ def test_only_changed_texts_are_read_and_gone_documents_are_removed(client: Clie
     assert NearDupe(index_name, client).enrich().scope.read == 0
     everything = NearDupe(index_name, client).enrich(all=True)
     assert everything.writes.written == len(documents) - 1
+
+
+def test_only_documents_that_were_written_are_looked_at(client: Client, index_name: str) -> None:
+    """The versions of all documents are read if one was deleted, also if counts balance; not for other changes."""
+    make_index(client, index_name, settings={"number_of_shards": 2, "number_of_replicas": 0})
+    documents = {f"d{number:02}": {"text": " ".join(words(number, 30))} for number in range(30)}
+    put(client, index_name, documents)
+    plain = NearDupe(index_name, client)
+    plain.init(Settings(("text",)), sidecar=True)
+    assert plain.enrich().writes.written == 30
+    plain.group()
+
+    def enriched() -> tuple[Any, int]:
+        """The report of a run, and the number of documents of which it read the version."""
+        spy = Counting(client)
+        report = NearDupe(index_name, spy).enrich()
+        checked = NearDupe(index_name, client).enrich(check=True, dry_run=True)
+        assert (checked.writes.written, checked.removed, checked.scope.current) == (0, 0, checked.scope.documents)
+        return report, spy.versions
+
+    report, versions = enriched()
+    assert (report.scope.read, report.scope.current, versions) == (0, 30, 0)
+    change(client, index_name, "d00", {"text": "another text of a few words"})
+    change(client, index_name, "d01", {"other": 1})
+    put(client, index_name, {"new": {"text": "a new text"}})
+    report, versions = enriched()
+    assert (report.scope.read, report.scope.changed, report.scope.current) == (3, 2, 30)
+    assert (report.writes.written, report.writes.unchanged, versions) == (2, 1, 3)
+    send(client, [({"delete": {"_index": index_name, "_id": "d02"}}, None)])
+    put(client, index_name, {"other": {"text": "with this one there are as many as before"}})
+    report, versions = enriched()
+    assert (report.writes.written, report.removed) == (1, 1)
+    assert versions == 1 + 31
+    send(client, [({"delete": {"_index": index_name, "_id": "d03"}}, None)])
+    put(client, index_name, {"d03": {"text": "the same id with a text of its own"}})
+    report, versions = enriched()
+    assert (report.writes.written, report.removed, versions) == (1, 0, 1)
+
+
+class Counting(ForwardingClient):
+    """Counts the documents whose versions are read, without texts."""
+
+    def __init__(self, client: Client) -> None:
+        super().__init__(client)
+        self.versions = 0
+
+    def pages(self, index: str, body: Any, **options: Any) -> Iterator[list[Hit]]:
+        for page in self.plain.pages(index, body, **options):
+            self.versions += len(page) * (body.get("_source") is False and "docvalue_fields" not in body)
+            yield page
 
 
 def test_an_index_made_anew_under_the_same_name_is_read_anew(client: Client, index_name: str) -> None:

@@ -156,6 +156,7 @@ def test_dry_runs_show_what_would_be_sent(client: Client, index_name: str, serve
     assert len(found) == 1 + write_group
 
 
+@pytest.mark.mainly_on("opensearch")
 def test_from_keys_in_documents_to_keys_beside_and_back(client: Client, index_name: str) -> None:
     """A cleaned index still has the neardupe fields in its mapping; its sidecar is detected and removed anyway."""
     make_index(client, index_name, PROPERTIES)

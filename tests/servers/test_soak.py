@@ -18,8 +18,8 @@ from es_neardupe.server.login.settings import ConnectionSettings, Retries
 
 pytestmark = pytest.mark.mainly_on("opensearch")
 
-BETWEEN_CHECKS = 8
-"""Number of steps."""
+BETWEEN_CHECKS, STEPS = 8, 24
+"""Numbers of steps; these are the same ones each time, as long as no duration is given."""
 
 
 @pytest.fixture
@@ -45,12 +45,12 @@ def test_soak(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     short_waits(monkeypatch)
-    seed, seconds = (int(request.config.getoption(f"--soak-{name}")) for name in ("seed", "seconds"))
-    end = time.monotonic() + seconds
+    seed, seconds = (request.config.getoption(f"--soak-{name}") for name in ("seed", "seconds"))
+    end = None if seconds is None else time.monotonic() + seconds
     world = World(client, through, proxy, index_name, seed, tmp_path)
     steps = 0
     try:
-        while time.monotonic() < end:
+        while steps < STEPS if end is None else time.monotonic() < end:
             for _ in range(BETWEEN_CHECKS):
                 world.step()
                 steps += 1

@@ -22,7 +22,7 @@ from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
 from es_neardupe.server.search import count
 
-NUMBER = 200
+NUMBER = 120
 """Families of three; one document per request makes a run long enough to be interrupted."""
 
 AGAIN = "Run the same command again: it continues where it stopped."
@@ -84,6 +84,7 @@ def goes_on(command: str, client: Client, index: str) -> Callable[[], bool]:
     return lambda: number_written(client, index, command) > before + 30
 
 
+@pytest.mark.mainly_on("opensearch")
 def test_a_client_that_is_killed(client: Client, index_name: str) -> None:
     filled(client, index_name)
     users = theirs(client, index_name)
@@ -115,6 +116,7 @@ def test_a_client_that_is_killed(client: Client, index_name: str) -> None:
     assert ours(client, index_name) == disturbed
 
 
+@pytest.mark.mainly_on("elasticsearch")
 def test_an_interrupt_says_how_to_go_on(client: Client, index_name: str) -> None:
     filled(client, index_name)
     process = start("enrich", index_name, client.url)
@@ -178,7 +180,7 @@ def test_a_server_that_crashes_and_comes_back(own_node: state.Node, command: str
     """The run continues, or names the error: a snapshot that was being read is lost with the server."""
     index = "docs"
     client = connect(ConnectionSettings(url=own_node.url))
-    filled(client, index, families=200)
+    filled(client, index, families=100)
     beginning = copies_of(client, index)
     if command == "group":
         NearDupe(index, client).enrich()

@@ -118,6 +118,7 @@ def test_after_a_kill_the_next_command_gives_back(lowered: bool, client: Client,
     assert server_cli("enrich", index).err.count("lowered") == 0
 
 
+@pytest.mark.mainly_on("opensearch")
 def test_keys_beside_an_index(client: Client, index_name: str, server_cli: Cli) -> None:
     """The settings of the sidecar index are changed, and restored by the next command; those of the index itself
     stay."""

@@ -35,13 +35,14 @@ def local_cluster(workers: int = 2) -> Iterator[distributed.LocalCluster]:
 
 
 class Programs:
-    """``dask scheduler`` and ``dask worker``, as users start them."""
+    """``dask scheduler`` and ``dask worker``, as users start them. They find certificates in Dask's configuration."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, protocol: str) -> None:
         self._folder = folder
         self._started: list[subprocess.Popen[str]] = []
-        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-        self.address = self._line(self.scheduler, r"Scheduler at: +(tcp://\S+)")
+        options = ["--host", "127.0.0.1", "--port", "0", "--protocol", protocol, "--no-dashboard"]
+        self.scheduler = self._start("scheduler", *options)
+        self.address = self._line(self.scheduler, r"Scheduler at: +(\w+://\S+)")
 
     def start_worker(self, environ: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
         """Start a worker, and wait until the scheduler knows it."""
@@ -87,9 +88,9 @@ def kill(program: subprocess.Popen[str]) -> None:
 
 
 @contextmanager
-def programs(folder: Path) -> Iterator[Programs]:
+def programs(folder: Path, protocol: str = "tcp") -> Iterator[Programs]:
     """A scheduler without workers."""
-    started = Programs(folder)
+    started = Programs(folder, protocol)
     try:
         yield started
     finally:

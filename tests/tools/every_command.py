@@ -17,6 +17,7 @@ NOT_RUN = {"demo", "help", "node start", "node stop", "node status"}
 LOOKING: Mapping[str, list[list[str]]] = {
     "stats": [["INDEX", "--buckets", "10", "--disk-usage"]],
     "doctor": [["INDEX"]],
+    "fold": [["INDEX"]],
     "groups": [["INDEX"], ["INDEX", "--suggest-keep"], ["INDEX", "--group", "GROUP"], ["INDEX", "--history", "GROUP"]],
     "pairs": [["INDEX"]],
     "similar": [["INDEX", "--id", "ID", "--min", "0.1"], ["INDEX", "--text", "TEXT", "--min", "0.1"]],

@@ -53,6 +53,8 @@ class Fake:
     def __init__(self) -> None:
         self.replies: dict[str, list[Reply]] = {}
         self.seen: list[tuple[str, dict[str, str], bytes]] = []
+        self.queries: list[str] = []
+        """The query of the URL of each request."""
         self.url = ""
 
     def on(self, request: str, *replies: Reply) -> None:
@@ -80,7 +82,8 @@ def fake_servers() -> Iterator[Callable[..., Fake]]:
 
             def handle_any(self) -> None:
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
-                path = self.path.partition("?")[0]
+                path, _, query = self.path.partition("?")
+                fake.queries.append(query)
                 headers = {k.lower(): v for k, v in self.headers.items()}
                 answered = fake.answer(f"{self.command} {path}", headers, body)
                 if answered is None:

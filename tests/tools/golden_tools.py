@@ -119,6 +119,8 @@ class Life:
     folder: Path
     """Folder for the files that commands read and write."""
     sidecar: bool
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Further settings of the index."""
     recorded: list[JSON] = field(default_factory=list)
     values: dict[str, str] = field(default_factory=dict)
 
@@ -156,7 +158,7 @@ class Life:
 
     def _begin(self) -> None:
         """Index the documents, and define the words in capitals."""
-        make_index(self.client, self.index, PROPERTIES, settings=STEADY)
+        make_index(self.client, self.index, PROPERTIES, settings={**STEADY, **self.settings})
         put(self.client, self.index, DOCUMENTS)
         lines = [{"id": id, **one} for id, one in (*LOADED.items(), *LOADED.items(), ("alone2", DOCUMENTS["alone2"]))]
         files = {

@@ -9,6 +9,8 @@ import random
 import re
 import threading
 import time
+import urllib.error
+import urllib.request
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
@@ -137,6 +139,18 @@ def send(client: Client, actions: Iterable[tuple[JSON, JSON | None]], *, whole: 
 def change(client: Client, index: str, id: str, doc: JSON, **params: Any) -> None:
     """A partial update by an application."""
     client.request("POST", path(index, "_update", id), params={"refresh": True, **params}, body={"doc": doc})
+
+
+def plain_request(client: Client, method: str, target: str, body: JSON | None = None) -> tuple[int, JSON]:
+    """Status and answer of a request as an application sends it: our client bypasses default search pipelines."""
+    data = None if body is None else to_json(body)
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(client.url + target, data, headers, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
 
 
 def hits(client: Client, name: str, **params: Any) -> list[JSON]:

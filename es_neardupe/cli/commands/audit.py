@@ -39,6 +39,8 @@ def audit(
     seed: options.Seed = 1,
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
     slices: options.Slices = None,
+    engine: options.EngineName = None,
+    insecure_engine: options.InsecureEngine = False,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
@@ -62,6 +64,8 @@ def audit(
             seed=seed,
             max_bucket=max_bucket,
             slices=slices,
+            engine=engine,
+            insecure_engine=insecure_engine,
             progress=progress,
         )
     if as_json:

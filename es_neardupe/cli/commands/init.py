@@ -54,6 +54,7 @@ def init(
         ),
     ] = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
+    group_field: options.GroupField = None,
     create: options.Create = False,
     template: options.Template = False,
     sidecar: options.Sidecar = False,
@@ -81,6 +82,8 @@ def init(
       es-neardupe init logs --field message --template
 
       es-neardupe init records --field text --sidecar
+
+      es-neardupe init news --field body --group-field neardupe_group
     """
     from es_neardupe.commands.init import init as init_
     from es_neardupe.index.settings import Settings
@@ -100,6 +103,7 @@ def init(
         sample_mod=sample_mod,
         relations=tuple(relations or ()),
         prefix=prefix,
+        group_field=group_field,
     )
     report = init_(
         open_index(index, prefix),
@@ -151,6 +155,8 @@ def _show(report: InitReport) -> None:
         show(f"Fields {done}added to the mapping of {', '.join(report.prepared)}.")
     else:
         show(f"Index {report.index} already has these settings: nothing to do.")
+    if report.group_field is not None:
+        show(f"Each document gets a copy of its group id in the field {report.group_field}.")
     show(
         f"Scheme {report.scheme}: {report.bands} bands of {report.rows} rows{agreement(report.agree)}; a pair exactly "
         f"{report.threshold:g} similar becomes a candidate with probability {report.detection:.4f}."

@@ -23,6 +23,7 @@ from es_neardupe.commands.audit.report import (
     ordered,
     recall_of,
 )
+from es_neardupe.commands.audit.true_pairs import SampleTexts, TruePairs, features_of, true_pairs
 from es_neardupe.commands.audit.why_missed import (
     FOUND,
     Candidacy,
@@ -35,23 +36,24 @@ from es_neardupe.commands.audit.why_missed import (
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index import queries
-from es_neardupe.index.document_text import text_of, text_pages
 from es_neardupe.index.index import Index, opened
+from es_neardupe.index.index_on_workers import on_engine
 from es_neardupe.index.random_samples import address_hashes
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.index.target import IndexTarget
-from es_neardupe.keys.arrays import U64, Flags, Numbers
+from es_neardupe.keys.arrays import U64, Numbers
 from es_neardupe.keys.scheme import choose_bands
 from es_neardupe.keys.shingles import features
 from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import FingerprintColumns, Grouping, Hit, Reference, TextClasses
 from es_neardupe.server.search import count, refresh_if_allowed
-from es_neardupe.similarity.formulas import resemblance, resemblances
+from es_neardupe.similarity.formulas import resemblance
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.criterion import check_min
 from es_neardupe.verification.current_texts import CurrentDocuments, current_hits
-from es_neardupe.verification.dominating_passage import DominatingPassage, dominating_passage
+from es_neardupe.verification.dominating_passage import dominating_passage
+from es_neardupe.verification.on_workers import ComparingWorkers
 from es_neardupe.verification.verify import Verifier
 
 __all__ = ["audit"]
@@ -73,6 +75,7 @@ _STORED_TOLERANCE = 1e-6
 """Rounding error of a stored similarity, which a server may return as a 32-bit float."""
 
 
+@on_engine
 def audit(
     index: Index,
     *,
@@ -81,6 +84,8 @@ def audit(
     seed: options.Seed = 1,
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
     slices: options.Slices = None,
+    engine: options.EngineName = None,
+    insecure_engine: options.InsecureEngine = False,
     progress: Progress = silent,
 ) -> AuditReport:
     """Compare a random sample of the documents with all documents, by the exact resemblance of their current texts.
@@ -90,7 +95,8 @@ def audit(
     ``max_bucket``. Keys are read in ``slices`` at a time. Writes nothing. Memory grows with the number of documents and
     the sample, not with texts or pairs.
 
-    Raises `SettingsError` for values out of range, `IndexUnusable` for an index with fewer than two documents.
+    Raises `SettingsError` for values out of range, `IndexUnusable` for an index with fewer than two documents,
+    `EngineError` if the workers of ``engine`` cannot be used.
     """
     started = time.monotonic()
     index = opened(index, texts=True)
@@ -101,7 +107,7 @@ def audit(
     scope = _scope(index, chosen, minimum=minimum, max_bucket=max_bucket, slices=slices, progress=progress)
     claims = VerifiedPairsCheck(index, scope, progress)
     counts = RecallCounts(len(scope.sample.addresses))
-    for pairs, others, apart in _true_pairs(index, scope, progress):
+    for pairs, others, apart in _true_pairs(scope, index, progress):
         claims.confirm(pairs, scope.sample, others)
         verdict = verdicts(scope.candidacy, scope.sample, others, pairs.inside, pairs.given)
         counts.add_boilerplate(pairs, verdict, apart, within=others is scope.sample)
@@ -121,8 +127,8 @@ def audit(
         sampled=len(scope.sample.addresses),
         recall=counts.all.recall(whole),
         within=counts.within.recall(whole),
-        dominating=scope.dominating,
-        boilerplate=None if scope.dominating is None else counts.boilerplate.recall(whole),
+        dominating=scope.texts.dominating,
+        boilerplate=None if scope.texts.dominating is None else counts.boilerplate.recall(whole),
         promised=index.settings.scheme.detection(minimum),
         expected=counts.expected(index.settings.scheme),
         lengths=counts.lengths(whole),
@@ -177,11 +183,7 @@ class _AuditScope(NamedTuple):
     """The candidate pairs of classes."""
     candidacy: Candidacy
     sample: DocumentStates
-    inverted: InvertedIndex
-    """The features of the sample."""
-    dominating: DominatingPassage | None
-    """Boilerplate of a large bucket, because of which different texts are similar."""
-    minimum: float
+    texts: SampleTexts
 
 
 def _scope(
@@ -198,61 +200,24 @@ def _scope(
     classes = classes_of(corpus)
     pairs = candidate_pairs(index, corpus, classes, GroupRules(max_bucket=max_bucket))
     candidacy = Candidacy(corpus, classes, pairs.left, pairs.right, index.settings.scheme.agree)
-    parts: list[DocumentStates] = [states_of([], index.settings, candidacy)]
+    parts: list[DocumentStates] = [states_of([], index.settings)]
     sampled: list[U64] = []
     for hits in current_hits(index.client, chosen, source_of(index.settings)):
-        sampled += _features(hits, index.target)
-        parts.append(states_of(hits, index.settings, candidacy))
-    sample = DocumentStates.joined(parts)
+        sampled += features_of(hits, index.settings)
+        parts.append(states_of(hits, index.settings))
+    sample = DocumentStates.joined(parts).among(candidacy)
     dominating = dominating_passage(index, corpus, classes, pairs, minimum)
-    inverted = InvertedIndex(sampled)
-    return _AuditScope(corpus, classes, pairs.left, pairs.right, candidacy, sample, inverted, dominating, minimum)
+    texts = SampleTexts(frozenset(sample.addresses), InvertedIndex(sampled), minimum, dominating)
+    return _AuditScope(corpus.without_keys(), classes, pairs.left, pairs.right, candidacy, sample, texts)
 
 
-def _features(hits: Sequence[Hit], target: IndexTarget) -> list[U64]:
-    """The features of the current texts; empty for a document without a readable text."""
-    texts = [text_of(hit.source, target.settings.fields) for hit in hits]
-    return features(texts, target.settings.shingle, target.settings.unit)
-
-
-def _true_pairs(
-    index: Index, scope: _AuditScope, progress: Progress
-) -> Iterator[tuple[PairSimilarities, DocumentStates, Flags]]:
-    """Every true pair once: first those within the sample, then those of a sampled document and any other one. And
-    which of them are similar only because of the dominating passage."""
-    boilerplate = _OnlyBoilerplate(scope)
-    for pairs in scope.inverted.within(scope.minimum):
-        yield pairs, scope.sample, boilerplate.of(pairs, scope.inverted.features)
-    sampled = set(scope.sample.addresses)
-    everything = queries.matching(index.target.within())
-    total, read = count(index.client, index.path, everything), 0
-    for page in text_pages(index, everything, source_of(index.settings)):
-        others = [hit for hit in page if hit.address not in sampled]
-        read_features = _features(others, index.target)
-        for pairs in scope.inverted.similar(read_features, scope.minimum):
-            inside, given, similarity = pairs
-            apart = boilerplate.of(pairs, read_features)
-            numbers, places = np.unique(given, return_inverse=True)
-            states = states_of([others[k] for k in numbers.tolist()], index.settings, scope.candidacy)
-            yield PairSimilarities(inside, places.reshape(-1), similarity), states, apart
-        read += len(page)
-        progress("comparing with all texts", read, total)
-
-
-class _OnlyBoilerplate:
-    """Recognises pairs that are similar only because of the dominating passage."""
-
-    def __init__(self, scope: _AuditScope) -> None:
-        self._scope = scope
-        self._sample = [] if scope.dominating is None else scope.dominating.without(scope.inverted.features)
-
-    def of(self, pairs: PairSimilarities, features: Sequence[U64]) -> Flags:
-        """Whether each pair of a sampled text and one of these features is less similar without the passage than the
-        minimum."""
-        if self._scope.dominating is None:
-            return np.zeros(len(pairs.inside), np.bool_)
-        rest = [*self._sample, *self._scope.dominating.without(features)]
-        return resemblances(rest, pairs.inside, pairs.given + len(self._sample)) < self._scope.minimum
+def _true_pairs(scope: _AuditScope, index: Index, progress: Progress) -> Iterator[TruePairs]:
+    """Every true pair once: first those within the sample, then those of a sampled document and any other one."""
+    texts = scope.texts
+    for pairs in texts.inverted.within(texts.minimum):
+        yield TruePairs(pairs, scope.sample, texts.only_boilerplate(pairs, texts.inverted.features))
+    for found in true_pairs(index, texts, progress):
+        yield found._replace(others=found.others.among(scope.candidacy))
 
 
 class VerifiedPairsCheck:
@@ -265,13 +230,14 @@ class VerifiedPairsCheck:
         self._index, self._corpus = index, scope.corpus
         self._candidacy = scope.candidacy
         measure = Measure(shingle=index.settings.shingle, unit=index.settings.unit)
-        self._verifier = Verifier(index.client, index.settings, scope.corpus, scope.classes, measure)
+        workers = ComparingWorkers.of(index, measure)
+        self._verifier = Verifier(index.client, index.settings, scope.corpus, scope.classes, measure, workers=workers)
         sampled = np.zeros(len(scope.classes), np.bool_)
         sampled[scope.sample.classes[scope.sample.condition == FOUND]] = True
         touched = sampled[scope.left] | sampled[scope.right]
         left, right = scope.left[touched], scope.right[touched]
         similarity = self._verifier.similarities(left, right, progress)
-        similar = similarity >= scope.minimum
+        similar = similarity >= scope.texts.minimum
         self._left, self._right, self._similarity = left[similar], right[similar], similarity[similar]
         self._codes = scope.candidacy.coded(self._left, self._right)
         self._confirmed = np.zeros(len(self._codes), np.bool_)
@@ -334,12 +300,12 @@ def _memberships(index: Index, sample: Sequence[Reference], scope: _AuditScope) 
         members = [
             (hit, grouping)
             for hit, grouping in groupings
-            if grouping and not grouping.principal and grouping.similarity >= scope.minimum
+            if grouping and not grouping.principal and grouping.similarity >= scope.texts.minimum
         ]
         principals = _principals(index, sorted({grouping.group for _, grouping in members}), source)
         hits = [*(hit for hit, _ in members), *principals.values()]
-        conditions = states_of(hits, settings, scope.candidacy).condition
-        judged = zip(hits, conditions, _features(hits, index.target), strict=True)
+        conditions = states_of(hits, settings).among(scope.candidacy).condition
+        judged = zip(hits, conditions, features_of(hits, index.settings), strict=True)
         unchanged = {hit.address: texts for hit, condition, texts in judged if condition == FOUND}
         for member, grouping in members:
             principal = principals.get(grouping.group)

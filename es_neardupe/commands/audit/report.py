@@ -247,9 +247,12 @@ class RecallCounts:
             self._part(self._scripts[str(names[number])], ends, found, script == number)
         for loss, numbers in lost(verdict):
             self.lost[loss] += len(numbers)
-            for k in numbers[np.argsort(-similarity[numbers], kind="stable")][:_EXAMPLES].tolist():
+            least = np.sort(similarity[numbers])[-_EXAMPLES:][0]
+            examples = self._examples[loss]
+            for k in numbers[similarity[numbers] >= least].tolist():
                 both = ordered(sample.addresses[inside[k]], others.addresses[given[k]])
-                self._examples[loss].append(MissedPair(*both, float(similarity[k])))
+                examples.append(MissedPair(*both, float(similarity[k])))
+            self._examples[loss] = sorted(examples, key=lambda one: (-one.similarity, one.a, one.b))[:_EXAMPLES]
 
     def add_boilerplate(
         self, pairs: PairSimilarities, verdict: NDArray[np.int8], apart: Flags, *, within: bool
@@ -264,10 +267,7 @@ class RecallCounts:
 
     def reasons(self) -> tuple[LostPairs, ...]:
         """Every reason with its number of pairs and the most similar of them."""
-        nearest = {
-            loss: sorted(some, key=lambda one: (-one.similarity, one.a, one.b)) for loss, some in self._examples.items()
-        }
-        return tuple(LostPairs(loss, self.lost[loss], tuple(nearest.get(loss, ())[:_EXAMPLES])) for loss in LossReason)
+        return tuple(LostPairs(loss, self.lost[loss], tuple(self._examples.get(loss, ()))) for loss in LossReason)
 
     def lengths(self, whole: bool) -> tuple[RecallPart, ...]:
         """Recall by length, for the lengths that have pairs."""

@@ -6,7 +6,7 @@ import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from typing import Any
@@ -18,7 +18,7 @@ from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import decode, group_of, stored_fields
-from es_neardupe.keys.arrays import U64, Flags, Ints, Numbers, Positions
+from es_neardupe.keys.arrays import U64, Bytes, Flags, Ints, Numbers, Positions
 from es_neardupe.keys.bands import share_keys
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.text import packed_hashes
@@ -107,6 +107,8 @@ class DocumentStates:
     """`FOUND` if the stored fingerprint is that of the current text, else the reason. Shape (n,)."""
     altered: Flags
     """Whether the stored keys are readable, but not those of the text. Shape (n,)."""
+    content: Bytes
+    """Hash of the current text, empty unless its keys are stored. Shape (n,)."""
     classes: Positions
     """Number of the class of equal texts, -1 if there is none. Shape (n,)."""
     keys: U64
@@ -124,6 +126,14 @@ class DocumentStates:
         columns = {name: np.concatenate([getattr(one, name) for one in parts]) for name in cls.__slots__[1:]}
         return cls([address for one in parts for address in one.addresses], **columns)
 
+    def among(self, candidacy: Candidacy) -> DocumentStates:
+        """The documents with their classes among the candidates of an index. Those that were written after its keys
+        were read are not among them."""
+        classes = candidacy.numbers(self.content)
+        unknown = (self.condition == FOUND) & (classes < 0)
+        condition = np.where(unknown, _CODES[LossReason.UNPROCESSED], self.condition).astype(np.int8)
+        return replace(self, classes=classes, condition=condition)
+
 
 class Candidacy:
     """The candidate pairs of an index, for lookup by the contents of two documents."""
@@ -139,9 +149,8 @@ class Candidacy:
         self._size = len(classes)
         self._codes = np.sort(self.coded(left, right))
 
-    def numbers(self, contents: Sequence[str]) -> Positions:
+    def numbers(self, hashes: Bytes) -> Positions:
         """The class of each content hash, -1 for one that no document with keys has."""
-        hashes = packed_hashes(contents)
         place = np.searchsorted(self._contents, hashes)
         numbers = np.full(len(hashes), -1, np.intp)
         known = np.flatnonzero(place < self._size)
@@ -169,24 +178,22 @@ def source_of(settings: Settings) -> list[str]:
     return [*settings.fields, *(f"{settings.prefix}.{name}" for name in names)]
 
 
-def states_of(hits: Sequence[Hit], settings: Settings, candidacy: Candidacy) -> DocumentStates:
-    """Compare the stored fingerprint of each document with that of its current text."""
+def states_of(hits: Sequence[Hit], settings: Settings) -> DocumentStates:
+    """Compare the stored fingerprint of each document with that of its current text. Without classes."""
     texts = [text_of(hit.source, settings.fields) for hit in hits]
     current = fingerprints(texts, settings.scheme, max_chars=sys.maxsize)
     stored = [stored_fields(hit.source, settings.prefix) for hit in hits]
     condition = [_condition(*both) for both in zip(stored, current, strict=True)]
     usable = [loss is None for loss in condition]
-    classes = candidacy.numbers([now.content if use else "" for now, use in zip(current, usable, strict=True)])
     keys = [decode(one).bands if use else () for one, use in zip(stored, usable, strict=True)]
     codes = np.array([FOUND if loss is None else _CODES[loss] for loss in condition], np.int8)
-    # Documents written after the keys were read are not among the candidates.
-    codes[(codes == FOUND) & (classes < 0)] = _CODES[LossReason.UNPROCESSED]
     tokens = np.array([now.tokens for now in current], np.int64)
     return DocumentStates(
         addresses=[hit.address for hit in hits],
         condition=codes,
         altered=np.array([bool(old) and old != now.bands for old, now in zip(keys, current, strict=True)], np.bool_),
-        classes=classes,
+        content=packed_hashes([now.content if use else "" for now, use in zip(current, usable, strict=True)]),
+        classes=np.full(len(hits), -1, np.intp),
         keys=_joined(keys, settings.scheme.bands),
         tokens=tokens,
         lengths=lengths(tokens),

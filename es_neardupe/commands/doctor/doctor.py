@@ -21,6 +21,7 @@ from es_neardupe.errors import (
 from es_neardupe.groups.incremental import next_run
 from es_neardupe.groups.read import read_groups
 from es_neardupe.index import lease
+from es_neardupe.index.folding import default_pipelines, is_ours, missing_pipelines
 from es_neardupe.index.hidden_indices import HiddenIndex, check_names, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import TEXT_TYPES, check_source, check_text_fields, field_types
@@ -88,7 +89,7 @@ def doctor(index: Index) -> list[Check]:
             return [*checks, *_before_init(index, mappings, error)]
         return [*checks, Check("scheme", "error", str(error))]
     checks += [_scheme(index.settings), *_hidden_names(index), *_replaced(index)]
-    checks += [*_rollover(index), *_visibility(index), *_lease(index)]
+    checks += [*_rollover(index), *_visibility(index), *_lease(index), *_folding(index)]
     return [*checks, _limits(index.target.max_result_window), *_documents(index)]
 
 
@@ -331,6 +332,28 @@ def _lease(index: Index) -> Iterator[Check]:
                 f"held by {run}: if that run was killed, the next run takes the lease after a minute, and "
                 f"`es-neardupe group {index.name} --break-lease` deletes it at once",
             )
+
+
+def _folding(index: Index) -> Iterator[Check]:
+    """The default search pipelines: missing ones, and whether those of `fold` find a group in each document. A user who
+    may not read pipelines gets no answer."""
+    with suppress(Forbidden):
+        name, field, pipelines = index.name, index.settings.group_field, default_pipelines(index)
+        if missing := missing_pipelines(index.plain, pipelines):
+            (some, pipeline), *_ = missing.items()
+            ours = (
+                f"`es-neardupe fold {name} remove` removes it from the settings of the index, and `install` stores it"
+            )
+            how = ours if is_ours(pipeline) else "store it again, or remove it from the settings of the index"
+            message = f"the default search pipeline {pipeline} of {some} is missing, so searches fail: {how}"
+            yield Check("folding", "error", message)
+        elif field is not None and any(is_ours(one, field) for one in pipelines.values()):
+            without = count(index.plain, index.path, {"bool": {"must_not": [{"exists": {"field": field}}]}})
+            message = f"searches return one hit of each group, by {field}"
+            if without:
+                message = f"{without:,} documents have no value in {field}, so one hit stands for all of them: run "
+                message += f"`es-neardupe enrich {name}`"
+            yield Check("folding", "warning" if without else "ok", message)
 
 
 def _limits(window: int) -> Check:

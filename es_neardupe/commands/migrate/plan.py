@@ -12,7 +12,7 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import Migration, Phase, migration_of, next_prefix, phase_of, replaced_prefix
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.storage import settings_mappings
-from es_neardupe.index.target import stored_settings
+from es_neardupe.index.target import stored_group_field, stored_settings
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.measure import named_measure
 
@@ -79,7 +79,8 @@ class MigrationPlan:
     @property
     def after(self) -> Index:
         """The index after the migration: the new settings with the old prefix."""
-        settings = replace(self.settings, prefix=self.prefix)
+        group_field = stored_group_field(self.old.target.mappings.values(), self.prefix)
+        settings = replace(self.settings, prefix=self.prefix, group_field=group_field)
         return self.old.with_target(replace(self.old.target, settings=settings, inherits=None))
 
     @property
@@ -126,7 +127,7 @@ def open_plan(index: Index, given: MigrationOptions) -> MigrationPlan | None:
         coming, settings, measure=given.measure, sample_keys=keys, sidecar=bool(old.storage.sidecars), dry_run=True
     )
     settings = checked.chosen(settings)
-    changes = tuple(settings.differences(old.settings))
+    changes = tuple(settings.differences(replace(old.settings, group_field=None)))
     return MigrationPlan(None, old, settings, given.evidence, changes) if changes else None
 
 
@@ -156,5 +157,6 @@ def _begun_plan(
             f"Index {old.name} is already being migrated to other settings ({'; '.join(differences)}). Continue with "
             f"`es-neardupe migrate {old.name}` and no other options, or, before the switch, cancel with `--abort`."
         )
-    changes = tuple(settings.differences(old.settings)) if phase is Phase.PREPARING else ()
+    replaced = replace(old.settings, group_field=None)  # new keys under their own prefix have no copy of the group id
+    changes = tuple(settings.differences(replaced)) if phase is Phase.PREPARING else ()
     return MigrationPlan(phase, old, settings, given.evidence or migration.evidence, changes)

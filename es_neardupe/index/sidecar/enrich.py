@@ -2,6 +2,10 @@
 
 Each entry has the sequence number of the document version that it was made from, so changes are noticed without reading
 texts. Entries of deleted documents are removed.
+
+The change feed names the documents that were written since the last run. If the others are as many as their entries,
+none of them was deleted, and nothing else is read. If not, or if the feed is not available, the versions of all
+documents are read.
 """
 
 from __future__ import annotations
@@ -15,10 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 from es_neardupe.errors import DocumentTooLarge
 from es_neardupe.index import queries
+from es_neardupe.index.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.field_writes import partial_update
 from es_neardupe.index.sidecar.entries import (
     KnownEntries,
     confirmation,
+    current_entries,
     entry_write,
     removals,
     with_entries,
@@ -33,7 +39,7 @@ from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.request_sizes import in_portions
-from es_neardupe.server.search import counts, fetch_portions, refresh
+from es_neardupe.server.search import count, counts, fetch_portions
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
@@ -56,7 +62,8 @@ def enrich_sidecar(
 ) -> EnrichResult:
     """Write the entries of documents that have none for their current text, and remove those of deleted documents."""
     scope = queries.matching(index.target.within(request.query))
-    refresh(index.client, index.path)
+    stores = not (request.dry_run or request.task)
+    feed = ChangeFeed(index, Consumer.TEXTS, stores=stores)  # first: it refreshes the index
     before = counts(
         index.client,
         index.path,
@@ -64,27 +71,63 @@ def enrich_sidecar(
         everything={"match_all": {}},
         left_alone=queries.of_relations(index.target.skipped_relations),
     )
-    enrichment = _SidecarEnrichment(index, request, progress)
-    if on_workers is not None:
-        for result in tracked_results(on_workers(request), progress, before["scope"]):
-            enrichment.add(result)
-        enrichment.remove_deleted(scope, send)
-        return EnrichResult(before, enrichment.current, enrichment.tally, enrichment.states)
-    recent = None if request.since is None else queries.since(*request.since)
-    every = recent is None and (request.check or request.all)
-    enrichment.run(scope, before["scope"], send, every=every, recent=recent)
-    return EnrichResult(before, enrichment.current, enrichment.tally, enrichment.states)
+    every = request.since is None and (request.check or request.all)
+    total, known = before["scope"], current_entries(index)
+    written = None
+    if request.whole and on_workers is None and request.since is None and not every:
+        written = _written_since(index, feed, scope, total, known)
+    if written is not None:
+        enrichment = _SidecarEnrichment(index, request, progress, KnownEntries.of(index, written))
+        enrichment.run_changed(written, send)
+        current = known
+    else:
+        enrichment = _SidecarEnrichment(index, request, progress, KnownEntries.all(index))
+        if on_workers is not None:
+            for result in tracked_results(on_workers(request), progress, total):
+                enrichment.add(result)
+            enrichment.remove_deleted(scope, send)
+        else:
+            recent = None if request.since is None else queries.since(*request.since)
+            enrichment.run(scope, total, send, every=every, recent=recent)
+        current = enrichment.current
+    if request.whole and not any(enrichment.tally.counts[name] for name in _LEFT):
+        feed.store(whole=True)
+    return EnrichResult(before, current, enrichment.tally, enrichment.states)
+
+
+_LEFT = ("conflicts", "refused", "failed")
+"""Counts of documents without an entry of their current text. The next run reads the versions of all documents."""
+
+
+def _written_since(
+    index: Index, feed: ChangeFeed, scope: Mapping[str, Any], total: int, known: int
+) -> list[Hit] | None:
+    """The versions of the documents of the whole scope that were written since the last run; None if the others are not
+    the ones that have the other current entries, or are few. ``known``: number of current entries."""
+    if feed.reason is not None or feed.unknown:
+        return None
+    changes = {shard: feed.changed(shard) for shard in feed.shards}
+    selected = {shard: queries.all_of(scope, one) for shard, one in changes.items() if one is not None}
+    numbers = [count(index.client, index.path, query, shard=shard) for shard, query in selected.items()]
+    if sum(numbers) > (1 - _MIN_KNOWN) * total:
+        return None
+    written: list[Hit] = []
+    for shard, query in selected.items():
+        for page in index.client.pages(index.path, {"query": query, "_source": False}, page_size=_PAGE, shard=shard):
+            written += page
+    with_entry = KnownEntries.of(index, written).current
+    return written if total - len(written) == known - with_entry else None
 
 
 class _SidecarEnrichment:
     """Decides which entries are written, and counts the results of all documents."""
 
-    def __init__(self, index: Index, request: EnrichRequest, progress: Progress) -> None:
+    def __init__(self, index: Index, request: EnrichRequest, progress: Progress, known: KnownEntries) -> None:
         self._index = index
         self._request = request
         self._progress = progress
         self._uuids = index.target.uuids
-        self._known = KnownEntries(index, self._uuids)
+        self._known = known
         self._at = timestamp()
         self.tally = BulkCounts()
         self.states: Counter[str] = Counter()
@@ -102,16 +145,27 @@ class _SidecarEnrichment:
         """
         every = every or self._known.current < _MIN_KNOWN * total
         pages = self._texts(scope) if every else self._selected(scope, total, recent)
-        documents = self._request.share(total) if every else None
-        hits = tracked(chain.from_iterable(pages), self._progress, "fingerprinting", documents)
+        self._write(pages, send, self._request.share(total) if every else None)
+        if self._request.slice is None:  # else other runs see the rest
+            self._remove_unseen(send)
+
+    def run_changed(self, written: Sequence[Hit], send: Send) -> None:
+        """Write the entries of these documents, which were read without their texts, unless they are of their
+        version."""
+        self._see(written)
+        changed = [hit.reference for hit in written if not self._known.is_same_version(hit)]
+        self._write(self._fetched(changed, new=True), send, len(changed))
+
+    def _write(self, pages: Iterable[list[Hit]], send: Send, number: int | None) -> None:
+        """Write the entries of documents that have none for their text. ``number``: that of the documents, if it is
+        known."""
+        hits = tracked(chain.from_iterable(pages), self._progress, "fingerprinting", number)
         conflicts = self._settle(send(self._writes(in_portions(hits, _AT_ONCE))))
         for _ in range(_ROUNDS):
             if not conflicts:
                 break
             conflicts = self._settle(send(self._writes(self._fetched(conflicts), again=True)))
         self.tally.counts["conflicts"] = len(conflicts)
-        if self._request.slice is None:  # else other runs see the rest
-            self._remove_unseen(send)
 
     def add(self, part: EnrichResult) -> None:
         """Add the result of a slice."""
@@ -202,7 +256,7 @@ class _SidecarEnrichment:
                 current, uuid = entry is not None and is_current(one, settings), self._uuids[hit.index]
                 inherits = self._index.target.inherits
                 fields = fingerprint_fields(one, settings, self._at, current=current, inherits=inherits)
-                inline = partial_update(one.hit, settings.prefix, fields)
+                inline = partial_update(one.hit, settings, fields)
                 if not current or (self._request.all and not again):
                     yield entry_write(inline, entry, settings.prefix, uuid, current=current)
                 elif entry is not None and not again and self._known.is_same_version(hit):

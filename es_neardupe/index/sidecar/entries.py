@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "KnownEntries",
     "confirmation",
+    "current_entries",
     "entry_takeovers",
     "entry_write",
     "fetch_documents",
@@ -123,25 +124,48 @@ def replaced_entries(index: Index) -> dict[str, int]:
     return {concrete: number for concrete, number in numbers.items() if number}
 
 
-class KnownEntries:
-    """The versions of all documents that have an entry, and which documents were seen. About 200 bytes per entry."""
+_VERSION = tuple(f"{REFERENCE}.{name}" for name in ("seq_no", "primary_term", "uuid"))
 
-    def __init__(self, index: Index, uuids: Mapping[str, str]) -> None:
-        """Reads all entries. ``uuids``: see `IndexTarget.uuids`."""
-        names, scheme, group = SidecarNames(index.target), index.fields.scheme, index.fields.group
-        columns = [f"{REFERENCE}.{name}" for name in ("seq_no", "primary_term", "uuid")]
-        body = {"query": {"match_all": {}}, "_source": False, "docvalue_fields": [*columns, scheme, group]}
+
+class KnownEntries:
+    """The versions of documents that have an entry, and which documents were seen. About 200 bytes per entry."""
+
+    def __init__(self, index: Index, entries: Iterable[tuple[Hit, Mapping[str, Any]]]) -> None:
+        """``entries``: under the index name of their document, each with its fields by their full names."""
+        scheme, group, uuids = index.fields.scheme, index.fields.group, index.target.uuids
         self._versions: dict[str, dict[str, int]] = {concrete: {} for concrete in index.target.indices}
         self._seen: dict[str, set[str]] = {concrete: set() for concrete in index.target.indices}
-        for page in index.plain.pages(names.path, body, page_size=_PAGE):
-            for hit in page:
-                concrete = names.indices[hit.index]
-                seq_no, term, uuid = (hit.source.get(name, [None])[0] for name in columns)
-                current = uuid == uuids.get(concrete) and hit.source.get(scheme) == [index.scheme_id]
-                current = current and group in hit.source and None not in (seq_no, term)
-                self._versions[concrete][hit.id] = term * _TERM + seq_no if current else _OUTDATED
+        for hit, fields in entries:
+            seq_no, term, uuid = (fields.get(name) for name in _VERSION)
+            current = uuid == uuids.get(hit.index) and fields.get(scheme) == index.scheme_id
+            if current and fields.get(group) is not None and seq_no is not None and term is not None:
+                self._versions[hit.index][hit.id] = term * _TERM + seq_no
+            else:
+                self._versions[hit.index][hit.id] = _OUTDATED
         self.current = sum(version != _OUTDATED for one in self._versions.values() for version in one.values())
         """Number of entries of the current scheme."""
+
+    @classmethod
+    def all(cls, index: Index) -> KnownEntries:
+        """Reads all entries."""
+        names, columns = SidecarNames(index.target), [*_VERSION, index.fields.scheme, index.fields.group]
+        body = {"query": {"match_all": {}}, "_source": False, "docvalue_fields": columns}
+        pages = index.plain.pages(names.path, body, page_size=_PAGE)
+        return cls(
+            index,
+            (
+                (replace(hit, index=names.indices[hit.index]), {name: one[0] for name, one in hit.source.items()})
+                for page in pages
+                for hit in page
+            ),
+        )
+
+    @classmethod
+    def of(cls, index: Index, documents: Sequence[Hit]) -> KnownEntries:
+        """Reads the entries of these documents."""
+        columns = [*_VERSION, index.fields.scheme, index.fields.group]
+        entries = fetch_entries(index, [hit.reference for hit in documents], columns)
+        return cls(index, ((entry, _flat(entry.source)) for entry in entries if entry is not None))
 
     def has(self, hit: Hit) -> bool:
         """Whether a document has an entry."""
@@ -163,6 +187,21 @@ class KnownEntries:
         """The documents that have an entry and were not seen."""
         for index, versions in self._versions.items():
             yield from (Address(index, id) for id in versions if id not in self._seen[index])
+
+
+def _flat(source: Mapping[str, Any]) -> JSON:
+    """The fields of the objects of an entry, by their full names."""
+    return {f"{prefix}.{name}": value for prefix, fields in source.items() for name, value in fields.items()}
+
+
+def current_entries(index: Index) -> int:
+    """Number of entries of the current scheme, as `KnownEntries` counts them."""
+    uuids = {"terms": {f"{REFERENCE}.uuid": sorted(index.target.uuids.values())}}
+    return count(
+        index.plain,
+        SidecarNames(index.target).path,
+        queries.all_of(queries.fingerprinted(index.fields, index.scheme_id), uuids),
+    )
 
 
 def with_entries(index: Index, hits: Sequence[Hit]) -> Iterator[tuple[Hit, Hit | None]]:

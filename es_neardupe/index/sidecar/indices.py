@@ -239,7 +239,7 @@ class Sidecars:
         must_be_stored(index, mapping, settings)
         if self.write_group:
             check_source(index, mapping, settings)
-            if found := schema.conflicts(mapping.get("properties", {}), prefix):
+            if found := schema.conflicts(mapping.get("properties", {}), settings):
                 raise MappingConflict(f"Index {index} cannot have {prefix}.group: {'; '.join(found)}.")
         known = self.known.get(index)
         stored = None if known is None else stored_settings(known, prefix)

@@ -76,7 +76,7 @@ class SidecarStorage:
 
     def field_writer(self) -> FieldWriter:
         """A writer of entries."""
-        return FieldWriter(self.client, self._index.settings.prefix, None)
+        return FieldWriter(self.client, self._index.settings, None)
 
     def group_feed(self, *, stores: bool) -> None:
         """None: entries that ``group`` has not processed have no similarity."""

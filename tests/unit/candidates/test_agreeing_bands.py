@@ -240,7 +240,7 @@ def test_an_audit_says_why_a_pair_is_lost(max_bucket: int) -> None:
     classes = classes_of(corpus)
     made = find_candidates(corpus.keys[classes.first], max_bucket, agree=2)
     candidacy = Candidacy(corpus, classes, made.left, made.right, 2)
-    documents = states_of(found, TWO, candidacy)
+    documents = states_of(found, TWO).among(candidacy)
     a, b = np.triu_indices(len(found), 1)
     verdict = verdicts(candidacy, documents, documents, a, b)
     why = {int(k): loss for loss, numbers in lost(verdict) for k in numbers}

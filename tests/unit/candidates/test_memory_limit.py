@@ -108,8 +108,8 @@ def test_too_little_memory() -> None:
 
 def test_pairs_are_counted_while_they_are_found() -> None:
     limit, keys = MemoryLimit(201 * 10**6), np.ones((2000, 1), np.uint64)
-    with pytest.raises(SettingsError, match="candidate pairs"):
-        find_candidates(keys, 200, check=lambda pairs: limit.holding(candidate_pairs=pairs) and None)
+    with pytest.raises(SettingsError, match=r"candidate pairs.* texts of the largest bucket, of 2,000 texts, with"):
+        find_candidates(keys, 200, check=lambda pairs, bucket: limit.holding(bucket, candidate_pairs=pairs) and None)
 
 
 def test_too_little_disk(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,7 +166,7 @@ ELSEWHERE = {
     "contained": {"file"},
     "duplicates": {"request", "explain", "example", "schema", "top", "pairs_only", "csv", "html", "fields"},
     "groups": {"history", "suggest_keep", "keep_policy"},  # other functions: see below
-    "init": {"fields", "relations"},  # of `Settings`
+    "init": {"fields", "relations", "group_field"},  # of `Settings`
     "load": {"files"},
     "moved": {"gone"},
     "pairs": {"top"},

@@ -156,7 +156,7 @@ def judged(changed: dict[str, dict[str, Any]], max_bucket: int = 200) -> dict[tu
     candidacy = Candidacy(corpus, classes, candidates.left, candidates.right)
     for hit in found:
         dict.update(hit.source["neardupe"], changed.get(hit.id, {}))
-    documents = states_of(found, SETTINGS, candidacy)
+    documents = states_of(found, SETTINGS).among(candidacy)
     a, b = np.triu_indices(len(found), 1)
     verdict = verdicts(candidacy, documents, documents, a, b)
     names = {int(k): loss for loss, numbers in lost(verdict) for k in numbers}

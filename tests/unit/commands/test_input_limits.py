@@ -71,21 +71,26 @@ def repeated(pack: Callable[[bytes], bytes], begin: bytes, unit: bytes, megabyte
     return pack(begin) + part * (megabytes // 10) + pack(end)
 
 
+expanded = pytest.mark.parametrize("megabytes", [300, pytest.param(1000, marks=pytest.mark.long)])
+
+
+@expanded
 @pytest.mark.parametrize("suffix", [".gz", ".xz"])
-def test_a_line_that_expands_to_gigabytes(tmp_path: Path, suffix: str) -> None:
+def test_a_line_that_expands_beyond_the_limit(tmp_path: Path, suffix: str, megabytes: int) -> None:
     pack = gzip.compress if suffix == ".gz" else lzma.compress
     file = tmp_path / f"bomb.jsonl{suffix}"
-    file.write_bytes(repeated(pack, b'{"text": "', b"x", 1000, b'"}' + GOOD))
+    file.write_bytes(repeated(pack, b'{"text": "', b"x", megabytes, b'"}' + GOOD))
     assert file.stat().st_size < 2 * MB
     lines, grown = measured(tmp_path, file)
     assert lines == ["longer than 100,000,000 bytes", "good"]
     assert grown < 1.5 * MAX_EXPANDED
 
 
-def test_a_text_that_expands_to_gigabytes(tmp_path: Path) -> None:
+@expanded
+def test_a_text_that_expands_beyond_the_limit(tmp_path: Path, megabytes: int) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    (folder / "a.txt.xz").write_bytes(repeated(lzma.compress, b"", b"x", 1000, b""))
+    (folder / "a.txt.xz").write_bytes(repeated(lzma.compress, b"", b"x", megabytes, b""))
     (folder / "b.txt").write_bytes(b"x")
     lines, grown = measured(tmp_path, folder)
     assert lines == [f"{folder / 'a.txt.xz'} is longer than 100,000,000 bytes.", "b.txt"]

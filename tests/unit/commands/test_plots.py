@@ -46,7 +46,7 @@ def report(name: str = "news", measures: Sequence[str] = ("resemblance",), *, pa
     return DistributionReport(name, (name,), "v1-0", 0.8, 1, 100, 21, 0, 0, edges, None, None, tuple(made), 1.0)
 
 
-@pytest.mark.parametrize("number", [1, 3])
+@pytest.mark.parametrize("number", [2, *(pytest.param(one, marks=pytest.mark.long) for one in (1, 3))])
 def test_png(tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DISPLAY", raising=False)
     file = tmp_path / "a.png"
@@ -97,7 +97,7 @@ def test_the_same_figures_give_the_same_file(tmp_path: Path) -> None:
     assert one.read_bytes() != other.read_bytes()
 
 
-@pytest.mark.parametrize("name", ["a$x^$b_{", "<b>&amp;</b>", "新闻-ข่าว-\u202e", "🙂"])
+@pytest.mark.parametrize("name", ["a$x^$b_{", "<b>&amp;</b>新闻-ข่าว-\u202e🙂"])
 def test_an_index_may_have_any_name(tmp_path: Path, name: str) -> None:
     file = tmp_path / "a.svg"
     draw(report(name), str(file))

@@ -15,6 +15,7 @@ from es_neardupe.candidates.fingerprints import read_corpus
 from es_neardupe.errors import Unreachable
 from es_neardupe.groups.write import changes, write_groups
 from es_neardupe.index.field_writes import FieldWriter
+from es_neardupe.index.settings import Settings
 from es_neardupe.records import FingerprintColumns, Grouping, Groupings
 
 
@@ -50,15 +51,16 @@ def write(index: Index, dice: random.Random) -> Groupings:
     wanted = index.world.wanted()
     index.world.register(wanted)
     corpus = index.world.corpus()
-    writer = FieldWriter(index, "nd", None)
+    writer = FieldWriter(index, Settings(("text",), prefix="nd"), None)
     write_groups(writer, corpus, changes(corpus, wanted), batch=dice.randint(1, 3), workers=dice.randint(1, 3))
     return wanted
 
 
-def test_killed_runs_end_as_one_run() -> None:
+@pytest.mark.parametrize("cases", [100, pytest.param(400, marks=pytest.mark.long)])
+def test_killed_runs_end_as_one_run(cases: int) -> None:
     """The real writer with several concurrent requests, killed repeatedly after any number of documents."""
     kills = 0
-    for world, dice in worlds(400):
+    for world, dice in worlds(cases):
         straight = world.wanted()
         while True:
             try:
@@ -68,7 +70,7 @@ def test_killed_runs_end_as_one_run() -> None:
                 kills += 1
         assert {row: world.stored[row] for row in straight} == straight
         assert changes(world.corpus(), world.wanted()) == {}
-    assert kills > 100
+    assert kills > cases / 4
 
 
 def test_principals_come_first() -> None:
@@ -81,11 +83,11 @@ def test_principals_come_first() -> None:
         assert len(set(index.order)) == len(index.order)
 
 
-SETTINGS_PREFIX = "neardupe"
+SETTINGS = Settings(("text",))
 
 
 def corpus_of(texts: dict[str, str]) -> FingerprintColumns:
-    return read_corpus([hits(texts)], SETTINGS_PREFIX, 16)
+    return read_corpus([hits(texts)], SETTINGS.prefix, 16)
 
 
 def groupings(size: int, rows: dict[int, Grouping]) -> Groupings:
@@ -106,7 +108,7 @@ def test_what_is_sent() -> None:
     corpus = corpus_of({"1": "a b c d e", "2": "a b c d f"})
     client = FakeClient()
     wanted = groupings(2, {1: Grouping("g", False, 0.875), 0: Grouping("g", True, 1.0)})
-    tally = write_groups(FieldWriter(client, SETTINGS_PREFIX, None), corpus, wanted, batch=10, workers=1)
+    tally = write_groups(FieldWriter(client, SETTINGS, None), corpus, wanted, batch=10, workers=1)
     sent = [pair for request in client.bulks for pair in request]
     assert sent == [
         (
@@ -151,7 +153,7 @@ def test_conflicts(now: str, counted: dict[str, int]) -> None:
     )
     corpus = corpus_of({"1": "a b c d e"})
     tally = write_groups(
-        FieldWriter(client, SETTINGS_PREFIX, None),
+        FieldWriter(client, SETTINGS, None),
         corpus,
         groupings(1, {0: Grouping("g", True, 1.0)}),
         batch=10,
@@ -166,7 +168,7 @@ def test_endless_conflicts_end() -> None:
     client.answer = lambda op, meta, body: {"status": 409, "error": {"type": "version_conflict", "reason": "x"}}
     corpus = corpus_of({"1": "a b c d e"})
     tally = write_groups(
-        FieldWriter(client, SETTINGS_PREFIX, None),
+        FieldWriter(client, SETTINGS, None),
         corpus,
         groupings(1, {0: Grouping("g", True, 1.0)}),
         batch=10,
@@ -186,7 +188,7 @@ def test_deleted_and_refused_are_counted() -> None:
     client.answer = lambda op, meta, body: answers[meta["_id"]]
     corpus = corpus_of({"1": "a", "2": "b", "3": "c"})
     wanted = groupings(3, {row: Grouping(f"g{row}", True, 1.0) for row in range(3)})
-    tally = write_groups(FieldWriter(client, SETTINGS_PREFIX, None), corpus, wanted, batch=10, workers=1)
+    tally = write_groups(FieldWriter(client, SETTINGS, None), corpus, wanted, batch=10, workers=1)
     assert {name: number for name, number in tally.counts.items() if number} == {
         "deleted": 1,
         "refused": 1,
@@ -197,7 +199,7 @@ def test_deleted_and_refused_are_counted() -> None:
 
 def test_nothing_to_write_sends_nothing() -> None:
     client = FakeClient()
-    writer, corpus = FieldWriter(client, SETTINGS_PREFIX, None), corpus_of({"1": "a"})
+    writer, corpus = FieldWriter(client, SETTINGS, None), corpus_of({"1": "a"})
     tally = write_groups(writer, corpus, groupings(1, {}), batch=10, workers=1)
     assert client.bulks == []
     assert not any(tally.counts.values())

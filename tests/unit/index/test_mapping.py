@@ -20,6 +20,10 @@ from es_neardupe.index.mapping import (
     missing,
     text_mapping,
 )
+from es_neardupe.index.settings import Settings
+
+SETTINGS = Settings(("text",))
+COPIED = Settings(("text",), group_field="story")
 
 MAPPING = {
     "dynamic": "strict",
@@ -87,7 +91,23 @@ def present(**changed: Any) -> dict[str, Any]:
     ],
 )
 def test_conflicts(properties: dict[str, Any], said: list[str]) -> None:
-    assert conflicts(properties, "neardupe") == said
+    assert conflicts(properties, SETTINGS) == said
+
+
+@pytest.mark.parametrize(
+    ("story", "said"),
+    [
+        ({"type": "keyword"}, []),
+        ({"type": "text"}, ["story is mapped as text, not as keyword"]),
+        ({"type": "alias", "path": "neardupe.group"}, ["story is mapped as alias, not as keyword"]),
+        ({"type": "keyword", "doc_values": False}, ["story has no doc values"]),
+        ({"type": "keyword", "ignore_above": 10}, ["story has ignore_above"]),
+        ({"properties": {"x": {"type": "keyword"}}}, ["story is mapped as object, not as keyword"]),
+    ],
+)
+def test_conflicts_of_the_group_field(story: dict[str, Any], said: list[str]) -> None:
+    assert conflicts({**present(), "story": story}, COPIED) == said
+    assert conflicts({**present(), "story": story}, SETTINGS) == []
 
 
 def test_missing() -> None:
@@ -98,7 +118,7 @@ def test_missing() -> None:
     there = present()
     del there["neardupe"]["properties"]["similarity"]
     assert missing(there, "neardupe") == ["neardupe.similarity"]
-    assert conflicts(there, "neardupe") == []
+    assert conflicts(there, SETTINGS) == []
     assert missing(present(), "other", sampled=True) == [f"other.{name}" for name in MAPPING["properties"]]
     older = present()
     del older["neardupe"]["properties"]["samples"]

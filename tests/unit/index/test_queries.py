@@ -8,6 +8,7 @@ import pytest
 
 from es_neardupe.index import queries
 from es_neardupe.index.mapping import Fields
+from es_neardupe.records import Address
 
 F = Fields("nd")
 SCOPE = {"term": {"language": "en"}}
@@ -143,6 +144,42 @@ FINGERPRINTED = {"bool": {"filter": [{"term": {"nd.scheme": "v1-1"}}, {"exists":
                 "size": 16,
                 "query": {"bool": {"filter": [{"terms": {"nd.bands": ["Akey", "Bkey"]}}, {"term": {"a": 1}}]}},
                 "_source": True,
+                "track_total_hits": True,
+            },
+        ),
+        (
+            queries.with_stored_keys(F, Address("news", "1"), size=16, scope={"term": {"a": 1}}, source=["t"]),
+            {
+                "size": 16,
+                "query": {
+                    "bool": {
+                        "should": [
+                            {
+                                "bool": {
+                                    "filter": [{"ids": {"values": ["1"]}}],
+                                    "should": [
+                                        {
+                                            "terms": {
+                                                "nd.content": {"index": "news", "id": "1", "path": "nd.content"},
+                                                "_name": "unchanged",
+                                            }
+                                        }
+                                    ],
+                                }
+                            },
+                            {
+                                "bool": {
+                                    "filter": [
+                                        {"terms": {"nd.bands": {"index": "news", "id": "1", "path": "nd.bands"}}},
+                                        {"term": {"a": 1}},
+                                    ]
+                                }
+                            },
+                        ],
+                        "minimum_should_match": 1,
+                    }
+                },
+                "_source": ["t"],
                 "track_total_hits": True,
             },
         ),
@@ -311,6 +348,7 @@ def test_every_query_is_tested() -> None:
     }
     tested |= {"member_counts", "of_relations", "principal_counts", "sharing_counts", "without_relations"}
     tested |= {"others", "sampled", "sampled_frequencies", "sampled_matches", "MAX_CLAUSES", "MAX_TERMS"}
+    tested |= {"with_stored_keys", "UNCHANGED"}
     assert tested | {
         "principals_and_members",
         "since",

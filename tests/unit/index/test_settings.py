@@ -54,6 +54,10 @@ NAN = float("nan")
         ({"prefix": "a" * 65}, "is not valid"),
         ({"fields": ("neardupe",)}, "Fields under the prefix"),
         ({"fields": ("neardupe.text",)}, "Fields under the prefix"),
+        ({"group_field": "a.b"}, "The group field 'a.b' is not valid"),
+        ({"group_field": ""}, "The group field '' is not valid"),
+        ({"group_field": "neardupe"}, "in use by another field"),
+        ({"fields": ("page.body",), "group_field": "page"}, "in use by another field"),
     ],
 )
 def test_refused(options: dict[str, Any], message: str) -> None:

@@ -440,7 +440,7 @@ def test_renewal() -> None:
         assert not is_current(document(**changed), SETTINGS)
     changed = document(group=KEPT, text="else")
     body = fingerprint_fields(changed, SETTINGS, AT, current=False)
-    action = partial_update(changed.hit, "neardupe", body)
+    action = partial_update(changed.hit, SETTINGS, body)
     assert (action.op, action.address, action.routing) == ("update", ("i", "1"), "r")
     assert (action.seq_no, action.primary_term) == (3, 2)
     assert action.body == {"doc": {"neardupe": body}}

@@ -206,7 +206,7 @@ mapping.update({chr(p): target for p, target in frozen["expanded"]})
 mapping.update({chr(p): "" for a, b in frozen["removed"] for p in range(a, b + 1)})
 chance, points = random.Random(13), [p for a, b in frozen["assigned"] for p in range(a, b + 1)]
 digest = hashlib.sha256()
-for _ in range(60000):
+for _ in range(int(sys.argv[3])):
     text = "".join(chr(chance.choice(points)) for _ in range(chance.randrange(20)))
     mapped = "".join(mapping.get(one, " ") for one in text)
     digest.update(unicodedata.normalize("NFC", mapped).encode() + b"|")
@@ -215,7 +215,7 @@ print(json.dumps([unicode.build(frozen["assigned"]) == frozen, digest.hexdigest(
 
 
 def pythons() -> list[str]:
-    """Every Python 3.10 or newer on this machine, one of each version."""
+    """Every Python 3.10 or newer on this machine, one of each version of Unicode."""
     folders = [Path(one) for one in os.environ.get("PATH", "").split(os.pathsep)]
     versions = [Path(sys.executable).resolve().parents[2], Path.home() / ".pyenv" / "versions"]
     places = [*folders, *(one / "bin" for root in versions if root.is_dir() for one in root.iterdir())]
@@ -223,19 +223,25 @@ def pythons() -> list[str]:
     found = {shutil.which(name, path=str(place)) for place in places for name in names}
     real = {str(Path(one).resolve()) for one in (*found, sys.executable) if one}
     asked = {
-        one: subprocess.run([one, "-c", "import sys; print(sys.version)"], capture_output=True, text=True, check=False)
+        one: subprocess.run(
+            [one, "-c", "import unicodedata; print(unicodedata.unidata_version)"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         for one in sorted(real)
     }
     return list({done.stdout: one for one, done in asked.items() if done.returncode == 0}.values())
 
 
-def test_every_python_builds_the_same_table_and_composes_alike(tmp_path: Path) -> None:
+@pytest.mark.parametrize("texts", [5_000, pytest.param(60_000, marks=pytest.mark.long)])
+def test_every_python_builds_the_same_table_and_composes_alike(texts: int, tmp_path: Path) -> None:
     script = tmp_path / "other.py"
     script.write_text(OTHER_PYTHONS, "utf-8")
     module = Path(text_module.__file__).with_name("unicode.py")
     results = {}
     for python in pythons():
-        command = [python, str(script), str(module), str(module.with_name("unicode_v1.json"))]
+        command = [python, str(script), str(module), str(module.with_name("unicode_v1.json")), str(texts)]
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
         results[python] = json.loads(done.stdout)
     assert len({json.dumps(one) for one in results.values()}) == 1, results

@@ -32,6 +32,8 @@ from es_neardupe.pages.page import page, write_page
 from es_neardupe.records import Address
 from es_neardupe.similarity.comparison import compare_texts
 
+pytestmark = pytest.mark.xdist_group("browser")  # which starts once
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
 
@@ -273,16 +275,18 @@ def test_small_texts(show: Show, a: str, b: str) -> None:
     assert one(browser, "#information-a").get_property("textContent") == a
 
 
-def test_100000_words(show: Show) -> None:
-    base = [f"w{k * 7919 % 100_003}" for k in range(100_000)]
+@pytest.mark.parametrize("size", [20_000, pytest.param(100_000, marks=pytest.mark.long)])
+def test_many_words(size: int, show: Show) -> None:
+    base = [f"w{k * 7919 % 100_003}" for k in range(size)]
     other = [f"new{k}" if k % 100 == 50 else word for k, word in enumerate(base)]
     began = time.monotonic()
     browser = show(" ".join(base), " ".join(other))
     press(browser, "n", "n")
-    assert one(browser, ".counter").text == "Difference 2 of 1000"
-    browser.execute_script("document.getElementById('literal-a-p900').click()")
-    assert browser.switch_to.active_element == one(browser, "#literal-b-p900")
-    assert in_sight(browser, "#literal-b-p900")
+    assert one(browser, ".counter").text == f"Difference 2 of {size // 100}"
+    passage = f"p{size * 9 // 1000}"
+    browser.execute_script(f"document.getElementById('literal-a-{passage}').click()")
+    assert browser.switch_to.active_element == one(browser, f"#literal-b-{passage}")
+    assert in_sight(browser, f"#literal-b-{passage}")
     assert browser.execute_script("return document.querySelectorAll('*').length") < 10_000
     assert time.monotonic() - began < 60
 
@@ -393,15 +397,16 @@ def test_pairs_dark_and_print(opened: Open) -> None:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
 
 
-def test_5000_pairs_can_be_used(opened: Open) -> None:
+@pytest.mark.parametrize("pairs", [1_000, pytest.param(5_000, marks=pytest.mark.long)])
+def test_many_pairs_can_be_used(pairs: int, opened: Open) -> None:
     """The last pair with texts can be opened, and the last pair of all can be reached."""
     began = time.monotonic()
-    browser = opened(many(5_000, (A, B), "pairs"))
+    browser = opened(many(pairs, (A, B), "pairs"))
     assert len(by(browser, "details.pair")) == 200
     browser.execute_script("document.querySelector('#pair-200').scrollIntoView()")
     one(browser, "#pair-200 > summary").click()
     assert one(browser, "#pair-200-texts-b").get_property("textContent") == B
-    browser.execute_script("document.querySelector('#pair-5000').scrollIntoView()")
-    assert one(browser, "#pair-5000").is_displayed()
-    assert one(browser, "#closed").text == "4,800 pairs are listed without texts, to keep this page small."
+    browser.execute_script(f"document.querySelector('#pair-{pairs}').scrollIntoView()")
+    assert one(browser, f"#pair-{pairs}").is_displayed()
+    assert one(browser, "#closed").text == f"{pairs - 200:,} pairs are listed without texts, to keep this page small."
     assert time.monotonic() - began < 30

@@ -39,6 +39,7 @@ from es_neardupe.commands.distribution.report import (
 )
 from es_neardupe.commands.doctor.doctor import Check
 from es_neardupe.commands.enrich import EnrichReport
+from es_neardupe.commands.fold import FoldReport
 from es_neardupe.commands.group import GroupReport
 from es_neardupe.commands.init import InitReport
 from es_neardupe.commands.load import LoadReport
@@ -313,6 +314,7 @@ SHAPES: dict[str, Any] = {
     "shingles": ShinglesReport,
     "migrate": MigrateReport,
     "clean": CleanReport,
+    "fold": FoldReport,
     "version": VersionReport,
 }
 

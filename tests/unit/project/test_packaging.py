@@ -182,8 +182,11 @@ def mypy(python: Path, folder: Path, program: str) -> list[str]:
     """The errors of ``mypy --strict`` in a program that uses the installed package."""
     file = folder / "user.py"
     file.write_text(program, "utf-8")
-    command = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(python)]
-    command += ["--cache-dir", str(folder.parent / "mypy-cache"), str(file)]
+    cache = folder.parent / "mypy-cache"
+    if not cache.exists() and (ROOT / ".mypy_cache").exists():  # which `scripts/check` has left, with all dependencies
+        shutil.copytree(ROOT / ".mypy_cache", cache)
+    command = [sys.executable, "-m", "mypy", "--strict", "--python-version", "3.10", "--python-executable", str(python)]
+    command += ["--cache-dir", str(cache), str(file)]
     environ = {name: value for name, value in os.environ.items() if name != "MYPYPATH"}
     run = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
     assert run.stderr == ""

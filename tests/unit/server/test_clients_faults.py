@@ -555,3 +555,26 @@ def test_wrap_keeps_the_login_and_stays_open(fake: Fake, product: Product) -> No
     assert fake.count("GET /x") == 2  # our retries, without the driver's
     assert {headers.get("authorization") for _, headers, _ in fake.seen} == {"Basic dTpw"}
     wrapped.close()
+
+
+@pytest.mark.parametrize(
+    ("version", "headers", "parameter"),
+    [
+        ({"distribution": "opensearch", "number": "3.8.0"}, JSON, "search_pipeline=_none"),
+        ({"distribution": "opensearch", "number": "2.9.0"}, JSON, "search_pipeline=_none"),
+        ({"distribution": "opensearch", "number": "2.8.0"}, JSON, ""),
+        ({"number": "9.1.0"}, ELASTIC, ""),
+    ],
+)
+def test_searches_bypass_default_search_pipelines(
+    version: dict[str, str], headers: dict[str, str], parameter: str, start: Callable[..., Fake]
+) -> None:
+    """Where they exist. Counts and later pages of a scroll use none, and servers reject the parameter there."""
+    fake, paths = start(), ("/i/_search", "/_search", "/i/_count", "/_search/scroll")
+    for request in ("GET /", *(f"POST {path}" for path in paths)):
+        fake.on(request, reply({"version": version}, headers=headers))
+    client = opened(fake)
+    fake.queries.clear()
+    for path in paths:
+        client.request("POST", path, body={})
+    assert fake.queries == [parameter, parameter, "", ""]

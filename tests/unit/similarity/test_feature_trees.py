@@ -211,6 +211,12 @@ def test_the_same_value_of_two_fields_is_two_features_if_fields_are_apart() -> N
     assert describe(Values(fields, apart=True)) == "entire values from fields: hair, beard, skin (each field apart)"
 
 
+def test_a_value_that_is_the_name_of_the_other_field_is_another_feature() -> None:
+    """With a plain sum of both hashes, ``hair`` of a field ``beard`` was ``beard`` of a field ``hair``."""
+    (found,) = of(Values(("hair", "beard"), apart=True), {"hair": ["beard"], "beard": ["hair"]})
+    assert len(set(found)) == 2
+
+
 @given(st.text(st.sampled_from("a b\n\r\t\u2029.")))
 def test_paragraphs_end_at_empty_lines(value: str) -> None:
     """A paragraph has no line that is empty or blank, and no word is lost."""

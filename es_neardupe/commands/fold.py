@@ -1,0 +1,156 @@
+"""``fold``: ordinary searches of an OpenSearch index return one hit of each group, by a default search pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from es_neardupe import options
+from es_neardupe.commands.report_parts import one_line
+from es_neardupe.errors import IndexUnusable, SettingsError
+from es_neardupe.index import folding
+from es_neardupe.index.index import Index, opened
+from es_neardupe.index.permissions import check_sees_all
+from es_neardupe.options import FoldAction
+from es_neardupe.server.dry_run import DryRunClient, ShownRequest
+from es_neardupe.server.search import count, refresh_if_allowed
+
+__all__ = ["FoldReport", "fold"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoldReport:
+    """Result of `fold`."""
+
+    index: str
+    action: str
+    state: str
+    """``folded``, ``not folded``, ``partly`` (some of the indices), ``missing`` (an index names a pipeline that does
+    not exist), ``other`` (an index has another pipeline), or ``unsupported`` (a server without search pipelines); after
+    the action."""
+    pipelines: Mapping[str, str | None]
+    """Concrete index -> its default search pipeline before the action."""
+    group_field: str | None
+    """The field with a copy of the group id."""
+    pipeline: str | None
+    """The pipeline that the action installed."""
+    changed: tuple[str, ...]
+    """Concrete indices whose default search pipeline was changed; in a dry run: would be changed."""
+    documents: int
+    without_group: int
+    """Documents without a value in the group field: all of them become one hit."""
+    dry_run: bool
+    requests: tuple[ShownRequest, ...] = ()
+    """The first write requests of a dry run, up to ``show_requests``."""
+
+    def __repr__(self) -> str:
+        return one_line(self, index=self.index, action=self.action, state=self.state, dry_run=self.dry_run)
+
+
+def fold(
+    index: Index,
+    action: str = "show",
+    *,
+    oversample: options.Oversample = 5,
+    dry_run: options.DryRun = False,
+    show_requests: options.ShowRequests = 0,
+) -> FoldReport:
+    """Show, install or remove the search pipeline that folds near-duplicates in ordinary searches (OpenSearch only).
+
+    ``install`` makes it the default of every index behind the name, so *all* searches that name no other pipeline use
+    it, also those of ``_update_by_query``, ``_delete_by_query``, ``_reindex`` and exports, which then skip documents.
+    It needs a group field (``init --group-field``) with a value in each document. Running it again, with another
+    ``oversample`` too, is safe. A dry run returns its first ``show_requests`` write requests.
+
+    Raises `IndexUnusable` if an index has another default search pipeline, or cannot be folded: nothing is written.
+    """
+    try:
+        wanted = FoldAction(action)
+    except ValueError:
+        raise SettingsError(f"Unknown action {action!r}: choose {', '.join(FoldAction)}.") from None
+    dry_client = DryRunClient(index.plain, show_requests, dry_run=dry_run)
+    writer = dry_client if dry_run else index.plain
+    index = opened(index)
+    field = index.settings.group_field
+    pipelines = folding.default_pipelines(index)
+    documents, without = _documents(index)
+    changed: tuple[str, ...] = ()
+    name = None
+    if wanted is FoldAction.INSTALL:
+        check_sees_all(index, "folding")
+        name = folding.pipeline_name(_checked(index, pipelines, without), oversample)
+        changed = tuple(one for one, present in pipelines.items() if present != name)
+        folding.fold(writer, changed, str(field), oversample)
+        folding.unfold(writer, {}, str(field))  # the pipeline of another factor, if there was one
+        if not dry_run:  # another run may have deleted it before an index used it
+            folding.store_pipeline(writer, str(field), oversample)
+    elif wanted is FoldAction.REMOVE and field is not None:
+        changed = folding.unfold(writer, pipelines, field)
+    after = {one: name if one in changed else present for one, present in pipelines.items()}
+    return FoldReport(
+        index=index.name,
+        action=wanted.value,
+        state=_state(index, after, stored=name),
+        pipelines=pipelines,
+        group_field=field,
+        pipeline=name,
+        changed=changed,
+        documents=documents,
+        without_group=without,
+        dry_run=dry_run,
+        requests=dry_client.shown,
+    )
+
+
+def _documents(index: Index) -> tuple[int, int]:
+    """The number of documents, and of those without a value in the group field."""
+    field = index.settings.group_field
+    refresh_if_allowed(index.plain, index.path)
+    total = count(index.plain, index.path)
+    return total, total if field is None else total - count(index.plain, index.path, {"exists": {"field": field}})
+
+
+def _checked(index: Index, pipelines: Mapping[str, str | None], without: int) -> str:
+    """The group field. Raises `IndexUnusable` if the index cannot be folded."""
+    name, field = index.name, index.settings.group_field
+    if not index.plain.server.has_search_pipelines:
+        raise IndexUnusable(
+            f"{index.plain.server} has no search pipelines, so searches of {name} cannot be folded without changing "
+            f"them: add `collapse` to each search, as in docs/folding.md."
+        )
+    if index.storage.sidecars:
+        raise IndexUnusable(
+            f"The groups of {name} are in a sidecar index, where its searches cannot see them: `es-neardupe search` "
+            f"folds them."
+        )
+    if field is None:
+        raise IndexUnusable(
+            f"Index {name} has no group field, which the search pipeline needs: run `es-neardupe init {name}` with the "
+            f"same settings and `--group-field neardupe_group`, then `es-neardupe enrich {name}`."
+        )
+    others = {one: present for one, present in pipelines.items() if present and not folding.is_ours(present, field)}
+    for one, present in others.items():
+        raise IndexUnusable(
+            f"Index {one} has the default search pipeline {present} already, which is not replaced: add the processors "
+            f"of docs/fold.md to it, or remove it from the index settings."
+        )
+    if without:
+        raise IndexUnusable(
+            f"{without:,} documents of {name} have no value in {field}, and one hit would stand for all of them: run "
+            f"`es-neardupe enrich {name}` first."
+        )
+    return field
+
+
+def _state(index: Index, pipelines: Mapping[str, str | None], *, stored: str | None) -> str:
+    """The state of indices with these default pipelines. ``stored``: one that exists, or would after a dry run."""
+    field, names = index.settings.group_field, set(pipelines.values())
+    if not index.plain.server.has_search_pipelines:
+        return "unsupported"
+    if folding.missing_pipelines(index.plain, {one: name for one, name in pipelines.items() if name != stored}):
+        return "missing"
+    if any(name is not None and not folding.is_ours(name, field) for name in names):
+        return "other"
+    if None not in names:
+        return "folded"
+    return "not folded" if len(names) == 1 else "partly"

@@ -1,0 +1,157 @@
+"""Folding: the default search pipeline of OpenSearch that leaves one hit of each group of near-duplicates.
+
+A pipeline of this program is the same for all indices with the same group field, since OpenSearch uses none at all for
+several indices with different ones. Its name and its description mark it; one that was changed is not ours any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from es_neardupe.errors import Forbidden, IndexUnusable, NotFound, RequestError
+from es_neardupe.index.target import index_states
+from es_neardupe.server.client import Client, Params, path
+
+if TYPE_CHECKING:
+    from es_neardupe.index.index import Index
+
+__all__ = [
+    "DEFAULT_PIPELINE",
+    "default_pipelines",
+    "fold",
+    "is_ours",
+    "missing_pipelines",
+    "pipeline_body",
+    "pipeline_name",
+    "store_pipeline",
+    "stored_pipeline",
+    "unfold",
+]
+
+DEFAULT_PIPELINE = "index.search.default_pipeline"
+
+_NAME = "es-neardupe-fold-"
+
+
+def pipeline_name(group_field: str, oversample: int) -> str:
+    """The name of the pipeline for a group field."""
+    return f"{_of_field(group_field)}{oversample}"
+
+
+def _of_field(group_field: str) -> str:
+    """The beginning of the names of all pipelines for a group field."""
+    return f"{_NAME}{group_field}-x"
+
+
+def is_ours(name: str | None, group_field: str | None = None) -> bool:
+    """Whether this is the name of a pipeline of this program, for the given field or for any."""
+    beginning = _NAME if group_field is None else _of_field(group_field)
+    return name is not None and name.startswith(beginning) and (not group_field or name[len(beginning) :].isdecimal())
+
+
+def pipeline_body(group_field: str, oversample: int) -> dict[str, Any]:
+    """The pipeline: request ``oversample`` times as many hits, keep the first of each group, return the requested
+    number."""
+    return {
+        "description": f"es-neardupe: one hit of each group of near-duplicates, by the field {group_field}",
+        "request_processors": [{"oversample": {"sample_factor": oversample}}],
+        "response_processors": [{"collapse": {"field": group_field}}, {"truncate_hits": {}}],
+    }
+
+
+def stored_pipeline(client: Client, name: str) -> Mapping[str, Any] | None:
+    """A search pipeline of the server; None if there is none of this name."""
+    try:
+        found: Mapping[str, Any] = client.request("GET", path("_search", "pipeline", name))
+    except NotFound:
+        return None
+    return found.get(name)
+
+
+def default_pipelines(index: Index) -> dict[str, str | None]:
+    """Concrete index of an opened index -> its default search pipeline."""
+    states = index_states(index.plain, index.path)
+    return {name: states[name].search_pipeline for name in index.target.indices if name in states}
+
+
+def missing_pipelines(client: Client, names: Mapping[str, str | None]) -> dict[str, str]:
+    """The entries of `default_pipelines` whose pipeline does not exist: the server rejects searches of these
+    indices."""
+    if not client.server.has_search_pipelines:
+        return {}
+    gone = {name for name in set(names.values()) if name is not None and stored_pipeline(client, name) is None}
+    return {index: name for index, name in names.items() if name in gone}
+
+
+def fold(client: Client, indices: Sequence[str], group_field: str, oversample: int) -> None:
+    """Store the pipeline, then make it the default of concrete indices. Can be repeated. Raises as `store_pipeline`."""
+    name = store_pipeline(client, group_field, oversample)
+    for index in indices:
+        client.request("PUT", path(index, "_settings"), body={DEFAULT_PIPELINE: name})
+
+
+def store_pipeline(client: Client, group_field: str, oversample: int) -> str:
+    """Store the pipeline unless it exists; returns its name.
+
+    Raises `IndexUnusable` if the name belongs to a pipeline that is not ours, or if the server lacks the processors.
+    """
+    name, body = pipeline_name(group_field, oversample), pipeline_body(group_field, oversample)
+    stored = stored_pipeline(client, name)
+    if stored is not None and not _same(stored, body):
+        raise IndexUnusable(
+            f"The search pipeline {name} is not as this program makes it, so it is not replaced: rename or delete it."
+        )
+    if stored is None:
+        try:
+            client.request("PUT", path("_search", "pipeline", name), body=body)
+        except RequestError as error:
+            if "Invalid processor type" not in error.reason:
+                raise
+            raise IndexUnusable(
+                f"{client.server} cannot fold: it lacks processors of search pipelines ({error.reason}). Official "
+                f"distributions have them since 2.12, in the module search-pipeline-common."
+            ) from error
+    return name
+
+
+def _same(stored: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
+    """Whether a stored pipeline is the given one. Servers may return numbers as decimals."""
+    (oversample,) = body["request_processors"]
+    factor = oversample["oversample"]["sample_factor"]
+    processors = stored.get("request_processors")
+    try:
+        equal = float(processors[0]["oversample"]["sample_factor"]) == factor  # type: ignore[index]
+    except (TypeError, KeyError, IndexError, ValueError):
+        return False
+    return equal and {**stored, "request_processors": None} == {**body, "request_processors": None}
+
+
+def unfold(client: Client, pipelines: Mapping[str, str | None], group_field: str) -> tuple[str, ...]:
+    """Remove the default pipelines of ours from indices, then the pipelines that no index uses. Can be repeated.
+
+    ``pipelines``: see `default_pipelines`. Returns the indices that had one. The indices come first: an index whose
+    pipeline is missing rejects searches. A pipeline stays if this user may not see which indices use it.
+    """
+    if not client.server.has_search_pipelines:
+        return ()
+    folded = tuple(index for index, name in pipelines.items() if is_ours(name, group_field))
+    for index in folded:
+        client.request("PUT", path(index, "_settings"), body={DEFAULT_PIPELINE: None})
+    with suppress(Forbidden):
+        for name in _unused(client, group_field, set(folded)):
+            client.request("DELETE", path("_search", "pipeline", name))
+    return folded
+
+
+def _unused(client: Client, group_field: str, unfolded: set[str]) -> list[str]:
+    """The pipelines of ours for a group field that no index has as its default, other than the ``unfolded`` ones."""
+    try:
+        stored: Mapping[str, Any] = client.request("GET", path("_search", "pipeline", f"{_of_field(group_field)}*"))
+    except NotFound:
+        return []
+    params: Params = {"flat_settings": True, "expand_wildcards": "all"}
+    every = client.request("GET", path("*", "_settings", DEFAULT_PIPELINE), params=params) or {}
+    used = {one["settings"].get(DEFAULT_PIPELINE) for index, one in every.items() if index not in unfolded}
+    return sorted(name for name in stored if is_ours(name, group_field) and name not in used)
