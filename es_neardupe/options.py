@@ -33,6 +33,7 @@ __all__ = [
     "Linkage",
     "Matching",
     "MeasureName",
+    "PipelineAction",
     "document_options",
     "list_of",
     "names_of",
@@ -98,6 +99,15 @@ class FoldAction(str, Enum):
 
     SHOW = "show"
     INSTALL = "install"
+    REMOVE = "remove"
+
+
+class PipelineAction(str, Enum):
+    """What `pipeline` does."""
+
+    SHOW = "show"
+    INSTALL = "install"
+    CHECK = "check"
     REMOVE = "remove"
 
 
@@ -693,6 +703,12 @@ GroupField = Annotated[
 Oversample = Annotated[
     int,
     typer.Option("--oversample", min=1, max=100, help="Hits requested for each hit of a page, before groups fold."),
+]
+DefaultPipeline = Annotated[
+    bool, typer.Option("--default", help="Make it the default pipeline of the index, for writes that name no other.")
+]
+FinalPipeline = Annotated[
+    bool, typer.Option("--final", help="Make it the final pipeline of the index, which runs after any other.")
 ]
 Sidecar = Annotated[
     bool, typer.Option("--sidecar", help="Store keys and groups in a separate index; leave yours unchanged.")

@@ -1,25 +1,57 @@
-"""The ingest pipeline that makes the keys of documents on the server, and its comparison with the keys of Python."""
+"""Ingest pipeline that makes the keys of documents on the server: its comparison with the keys of Python, and its use.
+
+The name of a pipeline of this program contains the scheme and a hash of the whole pipeline. So one with other fields,
+of another scheme or of another version of this program has another name, and one with the same name and another content
+was changed by somebody.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import xxhash
 
-from es_neardupe.errors import UnsupportedServer
+from es_neardupe.errors import Forbidden, IndexUnusable, NotFound, RequestError, UnsupportedServer
 from es_neardupe.index.document_text import fingerprint_sources
 from es_neardupe.index.own_groups import waiting
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, own_group
 from es_neardupe.keys.painless import fingerprint_script
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.client import Client, path
-from es_neardupe.server.search import knows
+from es_neardupe.server.client import Client, Params, path
 
-__all__ = ["Difference", "check_painless", "check_texts", "differences", "pipeline_body", "pipeline_name"]
+if TYPE_CHECKING:
+    from es_neardupe.index.index import Index
+
+__all__ = [
+    "Difference",
+    "IndexPipelines",
+    "check_ingest_nodes",
+    "check_keys",
+    "check_painless",
+    "check_texts",
+    "delete_unused",
+    "differences",
+    "index_pipelines",
+    "is_ours",
+    "missing_pipelines",
+    "own_pipelines",
+    "pipeline_body",
+    "pipeline_name",
+    "set_pipelines",
+    "store_pipeline",
+    "unset_pipelines",
+    "users",
+]
 
 _MARK = "Keys of es-neardupe"
+_NAME = re.compile(r"es-neardupe-(v[0-9]+-[0-9a-f]{8})-[0-9a-f]{16}")
+_DEFAULT, _FINAL = "index.default_pipeline", "index.final_pipeline"
 _TOGETHER = 500
 
 
@@ -31,30 +63,127 @@ class Difference(NamedTuple):
     found: Mapping[str, Any]
     """The fields of the server; its error if there are none."""
 
+    def __str__(self) -> str:
+        """The text and the first field that differs, each shortened."""
+        names = [*self.expected, *(name for name in self.found if name not in self.expected)]
+        name = next(name for name in names if self.found.get(name) != self.expected.get(name))
+        found, expected = (f"{one.get(name)!r:.50}" for one in (self.found, self.expected))
+        return f"{name} is {found}, not {expected}, for the text {self.text!r:.50}"
 
-def check_painless(client: Client) -> None:
-    """Raise `UnsupportedServer` if the server runs no Painless scripts."""
-    if not knows(client, "POST", path("_scripts", "painless", "_execute"), {"script": {"source": "true"}}):
-        raise UnsupportedServer(
-            "This server runs no Painless scripts, so it cannot make keys: make them with `enrich`, or allow inline "
-            "scripts and install the module lang-painless."
-        )
+
+@dataclass(frozen=True)
+class IndexPipelines:
+    """The ingest pipelines that process the documents of an index."""
+
+    default: str | None
+    """For requests that name no other one."""
+    final: str | None
+    """After any other one."""
+
+    @property
+    def names(self) -> set[str]:
+        """Those that are set."""
+        return {name for name in (self.default, self.final) if name is not None}
+
+
+# the pipeline
 
 
 def pipeline_name(index: str, settings: Settings) -> str:
-    """The name of the pipeline of an index, with its scheme. The hash keeps apart the pipelines of other indices, whose
-    names can contain characters that are not possible here, and of other prefixes and fields."""
-    digest = xxhash.xxh3_64_hexdigest("\0".join((index, settings.prefix, *settings.fields)).encode())
+    """The name of the pipeline of an index."""
+    return _name_of(settings, pipeline_body(index, settings))
+
+
+def _name_of(settings: Settings, body: Mapping[str, Any]) -> str:
+    digest = xxhash.xxh3_64_hexdigest(json.dumps(body, sort_keys=True).encode())
     return f"es-neardupe-{settings.scheme.id}-{digest}"
 
 
-def pipeline_body(index: str, settings: Settings, *, group_field: str | None = None) -> dict[str, Any]:
-    """The pipeline. If the script fails, the document is indexed without our fields, and ``enrich`` makes them."""
-    script = fingerprint_script(settings.scheme, settings.fields, prefix=settings.prefix, group_field=group_field)
-    ours = [settings.prefix, *([group_field] if group_field else [])]
-    removal = {"remove": {"field": ours, "ignore_missing": True}}
+def is_ours(name: str | None) -> bool:
+    """Whether this is the name of a pipeline of this program, for any index."""
+    return name is not None and _NAME.fullmatch(name) is not None
+
+
+def pipeline_body(index: str, settings: Settings) -> dict[str, Any]:
+    """The pipeline of an index. If the script fails, the document is indexed without the `neardupe` fields, and
+    ``enrich`` makes them.
+
+    Raises `SettingsError` if the script of the scheme is larger than servers accept.
+    """
+    script = fingerprint_script(
+        settings.scheme, settings.fields, prefix=settings.prefix, group_field=settings.group_field
+    )
+    removal = {"remove": {"field": list(settings.in_documents), "ignore_missing": True}}
     processor = {"lang": "painless", "source": script.source, "params": script.params, "on_failure": [removal]}
-    return {"description": f"{_MARK}, {settings.scheme.id}, for {index}", "processors": [{"script": processor}]}
+    return {"description": _description(index, settings), "processors": [{"script": processor}]}
+
+
+def _description(index: str, settings: Settings) -> str:
+    return f"{_marked(settings.prefix)} {settings.scheme.id} for {index}"
+
+
+def _marked(prefix: str) -> str:
+    return f"{_MARK} under {prefix}, scheme"
+
+
+# whether the server makes the same keys
+
+
+def check_ingest_nodes(client: Client) -> None:
+    """Raise `UnsupportedServer` if no node runs ingest pipelines with scripts. A user who may not ask learns it from
+    the first request that stores a pipeline."""
+    try:
+        answer = client.request("GET", path("_nodes", "ingest:true", "ingest"))
+    except Forbidden:
+        return
+    nodes = answer["nodes"].values()
+    if not nodes:
+        raise UnsupportedServer(
+            "No node of this cluster has the role `ingest`, so it runs no ingest pipelines: add the role to a node, or "
+            "make the keys with `enrich`."
+        )
+    if any(one.get("ingest") and not _has_processors(one["ingest"]) for one in nodes):
+        raise UnsupportedServer(
+            "A node of this server lacks the module ingest-common, which official distributions have, so that it runs "
+            "no pipelines with scripts: make the keys with `enrich`."
+        )
+
+
+def _has_processors(ingest: Mapping[str, Any]) -> bool:
+    return {"script", "remove"} <= {one["type"] for one in ingest["processors"]}
+
+
+def check_painless(client: Client) -> None:
+    """Raise `UnsupportedServer` if the server runs no Painless scripts in ingest pipelines."""
+    trivial = {"processors": [{"script": {"lang": "painless", "source": "ctx.tried = true"}}]}
+    try:
+        client.request(
+            "POST", path("_ingest", "pipeline", "_simulate"), body={"pipeline": trivial, "docs": [{"_source": {}}]}
+        )
+    except Forbidden:
+        raise
+    except RequestError as error:
+        raise UnsupportedServer(
+            f"This server runs no Painless scripts in ingest pipelines ({error.reason}), so it cannot make keys: make "
+            f"them with `enrich`, or allow inline scripts in the context ingest (script.allowed_types, "
+            f"script.allowed_contexts) and install the module lang-painless."
+        ) from error
+
+
+def check_keys(client: Client, index: str, settings: Settings) -> int:
+    """Compare the keys of the pipeline of an index, stored or not, with those of Python; returns the number of texts.
+
+    Raises `UnsupportedServer` if the server cannot run it or makes other keys, and as `pipeline_body`. Stores nothing.
+    """
+    check_ingest_nodes(client)
+    check_painless(client)
+    body, texts = pipeline_body(index, settings), check_texts()
+    for first in differences(client, index, settings, body, texts):
+        raise UnsupportedServer(
+            f"The keys that {client.server} makes by a script are not those of this program ({first}): make them with "
+            f"`enrich`."
+        )
+    return len(texts)
 
 
 def differences(
@@ -69,14 +198,138 @@ def differences(
         sources = [{**dict.fromkeys(settings.fields), settings.fields[0]: text} for _, text in chunk]
         docs = [{"_index": index, "_id": id, "_source": source} for (id, _), source in zip(chunk, sources, strict=True)]
         request = {"pipeline": body, "docs": docs}
-        answers = client.request("POST", "/_ingest/pipeline/_simulate", body=request)["docs"]
+        answers = client.request("POST", path("_ingest", "pipeline", "_simulate"), body=request)["docs"]
         made = fingerprint_sources(sources, settings, max(map(len, texts)))
         for (id, text), answer, fingerprint in zip(chunk, answers, made, strict=True):
             source = answer["doc"]["_source"] if "doc" in answer else {}
             found = source.get(settings.prefix) or {"error": answer.get("error", "the script failed")}
             expected = {**encode(fingerprint, found.get("at", "")), **waiting(own_group(index, id))}
+            if settings.group_field is not None:
+                expected |= {settings.group_field: expected["group"]}
+                found = {**found, settings.group_field: source.get(settings.group_field)}
             if found != expected:
                 yield Difference(text, expected, found)
+
+
+# pipelines of the server and of indices
+
+
+def index_pipelines(client: Client, name: str, indices: Collection[str] | None = None) -> dict[str, IndexPipelines]:
+    """Concrete index -> its pipelines, for those that a name resolves to; ``indices``: only for these."""
+    params: Params = {"flat_settings": True, "expand_wildcards": "all"}
+    found = client.request("GET", path(name, "_settings", f"{_DEFAULT},{_FINAL}"), params=params) or {}
+    chosen = found if indices is None else [index for index in indices if index in found]
+    return {index: _pipelines_of(found[index]["settings"]) for index in sorted(chosen)}
+
+
+def _pipelines_of(settings: Mapping[str, str]) -> IndexPipelines:
+    default, final = (None if name == "_none" else name for name in map(settings.get, (_DEFAULT, _FINAL)))
+    return IndexPipelines(default, final)
+
+
+def own_pipelines(index: Index) -> dict[str, Mapping[str, Any]]:
+    """Name -> content of the stored pipelines that make keys of an opened index: those of its name, and those that it
+    uses, for its prefix. Empty if the user may not read pipelines."""
+    client, marked = index.plain, _marked(index.settings.prefix)
+    used = {name for one in index_pipelines(client, index.path).values() for name in one.names}
+    try:
+        stored: Mapping[str, Any] = client.request("GET", path("_ingest", "pipeline", "es-neardupe-*")) or {}
+    except (NotFound, Forbidden):
+        return {}
+    ours = {name: body for name, body in stored.items() if is_ours(name)}
+    described = {name: body.get("description", "") for name, body in ours.items()}
+    return {
+        name: ours[name]
+        for name, words in sorted(described.items())
+        if words.startswith(f"{marked} ") and (name in used or words.endswith(f" for {index.name}"))
+    }
+
+
+def missing_pipelines(client: Client, pipelines: Mapping[str, IndexPipelines]) -> dict[str, str]:
+    """Concrete index -> a pipeline that it names and that does not exist: the server rejects its new documents."""
+    names = {name for one in pipelines.values() for name in one.names}
+    gone = {name for name in names if _stored(client, name) is None}
+    return {index: min(one.names & gone) for index, one in pipelines.items() if one.names & gone}
+
+
+def _stored(client: Client, name: str) -> Mapping[str, Any] | None:
+    try:
+        found: Mapping[str, Any] = client.request("GET", path("_ingest", "pipeline", name)) or {}
+    except NotFound:
+        return None
+    return found.get(name)
+
+
+def store_pipeline(client: Client, index: str, settings: Settings) -> str:
+    """Store the pipeline of an index unless it exists; returns its name.
+
+    Raises `IndexUnusable` if a pipeline with another content has its name.
+    """
+    body = pipeline_body(index, settings)
+    name = _name_of(settings, body)
+    stored = _stored(client, name)
+    if stored is not None and {part: stored.get(part) for part in body} != body:
+        raise IndexUnusable(
+            f"The ingest pipeline {name} is not as this program makes it, so it is not replaced: rename or delete it."
+        )
+    if stored is None:
+        client.request("PUT", path("_ingest", "pipeline", name), body=body)
+    return name
+
+
+def set_pipelines(client: Client, index: str, pipelines: IndexPipelines) -> None:
+    """Set the pipelines of a concrete index; None removes the setting."""
+    body = {_DEFAULT: pipelines.default, _FINAL: pipelines.final}
+    client.request("PUT", path(index, "_settings"), body=body)
+
+
+def users(client: Client, name: str) -> list[str]:
+    """The indices, templates and other pipelines that name a pipeline, such as ``index news``."""
+    every = index_pipelines(client, "*")
+    found = [f"index {index}" for index, one in every.items() if name in one.names]
+    pipelines = client.request("GET", path("_ingest", "pipeline")) or {}
+    found += [f"pipeline {other}" for other, body in pipelines.items() if other != name and _names(body, name)]
+    for kind in ("index_template", "component_template"):
+        templates = client.request("GET", path(f"_{kind}")).get(f"{kind}s", [])
+        words = kind.replace("_", " ")
+        found += [f"{words} {one['name']}" for one in templates if _names(one, name)]
+    return sorted(found)
+
+
+def _names(body: Mapping[str, Any], name: str) -> bool:
+    return f'"{name}"' in json.dumps(body)
+
+
+def unset_pipelines(client: Client, index: Index, names: Collection[str]) -> tuple[str, ...]:
+    """Remove pipelines from the settings of the concrete indices of an opened index; returns those that named one. This
+    comes before `delete_unused`: the server rejects documents of an index whose pipeline is missing."""
+    changed = []
+    for concrete, one in index_pipelines(client, index.path, index.target.indices).items():
+        if one.names & set(names):
+            default, final = (None if name in names else name for name in (one.default, one.final))
+            set_pipelines(client, concrete, IndexPipelines(default, final))
+            changed.append(concrete)
+    return tuple(changed)
+
+
+def delete_unused(client: Client, names: Collection[str], unset: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Delete pipelines. Can be repeated. ``unset``: concrete indices whose settings no longer name them.
+
+    Returns pipeline -> what else uses it, for those that stay. They also stay if this user may not see what uses them.
+    """
+    changed = {f"index {index}" for index in unset}
+    kept: dict[str, tuple[str, ...]] = {}
+    for name in sorted(names):
+        try:
+            left = tuple(one for one in users(client, name) if one not in changed)
+        except Forbidden:
+            left = ("unknown, because this user may not read all indices, templates and pipelines",)
+        if left:
+            kept[name] = left
+        else:
+            with suppress(NotFound):
+                client.request("DELETE", path("_ingest", "pipeline", name))
+    return kept
 
 
 def check_texts() -> list[str]:

@@ -24,6 +24,9 @@ from es_neardupe.index import lease
 from es_neardupe.index.folding import default_pipelines, is_ours, missing_pipelines
 from es_neardupe.index.hidden_indices import HiddenIndex, check_names, hidden_index_name
 from es_neardupe.index.index import Index, opened
+from es_neardupe.index.ingest_pipeline import index_pipelines, own_pipelines, pipeline_name
+from es_neardupe.index.ingest_pipeline import is_ours as is_our_ingest_pipeline
+from es_neardupe.index.ingest_pipeline import missing_pipelines as missing_ingest_pipelines
 from es_neardupe.index.mapping import TEXT_TYPES, check_source, check_text_fields, field_types
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
 from es_neardupe.index.permissions import block_names, how_to_unblock, partly_visible, write_blocks
@@ -89,7 +92,7 @@ def doctor(index: Index) -> list[Check]:
             return [*checks, *_before_init(index, mappings, error)]
         return [*checks, Check("scheme", "error", str(error))]
     checks += [_scheme(index.settings), *_hidden_names(index), *_replaced(index)]
-    checks += [*_rollover(index), *_visibility(index), *_lease(index), *_folding(index)]
+    checks += [*_rollover(index), *_visibility(index), *_lease(index), *_pipeline(index), *_folding(index)]
     return [*checks, _limits(index.target.max_result_window), *_documents(index)]
 
 
@@ -332,6 +335,25 @@ def _lease(index: Index) -> Iterator[Check]:
                 f"held by {run}: if that run was killed, the next run takes the lease after a minute, and "
                 f"`es-neardupe group {index.name} --break-lease` deletes it at once",
             )
+
+
+def _pipeline(index: Index) -> Iterator[Check]:
+    """The ingest pipelines of the index: missing ones, and whether that of `pipeline` makes the keys of the present
+    settings. A user who may not read pipelines gets no answer."""
+    with suppress(Forbidden, SettingsError):
+        name, pipelines = index.name, index_pipelines(index.plain, index.path, index.target.indices)
+        current, own = pipeline_name(name, index.settings), own_pipelines(index)
+        used = {one for names in pipelines.values() for one in names.names}
+        if missing := missing_ingest_pipelines(index.plain, pipelines):
+            (some, pipeline), *_ = missing.items()
+            ours = f"`es-neardupe pipeline {name} install` stores it again, and `remove` removes the setting"
+            how = ours if is_our_ingest_pipeline(pipeline) else "store it again, or remove it from the index settings"
+            message = f"the ingest pipeline {pipeline} of {some} is missing, so the server rejects its documents: {how}"
+            yield Check("pipeline", "error", message)
+        elif old := own.keys() - {current} and (used & own.keys() or own) and current not in own:
+            yield Check("pipeline", "warning", "x")
+        elif own:
+            yield Check("pipeline", "ok", "x")
 
 
 def _folding(index: Index) -> Iterator[Check]:
