@@ -11,7 +11,7 @@ from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index import ingest_pipeline as ingest
 from es_neardupe.index.index import Index, opened, opened_inline
-from es_neardupe.index.ingest_pipeline import IndexPipelines
+from es_neardupe.index.ingest_pipeline import IndexPipelines, OwnPipelines
 from es_neardupe.options import PipelineAction
 from es_neardupe.server.client import Client
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
@@ -85,8 +85,8 @@ def pipeline(
     writer = dry_client if dry_run else index.plain
     installs = wanted is PipelineAction.INSTALL
     index = opened_inline(index, "`pipeline install`", writes=True) if installs else opened(index)
-    own = _Own(index)
-    done = _Done(own.before)
+    own = OwnPipelines(index)
+    done = _Done(own.of_indices)
     if installs:
         done = _install(own, writer, default=default, final=final)
     elif wanted is PipelineAction.CHECK:
@@ -98,7 +98,7 @@ def pipeline(
         action=wanted.value,
         scheme=index.scheme_id,
         pipeline=own.name,
-        state=own.state(done),
+        state=own.state(done.pipelines, added=done.stored, removed=done.deleted),
         pipelines=done.pipelines,
         texts=done.texts,
         different=len(done.different),
@@ -111,40 +111,6 @@ def pipeline(
     )
 
 
-class _Own:
-    """The pipelines of this program for an opened index."""
-
-    def __init__(self, index: Index) -> None:
-        self.index, self.client = index, index.plain
-        self.name = ingest.pipeline_name(index.name, index.settings)
-        """The one that makes the keys of the present settings."""
-        self.before = ingest.index_pipelines(self.client, index.path, index.target.indices)
-        self.stored = ingest.own_pipelines(index)
-        self.missing = set(ingest.missing_pipelines(self.client, self.before).values())
-
-    @property
-    def outdated(self) -> set[str]:
-        """Those of other settings or of another version of this program, also deleted ones that an index names."""
-        return {name for name in {*self.stored, *self.missing} if ingest.is_ours(name)} - {self.name}
-
-    def state(self, done: _Done) -> str:
-        """The state after an action, see `PipelineReport`."""
-        stored = ({*self.stored} | done.stored) - {*done.deleted}
-        named = [one.names for one in done.pipelines.values()]
-        if any(names & self.missing - stored for names in named):
-            return "missing"
-        others = stored - {self.name}
-        if any(names & others for names in named) or (others and self.name not in stored):
-            return "outdated"
-        if named and all(one.default == self.name for one in done.pipelines.values()):
-            return "default"
-        if named and all(one.final == self.name for one in done.pipelines.values()):
-            return "final"
-        if any(self.name in names for names in named):
-            return "partly"
-        return "stored" if self.name in stored else "none"
-
-
 @dataclass(frozen=True)
 class _Done:
     """The result of an action."""
@@ -153,23 +119,23 @@ class _Done:
     texts: int = 0
     different: tuple[ingest.Difference, ...] = ()
     changed: tuple[str, ...] = ()
-    stored: frozenset[str] = frozenset()
+    stored: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
     kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def _install(own: _Own, writer: Client, *, default: bool, final: bool) -> _Done:
-    index, outdated = own.index, own.outdated
+def _install(own: OwnPipelines, writer: Client, *, default: bool, final: bool) -> _Done:
+    index, outdated = own.index, own.names - {own.name}
     _check_index(index)
-    after = {one: _role(own, one, pipelines, default, final) for one, pipelines in own.before.items()}
+    after = {one: _role(own, one, pipelines, default, final) for one, pipelines in own.of_indices.items()}
     texts = ingest.check_keys(own.client, index.name, index.settings)
     ingest.store_pipeline(writer, index.name, index.settings)
-    changed = tuple(one for one in after if after[one] != own.before[one])
+    changed = tuple(one for one in after if after[one] != own.of_indices[one])
     for one in changed:
         ingest.set_pipelines(writer, one, after[one])
     kept = ingest.delete_unused(writer, outdated, changed)
     deleted = tuple(sorted(outdated & own.stored.keys() - kept.keys()))
-    return _Done(after, texts, (), changed, frozenset((own.name,)), deleted, kept)
+    return _Done(after, texts, (), changed, (own.name,), deleted, kept)
 
 
 def _check_index(index: Index) -> None:
@@ -187,9 +153,9 @@ def _check_index(index: Index) -> None:
         )
 
 
-def _role(own: _Own, concrete: str, before: IndexPipelines, default: bool, final: bool) -> IndexPipelines:
+def _role(own: OwnPipelines, concrete: str, before: IndexPipelines, default: bool, final: bool) -> IndexPipelines:
     """The pipelines of a concrete index with the new one. Raises `IndexUnusable` if its place is taken."""
-    ours = {own.name, *own.outdated}
+    ours = {own.name, *own.names}
     places = dict[str, str | None]()
     for place, present, asked in (("default", before.default, default), ("final", before.final, final)):
         if asked and present is not None and present not in ours:
@@ -204,23 +170,23 @@ def _role(own: _Own, concrete: str, before: IndexPipelines, default: bool, final
     return IndexPipelines(**places)
 
 
-def _check(own: _Own) -> _Done:
+def _check(own: OwnPipelines) -> _Done:
     if own.name not in own.stored:
-        return _Done(own.before)
+        return _Done(own.of_indices)
     ingest.check_ingest_nodes(own.client)
     ingest.check_painless(own.client)
     texts, body = ingest.check_texts(), own.stored[own.name]
     different = ingest.differences(own.client, own.index.name, own.index.settings, body, texts)
-    return _Done(own.before, len(texts), tuple(different))
+    return _Done(own.of_indices, len(texts), tuple(different))
 
 
-def _remove(own: _Own, writer: Client) -> _Done:
-    names = {own.name, *own.outdated} & {*own.stored, *own.missing}
+def _remove(own: OwnPipelines, writer: Client) -> _Done:
+    names = own.names
     changed = ingest.unset_pipelines(writer, own.index, names)
     kept = ingest.delete_unused(writer, names, changed)
     after = {
         index: IndexPipelines(*(None if name in names else name for name in (one.default, one.final)))
-        for index, one in own.before.items()
+        for index, one in own.of_indices.items()
     }
     deleted = tuple(sorted(names & own.stored.keys() - kept.keys()))
-    return _Done(after, 0, (), changed, frozenset(), deleted, kept)
+    return _Done(after, 0, (), changed, (), deleted, kept)

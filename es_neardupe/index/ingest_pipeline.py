@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import xxhash
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Difference",
     "IndexPipelines",
+    "OwnPipelines",
     "check_ingest_nodes",
     "check_keys",
     "check_painless",
@@ -40,7 +42,6 @@ __all__ = [
     "index_pipelines",
     "is_ours",
     "missing_pipelines",
-    "own_pipelines",
     "pipeline_body",
     "pipeline_name",
     "set_pipelines",
@@ -227,24 +228,6 @@ def _pipelines_of(settings: Mapping[str, str]) -> IndexPipelines:
     return IndexPipelines(default, final)
 
 
-def own_pipelines(index: Index) -> dict[str, Mapping[str, Any]]:
-    """Name -> content of the stored pipelines that make keys of an opened index: those of its name, and those that it
-    uses, for its prefix. Empty if the user may not read pipelines."""
-    client, marked = index.plain, _marked(index.settings.prefix)
-    used = {name for one in index_pipelines(client, index.path).values() for name in one.names}
-    try:
-        stored: Mapping[str, Any] = client.request("GET", path("_ingest", "pipeline", "es-neardupe-*")) or {}
-    except (NotFound, Forbidden):
-        return {}
-    ours = {name: body for name, body in stored.items() if is_ours(name)}
-    described = {name: body.get("description", "") for name, body in ours.items()}
-    return {
-        name: ours[name]
-        for name, words in sorted(described.items())
-        if words.startswith(f"{marked} ") and (name in used or words.endswith(f" for {index.name}"))
-    }
-
-
 def missing_pipelines(client: Client, pipelines: Mapping[str, IndexPipelines]) -> dict[str, str]:
     """Concrete index -> a pipeline that it names and that does not exist: the server rejects its new documents."""
     names = {name for one in pipelines.values() for name in one.names}
@@ -258,6 +241,67 @@ def _stored(client: Client, name: str) -> Mapping[str, Any] | None:
     except NotFound:
         return None
     return found.get(name)
+
+
+class OwnPipelines:
+    """The pipelines of this program for an opened index and its prefix."""
+
+    def __init__(self, index: Index) -> None:
+        self.index, self.client = index, index.plain
+        self.of_indices = index_pipelines(self.client, index.path, index.target.indices)
+        """Concrete index -> its pipelines."""
+        self.stored = self._stored()
+        """Name -> content of those that the index uses, or that were made for its name. Empty if this user may not read
+        pipelines."""
+        self.missing = set(missing_pipelines(self.client, self.of_indices).values())
+        """Any pipelines that the index names, and that do not exist."""
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the one for the present settings. Raises as `pipeline_body`."""
+        return pipeline_name(self.index.name, self.index.settings)
+
+    @property
+    def names(self) -> set[str]:
+        """All of this program, also deleted ones that the index names."""
+        return {name for name in {*self.stored, *self.missing} if is_ours(name)}
+
+    def state(
+        self,
+        of_indices: Mapping[str, IndexPipelines] | None = None,
+        *,
+        added: Collection[str] = (),
+        removed: Collection[str] = (),
+    ) -> str:
+        """One of the states of `PipelineReport`, after changes of the pipelines of the indices and of the server."""
+        named = (self.of_indices if of_indices is None else of_indices).values()
+        stored = {*self.stored, *added}.difference(removed)
+        outdated = stored - {self.name}
+        if any(one.names & (self.missing - stored) for one in named):
+            return "missing"
+        if any(one.names & outdated for one in named) or (outdated and self.name not in stored):
+            return "outdated"
+        if all(one.default == self.name for one in named):
+            return "default"
+        if all(one.final == self.name for one in named):
+            return "final"
+        if any(self.name in one.names for one in named):
+            return "partly"
+        return "stored" if self.name in stored else "none"
+
+    def _stored(self) -> dict[str, Mapping[str, Any]]:
+        marked, name = _marked(self.index.settings.prefix), self.index.name
+        used = {one for pipelines in self.of_indices.values() for one in pipelines.names}
+        try:
+            found: Mapping[str, Any] = self.client.request("GET", path("_ingest", "pipeline", "es-neardupe-*")) or {}
+        except (NotFound, Forbidden):
+            return {}
+        described = {one: body.get("description", "") for one, body in sorted(found.items()) if is_ours(one)}
+        return {
+            one: found[one]
+            for one, words in described.items()
+            if words.startswith(f"{marked} ") and (one in used or words.endswith(f" for {name}"))
+        }
 
 
 def store_pipeline(client: Client, index: str, settings: Settings) -> str:

@@ -56,6 +56,7 @@ from es_neardupe.commands.report_parts import (
     WriteCounts,
 )
 from es_neardupe.commands.search import Copy, SearchHit, SearchResult
+from es_neardupe.commands.pipeline import PipelineReport
 from es_neardupe.commands.shingles import ShinglesReport, shingles_of
 from es_neardupe.commands.similar import Detection, Similar, SimilarHit
 from es_neardupe.commands.stats import GroupSizes, LargestBuckets, Stats, StatsScope
@@ -315,6 +316,7 @@ SHAPES: dict[str, Any] = {
     "migrate": MigrateReport,
     "clean": CleanReport,
     "fold": FoldReport,
+    "pipeline": PipelineReport,
     "version": VersionReport,
 }
 
