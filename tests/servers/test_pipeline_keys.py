@@ -9,19 +9,22 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from golden_vectors import FOLDER, golden_text
+from server_tools import JSON, runs_painless
 
 from es_neardupe.errors import UnsupportedServer
+from es_neardupe.index.document_text import fingerprint_sources
 from es_neardupe.index.ingest_pipeline import check_painless, check_texts, differences, pipeline_body
+from es_neardupe.index.own_groups import waiting
 from es_neardupe.index.settings import Settings
+from es_neardupe.index.stored_fields import encode, own_group
 from es_neardupe.keys.scheme import Unit
 from es_neardupe.keys.unicode import EXPANDS, MARK, SECOND, WORD, table
 from es_neardupe.server.client import Client
-from es_neardupe.server.search import knows
 
 pytestmark = pytest.mark.server
 
 SETTINGS = {
-    "words": Settings(("text", "more.text")),
+    "words": Settings(("text", "title"), group_field="story"),
     "many bands": Settings(("text",), shingle=3, permutations=201, bands=100, rows=2, prefix="mine"),
     "characters": Settings(("text",), shingle=5, unit=Unit.CHARACTER),
     "samples": Settings(("text",), shingle=3, sample_mod=3),
@@ -51,10 +54,6 @@ def random_texts(number: int) -> list[str]:
     return texts
 
 
-def runs_painless(client: Client) -> bool:
-    return knows(client, "POST", "/_scripts/painless/_execute", {"script": {"source": "1 + 1"}})
-
-
 def test_a_server_without_painless_is_refused_with_advice(client: Client) -> None:
     if runs_painless(client):
         pytest.skip("this server runs Painless scripts")
@@ -62,21 +61,24 @@ def test_a_server_without_painless_is_refused_with_advice(client: Client) -> Non
         check_painless(client)
 
 
-@pytest.fixture
-def painless(client: Client) -> Client:
-    """A server with Painless; Elasticsearch from pip has none."""
-    if not runs_painless(client):
-        pytest.skip("this server runs no Painless scripts")
-    return client
+def check_keys(client: Client, name: str, number: int) -> None:
+    """Golden vectors, the texts of the check, and random texts."""
+    golden = json.loads((FOLDER / "scheme_v1.json").read_text("ascii"))
+    texts = [*map(golden_text, golden["cases"]), *check_texts(), *random_texts(number)]
+    settings = SETTINGS[name]
+    body = pipeline_body("news", settings)
+    assert list(differences(client, "news", settings, body, texts)) == []
 
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_golden_and_random_texts_have_the_keys_of_python(painless: Client, name: str) -> None:
-    golden = json.loads((FOLDER / "scheme_v1.json").read_text("ascii"))
-    texts = [*map(golden_text, golden["cases"]), *check_texts(), *random_texts(2000 // len(SETTINGS))]
-    settings = SETTINGS[name]
-    body = pipeline_body("news", settings)
-    assert list(differences(painless, "news", settings, body, texts)) == []
+    check_keys(painless, name, 2000 // len(SETTINGS))
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("name", SETTINGS)
+def test_golden_and_random_texts_have_the_keys_of_python_on_older_servers(painless: Client, name: str) -> None:
+    check_keys(painless, name, 2000 // len(SETTINGS))
 
 
 def test_the_check_sees_a_script_that_makes_other_keys(painless: Client) -> None:
@@ -90,3 +92,29 @@ def test_the_check_sees_a_script_that_makes_other_keys(painless: Client) -> None
         "signature",
         "bands",
     }
+
+
+SOURCES: list[JSON] = [
+    {"title": {"a": "an object"}, "more": {"text": "words"}},
+    {"title": ["words", {"a": "b"}], "more": {"text": "words"}},
+    {"title": ["words", [[True, [False, 7]]], None, -12345678901234567], "more": {"text": ""}},
+    {"title": "one", "more": [{"text": "two"}, {"text": ["three", None]}, {"other": 1}]},
+    {"title": "one", "more.text": "two"},
+    {"title": "one", "more.text": "three", "more": {"text": "two"}},
+    {"title": "one", "more": {"text": "two"}, "neardupe": {"bands": ["forged"], "group": "x", "scheme": None}},
+    {"title": "one", "more": {"text": "two"}, "neardupe": "no object"},
+]
+
+
+def test_sources_that_are_not_one_text_have_the_keys_of_python(painless: Client) -> None:
+    """Arrays, objects, numbers, dotted names: joined as by `read_text`."""
+    settings = Settings(("title", "more.text"))
+    docs = [{"_index": "news", "_id": "1", "_source": source} for source in SOURCES]
+    request = {"pipeline": pipeline_body("news", settings), "docs": docs}
+    answers = painless.request("POST", "/_ingest/pipeline/_simulate", body=request)["docs"]
+    made = fingerprint_sources(SOURCES, settings, 10_000_000)
+    for source, answer, fingerprint in zip(SOURCES, answers, made, strict=True):
+        found = answer["doc"]["_source"]
+        stored = found.pop("neardupe")
+        assert found == {name: value for name, value in source.items() if name != "neardupe"}
+        assert stored == {**encode(fingerprint, stored["at"]), **waiting(own_group("news", "1"))}, source

@@ -45,6 +45,7 @@ from es_neardupe.commands.init import InitReport
 from es_neardupe.commands.load import LoadReport
 from es_neardupe.commands.migrate.migrate import MigrateReport, MigrateWrites
 from es_neardupe.commands.moved.moved import Moved, NewPlace
+from es_neardupe.commands.pipeline import PipelineReport
 from es_neardupe.commands.report_parts import (
     EnrichScope,
     FingerprintWrites,
@@ -56,7 +57,6 @@ from es_neardupe.commands.report_parts import (
     WriteCounts,
 )
 from es_neardupe.commands.search import Copy, SearchHit, SearchResult
-from es_neardupe.commands.pipeline import PipelineReport
 from es_neardupe.commands.shingles import ShinglesReport, shingles_of
 from es_neardupe.commands.similar import Detection, Similar, SimilarHit
 from es_neardupe.commands.stats import GroupSizes, LargestBuckets, Stats, StatsScope
