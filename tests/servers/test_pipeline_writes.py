@@ -254,6 +254,23 @@ def test_a_document_keeps_its_group_as_long_as_its_text_is_the_same(painless: Cl
     assert {one.size for one in news.groups()} == {2}
 
 
+def test_group_fields_of_this_program_stay(painless: Client, index_name: str) -> None:
+    """A document that Python has fingerprinted passes through the pipeline."""
+    make_index(painless, index_name)
+    news = NearDupe(index_name, painless)
+    news.init(Settings(("text",)))
+    news.pipeline("install", default=True)
+    actions: list[JSON] = [{"_index": index_name, "_id": "d", "text": "one two three"}, {"text": "four five"}]
+    made = list(news.fingerprinted(actions))
+    with opensearchpy.OpenSearch(painless.url) as driver:
+        opensearchpy.helpers.bulk(driver, made, index=index_name, refresh=True)
+    stored = sorted(
+        (hit["_source"]["text"], hit["_source"]["neardupe"] | {"at": ""}) for hit in hits(painless, index_name)
+    )
+    assert stored == sorted((one["text"], one["neardupe"] | {"at": ""}) for one in made)
+    assert {one["principal"] for _, one in stored} == {True}
+
+
 @pytest.mark.parametrize("writer", ["plain HTTP", "opensearch-py"])
 def test_documents_of_other_programs_are_grouped_as_those_of_enrich(
     painless: Client, index_name: str, writer: str
