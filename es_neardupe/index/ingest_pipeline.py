@@ -229,8 +229,8 @@ def _pipelines_of(settings: Mapping[str, str]) -> IndexPipelines:
 
 
 def missing_pipelines(client: Client, pipelines: Mapping[str, IndexPipelines]) -> dict[str, str]:
-    """Concrete index -> a pipeline that it names and that does not exist: the server rejects its new documents. Empty if
-    this user may not read pipelines."""
+    """Concrete index -> a pipeline that it names and that does not exist: the server rejects its new documents. Empty
+    if this user may not read pipelines."""
     names = {name for one in pipelines.values() for name in one.names}
     try:
         gone = {name for name in names if _stored(client, name) is None}
