@@ -216,11 +216,11 @@ def differences(
 
 
 def index_pipelines(client: Client, name: str, indices: Collection[str] | None = None) -> dict[str, IndexPipelines]:
-    """Concrete index -> its pipelines, for those that a name resolves to; ``indices``: only for these."""
+    """Concrete index -> its pipelines: for the given indices, or else for those of a name that have any."""
     params: Params = {"flat_settings": True, "expand_wildcards": "all"}
     found = client.request("GET", path(name, "_settings", f"{_DEFAULT},{_FINAL}"), params=params) or {}
-    chosen = found if indices is None else [index for index in indices if index in found]
-    return {index: _pipelines_of(found[index]["settings"]) for index in sorted(chosen)}
+    chosen = found if indices is None else indices  # servers omit indices without one
+    return {index: _pipelines_of(found.get(index, {}).get("settings", {})) for index in sorted(chosen)}
 
 
 def _pipelines_of(settings: Mapping[str, str]) -> IndexPipelines:
