@@ -5,7 +5,9 @@ The keys that the pipeline makes: tests/servers/test_pipeline_keys.py and test_p
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from es_neardupe.keys.painless import Script
 from es_neardupe.local_server import versions
 from es_neardupe.server.client import Client, path
 
+ARTICLES = Path(__file__).parents[2] / "docs" / "articles.jsonl"
 SETTINGS = Settings(("text",))
 DEFAULT, FINAL = "index.default_pipeline", "index.final_pipeline"
 
@@ -106,6 +109,24 @@ def test_install_show_check_remove(painless: Client, news: NearDupe, server_cli:
     assert (pipelines_for(painless, index), used(painless, index)) == (set(), (None, None))
     assert news.pipeline("remove").changed == ()
     assert index_one(painless, index)[1] == {}
+
+
+def test_documents_and_searches_of_applications_without_a_change(
+    painless: Client, index_name: str, server_cli: Cli
+) -> None:
+    """The lines of README.md."""
+    make = ("init", index_name, "--field", "body", "--create", "--group-field", index_name.replace("-", "_"))
+    for line in (make, ("pipeline", index_name, "install", "--default")):
+        assert server_cli(*line).code == 0
+    for article in map(json.loads, ARTICLES.read_text("utf-8").splitlines()):
+        plain_request(painless, "PUT", f"/{index_name}/_doc/{article['id']}?refresh=true", article)
+    for line in (("group", index_name), ("fold", index_name, "install", "--yes")):
+        assert server_cli(*line).code == 0
+    query = {"query": {"match": {"body": "bridge harbour"}}}
+    _, answer = plain_request(painless, "POST", f"/{index_name}/_search", query)
+    assert [hit["_id"] for hit in answer["hits"]["hits"]] == ["1001", "1008"]
+    assert answer["hits"]["total"]["value"] == 5
+    assert NearDupe(index_name, painless).clean().unfolded == (index_name,)
 
 
 def test_final_and_only_stored(painless: Client, news: NearDupe) -> None:
