@@ -66,7 +66,7 @@ class Difference(NamedTuple):
 
     def __str__(self) -> str:
         """The text and the first field that differs, each shortened."""
-        names = [*self.expected, *(name for name in self.found if name not in self.expected)]
+        names = ("error", *self.expected, *self.found)
         name = next(name for name in names if self.found.get(name) != self.expected.get(name))
         found, expected = (f"{one.get(name)!r:.50}" for one in (self.found, self.expected))
         return f"{name} is {found}, not {expected}, for the text {self.text!r:.50}"
@@ -179,7 +179,15 @@ def check_keys(client: Client, index: str, settings: Settings) -> int:
     check_ingest_nodes(client)
     check_painless(client)
     body, texts = pipeline_body(index, settings), check_texts()
-    for first in differences(client, index, settings, body, texts):
+    try:
+        first = next(differences(client, index, settings, body, texts), None)
+    except Forbidden:
+        raise
+    except RequestError as error:
+        raise UnsupportedServer(
+            f"{client.server} cannot run the script that makes the keys ({error.reason}): make them with `enrich`."
+        ) from error
+    if first is not None:
         raise UnsupportedServer(
             f"The keys that {client.server} makes by a script are not those of this program ({first}): make them with "
             f"`enrich`."

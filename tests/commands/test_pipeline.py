@@ -214,10 +214,13 @@ def test_a_deleted_pipeline(painless: Client, news: NearDupe, server_cli: Cli) -
         assert index_one(painless, index)[1].get("state") == made
 
 
-def with_other_keys(made: Callable[..., Script]) -> Callable[..., Script]:
+def with_other_keys(
+    made: Callable[..., Script], old: str = "y *= -1028477387;", new: str = "y *= -1028477389;"
+) -> Callable[..., Script]:
     def changed(*arguments: Any, **options: Any) -> Script:
         script = made(*arguments, **options)
-        return script._replace(source=script.source.replace("y *= -1028477387;", "y *= -1028477389;"))
+        assert old in script.source
+        return script._replace(source=script.source.replace(old, new))
 
     return changed
 
@@ -242,6 +245,24 @@ def test_a_server_that_makes_other_keys(
     painless.request("PUT", path("_ingest", "pipeline", right), body=stored)
     checked = server_cli("pipeline", index, "check")
     assert (checked.code, "texts get other keys than by this program: bands is" in checked.out) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("Normalizer.Form", "Normalizer.NoForm", r"cannot run the script that makes the keys \(compile error\)"),
+        ("made['tokens'] = 0;", "made['tokens'] = params.fields.get(9);", "error is 'the script failed', not None"),
+    ],
+)
+def test_a_server_that_cannot_run_the_script(
+    painless: Client, news: NearDupe, monkeypatch: pytest.MonkeyPatch, old: str, new: str, message: str
+) -> None:
+    """A script that cannot be compiled, and one that fails."""
+    made = with_other_keys(ingest_pipeline.fingerprint_script, old, new)
+    monkeypatch.setattr(ingest_pipeline, "fingerprint_script", made)
+    with pytest.raises(UnsupportedServer, match=message):
+        news.pipeline("install", default=True)
+    assert (pipelines_for(painless, news.name), used(painless, news.name)) == (set(), (None, None))
 
 
 def test_other_settings_make_it_outdated(painless: Client, news: NearDupe) -> None:

@@ -325,19 +325,24 @@ def test_documents_of_other_programs_are_grouped_as_those_of_enrich(
     assert one.enrich(check=True).writes.written == 0
 
 
-def test_a_rollover(painless: Client) -> None:
+@pytest.mark.parametrize("kind", ["alias", "stream"])
+def test_a_rollover(painless: Client, kind: str) -> None:
     """The new index gets the pipeline by another `install`. Documents with the same id in both have the group id of the
     alias and this id, until `group` separates them."""
-    with rolled(painless, "alias") as rolling:
+    with rolled(painless, kind) as rolling:
         news, name = NearDupe(rolling.name, painless), rolling.name
         news.init(Settings(("text",)))
+
+        def create(text: str) -> None:
+            ask(painless, "PUT", f"/{name}/_create/d?refresh=true", {"@timestamp": "2026-01-01", "text": text})
+
         assert news.pipeline("install", default=True).state == "default"
-        ask(painless, "PUT", f"/{name}/_doc/d?refresh=true", {"text": " ".join(words(1, 30))})
+        create(" ".join(words(1, 30)))
         new = rolling.roll()
         news.enrich()  # prepares the new index
         assert news.pipeline().state == "partly"
         assert news.pipeline("install", default=True).changed == (new,)
-        ask(painless, "PUT", f"/{name}/_doc/d?refresh=true", {"text": " ".join(words(2, 30))})
+        create(" ".join(words(2, 30)))
         stored = [hit["_source"]["neardupe"]["group"] for hit in hits(painless, name)]
         assert stored == [own_group(name, "d")] * 2
         news.group()
