@@ -132,7 +132,7 @@ def _install(own: OwnPipelines, writer: Client, *, default: bool, final: bool) -
     ingest.store_pipeline(writer, index.name, index.settings)
     changed = tuple(one for one in after if after[one] != own.of_indices[one])
     for one in changed:
-        ingest.set_pipelines(writer, one, after[one])
+        ingest.set_pipelines(writer, one, own.of_indices[one], after[one])
     kept = ingest.delete_unused(writer, outdated, changed)
     deleted = tuple(sorted(outdated & own.stored.keys() - kept.keys()))
     return _Done(after, texts, (), changed, (own.name,), deleted, kept)
@@ -184,9 +184,6 @@ def _remove(own: OwnPipelines, writer: Client) -> _Done:
     names = own.names
     changed = ingest.unset_pipelines(writer, own.index, names)
     kept = ingest.delete_unused(writer, names, changed)
-    after = {
-        index: IndexPipelines(*(None if name in names else name for name in (one.default, one.final)))
-        for index, one in own.of_indices.items()
-    }
+    after = {index: one.without(names) for index, one in own.of_indices.items()}
     deleted = tuple(sorted(names & own.stored.keys() - kept.keys()))
     return _Done(after, 0, (), changed, (), deleted, kept)

@@ -86,6 +86,10 @@ class IndexPipelines:
         """Those that are set."""
         return {name for name in (self.default, self.final) if name is not None}
 
+    def without(self, names: Collection[str]) -> IndexPipelines:
+        """The same without some pipelines."""
+        return IndexPipelines(*(None if name in names else name for name in (self.default, self.final)))
+
 
 # the pipeline
 
@@ -333,9 +337,10 @@ def store_pipeline(client: Client, index: str, settings: Settings) -> str:
     return name
 
 
-def set_pipelines(client: Client, index: str, pipelines: IndexPipelines) -> None:
-    """Set the pipelines of a concrete index; None removes the setting."""
-    body = {_DEFAULT: pipelines.default, _FINAL: pipelines.final}
+def set_pipelines(client: Client, index: str, before: IndexPipelines, after: IndexPipelines) -> None:
+    """Change the pipelines of a concrete index; None removes the setting."""
+    places = ((_DEFAULT, before.default, after.default), (_FINAL, before.final, after.final))
+    body = {setting: name for setting, former, name in places if name != former}
     client.request("PUT", path(index, "_settings"), body=body)
 
 
@@ -362,8 +367,7 @@ def unset_pipelines(client: Client, index: Index, names: Collection[str]) -> tup
     changed = []
     for concrete, one in index_pipelines(client, index.path, index.target.indices).items():
         if one.names & set(names):
-            default, final = (None if name in names else name for name in (one.default, one.final))
-            set_pipelines(client, concrete, IndexPipelines(default, final))
+            set_pipelines(client, concrete, one, one.without(names))
             changed.append(concrete)
     return tuple(changed)
 

@@ -302,10 +302,13 @@ def test_migrate_installs_the_pipeline_of_the_new_settings(
     theirs = f"{index}-theirs"
     calls = {"processors": [{"pipeline": {"name": name}}]}
     painless.request("PUT", path("_ingest", "pipeline", theirs), body=calls)
-    report = news.migrate(threshold=0.8)
+    news.migrate(threshold=0.8, prepare=True)
+    assert index_one(painless, index, "between")[1]["scheme"] == new["scheme"]
+    report = news.migrate()
     assert report.outdated_pipelines == {name: (f"pipeline {theirs}",)}
     assert report.pipeline is not None
     assert used(painless, index) == (report.pipeline, None)
+    assert {hit["_source"]["neardupe"]["scheme"] for hit in hits(painless, index)} == {report.scheme}
 
 
 def test_clean_removes_the_pipeline_first(painless: Client, news: NearDupe, server_cli: Cli) -> None:
