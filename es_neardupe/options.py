@@ -386,6 +386,12 @@ InsecureEngine = Annotated[
         rich_help_panel=_CLUSTER,
     ),
 ]
+InCluster = Annotated[
+    bool,
+    typer.Option(
+        "--in-cluster", help="Let the server make the keys by a script (OpenSearch, Painless); no text is read."
+    ),
+]
 Workers = Annotated[int, typer.Option("--workers", min=1, max=64, help="Number of parallel bulk requests.")]
 Slices = Annotated[
     int | None,

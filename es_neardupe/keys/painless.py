@@ -1,7 +1,9 @@
-"""The fingerprint in Painless: a script of an ingest pipeline, which gives the same keys as Python.
+"""The fingerprint in Painless: a script of an ingest pipeline, or of an update by query, which gives the same keys as
+Python.
 
-``fingerprint.painless`` is the program. Its constants are filled in from a scheme, and its parameters are the fields of
-the text and the table of `es_neardupe.keys.unicode`.
+``fingerprint.painless`` has the functions, ``ingest.painless`` and ``update.painless`` the programs that use them.
+Their constants are filled in from a scheme, and their parameters are the fields of the text and the table of
+`es_neardupe.keys.unicode`.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from es_neardupe.keys.hashing import stream
 from es_neardupe.keys.scheme import Scheme, Unit
 from es_neardupe.keys.unicode import DIGIT, EXPANDS, MARK, SECOND, SINGLE, TARGET, WORD, table
 
-__all__ = ["MAX_CHARS", "MAX_SCRIPT", "Script", "fingerprint_script"]
+__all__ = ["MAX_CHARS", "MAX_SCRIPT", "Script", "UpdateParams", "fingerprint_script"]
 
 MAX_SCRIPT = 65_535
 """Maximum size of a script on a server, in bytes."""
@@ -36,29 +38,45 @@ _TOGETHER = 4
 
 
 class Script(NamedTuple):
-    """The script processor of a pipeline."""
+    """A script with its parameters."""
 
     source: str
     params: dict[str, Any]
 
 
+class UpdateParams(NamedTuple):
+    """What the script of an update by query needs to know of its run."""
+
+    at: str
+    """Its time, for the fields."""
+    alone: bool
+    """Whether new documents get a group of their own at once. Otherwise they wait for ``group``."""
+
+
 def fingerprint_script(
-    scheme: Scheme, fields: Sequence[str], *, prefix: str = "neardupe", group_field: str | None = None
+    scheme: Scheme,
+    fields: Sequence[str],
+    *,
+    prefix: str = "neardupe",
+    group_field: str | None = None,
+    update: UpdateParams | None = None,
 ) -> Script:
     """The script that stores the fingerprint of a document under ``prefix``.
 
-    ``group_field``: a field at the top level that gets a copy of the group id. Raises `SettingsError` if the script of
-    this scheme is larger than servers accept.
+    ``group_field``: a field at the top level that gets a copy of the group id. ``update``: for a script of an update by
+    query, instead of one of an ingest pipeline. Raises `SettingsError` if the script of this scheme is larger than
+    servers accept.
     """
     half = (scheme.permutations + 1) // 2
     functions = _permutations(scheme, half)
-    copied = "ctx[params.group_field] = made['group'];" if group_field else ""
+    copied = f"{'ctx' if update is None else 'source'}[params.group_field] = made['group'];" if group_field else ""
     sampled = f"if (Long.remainderUnsigned(h, {scheme.sample_mod}L) == 0L) samples.add(h);"
     characters = (
         "t = new long[bytes + 1]; units = 0;\n"
         "for (int i = 0; i < bytes; i += 65536) units = characters(w, i, Integer.min(bytes, i + 65536), t, units);"
     )
-    program = files(__package__).joinpath("fingerprint.painless").read_text("utf-8")
+    programs = ("fingerprint.painless", "ingest.painless" if update is None else "update.painless")
+    program = "".join(files(__package__).joinpath(one).read_text("utf-8") for one in programs)
     source = Template(program).substitute(
         PERMUTATIONS="\n".join(functions),
         PERMUTE=" ".join(f"p{number}(x, i, e, v);" for number in range(len(functions))),
@@ -70,8 +88,9 @@ def fingerprint_script(
         ROWS=scheme.rows,
         CHARACTERS=characters if scheme.unit is Unit.CHARACTER else "",
         SAMPLED=sampled if scheme.sample_mod else "",
-        SAMPLES_STORED="List sampleKeys = new ArrayList(); made['samples'] = sampleKeys;" if scheme.sample_mod else "",
+        SAMPLES_STORED="made['samples'] = new ArrayList();" if scheme.sample_mod else "",
         SAMPLES=(
+            "List sampleKeys = (List) made['samples'];\n"
             "samples.sort((a, b) -> Long.compareUnsigned((long) a, (long) b));\n"
             "for (def one : samples) sampleKeys.add(sample((long) one));"
             if scheme.sample_mod
@@ -93,7 +112,8 @@ def fingerprint_script(
         "zero": "\0",
         **_unicode_params(),
     }
-    return Script(source, params | ({"group_field": group_field} if group_field else {}))
+    params |= {"group_field": group_field} if group_field else {}
+    return Script(source, params | (update._asdict() if update else {}))
 
 
 def _permutations(scheme: Scheme, half: int) -> list[str]:
