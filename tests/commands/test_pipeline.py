@@ -182,12 +182,29 @@ def test_other_users_of_a_pipeline(painless: Client, news: NearDupe) -> None:
     try:
         removed = news.pipeline("remove")
         assert (removed.changed, removed.deleted) == ((index,), ())
-        assert removed.kept == {name: (f"index template {index}", f"index {index}-copy")}
+        assert removed.kept == {name: (f"index {index}-copy", f"index template {index}")}
         assert index_one(painless, f"{index}-copy")[0] == 201
     finally:
         painless.request("DELETE", path("_index_template", index))
     use(painless, f"{index}-copy", DEFAULT, None)
     assert news.pipeline("remove").deleted == (name,)
+
+
+def test_another_name_of_the_index(painless: Client, news: NearDupe) -> None:
+    """By an alias, the same pipeline is found, checked and removed; a copy of the index that uses it keeps it."""
+    index = news.name
+    body = {"actions": [{"add": {"index": index, "alias": f"{index}-alias"}}]}
+    painless.request("POST", path("_aliases"), body=body)
+    alias = NearDupe(f"{index}-alias", painless)
+    name = alias.pipeline("install", default=True).pipeline
+    shown = news.pipeline("install")
+    assert (shown.pipeline, shown.state, shown.changed, pipeline_check(news)) == (name, "default", (), ["ok"])
+    assert news.pipeline("check").different == 0
+    make_index(painless, f"{index}-copy", settings={DEFAULT: name})
+    assert (news.clean().deleted_pipelines, used(painless, index)) == ((), (None, None))
+    use(painless, f"{index}-copy", DEFAULT, None)
+    news.init(SETTINGS)
+    assert alias.pipeline("remove").deleted == (name,)
 
 
 def test_a_changed_pipeline_is_not_replaced(painless: Client, news: NearDupe) -> None:
