@@ -19,6 +19,7 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, NotFound, SettingsError, Unreachable, UnsupportedServer
 from es_neardupe.index import ingest_pipeline
 from es_neardupe.index.ingest_pipeline import check_ingest_nodes, check_painless, pipeline_body, pipeline_name
+from es_neardupe.keys import painless as keys_painless
 from es_neardupe.keys.painless import Script
 from es_neardupe.local_server import versions
 from es_neardupe.server.client import Client, ForwardingClient, path
@@ -312,6 +313,13 @@ def test_a_server_that_cannot_run_the_script(
     made = with_other_keys(ingest_pipeline.fingerprint_script, old, new)
     monkeypatch.setattr(ingest_pipeline, "fingerprint_script", made)
     with pytest.raises(UnsupportedServer, match=message):
+        news.pipeline("install", default=True)
+    assert (pipelines_for(painless, news.name), used(painless, news.name)) == (set(), (None, None))
+
+
+def test_a_script_that_is_too_large(painless: Client, news: NearDupe, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keys_painless, "MAX_SCRIPT", 20_000)
+    with pytest.raises(SettingsError, match="servers accept 20,000"):
         news.pipeline("install", default=True)
     assert (pipelines_for(painless, news.name), used(painless, news.name)) == (set(), (None, None))
 
