@@ -107,7 +107,7 @@ def clean(
     _check_callers(own)
     unfolded: tuple[str, ...] = ()
     if dry_run:
-        _remove_pipelines(own, dry_client)
+        deleted_pipelines = _remove_pipelines(own, dry_client)
         unfolded = _unfold(index, dry_client)
         cleaning.dry_run(dry_client)
         _delete(dry_client, *sidecars)
@@ -116,7 +116,7 @@ def clean(
         index.storage.check_writable()
         check_updates(index, "cleaning", whole=cleaning.rewrites_documents)
         restore_abandoned(plain, tuned_mappings(plain, index.name, index.prefix), progress)
-        _remove_pipelines(own, plain)  # first: it would make keys again
+        deleted_pipelines = _remove_pipelines(own, plain)  # first: it would make keys again
         unfolded = _unfold(index, plain)  # first: documents without a group fold into one hit
         cleaning.run()
         if not cleaning.writes.left:
@@ -130,7 +130,7 @@ def clean(
         writes=cleaning.writes,
         deleted_indices=() if cleaning.writes.left else (*hidden, *sidecars),
         unfolded=unfolded,
-        deleted_pipelines=tuple(sorted(own.stored)),
+        deleted_pipelines=deleted_pipelines,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
         requests=dry_client.shown,
@@ -144,19 +144,20 @@ def _unfold(index: Index, client: Client) -> tuple[str, ...]:
 
 
 def _check_callers(own: OwnPipelines) -> None:
-    """Raises `IndexUnusable` if an ingest pipeline of `pipeline` would stay, as something else uses it."""
-    indices = {f"index {one}" for one in own.of_indices}
+    """Raises `IndexUnusable` if an ingest pipeline of `pipeline` could make keys after the fields were removed."""
     for name in own.stored:
-        if others := [one for one in users(own.client, name) if one not in indices]:
+        if callers := [str(one) for one in users(own.client, name) if one.kind != "index"]:
             raise IndexUnusable(
                 f"The ingest pipeline {name}, which makes keys of {own.index.name}, is also used by "
-                f"{', '.join(others)}: remove it there first."
+                f"{', '.join(callers)}: remove it there first."
             )
 
 
-def _remove_pipelines(own: OwnPipelines, client: Client) -> None:
-    """Remove the ingest pipelines of `pipeline` from the settings of the indices, then from the server."""
-    delete_unused(client, own.stored, unset_pipelines(client, own.index, own.names))
+def _remove_pipelines(own: OwnPipelines, client: Client) -> tuple[str, ...]:
+    """Remove the ingest pipelines of `pipeline` from the settings of the indices, then from the server, unless other
+    indices use them; returns those that were deleted."""
+    kept = delete_unused(client, own.stored, unset_pipelines(client, own.index, own.names))
+    return tuple(sorted(own.stored.keys() - kept.keys()))
 
 
 def _delete(client: Client, *names: str) -> None:

@@ -129,7 +129,7 @@ def _install(own: OwnPipelines, writer: Client, *, default: bool, final: bool) -
     _check_index(index)
     after = {one: _role(own, one, pipelines, default, final) for one, pipelines in own.of_indices.items()}
     texts = ingest.check_keys(own.client, index.name, index.settings)
-    ingest.store_pipeline(writer, index.name, index.settings)
+    own.store(writer)
     changed = tuple(one for one in after if after[one] != own.of_indices[one])
     for one in changed:
         ingest.set_pipelines(writer, one, own.of_indices[one], after[one])

@@ -33,6 +33,7 @@ __all__ = [
     "Difference",
     "IndexPipelines",
     "OwnPipelines",
+    "User",
     "check_ingest_nodes",
     "check_keys",
     "check_painless",
@@ -45,7 +46,6 @@ __all__ = [
     "pipeline_body",
     "pipeline_name",
     "set_pipelines",
-    "store_pipeline",
     "unset_pipelines",
     "users",
 ]
@@ -70,6 +70,17 @@ class Difference(NamedTuple):
         name = next(name for name in names if self.found.get(name) != self.expected.get(name))
         found, expected = (f"{one.get(name)!r:.50}" for one in (self.found, self.expected))
         return f"{name} is {found}, not {expected}, for the text {self.text!r:.50}"
+
+
+class User(NamedTuple):
+    """What names a pipeline."""
+
+    kind: str
+    """``index``, ``pipeline``, ``index template`` or ``component template``."""
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
 
 
 @dataclass(frozen=True)
@@ -274,8 +285,12 @@ class OwnPipelines:
 
     @cached_property
     def name(self) -> str:
-        """The name of the one for the present settings. Raises as `pipeline_body`."""
-        return pipeline_name(self.index.name, self.index.settings)
+        """The name of the one for the present settings, which may have been made for another name of the index. Raises
+        as `pipeline_body`."""
+        body = pipeline_body(self.index.name, self.index.settings)
+        equal = [name for name, one in self.stored.items() if one.get("processors") == body["processors"]]
+        name = _name_of(self.index.settings, body)
+        return name if name in equal or not equal else equal[0]
 
     @property
     def names(self) -> set[str]:
@@ -305,6 +320,18 @@ class OwnPipelines:
             return "partly"
         return "stored" if self.name in stored else "none"
 
+    def store(self, client: Client) -> None:
+        """Store the one for the present settings, unless it exists. Raises `IndexUnusable` if another pipeline has its
+        name."""
+        body, stored = pipeline_body(self.index.name, self.index.settings), _stored(self.client, self.name)
+        if stored is None:
+            client.request("PUT", path("_ingest", "pipeline", self.name), body=body)
+        elif stored.get("processors") != body["processors"]:
+            raise IndexUnusable(
+                f"The ingest pipeline {self.name} is not as this program makes it, so it is not replaced: rename or "
+                f"delete it."
+            )
+
     def _stored(self) -> dict[str, Mapping[str, Any]]:
         marked, name = _marked(self.index.settings.prefix), self.index.name
         used = {one for pipelines in self.of_indices.values() for one in pipelines.names}
@@ -320,23 +347,6 @@ class OwnPipelines:
         }
 
 
-def store_pipeline(client: Client, index: str, settings: Settings) -> str:
-    """Store the pipeline of an index unless it exists; returns its name.
-
-    Raises `IndexUnusable` if a pipeline with another content has its name.
-    """
-    body = pipeline_body(index, settings)
-    name = _name_of(settings, body)
-    stored = _stored(client, name)
-    if stored is not None and {part: stored.get(part) for part in body} != body:
-        raise IndexUnusable(
-            f"The ingest pipeline {name} is not as this program makes it, so it is not replaced: rename or delete it."
-        )
-    if stored is None:
-        client.request("PUT", path("_ingest", "pipeline", name), body=body)
-    return name
-
-
 def set_pipelines(client: Client, index: str, before: IndexPipelines, after: IndexPipelines) -> None:
     """Change the pipelines of a concrete index; None removes the setting."""
     places = ((_DEFAULT, before.default, after.default), (_FINAL, before.final, after.final))
@@ -344,16 +354,14 @@ def set_pipelines(client: Client, index: str, before: IndexPipelines, after: Ind
     client.request("PUT", path(index, "_settings"), body=body)
 
 
-def users(client: Client, name: str) -> list[str]:
-    """The indices, templates and other pipelines that name a pipeline, such as ``index news``."""
-    every = index_pipelines(client, "*")
-    found = [f"index {index}" for index, one in every.items() if name in one.names]
+def users(client: Client, name: str) -> list[User]:
+    """Everything that names a pipeline."""
+    found = [User("index", index) for index, one in index_pipelines(client, "*").items() if name in one.names]
     pipelines = client.request("GET", path("_ingest", "pipeline")) or {}
-    found += [f"pipeline {other}" for other, body in pipelines.items() if other != name and _names(body, name)]
+    found += [User("pipeline", other) for other, body in pipelines.items() if other != name and _names(body, name)]
     for kind in ("index_template", "component_template"):
         templates = client.request("GET", path(f"_{kind}")).get(f"{kind}s", [])
-        words = kind.replace("_", " ")
-        found += [f"{words} {one['name']}" for one in templates if _names(one, name)]
+        found += [User(kind.replace("_", " "), one["name"]) for one in templates if _names(one, name)]
     return sorted(found)
 
 
@@ -377,11 +385,11 @@ def delete_unused(client: Client, names: Collection[str], unset: Collection[str]
 
     Returns pipeline -> what else uses it, for those that stay. They also stay if this user may not see what uses them.
     """
-    changed = {f"index {index}" for index in unset}
+    changed = {User("index", index) for index in unset}
     kept: dict[str, tuple[str, ...]] = {}
     for name in sorted(names):
         try:
-            left = tuple(one for one in users(client, name) if one not in changed)
+            left = tuple(str(one) for one in users(client, name) if one not in changed)
         except Forbidden:
             left = ("unknown, because this user may not read all indices, templates and pipelines",)
         if left:

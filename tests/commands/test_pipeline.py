@@ -16,12 +16,13 @@ from conftest import Cli
 from server_tools import JSON, TEXT, family, hits, make_index, one_line, plain_request, put, runs_painless
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.errors import IndexUnusable, NotFound, SettingsError, UnsupportedServer
+from es_neardupe.errors import IndexUnusable, NotFound, SettingsError, Unreachable, UnsupportedServer
 from es_neardupe.index import ingest_pipeline
-from es_neardupe.index.ingest_pipeline import check_ingest_nodes, check_painless, pipeline_name
+from es_neardupe.index.ingest_pipeline import check_ingest_nodes, check_painless, pipeline_body, pipeline_name
+from es_neardupe.keys import painless as keys_painless
 from es_neardupe.keys.painless import Script
 from es_neardupe.local_server import versions
-from es_neardupe.server.client import Client, path
+from es_neardupe.server.client import Client, ForwardingClient, path
 
 ARTICLES = Path(__file__).parents[2] / "docs" / "articles.jsonl"
 SETTINGS = Settings(("text",))
@@ -182,12 +183,63 @@ def test_other_users_of_a_pipeline(painless: Client, news: NearDupe) -> None:
     try:
         removed = news.pipeline("remove")
         assert (removed.changed, removed.deleted) == ((index,), ())
-        assert removed.kept == {name: (f"index template {index}", f"index {index}-copy")}
+        assert removed.kept == {name: (f"index {index}-copy", f"index template {index}")}
         assert index_one(painless, f"{index}-copy")[0] == 201
     finally:
         painless.request("DELETE", path("_index_template", index))
     use(painless, f"{index}-copy", DEFAULT, None)
     assert news.pipeline("remove").deleted == (name,)
+
+
+class Dying(ForwardingClient):
+    """Fails at a write, as if the program had been killed."""
+
+    def __init__(self, client: Client, writes: int) -> None:
+        super().__init__(client)
+        self.writes = writes
+
+    def request(self, method: str, path: str, **options: Any) -> Any:
+        if method in ("PUT", "DELETE"):
+            self.writes -= 1
+            if self.writes < 0:
+                raise Unreachable("killed")
+        return self.plain.request(method, path, **options)
+
+
+@pytest.mark.parametrize(("action", "lives"), [*(("install", n) for n in range(3)), *(("remove", n) for n in range(2))])
+def test_killed_at_any_write(painless: Client, news: NearDupe, action: str, lives: int) -> None:
+    """At each moment the server accepts documents; after another run, the end is the same."""
+    index, options = news.name, {"default": True} if action == "install" else {}
+    if action == "install":  # in the place of an outdated one
+        old = Settings(("text",), threshold=0.5)
+        name = pipeline_name(index, old)
+        painless.request("PUT", path("_ingest", "pipeline", name), body=pipeline_body(index, old))
+        use(painless, index, DEFAULT, name)
+    else:
+        news.pipeline("install", default=True)
+    with pytest.raises(Unreachable):
+        NearDupe(index, Dying(painless, lives)).pipeline(action, **options)
+    assert index_one(painless, index)[0] == 201
+    news.pipeline(action, **options)
+    left = {pipeline_name(index, SETTINGS)} if action == "install" else set()
+    assert (pipelines_for(painless, index), {*used(painless, index)}) == (left, left | {None})
+
+
+def test_another_name_of_the_index(painless: Client, news: NearDupe) -> None:
+    """By an alias, the same pipeline is found, checked and removed; a copy of the index that uses it keeps it."""
+    index = news.name
+    body = {"actions": [{"add": {"index": index, "alias": f"{index}-alias"}}]}
+    painless.request("POST", path("_aliases"), body=body)
+    alias = NearDupe(f"{index}-alias", painless)
+    name = alias.pipeline("install", default=True).pipeline
+    shown = news.pipeline("install")
+    assert (shown.pipeline, shown.state, shown.changed, pipeline_check(news)) == (name, "default", (), ["ok"])
+    assert news.pipeline("check").different == 0
+    make_index(painless, f"{index}-copy", settings={DEFAULT: name})
+    assert (news.clean().deleted_pipelines, used(painless, index)) == ((), (None, None))
+    use(painless, f"{index}-copy", DEFAULT, None)
+    news.init(SETTINGS)
+    assert alias.pipeline("remove").deleted == (name,)
 
 
 def test_a_changed_pipeline_is_not_replaced(painless: Client, news: NearDupe) -> None:
@@ -261,6 +313,13 @@ def test_a_server_that_cannot_run_the_script(
     made = with_other_keys(ingest_pipeline.fingerprint_script, old, new)
     monkeypatch.setattr(ingest_pipeline, "fingerprint_script", made)
     with pytest.raises(UnsupportedServer, match=message):
+        news.pipeline("install", default=True)
+    assert (pipelines_for(painless, news.name), used(painless, news.name)) == (set(), (None, None))
+
+
+def test_a_script_that_is_too_large(painless: Client, news: NearDupe, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keys_painless, "MAX_SCRIPT", 20_000)
+    with pytest.raises(SettingsError, match="servers accept 20,000"):
         news.pipeline("install", default=True)
     assert (pipelines_for(painless, news.name), used(painless, news.name)) == (set(), (None, None))
 

@@ -25,9 +25,9 @@ pytestmark = pytest.mark.server
 
 SETTINGS = {
     "words": Settings(("text", "title"), group_field="story"),
-    "many bands": Settings(("text",), shingle=3, permutations=201, bands=100, rows=2, prefix="mine"),
+    "many bands": Settings(("text",), shingle=1, permutations=201, bands=100, rows=2, prefix="mine"),
     "characters": Settings(("text",), shingle=5, unit=Unit.CHARACTER),
-    "samples": Settings(("text",), shingle=3, sample_mod=3),
+    "samples": Settings(("text",), shingle=2, sample_mod=3),
     "long shingles": Settings(("text",), shingle=40, permutations=256, sample_mod=1),
 }
 LENGTHS = (1, 2, 3, 5, 9, 20, 60, 200)
