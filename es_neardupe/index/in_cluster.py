@@ -175,7 +175,7 @@ class _Update:
             **of_shard(client.server, shard),
         }
         body = {"query": query, "script": self._script}
-        task = client.request("POST", f"{self._index.path}/_update_by_query", params=params, body=body)["task"]
+        task = client.request("POST", path(self._index.path, "_update_by_query"), params=params, body=body)["task"]
         try:
             found = self._wait(task)
         except BaseException:
