@@ -24,6 +24,7 @@ from es_neardupe.commands import groups as _groups
 from es_neardupe.commands import init as _init
 from es_neardupe.commands import load as _load
 from es_neardupe.commands import pairs as _pairs
+from es_neardupe.commands import pipeline as _pipeline
 from es_neardupe.commands import search as _search
 from es_neardupe.commands import shingles as _shingles
 from es_neardupe.commands import similar as _similar
@@ -192,6 +193,7 @@ class NearDupe(Index):
     fingerprinted = _fingerprinted.fingerprinted
     migrate = _migrate.migrate
     clean = _clean.clean
+    pipeline = _pipeline.pipeline
     similar = _similar.similar
     contained = _contained.contained
     search = _search.search

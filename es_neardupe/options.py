@@ -33,6 +33,7 @@ __all__ = [
     "Linkage",
     "Matching",
     "MeasureName",
+    "PipelineAction",
     "document_options",
     "list_of",
     "names_of",
@@ -98,6 +99,15 @@ class FoldAction(str, Enum):
 
     SHOW = "show"
     INSTALL = "install"
+    REMOVE = "remove"
+
+
+class PipelineAction(str, Enum):
+    """What `pipeline` does."""
+
+    SHOW = "show"
+    INSTALL = "install"
+    CHECK = "check"
     REMOVE = "remove"
 
 
@@ -374,6 +384,12 @@ InsecureEngine = Annotated[
         "--insecure-engine",
         help="Allow tcp:// to other machines: without encryption, and without authentication.",
         rich_help_panel=_CLUSTER,
+    ),
+]
+InCluster = Annotated[
+    bool,
+    typer.Option(
+        "--in-cluster", help="Let the server make the keys by a script (OpenSearch, Painless); no text is read."
     ),
 ]
 Workers = Annotated[int, typer.Option("--workers", min=1, max=64, help="Number of parallel bulk requests.")]
@@ -693,6 +709,12 @@ GroupField = Annotated[
 Oversample = Annotated[
     int,
     typer.Option("--oversample", min=1, max=100, help="Hits requested for each hit of a page, before groups fold."),
+]
+DefaultPipeline = Annotated[
+    bool, typer.Option("--default", help="Make it the default pipeline of the index, for writes that name no other.")
+]
+FinalPipeline = Annotated[
+    bool, typer.Option("--final", help="Make it the final pipeline of the index, which runs after any other.")
 ]
 Sidecar = Annotated[
     bool, typer.Option("--sidecar", help="Store keys and groups in a separate index; leave yours unchanged.")

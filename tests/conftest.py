@@ -25,7 +25,7 @@ from jvm_tools import compile_quickly
 from secured import Secured, secured
 from secured_opensearch import secured_opensearch
 from secured_users import ROLES, USERS, opensearch_users
-from server_tools import delete_all, new_name, required
+from server_tools import delete_all, new_name, required, runs_painless
 
 from es_neardupe.cli.app import main
 from es_neardupe.keys import hashing
@@ -209,6 +209,14 @@ def client(server_url: str) -> Iterator[Client]:
     opened = connect(ConnectionSettings(url=server_url))
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def painless(client: Client) -> Client:
+    """The same, to a server with scripts; without them, the test is skipped."""
+    if not runs_painless(client):
+        pytest.skip("this server runs no Painless scripts")
+    return client
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ _UsageError: Any = typer.BadParameter.__base__
 """The error for wrong usage: of click, or of the copy of click in newer versions of typer."""
 
 _PANELS = {
-    "Prepare": ("init", "load", "enrich", "migrate", "clean", "demo", "node"),
+    "Prepare": ("init", "load", "enrich", "pipeline", "migrate", "clean", "demo", "node"),
     "Find": ("similar", "contained", "search", "pairs", "moved", "compare", "duplicates"),
     "Group": ("group", "groups", "fold", "watch"),
     "Inspect": ("stats", "doctor", "bands", "shingles", "audit", "distribution", "what-if", "version", "help"),

@@ -10,12 +10,13 @@ from typing import Any
 
 from es_neardupe import options
 from es_neardupe.commands.report_parts import WriteCounts, one_line
-from es_neardupe.errors import BeingMigrated, NotFound
+from es_neardupe.errors import BeingMigrated, IndexUnusable, NotFound
 from es_neardupe.index import mapping as schema
 from es_neardupe.index.field_writes import CHECKED, Change, document_writer
 from es_neardupe.index.folding import default_pipelines, unfold
 from es_neardupe.index.hidden_indices import HiddenIndex, find, remove
 from es_neardupe.index.index import Index, opened
+from es_neardupe.index.ingest_pipeline import OwnPipelines, delete_unused, unset_pipelines, users
 from es_neardupe.index.migration_state import is_switching, phase_of, replaced_prefix
 from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
 from es_neardupe.index.same_indices import SameIndicesClient
@@ -53,6 +54,8 @@ class CleanReport:
     """Hidden indices that were deleted: the registry of groups, the evidence of pairs, the sidecar indices."""
     unfolded: tuple[str, ...]
     """Concrete indices whose search pipeline of `fold` was removed."""
+    deleted_pipelines: tuple[str, ...]
+    """Ingest pipelines of `pipeline` that were deleted."""
     dry_run: bool
     seconds: float = field(compare=False)
     requests: tuple[ShownRequest, ...] = ()
@@ -92,7 +95,7 @@ def clean(
     dry_client = DryRunClient(index.client, show_requests, dry_run=dry_run)
     if _is_clean(index):
         seconds = time.monotonic() - started
-        return CleanReport(index.name, False, 0, WriteCounts(written=0), (), (), dry_run, seconds)
+        return CleanReport(index.name, False, 0, WriteCounts(written=0), (), (), (), dry_run, seconds)
     _check_migration(index)
     index = opened(index, adopting=True, groups=True)
     plain = index.plain
@@ -100,8 +103,11 @@ def clean(
     sidecars = index.storage.sidecars
     hidden = [name for kind in HiddenIndex if (name := find(index, kind)) is not None]
     cleaning = _Cleaning(index, batch, workers, progress)
+    own = OwnPipelines(index)
+    _check_callers(own)
     unfolded: tuple[str, ...] = ()
     if dry_run:
+        deleted_pipelines = _remove_pipelines(own, dry_client)
         unfolded = _unfold(index, dry_client)
         cleaning.dry_run(dry_client)
         _delete(dry_client, *sidecars)
@@ -110,6 +116,7 @@ def clean(
         index.storage.check_writable()
         check_updates(index, "cleaning", whole=cleaning.rewrites_documents)
         restore_abandoned(plain, tuned_mappings(plain, index.name, index.prefix), progress)
+        deleted_pipelines = _remove_pipelines(own, plain)  # first: it would make keys again
         unfolded = _unfold(index, plain)  # first: documents without a group fold into one hit
         cleaning.run()
         if not cleaning.writes.left:
@@ -123,6 +130,7 @@ def clean(
         writes=cleaning.writes,
         deleted_indices=() if cleaning.writes.left else (*hidden, *sidecars),
         unfolded=unfolded,
+        deleted_pipelines=deleted_pipelines,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
         requests=dry_client.shown,
@@ -133,6 +141,23 @@ def _unfold(index: Index, client: Client) -> tuple[str, ...]:
     """Remove the search pipeline of `fold`; returns the indices that had it."""
     field = index.settings.group_field
     return () if field is None else unfold(client, default_pipelines(index), field)
+
+
+def _check_callers(own: OwnPipelines) -> None:
+    """Raises `IndexUnusable` if an ingest pipeline of `pipeline` could make keys after the fields were removed."""
+    for name in own.stored:
+        if callers := [str(one) for one in users(own.client, name) if one.kind != "index"]:
+            raise IndexUnusable(
+                f"The ingest pipeline {name}, which makes keys of {own.index.name}, is also used by "
+                f"{', '.join(callers)}: remove it there first."
+            )
+
+
+def _remove_pipelines(own: OwnPipelines, client: Client) -> tuple[str, ...]:
+    """Remove the ingest pipelines of `pipeline` from the settings of the indices, then from the server, unless other
+    indices use them; returns those that were deleted."""
+    kept = delete_unused(client, own.stored, unset_pipelines(client, own.index, own.names))
+    return tuple(sorted(own.stored.keys() - kept.keys()))
 
 
 def _delete(client: Client, *names: str) -> None:

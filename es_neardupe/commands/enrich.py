@@ -9,8 +9,9 @@ from functools import partial
 
 from es_neardupe import options
 from es_neardupe.commands.report_parts import EnrichScope, FingerprintWrites, one_line
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index.enrich_slices import enrich_slices
+from es_neardupe.index.in_cluster import enrich_in_cluster
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.index_on_workers import on_engine
 from es_neardupe.index.mapping import check_range_field
@@ -24,6 +25,9 @@ from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import refresh
 
 __all__ = ["EnrichReport", "enrich"]
+
+_WORKERS = 2
+"""Default number of parallel bulk requests."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +72,12 @@ def enrich(
     since: options.Since = None,
     all: options.All = False,
     slices: options.Slices = None,
-    workers: options.Workers = 2,
+    workers: options.Workers = _WORKERS,
     batch: options.Batch = 500,
     max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
     engine: options.EngineName = None,
     insecure_engine: options.InsecureEngine = False,
+    in_cluster: options.InCluster = False,
     tune: options.Tune = False,
     dry_run: options.DryRun = False,
     show_requests: options.ShowRequests = 0,
@@ -87,6 +92,8 @@ def enrich(
     ``query`` limits the run to the documents of a query (query DSL), and ``slice=(3, 16)`` to the third of 16 disjoint
     parts of them, so that several machines can work at once. ``slices`` parts are read at a time.
     New indices of a data stream or of an alias with a write index get the fields and settings of the others.
+    ``in_cluster``: the server makes the keys itself, by a script, after it was shown to make the same ones; no text is
+    read (`es_neardupe.index.in_cluster`).
     ``tune``: see `tunable`. A dry run returns its first ``show_requests`` write requests. Only the ``neardupe`` fields
     are written. To resume a killed run, start it again.
     """
@@ -95,8 +102,26 @@ def enrich(
         raise SettingsError(why)
     if engine is not None and (slice is not None or show_requests):
         raise SettingsError(f"`engine` and `{'slice' if slice else 'show_requests'}` are given: omit one of them.")
+    if in_cluster:
+        given = {
+            "slice": slice is not None,
+            "slices": slices is not None,
+            "engine": engine is not None,
+            "all": all,
+            "workers": workers != _WORKERS,
+            "max_chars": max_chars != DEFAULT_MAX_CHARS,
+            "max_load": index.plain.pace.share(1)[1] is not None,
+            "show_requests": show_requests > 0,
+        }
+        if name := next((name for name, is_given in given.items() if is_given), None):
+            raise SettingsError(f"`in_cluster` and `{name}` are given: omit one of them.")
     dry_client = DryRunClient(index.client, show_requests, dry_run=dry_run)
     index = opened(index.through(dry_client) if dry_run else index, adopting=True, writes=not dry_run)
+    if in_cluster and index.storage.sidecars:
+        raise IndexUnusable(
+            f"The server cannot make the keys of {index.name}, which are in a sidecar index: run `es-neardupe enrich "
+            f"{index.name}` without --in-cluster."
+        )
     check_sees_all(index, "enriching")
     prepared = index.target.new
     if not dry_run:
@@ -110,8 +135,11 @@ def enrich(
     if dry_run and not show_requests:
         send = pretend
     request = EnrichRequest(query, check, since, all, max_chars, dry_run, slice, slices)
-    on_workers = None if index.engine is None else partial(enrich_slices, index, index.engine, batch, workers)
-    done = index.storage.write_fingerprints(request, send, progress, on_workers)
+    if in_cluster:
+        done = enrich_in_cluster(index, request, batch=batch, progress=progress)
+    else:
+        on_workers = None if index.engine is None else partial(enrich_slices, index, index.engine, batch, workers)
+        done = index.storage.write_fingerprints(request, send, progress, on_workers)
     if not dry_run:
         refresh(index.client, index.path)
     mirrored = index.storage.write_group_ids(batch=batch, workers=workers, dry_run=dry_run)

@@ -51,7 +51,7 @@ from es_neardupe.server.search import count, counts, fetch_whole, refresh, searc
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
-__all__ = ["InlineStorage", "takeovers"]
+__all__ = ["InlineStorage", "counts_before", "selection", "takeovers", "unnoticed_changes"]
 
 _ROUNDS = 10
 """Maximum number of attempts for a document that keeps changing between read and write."""
@@ -185,19 +185,10 @@ def _enrich(
     feed = ChangeFeed(
         index, Consumer.TEXTS, stores=not (request.dry_run or request.task)
     )  # first: it refreshes the index
-    scope, everything = index.target.within(request.query), request.check or request.all
-    before = counts(
-        index.client,
-        index.path,
-        scope=queries.matching(scope),
-        everything={"match_all": {}},
-        left_alone=queries.of_relations(index.target.skipped_relations),
-        current=queries.all_of(scope, queries.fingerprinted(index.fields, index.scheme_id)),
-    )
-    unnoticed = {} if everything else _unnoticed(index, feed)
+    before, unnoticed = counts_before(index, request), unnoticed_changes(index, request, feed)
     feed.begin()
     enrichment = _InlineEnrichment(index, feed, rewrite=request.all)
-    selections = {shard: _selection(index.target, request, feed.changed(shard)) for shard in feed.shards}
+    selections = {shard: selection(index.target, request, feed.changed(shard)) for shard in feed.shards}
     numbers = {shard: count(index.client, index.path, query, shard=shard) for shard, query in selections.items()}
     if on_workers is not None:
         for result in tracked_results(on_workers(request), progress, sum(numbers.values())):
@@ -220,10 +211,24 @@ def _enrich(
     return enrichment.result(request, before, unnoticed)
 
 
-def _unnoticed(index: Index, feed: ChangeFeed) -> dict[str, str]:
-    """Concrete index with fingerprints -> why it is unknown which of its documents have changed."""
+def counts_before(index: Index, request: EnrichRequest) -> dict[str, int]:
+    """The counts of documents before a run; see `EnrichResult`."""
+    scope = index.target.within(request.query)
+    return counts(
+        index.client,
+        index.path,
+        scope=queries.matching(scope),
+        everything={"match_all": {}},
+        left_alone=queries.of_relations(index.target.skipped_relations),
+        current=queries.all_of(scope, queries.fingerprinted(index.fields, index.scheme_id)),
+    )
+
+
+def unnoticed_changes(index: Index, request: EnrichRequest, feed: ChangeFeed) -> dict[str, str]:
+    """Concrete index with fingerprints -> why it is unknown which of its documents have changed; none if all documents
+    are read."""
     unknown = feed.unknown if feed.reason is None else dict.fromkeys(index.target.indices, feed.reason)
-    if not unknown:
+    if not unknown or request.check or request.all:
         return {}
     by_index = {"terms": {"field": "_index", "size": len(index.target.indices)}}
     query = queries.fingerprinted(index.fields, index.scheme_id)
@@ -232,7 +237,7 @@ def _unnoticed(index: Index, feed: ChangeFeed) -> dict[str, str]:
     return {name: unknown[name] for name in names if name in unknown}
 
 
-def _selection(target: IndexTarget, request: EnrichRequest, changed: JSON | None) -> JSON:
+def selection(target: IndexTarget, request: EnrichRequest, changed: JSON | None) -> JSON:
     """The query for the documents to read. ``changed``: those that were written since they were processed."""
     scope = target.within(request.query)
     if request.since is None and (request.check or request.all):
@@ -356,7 +361,7 @@ class _InlineEnrichment:
             self.feed.save()
 
     def result(self, request: EnrichRequest, before: Mapping[str, int], unnoticed: Mapping[str, str]) -> EnrichResult:
-        """Store the progress of the feed, and return the counts. ``unnoticed``: see `_unnoticed`."""
+        """Store the progress of the feed, and return the counts. ``unnoticed``: see `unnoticed_changes`."""
         self.feed.store(whole=request.whole)
         reasons = {name: self.feed.reason or why for name, why in unnoticed.items()}
         return EnrichResult(

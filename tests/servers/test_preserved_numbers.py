@@ -189,7 +189,7 @@ class Counting(ForwardingClient):
 
     def request(self, method: str, path: str, **options: Any) -> Any:
         body = options.get("body") or {}
-        self.whole += sum(one["_source"] is True for one in body.get("docs", ()))
+        self.whole += sum(one.get("_source") is True for one in body.get("docs", ()))
         if body.get("_source") == {"exclude_vectors": False}:
             self.whole += len(body["query"].get("ids", {}).get("values", ()))
         return self.plain.request(method, path, **options)

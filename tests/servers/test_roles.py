@@ -42,6 +42,9 @@ OPTIONAL = {name for name in less() if name.endswith("-monitor") or name.startsw
 
 WITHOUT_INDEX = {"bands", "demo", "help", "version"}
 
+OF_PIPELINES = {"fold", "pipeline"}
+"""Commands that need privileges on the pipelines of the cluster: docs/roles.md names them in words."""
+
 
 def names() -> list[str]:
     """All commands, and those of them with an option that needs more privileges."""
@@ -50,7 +53,8 @@ def names() -> list[str]:
 
 def test_every_command_has_a_role() -> None:
     known = {name for name in every_command.names() if " " not in name}
-    assert {name.partition(" ")[0] for name in names()} == known - WITHOUT_INDEX
+    assert {name.partition(" ")[0] for name in names()} == known - WITHOUT_INDEX - OF_PIPELINES
+    assert all(f"- `{name}`" in section("roles.md", "Roles") for name in OF_PIPELINES)
     assert len(names()) == len(set(names()))
 
 

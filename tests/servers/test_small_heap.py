@@ -45,7 +45,7 @@ FIELDS = {
 SETTINGS = {"number_of_shards": 1, "number_of_replicas": 0, "sort.field": "n", "refresh_interval": "-1"}
 """Documents are read in the order of ``n``: the short ones first."""
 
-NOT_TEXTS = {"doctor", "bands", "fold", "version", "stats"}
+NOT_TEXTS = {"doctor", "bands", "fold", "pipeline", "version", "stats"}
 PEAK = """
 import sys
 from es_neardupe.cli.app import main

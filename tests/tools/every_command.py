@@ -18,6 +18,7 @@ LOOKING: Mapping[str, list[list[str]]] = {
     "stats": [["INDEX", "--buckets", "10", "--disk-usage"]],
     "doctor": [["INDEX"]],
     "fold": [["INDEX"]],
+    "pipeline": [["INDEX"]],
     "groups": [["INDEX"], ["INDEX", "--suggest-keep"], ["INDEX", "--group", "GROUP"], ["INDEX", "--history", "GROUP"]],
     "pairs": [["INDEX"]],
     "similar": [["INDEX", "--id", "ID", "--min", "0.1"], ["INDEX", "--text", "TEXT", "--min", "0.1"]],

@@ -224,6 +224,7 @@ class Life:
 
         def text(one: str) -> str:
             one = NOW.sub("TIME", pattern.sub(lambda found: names[found[0]], one))
+            one = re.sub(r"(es-neardupe-v1-[0-9a-f]{8})-[0-9a-f]{16}", r"\1-HASH", one)
             return re.sub(r"(Seconds\s*)\d+\.\d+", r"\1SECONDS", one)
 
         masked: JSON = _each(entry, text)

@@ -15,7 +15,7 @@ from server_tools import TEXT, delete_all, exists, family, make_index, put, thei
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.doctor.roles import ROLES
 from es_neardupe.commands.duplicates.request_json import example
-from es_neardupe.server.client import Client
+from es_neardupe.server.client import Client, path
 
 HIDDEN_INDICES = {"groups": f"{WORKED}-neardupe-groups", "pairs": f"{WORKED}-neardupe-pairs"}
 COMING = [f"{WORKED}-neardupe_next-{kind}" for kind in HIDDEN_INDICES]
@@ -57,6 +57,9 @@ def make_worked(admin: Client) -> None:
     NearDupe(WORKED, admin).init(Settings(("text",), sample_mod=4))
     NearDupe(WORKED, admin).enrich()
     NearDupe(WORKED, admin).group(evidence=True)
+    # one of an application, which the users may not read
+    admin.request("PUT", path("_ingest", "pipeline", f"{WORKED}-theirs"), body={"processors": []})
+    admin.request("PUT", path(WORKED, "_settings"), body={"index.default_pipeline": f"{WORKED}-theirs"})
 
 
 def delete_worked(admin: Client) -> None:

@@ -24,6 +24,7 @@ from es_neardupe.groups.read import Group
 from es_neardupe.groups.registry import GroupRecord, Registry
 from es_neardupe.index.index import Index, opened
 from es_neardupe.server.client import Client, path, to_json
+from es_neardupe.server.search import knows
 
 JSON = dict[str, Any]
 TEXT = {"text": {"type": "text"}}
@@ -198,6 +199,11 @@ def wait_until(met: Callable[[], bool], seconds: float = 30.0) -> None:
     while not met():
         assert time.monotonic() < deadline, f"not within {seconds} s"
         pause.wait(0.02)
+
+
+def runs_painless(client: Client) -> bool:
+    """Whether the server runs scripts: Elasticsearch from pip does not."""
+    return knows(client, "POST", "/_scripts/painless/_execute", {"script": {"source": "1 + 1"}})
 
 
 def one_line(text: str) -> str:

@@ -68,6 +68,8 @@ def clean(
                 ("  rejected by the server", writes.refused),
             ],
         )
+        for name in report.deleted_pipelines:
+            show(f"Ingest pipeline {name} {'would be deleted' if dry_run else 'deleted'}.")
         for name in report.unfolded:
             show(f"Search pipeline of {name} {'would be removed' if dry_run else 'removed'}.")
         for name in report.deleted_indices:

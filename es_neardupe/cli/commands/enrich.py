@@ -38,6 +38,7 @@ def enrich(
     max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
     engine: options.EngineName = None,
     insecure_engine: options.InsecureEngine = False,
+    in_cluster: options.InCluster = False,
     prefix: options.Prefix = DEFAULT_PREFIX,
     tune: options.Tune = False,
     dry_run: options.DryRun = False,
@@ -54,6 +55,8 @@ def enrich(
       es-neardupe enrich news
 
       es-neardupe enrich news --since updated=now-1d
+
+      es-neardupe enrich news --in-cluster
 
       es-neardupe enrich news --slice "$((SLURM_ARRAY_TASK_ID + 1))/16"
     """
@@ -73,6 +76,7 @@ def enrich(
             max_chars=max_chars,
             engine=engine,
             insecure_engine=insecure_engine,
+            in_cluster=in_cluster,
             tune=tune,
             dry_run=dry_run,
             show_requests=show_requests,

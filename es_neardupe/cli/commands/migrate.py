@@ -113,6 +113,8 @@ def migrate(
         if report.groups is not None and (prepare or dry_run):
             _show_changes(report.groups)
         _show(report)
+    for name, users in report.outdated_pipelines.items():
+        warn(f"Pipeline {name} makes keys of the old settings, and is still used by: {', '.join(users)}.")
     _fail_if_not_done(report, prepare)
 
 
@@ -157,6 +159,9 @@ def _show(report: MigrateReport) -> None:
     if writes.cleaned:
         done = "would be" if report.dry_run else "were"
         show(phrase(f"Leftover fields of earlier keys {done} removed from {writes.cleaned:,} documents."))
+    if report.pipeline:
+        done = "would be installed" if report.dry_run else "installed"
+        show(f"Ingest pipeline {report.pipeline} of the new settings {done}.")
     show(f"State: {report.state}. {report.seconds:.1f} s")
     say_tuning(report.tuned)
     if report.dry_run and report.regroups and report.state == "not begun":

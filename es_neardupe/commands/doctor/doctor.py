@@ -20,8 +20,7 @@ from es_neardupe.errors import (
 )
 from es_neardupe.groups.incremental import next_run
 from es_neardupe.groups.read import read_groups
-from es_neardupe.index import lease
-from es_neardupe.index.folding import default_pipelines, is_ours, missing_pipelines
+from es_neardupe.index import folding, ingest_pipeline, lease
 from es_neardupe.index.hidden_indices import HiddenIndex, check_names, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import TEXT_TYPES, check_source, check_text_fields, field_types
@@ -89,7 +88,7 @@ def doctor(index: Index) -> list[Check]:
             return [*checks, *_before_init(index, mappings, error)]
         return [*checks, Check("scheme", "error", str(error))]
     checks += [_scheme(index.settings), *_hidden_names(index), *_replaced(index)]
-    checks += [*_rollover(index), *_visibility(index), *_lease(index), *_folding(index)]
+    checks += [*_rollover(index), *_visibility(index), *_lease(index), *_pipeline(index), *_folding(index)]
     return [*checks, _limits(index.target.max_result_window), *_documents(index)]
 
 
@@ -334,20 +333,46 @@ def _lease(index: Index) -> Iterator[Check]:
             )
 
 
+def _pipeline(index: Index) -> Iterator[Check]:
+    """The ingest pipelines of the index: missing ones, and whether that of `pipeline` makes the keys of the present
+    settings. A user who may not read pipelines gets no answer."""
+    with suppress(Forbidden):
+        name, own = index.name, ingest_pipeline.OwnPipelines(index)
+        state = own.state()
+        if state == "missing":
+            (some, pipeline), *_ = ingest_pipeline.missing_pipelines(index.plain, own.of_indices).items()
+            ours = f"`es-neardupe pipeline {name} install` stores it again, and `remove` removes the setting"
+            how = (
+                ours
+                if ingest_pipeline.is_ours(pipeline)
+                else "store it again, or remove it from the settings of the index"
+            )
+            message = f"the ingest pipeline {pipeline} of {some} is missing, so the server rejects its documents: {how}"
+            yield Check("pipeline", "error", message)
+        elif state in ("outdated", "partly"):
+            why = "is of other settings" if state == "outdated" else "processes only some of the indices"
+            message = f"the ingest pipeline for new keys {why}: run `es-neardupe pipeline {name} install`"
+            yield Check("pipeline", "warning", message)
+        elif state == "stored":
+            yield Check("pipeline", "ok", f"{own.name} is stored; the index does not use it by itself")
+        elif state != "none":
+            yield Check("pipeline", "ok", f"the {state} pipeline {own.name} makes the keys of new documents")
+
+
 def _folding(index: Index) -> Iterator[Check]:
     """The default search pipelines: missing ones, and whether those of `fold` find a group in each document. A user who
     may not read pipelines gets no answer."""
     with suppress(Forbidden):
-        name, field, pipelines = index.name, index.settings.group_field, default_pipelines(index)
-        if missing := missing_pipelines(index.plain, pipelines):
+        name, field, pipelines = index.name, index.settings.group_field, folding.default_pipelines(index)
+        if missing := folding.missing_pipelines(index.plain, pipelines):
             (some, pipeline), *_ = missing.items()
             ours = (
                 f"`es-neardupe fold {name} remove` removes it from the settings of the index, and `install` stores it"
             )
-            how = ours if is_ours(pipeline) else "store it again, or remove it from the settings of the index"
+            how = ours if folding.is_ours(pipeline) else "store it again, or remove it from the settings of the index"
             message = f"the default search pipeline {pipeline} of {some} is missing, so searches fail: {how}"
             yield Check("folding", "error", message)
-        elif field is not None and any(is_ours(one, field) for one in pipelines.values()):
+        elif field is not None and any(folding.is_ours(one, field) for one in pipelines.values()):
             without = count(index.plain, index.path, {"bool": {"must_not": [{"exists": {"field": field}}]}})
             message = f"searches return one hit of each group, by {field}"
             if without:

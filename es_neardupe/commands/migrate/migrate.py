@@ -12,6 +12,7 @@ from es_neardupe.commands.clean import clean
 from es_neardupe.commands.enrich import enrich
 from es_neardupe.commands.migrate.plan import MigrationOptions, MigrationPlan, open_plan
 from es_neardupe.commands.migrate.steps import MigrationProgress, MigrationRun, MigrationWork, refresh_both
+from es_neardupe.commands.pipeline import pipeline
 from es_neardupe.commands.report_parts import WriteCounts, one_line
 from es_neardupe.errors import BeingMigrated, SettingsError
 from es_neardupe.groups.compare_groupings import GroupChanges
@@ -20,6 +21,7 @@ from es_neardupe.groups.rules import remembered_rules, rules_of
 from es_neardupe.index.field_writes import document_writer
 from es_neardupe.index.hidden_indices import HiddenIndex, check_names, hidden_index_name, remove
 from es_neardupe.index.index import Index, opened
+from es_neardupe.index.ingest_pipeline import OwnPipelines, check_keys
 from es_neardupe.index.lease import held
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
 from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
@@ -74,6 +76,10 @@ class MigrateReport:
     groups: GroupChanges | None
     """Groups with the old and with the new keys; None if there is nothing to compare before the switch, or after it."""
     writes: MigrateWrites
+    pipeline: str | None
+    """The ingest pipeline that `pipeline` made for the new settings, if it replaced one of the old settings."""
+    outdated_pipelines: Mapping[str, tuple[str, ...]]
+    """Ingest pipelines of the old settings that were not deleted -> what still uses them."""
     dry_run: bool
     seconds: float = field(compare=False)
     tuned: Mapping[str, Mapping[str, str | None]] | None = None
@@ -149,6 +155,8 @@ def migrate(
     check_sees_all(plan.old, "migrating")
     if plan.phase is None:
         _check_rules(plan.old)
+    if not abort and OwnPipelines(plan.after).names:  # it will be replaced
+        check_keys(index.plain, index.name, plan.after.settings)
     run = MigrationRun(workers, batch, max_chars, progress)
     work = MigrationWork(index, plan, run)
     requests: tuple[ShownRequest, ...] = ()
@@ -212,6 +220,8 @@ def _report(index: Index, done: MigrationProgress, dry_run: bool, started: float
             refusals=done.refusals,
             failures=done.failures,
         ),
+        pipeline=done.pipeline,
+        outdated_pipelines=done.outdated_pipelines,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
     )
@@ -293,6 +303,11 @@ class _DryRun:
             if self._writes_documents:
                 return
         self._mark(Phase.CLEANING)
+        if OwnPipelines(self._plan.after).names:
+            installed = pipeline(
+                self._with_prefix(self._plan.prefix), "install", dry_run=True, show_requests=self._maximum
+            )
+            self._done.pipeline, self._requests = installed.pipeline, [*self._requests, *installed.requests]
         self._enrich(self._plan.prefix)
         if not self._done.left:
             self._clean()

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from es_neardupe.commands.clean import clean
 from es_neardupe.commands.enrich import enrich
 from es_neardupe.commands.group import group
 from es_neardupe.commands.migrate.plan import MigrationPlan
+from es_neardupe.commands.pipeline import pipeline
 from es_neardupe.errors import RequestError
 from es_neardupe.groups.compare_groupings import GroupChangeExample, GroupChanges, compare_groups
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index.field_writes import document_writer
 from es_neardupe.index.hidden_indices import HiddenIndex, ensure, find
 from es_neardupe.index.index import Index, opened
+from es_neardupe.index.ingest_pipeline import OwnPipelines
 from es_neardupe.index.lease import held
 from es_neardupe.index.migration_state import Phase
 from es_neardupe.index.same_indices import SameIndicesClient
@@ -64,6 +66,10 @@ class MigrationProgress:
     """Documents from which the fields under the second prefix were removed."""
     left: int = 0
     """Documents that kept changing during the run, that the server rejected, or that failed: for the next run."""
+    pipeline: str | None = None
+    """The ingest pipeline of the new settings, if it replaced one of the old settings."""
+    outdated_pipelines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Ingest pipelines of the old settings that were not deleted -> what still uses them."""
     refusals: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
     """Reasons why documents were not written: another field could have changed."""
@@ -186,8 +192,11 @@ class MigrationWork:
         return tally, left
 
     def finish(self) -> None:
-        """Process the documents that were added or changed during the migration."""
+        """Process the documents that were added or changed during the migration. New ones get the new keys."""
         self._mark(Phase.CLEANING)
+        if OwnPipelines(self.plan.after).names:
+            installed = pipeline(self._with_prefix(self.plan.prefix), "install")
+            self.done.pipeline, self.done.outdated_pipelines = installed.pipeline, installed.kept
         self._renew(self.plan.prefix)
 
     def undo(self) -> None:

@@ -45,6 +45,7 @@ from es_neardupe.commands.init import InitReport
 from es_neardupe.commands.load import LoadReport
 from es_neardupe.commands.migrate.migrate import MigrateReport, MigrateWrites
 from es_neardupe.commands.moved.moved import Moved, NewPlace
+from es_neardupe.commands.pipeline import PipelineReport
 from es_neardupe.commands.report_parts import (
     EnrichScope,
     FingerprintWrites,
@@ -315,6 +316,7 @@ SHAPES: dict[str, Any] = {
     "migrate": MigrateReport,
     "clean": CleanReport,
     "fold": FoldReport,
+    "pipeline": PipelineReport,
     "version": VersionReport,
 }
 

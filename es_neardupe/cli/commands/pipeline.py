@@ -1,0 +1,96 @@
+"""``es-neardupe pipeline``: keys of new documents, made by the server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from es_neardupe import options
+from es_neardupe.cli.arguments import AsJson, IndexName
+from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.messages import show_first
+from es_neardupe.cli.output import ExitCode, print_json, print_table, show, warn
+from es_neardupe.cli.run_log import result
+from es_neardupe.options import DEFAULT_PREFIX, PipelineAction
+
+if TYPE_CHECKING:
+    from es_neardupe.commands.pipeline import PipelineReport
+
+__all__ = ["pipeline"]
+
+_STATES = {
+    "none": "no pipeline: documents get their keys by `es-neardupe enrich {index}`",
+    "stored": "the pipeline is stored, and other pipelines can call it; the index does not use it by itself",
+    "default": "documents get their keys by the default pipeline, unless a request names another one",
+    "final": "documents get their keys by the final pipeline",
+    "partly": "only some of its indices have the pipeline: run `es-neardupe pipeline {index} install` with --default "
+    "or --final again",
+    "outdated": "the pipeline is not that of the present settings: run `es-neardupe pipeline {index} install`, then "
+    "`es-neardupe enrich {index}`",
+    "missing": "an index names a pipeline that does not exist, so the server rejects its documents: if it is one of "
+    "es-neardupe, `install` stores it again, and `remove` removes the setting",
+}
+
+
+def pipeline(
+    index: IndexName,
+    action: Annotated[
+        PipelineAction, typer.Argument(metavar="ACTION", help="show, install, check or remove.")
+    ] = PipelineAction.SHOW,
+    *,
+    default: options.DefaultPipeline = False,
+    final: options.FinalPipeline = False,
+    prefix: options.Prefix = DEFAULT_PREFIX,
+    dry_run: options.DryRun = False,
+    show_requests: options.ShowRequests = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Let the server make the keys of new documents, by an ingest pipeline.
+
+    `install` first compares the keys that the server makes with those of this program, and stores nothing if they
+    differ. Without --default or --final, other pipelines can call the stored one.
+
+    Examples:
+
+      es-neardupe pipeline news install --default
+
+      es-neardupe pipeline news check
+
+      es-neardupe pipeline news remove
+    """
+    from es_neardupe.commands.pipeline import pipeline as pipeline_
+
+    report = pipeline_(
+        open_index(index, prefix), action, default=default, final=final, dry_run=dry_run, show_requests=show_requests
+    )
+    result(report)
+    if as_json:
+        print_json(report)
+    else:
+        _show(report)
+        show_first(report.requests)
+    for name, users in report.kept.items():
+        warn(f"Pipeline {name} was not deleted. It is still used by: {', '.join(users)}.")
+    if action is PipelineAction.CHECK and (report.different or report.state in ("none", "missing", "outdated")):
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _show(report: PipelineReport) -> None:
+    would_be = "would be " if report.dry_run else ""
+    if report.action == PipelineAction.SHOW.value:
+        rows = [(name, one.default or "none", one.final or "none") for name, one in report.pipelines.items()]
+        print_table(["index", "default pipeline", "final pipeline"], rows)
+    if report.different:
+        show(
+            f"{report.different:,} of {report.texts:,} texts get other keys than by this program: {report.difference}. "
+            f"Remove the pipeline, then run `es-neardupe enrich {report.index} --check`."
+        )
+    elif report.texts:
+        show(f"Pipeline {report.pipeline}: the keys of {report.texts:,} texts are those of this program.")
+    if report.changed:
+        show(f"Settings of {', '.join(report.changed)} {would_be}changed.")
+    for name in report.deleted:
+        show(f"Pipeline {name} {would_be}deleted.")
+    if not report.dry_run:
+        show(f"{report.index}: {_STATES[report.state].format(index=report.index)}.")

@@ -1,0 +1,220 @@
+"""``enrich`` in the cluster: the server makes the keys of documents itself, by updates by query with a script.
+
+No text leaves the server. A round processes the documents that `es_neardupe.index.inline.selection` finds; the next one
+processes what was written since, which are also the writes of the round before. The script leaves right keys as they
+are, so the last round writes nothing, and proves that all keys are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from es_neardupe.errors import IndexUnusable, NeardupeError, RequestError
+from es_neardupe.index import queries
+from es_neardupe.index.change_feed import ChangeFeed, Consumer
+from es_neardupe.index.ingest_pipeline import check_keys, is_ours
+from es_neardupe.index.inline import counts_before, selection, unnoticed_changes
+from es_neardupe.index.queries import JSON
+from es_neardupe.index.same_indices import SameIndicesClient
+from es_neardupe.index.storage import EnrichRequest, EnrichResult
+from es_neardupe.keys.painless import MAX_CHARS, UpdateParams, fingerprint_script
+from es_neardupe.progress import Progress
+from es_neardupe.server.bulk import BulkCounts
+from es_neardupe.server.client import Params, path
+from es_neardupe.server.parallel import pause
+from es_neardupe.server.read_all import of_shard
+from es_neardupe.server.search import count, refresh, search
+
+if TYPE_CHECKING:
+    from es_neardupe.index.index import Index
+
+__all__ = ["enrich_in_cluster"]
+
+_ROUNDS = 10
+"""Maximum number of rounds while other clients change documents."""
+
+_POLL = (0.05, 1.0)
+"""First and longest time in seconds between two looks at a task."""
+
+_LEFT = f"the script leaves texts of more than {MAX_CHARS:,} characters, and numbers with a fraction, to plain `enrich`"
+
+
+def enrich_in_cluster(index: Index, request: EnrichRequest, *, batch: int, progress: Progress) -> EnrichResult:
+    """Let the server make the keys that are missing or wrong, after it was shown to make the same as Python.
+
+    ``batch``: documents that the server reads at a time. Raises `UnsupportedServer` if the server makes no keys or
+    other ones, `IndexUnusable` for an index with a final pipeline, `RequestError` if the server gives up.
+    """
+    _check_final_pipelines(index)
+    check_keys(index.client, index.name, index.settings)
+    feed = ChangeFeed(index, Consumer.TEXTS, stores=not request.dry_run)
+    before, unnoticed = counts_before(index, request), unnoticed_changes(index, request, feed)
+    tally = BulkCounts()
+    tally.counts["changed"] = _changed(index, request, feed)
+    queried = _queries(index, request, feed)
+    if request.dry_run:
+        number = sum(count(index.client, index.path, query, shard=shard) for shard, query in queried.items())
+        tally.counts.update(read=number, written=number)
+        return EnrichResult(before, before["current"], tally, {"unknown": number}, unnoticed)
+    feed.begin()
+    at = _time_of_run()
+    update = _Update(index, at, batch, progress)
+    first = done = update.run(queried)
+    feed.store(whole=request.whole)
+    for _ in range(_ROUNDS):
+        if not (done["updated"] or done["version_conflicts"]):
+            break
+        feed = ChangeFeed(index, Consumer.TEXTS)
+        done = update.run(_queries(index, replace(request, check=False, since=None), feed))
+        feed.store(whole=request.whole)
+    refresh(index.client, index.path)
+    states, numeric = _written(index, at)
+    conflicts = done["version_conflicts"]
+    left = max(0, count(index.client, index.path, index.target.stale(request.query)) - conflicts)
+    tally.counts.update(
+        written=sum(states.values()),
+        numeric=numeric,
+        conflicts=conflicts,
+        unchanged=max(0, first["total"] - sum(states.values()) - conflicts - left),
+    )
+    if left:
+        tally.add_failed(left, [_LEFT])
+    tally.counts["read"] = sum(tally.counts[name] for name in ("written", "unchanged", "conflicts", "failed"))
+    return EnrichResult(
+        before, before["current"], tally, states, {one: feed.reason or why for one, why in unnoticed.items()}
+    )
+
+
+def _check_final_pipelines(index: Index) -> None:
+    for name, state in index.target.states.items():
+        if state.final_pipeline is not None and not is_ours(state.final_pipeline):
+            raise IndexUnusable(
+                f"The final pipeline {state.final_pipeline!r} of {name} would process the documents again when the "
+                f"server writes their keys: run `es-neardupe enrich {index.name}` without --in-cluster."
+            )
+
+
+def _queries(index: Index, request: EnrichRequest, feed: ChangeFeed) -> dict[int | None, JSON]:
+    """The documents to process, by the number of their shards."""
+    return {shard: selection(index.target, request, feed.changed(shard)) for shard in feed.shards}
+
+
+def _changed(index: Index, request: EnrichRequest, feed: ChangeFeed) -> int:
+    """The number of documents with a fingerprint that were written since they were last processed."""
+    enriched = queries.all_of(index.target.within(request.query), queries.fingerprinted(index.fields, index.scheme_id))
+    changed = {shard: feed.changed(shard) for shard in feed.shards}
+    return sum(
+        count(index.client, index.path, queries.all_of(enriched, query), shard=shard)
+        for shard, query in changed.items()
+        if query is not None
+    )
+
+
+def _time_of_run() -> str:
+    """The time, with milliseconds that are not 0, which no other writer of keys uses: it finds the documents that this
+    run has written."""
+    now = datetime.now(timezone.utc)
+    return f"{now:%Y-%m-%dT%H:%M:%S}.{max(1, now.microsecond // 1000):03}Z"
+
+
+def _written(index: Index, at: str) -> tuple[dict[str, int], int]:
+    """The documents that were written by the run of this time, by state; and how many of them are numeric."""
+    body = {
+        "size": 0,
+        "query": {"term": {f"{index.settings.prefix}.at": at}},
+        "aggs": {
+            "states": {"terms": {"field": f"{index.settings.prefix}.state", "size": 10}},
+            "numeric": {"filter": {"term": {f"{index.settings.prefix}.numeric": True}}},
+        },
+    }
+    found = search(index.client, index.path, body)["aggregations"]
+    return {one["key"]: one["doc_count"] for one in found["states"]["buckets"]}, found["numeric"]["doc_count"]
+
+
+class _Update:
+    """Updates by query of one run."""
+
+    def __init__(self, index: Index, at: str, batch: int, progress: Progress) -> None:
+        self._index, self._progress, self._batch = index, progress, batch
+        self._client = SameIndicesClient(index.plain, index.target)
+        settings = index.settings
+        grouped = count(index.client, index.path, {"exists": {"field": index.fields.group}})
+        script = fingerprint_script(
+            settings.scheme,
+            settings.fields,
+            prefix=settings.prefix,
+            group_field=settings.group_field,
+            update=UpdateParams(at, alone=not grouped),
+        )
+        self._script = {"lang": "painless", "source": script.source, "params": script.params}
+
+    def run(self, queried: Mapping[int | None, JSON]) -> dict[str, int]:
+        """Process the documents of these queries, one shard after the other; returns the counts of the server."""
+        sums = dict.fromkeys(("total", "updated", "noops", "version_conflicts"), 0)
+        for shard, query in queried.items():
+            if count(self._index.client, self._index.path, query, shard=shard):
+                self._client.check()
+                done = self._shard(shard, query)
+                self._client.check()
+                sums = {name: number + done[name] for name, number in sums.items()}
+        return sums
+
+    def _shard(self, shard: int | None, query: JSON) -> Mapping[str, int]:
+        client = self._index.plain
+        rate, _ = client.pace.share(1)
+        params: Params = {
+            "wait_for_completion": False,
+            "conflicts": "proceed",
+            "pipeline": "_none",
+            "scroll_size": self._batch,
+            **({} if rate is None else {"requests_per_second": str(rate)}),
+            **of_shard(client.server, shard),
+        }
+        body = {"query": query, "script": self._script}
+        task = client.request("POST", path(self._index.path, "_update_by_query"), params=params, body=body)["task"]
+        try:
+            found = self._wait(task)
+        except BaseException:
+            with suppress(NeardupeError):
+                client.request("POST", path("_tasks", task, "_cancel"), params={"wait_for_completion": True})
+            raise
+        finally:
+            with suppress(NeardupeError):  # the server keeps the result of each task in an index
+                client.request("DELETE", path(".tasks", "_doc", task))
+        if (error := _error_of(found)) is not None:
+            reason = str(error.get("reason"))
+            raise RequestError(
+                f"The server stopped making keys in {self._index.name} ({reason}). Run the same command again: it "
+                f"continues where it stopped. If it stops again, run it without --in-cluster.",
+                status=400,
+                type=str(error.get("type", "")),
+                reason=reason,
+            )
+        return dict[str, int](found["response"])
+
+    def _wait(self, task: str) -> Mapping[str, Any]:
+        """The task, once it has ended."""
+        wait, longest = _POLL
+        while True:
+            found: Mapping[str, Any] = self._index.plain.request("GET", path("_tasks", task))
+            status = found["task"].get("status", {})
+            done = sum(status.get(name, 0) for name in ("updated", "noops", "version_conflicts"))
+            self._progress("making keys in the cluster", done, status.get("total"))
+            if found["completed"]:
+                return found
+            pause(wait)
+            wait = min(2 * wait, longest)
+
+
+def _error_of(task: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The innermost cause of the end of a task; None if it has processed everything."""
+    answer = task.get("response", {})
+    failures = (one.get("cause") or one.get("reason") for one in answer.get("failures", ()))
+    error: Any = task.get("error") or next(failures, None) or answer.get("canceled")
+    while isinstance(error, dict) and isinstance(error.get("caused_by"), dict):
+        error = error["caused_by"]
+    return error if error is None or isinstance(error, dict) else {"reason": error}
