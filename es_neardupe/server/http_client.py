@@ -62,7 +62,7 @@ class ServerClient:
         """See ``Client.request``. ``again`` False: never sent twice."""
         data = None if body is None else to_json(body)
         splits = can_be_split(path, body)
-        if path.endswith("/_search"):
+        if path.endswith(("/_search", "/_update_by_query")):
             params = {**(params or {}), **_without_pipeline(self.server)}
         answer, _ = self._send(method, path, params, data, "json", again=again, complete=True, splits=splits)
         return answer

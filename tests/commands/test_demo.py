@@ -8,7 +8,7 @@ from pathlib import Path
 from conftest import Cli
 from server_tools import family, hits, make_index, one_line, put, words
 
-from es_neardupe.server.client import Client
+from es_neardupe.server.client import Client, path
 
 
 def test_the_demo_on_a_file(client: Client, index_name: str, cli: Cli, tmp_path: Path) -> None:
@@ -46,3 +46,17 @@ def test_unusable_files(client: Client, index_name: str, cli: Cli, tmp_path: Pat
         done = cli("demo", "--url", client.url, "--index", index_name, "--file", str(file))
         assert done.code == 1
         assert words_ in one_line(done.err)
+
+
+def test_texts_for_other_clients(client: Client, index_name: str, cli: Cli, tmp_path: Path) -> None:
+    """``--bulk`` writes lines of bulk requests, and nothing else."""
+    file, target = tmp_path / "two.jsonl", tmp_path / "two.ndjson"
+    file.write_text('{"id": "a", "text": "é"}\n{"id": 7, "text": "two\\nlines"}\n', "utf-8")
+    done = cli("demo", "--file", str(file), "--bulk", str(target))
+    assert (done.code, done.out) == (0, f"2 documents written to {target}.\n")
+    make_index(client, index_name)
+    answer = client.bulk(target.read_bytes().replace(b'"_id"', f'"_index": "{index_name}", "_id"'.encode()))
+    assert not answer["errors"]
+    client.request("POST", path(index_name, "_refresh"))
+    assert {hit["_id"]: hit["_source"]["text"] for hit in hits(client, index_name)} == {"a": "é", "7": "two\nlines"}
+    assert one_line(cli("demo", "--file", str(file), "--bulk", str(tmp_path / "no" / "x")).err)

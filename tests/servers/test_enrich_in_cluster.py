@@ -136,6 +136,19 @@ def test_a_second_run_writes_what_changed(painless: Client, index_name: str) -> 
     assert (done.scope.read, done.writes.unchanged) == (len(SOURCES) + 1, len(SOURCES) + 1)
 
 
+def test_a_folded_index(painless: Client, index_name: str) -> None:
+    """The default search pipeline does not hide documents from the updates."""
+    news = opened(painless, index_name, group_field="story")
+    news.enrich(in_cluster=True)
+    news.group()
+    news.fold("install")
+    for number in range(4):
+        change(painless, index_name, f"copy{number}", {"title": "Another story"})
+    done = news.enrich(in_cluster=True)
+    assert (done.scope.read, done.writes.written) == (4, 4)
+    assert news.enrich(check=True).writes.written == 0
+
+
 def test_keys_that_somebody_changed_are_made_again(painless: Client, index_name: str) -> None:
     news = opened(painless, index_name)
     news.enrich()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -38,17 +40,27 @@ def demo(
     ] = None,
     text_field: Annotated[str, typer.Option(metavar="FIELD", help="Field of your file with the text.")] = "text",
     threshold: Annotated[float, typer.Option(help="Minimum resemblance of near-duplicates.")] = 0.8,
+    bulk: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Only write the texts to a file, as lines of bulk requests.", dir_okay=False),
+    ] = None,
 ) -> None:
     """Run all steps on real texts: start a server, enrich an index, group it, search it.
 
-    Example:
+    Examples:
 
       es-neardupe demo --file articles.jsonl --text-field body
+
+      es-neardupe demo --bulk licences.ndjson
     """
     from es_neardupe.index.index import Index
     from es_neardupe.index.settings import Settings
 
     records = _records(file, text_field)
+    if bulk is not None:
+        _write_bulk(bulk, records)
+        show(f"{len(records):,} documents written to {bulk}.")
+        return
     client = _client(url)
     try:
         _run(
@@ -68,6 +80,16 @@ def _records(file: str | None, text_field: str) -> list[FileRecord]:
     if len(records) < 2:
         raise InputError(f"{file} has {len(records)} documents: a demo needs two or more.")
     return records
+
+
+def _write_bulk(file: Path, records: list[FileRecord]) -> None:
+    """Write two lines for each document, as bulk requests of any client have them."""
+    from es_neardupe.pages.files import replacing
+
+    with replacing(file) as lines:
+        for record in records:
+            head = json.dumps({"index": {"_id": str(record.id)}})
+            lines.write(f"{head}\n{json.dumps(record.source, ensure_ascii=False)}\n")
 
 
 def _client(url: str | None) -> Client:
