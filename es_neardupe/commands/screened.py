@@ -222,6 +222,7 @@ class Screen:
 
     def choose_groups(self, incoming: Sequence[Incoming]) -> list[Mapping[str, Any] | None]:
         """The group fields of each write; None for one that is skipped. See `fingerprinted_actions`."""
+        self._forget()
         own = self._own_groups(incoming)
         references = [self._reference(one) for one in incoming]
         last = {reference: place for place, reference in enumerate(references) if incoming[place].changes_text}
@@ -252,7 +253,6 @@ class Screen:
                 groups[place] = waiting(group)
                 self._recent.regroup(document, group)
                 self._in_use.any = True
-        self._forget()
         return groups
 
     def _own_groups(self, incoming: Sequence[Incoming]) -> list[Mapping[str, Any]]:
