@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +41,8 @@ class RecentDocuments:
         self.max_bytes = max_bytes
         self._bytes = 0
         self._written: dict[Reference, Candidate] = {}  # the oldest first; without keys if the text is not known
-        self._by_key: dict[str, list[Candidate]] = {}
+        self.by_key: dict[str, list[Candidate]] = {}
+        """Key -> the documents with it; among them some that do not exist any more."""
         self._leaders: dict[str, Candidate] = {}
         self._groups = Counter[str]()
 
@@ -51,6 +52,10 @@ class RecentDocuments:
     def __contains__(self, reference: object) -> bool:
         """Whether this run has written or deleted the document, so that its stored version does not count."""
         return reference in self._written
+
+    def replaces(self, document: Candidate) -> bool:
+        """Whether this run has written another version of the document, or deleted it."""
+        return self._written.get(document.reference, document) is not document
 
     def exists(self, reference: Reference) -> bool:
         """Whether this run has written the document, and has not deleted it since."""
@@ -90,10 +95,6 @@ class RecentDocuments:
         document.group, document.principal = group, None
         self._count(document, 1)
 
-    def with_key(self, key: str) -> Sequence[Candidate]:
-        """The documents with a key; among them some that do not exist any more."""
-        return self._by_key.get(key, ())
-
     def leader(self, group: str) -> Candidate | None:
         """The document that has founded a group."""
         return self._leaders.get(group)
@@ -129,14 +130,14 @@ class RecentDocuments:
     def _keep(self, documents: Sequence[Candidate]) -> None:
         """Keep only these documents, the newest first."""
         self._written = {one.reference: one for one in reversed(documents)}
-        self._by_key, self._leaders, self._bytes = {}, {}, 0
+        self.by_key, self._leaders, self._bytes = {}, {}, 0
         self._groups.clear()
         for one in self._written.values():
             self._insert(one)
 
     def _insert(self, document: Candidate) -> None:
         for key in document.bands:
-            self._by_key.setdefault(key, []).append(document)
+            self.by_key.setdefault(key, []).append(document)
         self._bytes += size_of(document.source)
         self._count(document, 1)
 
@@ -152,15 +153,15 @@ class RecentDocuments:
 
 
 def sharing(
-    document: Candidate, minimum: int, *places: Callable[[str], Sequence[Candidate]]
+    document: Candidate, minimum: int, *by_key: Mapping[str, Sequence[Candidate]]
 ) -> list[tuple[Candidate, int]]:
     """The existing documents that have at least ``minimum`` of the keys of another one, with the number of these keys,
-    most first. ``places``: functions that return the documents with a key."""
+    most first. ``by_key``: key -> the documents with it."""
     shared = Counter[Candidate]()
-    for key in document.bands:
-        for with_key in places:
-            if found := with_key(key):
-                shared.update(found)
+    for documents in by_key:
+        for key in document.bands:
+            if key in documents:
+                shared.update(documents[key])
     return [
         (one, number)
         for one, number in shared.most_common()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from es_neardupe.index.stored_fields import count_of, group_of, stored_fields
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.text import contents
 from es_neardupe.options import DEFAULT_MAX_CHARS, OnMatch
-from es_neardupe.records import Fingerprint, Hit, Reference
+from es_neardupe.records import Hit, Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.responses import hit_of
 from es_neardupe.server.search import count, fetch, refresh_if_allowed, search
@@ -38,6 +39,9 @@ __all__ = [
     "ScreenReport",
     "screened",
 ]
+
+_Given = TypeVar("_Given")
+_Result = TypeVar("_Result")
 
 _PAGE = 2000
 """Maximum number of documents found by one search. If more share keys, the search is repeated for half of the
@@ -223,12 +227,20 @@ class Screen:
     def choose_groups(self, incoming: Sequence[Incoming]) -> list[Mapping[str, Any] | None]:
         """The group fields of each write; None for one that is skipped. See `fingerprinted_actions`."""
         self._forget()
-        own = self._own_groups(incoming)
         references = [self._reference(one) for one in incoming]
         last = {reference: place for place, reference in enumerate(references) if incoming[place].changes_text}
-        new = self._sort_out(incoming, references, last, own)
+        possible = self._with_keys(incoming, references, last)
         compared = _Piece(self.index, self.criterion, self._recent, self.max_candidates)
-        compared.find(list(new.values()))
+        own_groups = _in_background(self._own_groups, incoming)
+        existing = _in_background(self._existing, [one.reference for one in possible.values()])
+        compared.find(list(possible.values()))
+        own = own_groups.result()
+        for place, document in possible.items():
+            document.group, document.principal = own[place]["group"], own[place]["principal"]
+        for reference, place in last.items():
+            if reference is not None and place not in possible:
+                self._recent.change(reference, deleted=incoming[place].op == "delete")
+        new = self._without_known(incoming, possible, existing.result())
         for document in new.values():
             compared.choose_candidates(document)
             self._recent.add(document)
@@ -270,16 +282,15 @@ class Screen:
             return None
         return concrete, one.address.id, one.routing
 
-    def _sort_out(
+    def _with_keys(
         self,
         incoming: Sequence[Incoming],
         references: Sequence[Reference | None],
         last: Mapping[Reference | None, int],
-        own: Sequence[Mapping[str, Any]],
     ) -> dict[int, Candidate]:
-        """Count the writes, and remember those of known documents. Returns the new documents, by their places."""
+        """The documents of the index that have keys, by their places: of each, the last version. Counts all others."""
         counts = self.report.counts
-        possible: dict[int, Candidate] = {}
+        found: dict[int, Candidate] = {}
         for place, (one, reference) in enumerate(zip(incoming, references, strict=True)):
             counts.actions += 1
             if not one.is_whole or one.fingerprint is None:
@@ -293,13 +304,17 @@ class Screen:
             elif not one.fingerprint.bands:
                 counts.without_keys += 1
             else:
-                possible[place] = _candidate(reference, one.fingerprint, one.source, own[place])
-        existing = self._existing([one.reference for one in possible.values()])
-        for reference, place in last.items():
-            if reference is not None and place not in possible:
-                self._recent.change(reference, deleted=incoming[place].op == "delete")
+                keys = one.fingerprint
+                found[place] = Candidate(reference, keys.bands, keys.content, keys.tokens, None, None, one.source)
+        return found
+
+    def _without_known(
+        self, incoming: Sequence[Incoming], documents: Mapping[int, Candidate], existing: Collection[Reference]
+    ) -> dict[int, Candidate]:
+        """The new documents. Remembers the new versions of existing ones."""
+        counts = self.report.counts
         new: dict[int, Candidate] = {}
-        for place, document in possible.items():
+        for place, document in documents.items():
             if document.reference not in existing:
                 counts.screened += 1
                 new[place] = document
@@ -436,15 +451,15 @@ class _Piece:
         return search(self.index.client, self.index.path, body)["hits"]
 
     def _add(self, hits: Iterable[Mapping[str, Any]]) -> list[Candidate]:
-        """Candidates of stored documents, without those that this run has written again or deleted."""
+        """Candidates of stored documents."""
         added = []
         for hit in map(hit_of, hits):
-            if hit.reference in self._recent:
-                continue
             if (one := self._stored.get(hit.reference)) is None:
                 one = self._stored[hit.reference] = _stored_candidate(hit, self.index.settings.prefix)
                 for key in one.bands:
                     self._by_key.setdefault(key, []).append(one)
+                if one.principal and one.group is not None:
+                    self._leaders[one.group] = one
             added.append(one)
         return added
 
@@ -454,9 +469,9 @@ class _Piece:
         """Choose the candidates of a new document: those that are stored, and those that the run wrote before."""
         fold = self.criterion.measure.copies_are_equal
         by_content: dict[object, list[Candidate]] = {}
-        places = (self._recent.with_key, partial(_with_key, self._by_key))
-        for one, _ in sharing(document, self.index.settings.scheme.agree, *places):
-            by_content.setdefault(one.content if fold and one.content else one, []).append(one)
+        for one, _ in sharing(document, self.index.settings.scheme.agree, self._recent.by_key, self._by_key):
+            if not self._recent.replaces(one):
+                by_content.setdefault(one.content if fold and one.content else one, []).append(one)
         some = [sorted(copies, key=_preference) for copies in by_content.values()]
         self.not_compared += sum(map(len, some[self.maximum :]))
         self._candidates[document] = some[: self.maximum]
@@ -529,26 +544,29 @@ class _Piece:
             return None
         if (recent := self._recent.leader(group)) is not None:
             return recent
-        if group not in self._leaders:
-            body = {"size": 1, "query": queries.groups_by_id(self.index.fields, [group]), "_source": self._fields()}
-            added = self._add(self._search(body)["hits"])
-            self._leaders[group] = added[0] if added else None
-        return self._leaders[group]
+        self._find_leaders([group])
+        stored = self._leaders[group]
+        return None if stored is None or self._recent.replaces(stored) else stored
+
+    def _find_leaders(self, groups: Iterable[str]) -> None:
+        """Search the principals of groups that are not known yet."""
+        unknown = [one for one in dict.fromkeys(groups) if one not in self._leaders and not self._recent.leader(one)]
+        for some in chunked(unknown, _BLOCK):
+            body = {
+                "size": len(some),
+                "query": queries.groups_by_id(self.index.fields, some),
+                "_source": self._fields(),
+            }
+            self._add(self._search(body)["hits"])
+            self._leaders |= {one: None for one in some if one not in self._leaders}
 
 
-def _candidate(
-    reference: Reference, fingerprint: Fingerprint, source: Mapping[str, Any], group: Mapping[str, Any]
-) -> Candidate:
-    """A document that is about to be written."""
-    return Candidate(
-        reference,
-        fingerprint.bands,
-        fingerprint.content,
-        fingerprint.tokens,
-        group["group"],
-        group["principal"],
-        source,
-    )
+_THREADS = ThreadPoolExecutor(4, "screened")
+"""Threads that send requests at the same time; they are started when they are needed."""
+
+
+def _in_background(work: Callable[[_Given], _Result], given: _Given) -> Future[_Result]:
+    return _THREADS.submit(copy_context().run, work, given)
 
 
 def _stored_candidate(hit: Hit, prefix: str) -> Candidate:
@@ -568,10 +586,6 @@ def _stored_candidate(hit: Hit, prefix: str) -> Candidate:
 def _preference(candidate: Candidate) -> tuple[bool, str, str]:
     """The order of equally similar candidates: principals first."""
     return not candidate.principal, *candidate.reference[:2]
-
-
-def _with_key(by_key: Mapping[str, Sequence[Candidate]], key: str) -> Sequence[Candidate]:
-    return by_key.get(key, ())
 
 
 def _what_to_do(word: object) -> OnMatch:

@@ -15,7 +15,7 @@ import opensearchpy
 import opensearchpy.helpers
 import pytest
 from conftest import Cli
-from server_tools import JSON, TEXT, change, delete_all, family, jaccard, make_index, ours, put, words
+from server_tools import JSON, TEXT, change, delete_all, family, jaccard, make_index, ours, words
 
 from es_neardupe import NearDupe, Settings, fingerprints
 from es_neardupe.candidates.recent_documents import RecentDocuments

@@ -13,7 +13,7 @@ def document(id: str, keys: str, **more: Any) -> Candidate:
 
 
 def shared(recent: RecentDocuments, keys: str, minimum: int = 1, id: str = "probe") -> list[tuple[str, int]]:
-    return [(one.reference[1], number) for one, number in sharing(document(id, keys), minimum, recent.with_key)]
+    return [(one.reference[1], number) for one, number in sharing(document(id, keys), minimum, recent.by_key)]
 
 
 def test_documents_that_share_keys() -> None:
