@@ -10,7 +10,7 @@ from typing import Any
 from es_neardupe.records import Reference
 from es_neardupe.server.request_sizes import size_of
 
-__all__ = ["Candidate", "RecentDocuments", "sharing"]
+__all__ = ["ByKey", "Candidate", "RecentDocuments", "insert", "sharing"]
 
 
 @dataclass(slots=True, eq=False)
@@ -32,6 +32,20 @@ class Candidate:
     """Whether it replaces a document, so that searches may see an earlier text under its id."""
 
 
+ByKey = dict[str, "Candidate | list[Candidate]"]
+"""Key -> the document with it, or several; most keys are those of one document."""
+
+
+def insert(by_key: ByKey, document: Candidate) -> None:
+    """Add a document under each of its keys."""
+    for key in document.bands:
+        first = by_key.setdefault(key, document)
+        if isinstance(first, list):
+            first.append(document)
+        elif first is not document:
+            by_key[key] = [first, document]
+
+
 class RecentDocuments:
     """The last documents of a run, by their references and keys."""
 
@@ -41,8 +55,8 @@ class RecentDocuments:
         self.max_bytes = max_bytes
         self._bytes = 0
         self._written: dict[Reference, Candidate] = {}  # the oldest first; without keys if the text is not known
-        self.by_key: dict[str, list[Candidate]] = {}
-        """Key -> the documents with it; among them some that do not exist any more."""
+        self.by_key: ByKey = {}
+        """The documents, among them some that do not exist any more."""
         self._leaders: dict[str, Candidate] = {}
         self._groups = Counter[str]()
 
@@ -136,8 +150,7 @@ class RecentDocuments:
             self._insert(one)
 
     def _insert(self, document: Candidate) -> None:
-        for key in document.bands:
-            self.by_key.setdefault(key, []).append(document)
+        insert(self.by_key, document)
         self._bytes += size_of(document.source)
         self._count(document, 1)
 
@@ -152,16 +165,17 @@ class RecentDocuments:
             del self._leaders[document.group]
 
 
-def sharing(
-    document: Candidate, minimum: int, *by_key: Mapping[str, Sequence[Candidate]]
-) -> list[tuple[Candidate, int]]:
+def sharing(document: Candidate, minimum: int, *by_key: ByKey) -> list[tuple[Candidate, int]]:
     """The existing documents that have at least ``minimum`` of the keys of another one, with the number of these keys,
-    most first. ``by_key``: key -> the documents with it."""
+    most first."""
     shared = Counter[Candidate]()
     for documents in by_key:
         for key in document.bands:
-            if key in documents:
-                shared.update(documents[key])
+            found = documents.get(key)
+            if isinstance(found, list):
+                shared.update(found)
+            elif found is not None:
+                shared[found] += 1
     return [
         (one, number)
         for one, number in shared.most_common()

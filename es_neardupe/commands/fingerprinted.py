@@ -18,7 +18,16 @@ from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Address, Fingerprint
 from es_neardupe.server.bulk import chunked
 
-__all__ = ["ChooseGroups", "Incoming", "fingerprinted", "fingerprinted_actions", "first_fields", "of_their_own"]
+__all__ = [
+    "ChooseGroups",
+    "Incoming",
+    "Piece",
+    "fingerprinted",
+    "fingerprinted_actions",
+    "first_fields",
+    "of_their_own",
+    "own_groups",
+]
 
 _CHUNK = 256
 _CLEARED = dict.fromkeys(("content", "signature", "numeric", "principal", "similarity"))
@@ -50,19 +59,29 @@ class Incoming:
         return self.fingerprint is not None and self.op != "update"
 
 
-ChooseGroups = Callable[[Sequence[Incoming]], Sequence["Mapping[str, Any] | None"]]
-"""Returns the group fields of each write, which only documents that are indexed as a whole get; None: leave it out."""
+Piece = Sequence[Incoming]
+"""Writes that are processed together."""
+
+ChooseGroups = Callable[[Iterator[Piece]], Iterator[tuple[Piece, Sequence["Mapping[str, Any] | None"]]]]
+"""Returns each piece with the group fields of its writes, which only documents that are indexed as a whole get; None:
+leave the write out."""
 
 
 def of_their_own(in_use: InUse = lambda ids: ()) -> ChooseGroups:
     """Each document gets a group of its own; without ``_id``, with a random id. If its own group id is ``in_use``, it
     waits for ``group``."""
 
-    def choose(incoming: Sequence[Incoming]) -> list[Mapping[str, Any]]:
-        groups = iter(first_groups([one.address for one in incoming if one.is_whole], in_use))
-        return [next(groups) if one.is_whole else {} for one in incoming]
+    def choose(pieces: Iterator[Piece]) -> Iterator[tuple[Piece, list[Mapping[str, Any]]]]:
+        for piece in pieces:
+            yield piece, own_groups(piece, in_use)
 
     return choose
+
+
+def own_groups(piece: Piece, in_use: InUse) -> list[Mapping[str, Any]]:
+    """The group fields of each write if every document gets a group of its own; empty for other writes."""
+    groups = iter(first_groups([one.address for one in piece if one.is_whole], in_use))
+    return [next(groups) if one.is_whole else {} for one in piece]
 
 
 def first_fields(fingerprint: Fingerprint, group: Mapping[str, Any], at: str) -> dict[str, Any]:
@@ -110,11 +129,10 @@ def fingerprinted_actions(
     ``left_alone``: join field -> the relations whose documents get no keys. An update without the relation of its
     document marks it as stale.
     """
-    choose_groups = choose_groups or of_their_own()
-    for chunk in chunked(actions, _CHUNK):
-        incoming = _incoming(chunk, settings, index, max_chars, left_alone)
+    pieces = (_incoming(chunk, settings, index, max_chars, left_alone) for chunk in chunked(actions, _CHUNK))
+    for piece, groups in (choose_groups or of_their_own())(pieces):
         at = timestamp()
-        for one, group in zip(incoming, choose_groups(incoming), strict=True):
+        for one, group in zip(piece, groups, strict=True):
             if group is None:
                 continue
             if one.fingerprint is not None:

@@ -333,20 +333,20 @@ def _actions(
     """The actions that index the records with their fingerprints."""
     (index,) = target.indices
     op = "index" if how.replace else "create"
-    for chunk in _chunks(records):
+
+    def incoming(chunk: Sequence[FileRecord]) -> Iterator[Incoming]:
         fingerprints = fingerprint_sources([record.source for record in chunk], target.settings, how.max_chars)
-        incoming = [
-            Incoming(
-                record.source, op, Address(index, str(record.id)), record.routing, record.source, fingerprint, True
-            )
-            for record, fingerprint in zip(chunk, fingerprints, strict=True)
-        ]
+        for record, fingerprint in zip(chunk, fingerprints, strict=True):
+            source, address = record.source, Address(index, str(record.id))
+            yield Incoming(source, op, address, record.routing, source, fingerprint, changes_text=True)
+
+    for piece, groups in choose_groups(list(incoming(chunk)) for chunk in _chunks(records)):
         at = timestamp()
-        for record, one, group in zip(chunk, incoming, choose_groups(incoming), strict=True):
-            if one.fingerprint is not None and group is not None:
+        for one, group in zip(piece, groups, strict=True):
+            if one.address is not None and one.fingerprint is not None and group is not None:
                 added = target.settings.in_document(first_fields(one.fingerprint, group, at))
-                body = {**record.source, **added}
-                yield Action(op=op, index=index, id=str(record.id), body=body, routing=record.routing, whole=True)
+                body = {**one.source, **added}
+                yield Action(op=op, index=index, id=one.address.id, body=body, routing=one.routing, whole=True)
 
 
 def _chunks(records: Iterable[FileRecord]) -> Iterator[list[FileRecord]]:

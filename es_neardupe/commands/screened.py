@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from es_neardupe import options
-from es_neardupe.candidates.recent_documents import Candidate, RecentDocuments, sharing
-from es_neardupe.commands.fingerprinted import Incoming, fingerprinted_actions
+from es_neardupe.candidates.recent_documents import ByKey, Candidate, RecentDocuments, insert, sharing
+from es_neardupe.commands.fingerprinted import Incoming, Piece, fingerprinted_actions, own_groups
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index, opened_inline
-from es_neardupe.index.own_groups import GroupIdsInUse, first_groups, waiting
+from es_neardupe.index.own_groups import GroupIdsInUse, waiting
 from es_neardupe.index.stored_fields import count_of, group_of, stored_fields
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.text import contents
@@ -40,7 +40,6 @@ __all__ = [
     "screened",
 ]
 
-_Given = TypeVar("_Given")
 _Result = TypeVar("_Result")
 
 _PAGE = 2000
@@ -224,41 +223,63 @@ class Screen:
         self._concrete = _concrete_names(index.target)
         self._in_use = GroupIdsInUse(index)
 
-    def choose_groups(self, incoming: Sequence[Incoming]) -> list[Mapping[str, Any] | None]:
-        """The group fields of each write; None for one that is skipped. See `fingerprinted_actions`."""
+    def choose_groups(self, pieces: Iterator[Piece]) -> Iterator[tuple[Piece, list[Mapping[str, Any] | None]]]:
+        """Each piece with the group fields of its writes; see `ChooseGroups`.
+
+        The requests for the next piece are sent while the caller writes this one.
+        """
+        following = self._begin(next(pieces, None))
+        while following is not None:
+            current, following = following, None
+            groups = self._groups(current)
+            try:
+                following = self._begin(next(pieces, None))
+            finally:  # if the next piece cannot be read, this one is written before the error is raised
+                yield current.writes, groups
+
+    def _begin(self, writes: Piece | None) -> _Piece | None:
+        """Choose the writes of a piece to compare, and send the first requests for them. None if there is no piece."""
+        if writes is None:
+            return None
         self._forget()
-        references = [self._reference(one) for one in incoming]
-        last = {reference: place for place, reference in enumerate(references) if incoming[place].changes_text}
-        possible = self._with_keys(incoming, references, last)
-        compared = _Piece(self.index, self.criterion, self._recent, self.max_candidates)
-        own_groups = _in_background(self._own_groups, incoming)
-        existing = _in_background(self._existing, [one.reference for one in possible.values()])
-        compared.find(list(possible.values()))
-        own = own_groups.result()
-        for place, document in possible.items():
+        piece = _Piece(self.index, self.criterion, self._recent, self.max_candidates, writes)
+        piece.references = [self._reference(one) for one in writes]
+        piece.last = {
+            reference: place for place, reference in enumerate(piece.references) if writes[place].changes_text
+        }
+        piece.documents = self._with_keys(piece)
+        piece.own_groups = _in_background(lambda: own_groups(writes, self._groups_in_use))
+        piece.existing = _in_background(lambda: self._existing([one.reference for one in piece.documents.values()]))
+        piece.found = _in_background(lambda: piece.find(list(piece.documents.values())))
+        return piece
+
+    def _groups(self, piece: _Piece) -> list[Mapping[str, Any] | None]:
+        """The group fields of each write of a piece; None for one that is skipped."""
+        own, existing, _ = piece.own_groups.result(), piece.existing.result(), piece.found.result()
+        for place, document in piece.documents.items():
             document.group, document.principal = own[place]["group"], own[place]["principal"]
-        for reference, place in last.items():
-            if reference is not None and place not in possible:
-                self._recent.change(reference, deleted=incoming[place].op == "delete")
-        new = self._without_known(incoming, possible, existing.result())
+        for reference, place in piece.last.items():
+            if reference is not None and place not in piece.documents:
+                self._recent.change(reference, deleted=piece.writes[place].op == "delete")
+        new = self._without_known(piece, existing)
         for document in new.values():
-            compared.choose_candidates(document)
+            piece.choose_candidates(document)
             self._recent.add(document)
-        compared.compare()
+        piece.compare()
         counts = self.report.counts
-        counts.not_compared += compared.not_compared
+        counts.not_compared += piece.not_compared
         groups: list[Mapping[str, Any] | None] = list(own)
         for place, document in new.items():
-            matches = compared.matches(document)
+            matches = piece.matches(document)
             if not matches:
                 counts.unique += 1
                 continue
-            group = compared.group_to_join(document, matches) if self._marks else None
-            done = self._decide(incoming[place].action, document, matches, group)
+            group = piece.group_to_join(document, matches) if self._marks else None
+            done = self._decide(piece.writes[place].action, document, matches, group)
             if done == "skipped":
                 self._recent.remove(document)
-                for other, reference in enumerate(references):
-                    if reference == document.reference and incoming[other].is_whole:
+                for other, reference in enumerate(piece.references):
+                    if reference == document.reference and piece.writes[other].is_whole:
                         groups[other] = None
                         counts.repeated_skipped += other != place
             elif done == "marked" and group is not None:
@@ -267,14 +288,8 @@ class Screen:
                 self._in_use.any = True
         return groups
 
-    def _own_groups(self, incoming: Sequence[Incoming]) -> list[Mapping[str, Any]]:
-        """The group fields of each document that is in no group with others; see `first_groups`."""
-
-        def in_use(ids: Sequence[str]) -> set[str]:
-            return self._recent.groups_in_use(ids) | set(self._in_use.among(ids))
-
-        groups = iter(first_groups([one.address for one in incoming if one.is_whole], in_use))
-        return [next(groups) if one.is_whole else {} for one in incoming]
+    def _groups_in_use(self, ids: Sequence[str]) -> set[str]:
+        return self._recent.groups_in_use(ids) | set(self._in_use.among(ids))
 
     def _reference(self, one: Incoming) -> Reference | None:
         """The reference of a document of this index; None for any other."""
@@ -282,16 +297,11 @@ class Screen:
             return None
         return concrete, one.address.id, one.routing
 
-    def _with_keys(
-        self,
-        incoming: Sequence[Incoming],
-        references: Sequence[Reference | None],
-        last: Mapping[Reference | None, int],
-    ) -> dict[int, Candidate]:
+    def _with_keys(self, piece: _Piece) -> dict[int, Candidate]:
         """The documents of the index that have keys, by their places: of each, the last version. Counts all others."""
         counts = self.report.counts
         found: dict[int, Candidate] = {}
-        for place, (one, reference) in enumerate(zip(incoming, references, strict=True)):
+        for place, (one, reference) in enumerate(zip(piece.writes, piece.references, strict=True)):
             counts.actions += 1
             if not one.is_whole or one.fingerprint is None:
                 counts.other_actions += 1
@@ -299,7 +309,7 @@ class Screen:
                 counts.without_id += 1
             elif reference is None:
                 counts.other_indices += 1
-            elif last[reference] != place:
+            elif piece.last[reference] != place:
                 counts.repeated += 1
             elif not one.fingerprint.bands:
                 counts.without_keys += 1
@@ -308,19 +318,17 @@ class Screen:
                 found[place] = Candidate(reference, keys.bands, keys.content, keys.tokens, None, None, one.source)
         return found
 
-    def _without_known(
-        self, incoming: Sequence[Incoming], documents: Mapping[int, Candidate], existing: Collection[Reference]
-    ) -> dict[int, Candidate]:
+    def _without_known(self, piece: _Piece, existing: set[Reference]) -> dict[int, Candidate]:
         """The new documents. Remembers the new versions of existing ones."""
         counts = self.report.counts
         new: dict[int, Candidate] = {}
-        for place, document in documents.items():
+        for place, document in piece.documents.items():
             if document.reference not in existing:
                 counts.screened += 1
                 new[place] = document
                 continue
             counts.known += 1
-            if incoming[place].op != "create":  # the server refuses to create it again
+            if piece.writes[place].op != "create":  # the server refuses to create it again
                 document.rewritten = True
                 self._recent.add(document)
         return new
@@ -388,14 +396,27 @@ class Screen:
 class _Piece:
     """The new documents of a piece, the documents that share keys with them, and the similarities of these pairs."""
 
-    def __init__(self, index: Index, criterion: MatchCriterion, recent: RecentDocuments, maximum: int) -> None:
+    own_groups: Future[list[Mapping[str, Any]]]
+    existing: Future[set[Reference]]
+    found: Future[None]
+
+    def __init__(
+        self, index: Index, criterion: MatchCriterion, recent: RecentDocuments, maximum: int, writes: Piece
+    ) -> None:
+        self.writes = writes
+        self.references: list[Reference | None] = []
+        """Of each write; None for documents of other indices, and without an id."""
+        self.last: dict[Reference | None, int] = {}
+        """The place of the last write that changes the text of a document."""
+        self.documents: dict[int, Candidate] = {}
+        """The documents with keys, by their places."""
         self.index = index
         self.criterion = criterion
         self.maximum = maximum
         self.not_compared = 0
         self._recent = recent
         self._stored: dict[Reference, Candidate] = {}
-        self._by_key: dict[str, list[Candidate]] = {}
+        self._by_key: ByKey = {}
         self._candidates: dict[Candidate, list[list[Candidate]]] = {}
         """Of each new document, the candidates with most shared keys first; of each content, principals first."""
         self._similarity: dict[tuple[Candidate, Candidate], float] = {}
@@ -456,8 +477,7 @@ class _Piece:
         for hit in map(hit_of, hits):
             if (one := self._stored.get(hit.reference)) is None:
                 one = self._stored[hit.reference] = _stored_candidate(hit, self.index.settings.prefix)
-                for key in one.bands:
-                    self._by_key.setdefault(key, []).append(one)
+                insert(self._by_key, one)
                 if one.principal and one.group is not None:
                     self._leaders[one.group] = one
             added.append(one)
@@ -565,8 +585,8 @@ _THREADS = ThreadPoolExecutor(4, "screened")
 """Threads that send requests at the same time; they are started when they are needed."""
 
 
-def _in_background(work: Callable[[_Given], _Result], given: _Given) -> Future[_Result]:
-    return _THREADS.submit(copy_context().run, work, given)
+def _in_background(work: Callable[[], _Result]) -> Future[_Result]:
+    return _THREADS.submit(copy_context().run, work)
 
 
 def _stored_candidate(hit: Hit, prefix: str) -> Candidate:

@@ -436,7 +436,7 @@ def test_the_helpers_of_the_drivers(news: NearDupe, client: Client, index_name: 
         first = near.screened(actions())
         assert taken == []
         assert next(first)["_id"] == "d0"
-        assert len(taken) == 256
+        assert len(taken) == 300  # one piece ahead
         assert bulk(driver, near.screened(actions()), refresh=True, chunk_size=50) == (300, [])
     assert len({one["group"] for one in ours(client, index_name).values()}) == 291
     assert news.group().groups.largest == 10

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -33,6 +33,8 @@ def text(family: str, *changed: int) -> str:
 TEXTS = [text("a"), text("a", 10), text("a", 10, 50, 80), text("b"), text("b", 20), text("c"), "", "a b"]
 MEASURE = Measure()
 PREPARED = MEASURE.prepare(TEXTS)
+INDEX = index_of(FakeClient(), IndexTarget("i", ("i",), SETTINGS, 10_000))
+CRITERION = MatchCriterion(MEASURE, SETTINGS.threshold, 1.0, None, None)
 KEYS = [set(one.bands) for one in fingerprints(TEXTS, SETTINGS.scheme)]
 
 
@@ -55,8 +57,7 @@ STEPS = st.lists(
 
 def run(steps: Sequence[Step], on_match: Any) -> tuple[list[dict[str, Any]], ScreenReport]:
     report = ScreenReport()
-    index = index_of(FakeClient(), IndexTarget("i", ("i",), SETTINGS, 10_000))
-    screen = Screen(index, MatchCriterion(MEASURE, SETTINGS.threshold, 1.0, None, None), on_match, report)
+    screen = Screen(INDEX, CRITERION, on_match, report)
     actions = [
         {"_op_type": op, "_id": id, **({} if op == "delete" else {"_source": {"text": TEXTS[number]}}), "number": place}
         for place, (op, id, number) in enumerate(steps)
@@ -106,6 +107,26 @@ def test_a_run_finds_what_the_model_finds(steps: list[Step], on_match: OnMatch) 
     counts = report.counts
     assert counts.actions == len(steps)
     assert counts.screened == counts.unique + len(report.matches)
+
+
+def test_actions_before_an_error_are_yielded() -> None:
+    """The actions are read one piece ahead; an error of their source comes after those of the piece before."""
+    report = ScreenReport()
+    screen = Screen(INDEX, CRITERION, "mark", report)
+    taken: list[int] = []
+
+    def actions() -> Iterator[dict[str, Any]]:
+        for number in range(300):
+            taken.append(number)
+            yield {"_id": f"d{number}", "_source": {"text": TEXTS[0]}}
+        raise OSError("the file ends here")
+
+    made = fingerprinted_actions(actions(), SETTINGS, index="i", choose_groups=screen.choose_groups)
+    assert taken == []
+    assert [next(made)["_id"] for _ in range(256)] == [f"d{number}" for number in range(256)]
+    with pytest.raises(OSError, match="the file ends here"):
+        next(made)
+    assert report.counts.actions == 256
 
 
 @given(STEPS)
