@@ -167,17 +167,15 @@ class RecentDocuments:
 
 def sharing(document: Candidate, minimum: int, *by_key: ByKey) -> list[tuple[Candidate, int]]:
     """The existing documents that have at least ``minimum`` of the keys of another one, with the number of these keys,
-    most first."""
+    most first, then by index and id."""
     shared = Counter[Candidate]()
     for documents in by_key:
-        for key in document.bands:
-            found = documents.get(key)
-            if isinstance(found, list):
-                shared.update(found)
-            elif found is not None:
-                shared[found] += 1
-    return [
+        for key in documents.keys() & document.bands:
+            found = documents[key]
+            shared.update(found if isinstance(found, list) else (found,))
+    others = [
         (one, number)
-        for one, number in shared.most_common()
+        for one, number in shared.items()
         if number >= minimum and one.exists and one.reference != document.reference
     ]
+    return sorted(others, key=lambda pair: (-pair[1], *pair[0].reference[:2]))
