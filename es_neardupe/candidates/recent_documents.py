@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from es_neardupe.records import Reference
@@ -38,12 +39,12 @@ ByKey = dict[str, "Candidate | list[Candidate]"]
 
 def insert(by_key: ByKey, document: Candidate) -> None:
     """Add a document under each of its keys."""
-    for key in document.bands:
-        first = by_key.setdefault(key, document)
-        if isinstance(first, list):
-            first.append(document)
-        elif first is not document:
-            by_key[key] = [first, document]
+    shared = {key: by_key[key] for key in by_key.keys() & document.bands}
+    by_key.update(dict.fromkeys(document.bands, document))
+    for key, others in shared.items():
+        several = others if isinstance(others, list) else [others]
+        several.append(document)
+        by_key[key] = several
 
 
 class RecentDocuments:
@@ -168,11 +169,10 @@ class RecentDocuments:
 def sharing(document: Candidate, minimum: int, *by_key: ByKey) -> list[tuple[Candidate, int]]:
     """The existing documents that have at least ``minimum`` of the keys of another one, with the number of these keys,
     most first, then by index and id."""
-    shared = Counter[Candidate]()
-    for documents in by_key:
-        for key in documents.keys() & document.bands:
-            found = documents[key]
-            shared.update(found if isinstance(found, list) else (found,))
+    found = [documents[key] for documents in by_key for key in documents.keys() & document.bands]
+    if not found:
+        return []
+    shared = Counter(chain.from_iterable(one if isinstance(one, list) else (one,) for one in found))
     others = [
         (one, number)
         for one, number in shared.items()

@@ -226,16 +226,18 @@ class Screen:
     def choose_groups(self, pieces: Iterator[Piece]) -> Iterator[tuple[Piece, list[Mapping[str, Any] | None]]]:
         """Each piece with the group fields of its writes; see `ChooseGroups`.
 
-        The requests for the next piece are sent while the caller writes this one.
+        The requests for a piece are sent while the caller writes the one before, and the next one is read meanwhile.
         """
-        following = self._begin(next(pieces, None))
-        while following is not None:
-            current, following = following, None
-            groups = self._groups(current)
+        current = self._begin(next(pieces, None))
+        while current is not None:
+            writes: Piece | None = None
             try:
-                following = self._begin(next(pieces, None))
+                writes = next(pieces, None)
             finally:  # if the next piece cannot be read, this one is written before the error is raised
+                groups = self._groups(current)
+                following = self._begin(writes)
                 yield current.writes, groups
+            current = following
 
     def _begin(self, writes: Piece | None) -> _Piece | None:
         """Choose the writes of a piece to compare, and send the first requests for them. None if there is no piece."""
