@@ -15,7 +15,7 @@ import opensearchpy
 import opensearchpy.helpers
 import pytest
 from conftest import Cli
-from server_tools import JSON, TEXT, change, delete_all, family, jaccard, make_index, ours, words
+from server_tools import JSON, TEXT, change, delete_all, family, hits, jaccard, make_index, ours, words
 
 from es_neardupe import NearDupe, Settings, fingerprints
 from es_neardupe.candidates.recent_documents import RecentDocuments
@@ -414,6 +414,67 @@ def test_a_routed_document_is_known_by_its_routing(news: NearDupe, client: Clien
     written = list(news.screened(actions, on_match="skip", report=report))
     assert [one["_id"] for one in written] == ["a"]
     assert (report.counts.known, report.counts.skipped, report.matches[0].match.id) == (1, 1, "a")
+
+
+@pytest.mark.mainly_on("opensearch")
+def test_an_alias_with_a_write_index(client: Client, index_name: str) -> None:
+    """Matches are found in all of its indices; a document is known if the index that is written to has it."""
+    texts = family("alias", 4)
+    old, new = f"{index_name}-old", f"{index_name}-new"
+    for name, write_index in ((old, False), (new, True)):
+        make_index(client, name, settings=NEVER, aliases={index_name: {"is_write_index": write_index}})
+    news = NearDupe(index_name, client)
+    news.init(SETTINGS)
+    write(client, old, news.fingerprinted([document("a", texts[0], old)]))
+    write(client, new, news.fingerprinted([document("b", " ".join(words("b", 50)), new)]))
+    client.request("POST", path(index_name, "_refresh"))
+    report = ScreenReport()
+    actions = [
+        document("a", texts[1]),  # the id of a document of the older index
+        document("b", texts[2]),  # known: the write index has it
+        document("c", texts[3], new),
+        document("d", texts[3], f"{index_name}-another"),
+    ]
+    written = list(news.screened(actions, on_match="skip", report=report))
+    assert [action["_id"] for action in written] == ["b", "d"]
+    check_sums(report)
+    assert (report.counts.known, report.counts.skipped, report.counts.other_indices) == (1, 2, 1)
+    named = [
+        {(one.match.index, one.match.id), *((other.index, other.id) for other in one.match.others)}
+        for one in report.matches
+    ]
+    assert named == [{(old, "a"), (new, "b")}] * 2
+
+
+@pytest.mark.mainly_on("opensearch")
+def test_the_copy_of_the_group_id_is_that_of_the_match(client: Client, index_name: str) -> None:
+    make_index(client, index_name, settings=NEVER)
+    news = NearDupe(index_name, client)
+    news.init(Settings(("text",), group_field="story"))
+    texts = family("copy", 2)
+    write(client, index_name, news.screened([document("a", texts[0]), document("b", texts[1])]))
+    client.request("POST", path(index_name, "_refresh"))
+    stored = {hit["_id"]: hit["_source"] for hit in hits(client, index_name)}
+    assert stored["b"]["story"] == stored["b"]["neardupe"]["group"] == stored["a"]["neardupe"]["group"]
+
+
+@pytest.mark.mainly_on("opensearch")
+def test_an_id_whose_group_others_have_waits(news: NearDupe, client: Client, index_name: str) -> None:
+    """The principal of a marked document is written again with another text: searches must not fold the two as one
+    group with two principals, and group separates them."""
+    texts = family("again", 2)
+    fillers = [document(f"filler{k}", "") for k in range(254)]
+    actions = [document("a", texts[0]), document("b", texts[1]), *fillers, document("a", " ".join(words("again", 60)))]
+    written = list(news.screened(actions))
+    first, *_, again = (action["_source"]["neardupe"] for action in written)
+    assert (first["principal"], again.get("principal")) == (True, None)
+    assert again["group"] == first["group"] == written[1]["_source"]["neardupe"]["group"]
+    write(client, index_name, written)
+    client.request("POST", path(index_name, "_refresh"))
+    news.group()
+    found = groups(client, index_name)
+    assert found["a"] == (frozenset("a"), "a", 1.0)
+    assert found["b"] == (frozenset("b"), "b", 1.0)
 
 
 def test_the_helpers_of_the_drivers(news: NearDupe, client: Client, index_name: str) -> None:
