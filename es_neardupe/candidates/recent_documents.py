@@ -166,16 +166,22 @@ class RecentDocuments:
             del self._leaders[document.group]
 
 
-def sharing(document: Candidate, minimum: int, *by_key: ByKey) -> list[tuple[Candidate, int]]:
-    """The existing documents that have at least ``minimum`` of the keys of another one, with the number of these keys,
-    most first, then by index and id."""
+_LONGEST = 1000
+"""Maximum number of documents with a key that are looked at, the newest ones."""
+
+
+def sharing(document: Candidate, minimum: int, *by_key: ByKey) -> tuple[list[Candidate], int]:
+    """The existing documents that have at least ``minimum`` of the keys of another one, those with most of them first,
+    and how many were not looked at: of the documents with one key, only the newest 1,000 are."""
     found = [documents[key] for documents in by_key for key in documents.keys() & document.bands]
     if not found:
-        return []
-    shared = Counter(chain.from_iterable(one if isinstance(one, list) else (one,) for one in found))
+        return [], 0
+    lists = [one for one in found if isinstance(one, list)]
+    shared = Counter(chain((one for one in found if isinstance(one, Candidate)), *(one[-_LONGEST:] for one in lists)))
     others = [
         (one, number)
         for one, number in shared.items()
         if number >= minimum and one.exists and one.reference != document.reference
     ]
-    return sorted(others, key=lambda pair: (-pair[1], *pair[0].reference[:2]))
+    others.sort(key=lambda pair: (-pair[1], *pair[0].reference[:2]))
+    return [one for one, _ in others], max((len(one) - _LONGEST for one in lists if len(one) > _LONGEST), default=0)

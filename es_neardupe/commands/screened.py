@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -43,8 +44,7 @@ __all__ = [
 _Result = TypeVar("_Result")
 
 _PAGE = 2000
-"""Maximum number of documents found by one search. If more share keys, the search is repeated for half of the
-actions."""
+"""Maximum number of documents found by one search for a piece. If more share keys, each document has its own search."""
 
 _BLOCK = 256
 """Documents of which one request counts those that searches see."""
@@ -160,7 +160,7 @@ def screened(
     features: options.Features = (),
     ngram: options.Ngram = None,
     whitespace: options.Whitespace = False,
-    max_candidates: options.CandidatesByKeys = 1000,
+    max_candidates: options.CandidatesByKeys = 100,
     max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
     report: ScreenReport | None = None,
 ) -> Iterator[dict[str, Any]]:
@@ -205,7 +205,7 @@ class Screen:
         on_match: OnMatch | str | WhatToDo,
         report: ScreenReport,
         *,
-        max_candidates: int = 1000,
+        max_candidates: int = 100,
         refreshes: bool = True,
         recent: RecentDocuments | None = None,
     ) -> None:
@@ -419,6 +419,8 @@ class _Piece:
         self._recent = recent
         self._stored: dict[Reference, Candidate] = {}
         self._by_key: ByKey = {}
+        self._most_shared: dict[Candidate, list[Candidate]] = {}
+        """Of new documents that share keys with very many, the stored ones that share most."""
         self._candidates: dict[Candidate, list[list[Candidate]]] = {}
         """Of each new document, the candidates with most shared keys first; of each content, principals first."""
         self._similarity: dict[tuple[Candidate, Candidate], float] = {}
@@ -433,21 +435,25 @@ class _Piece:
         keys = sorted({key for one in documents for key in one.bands})
         if not keys:
             return
-        if len(keys) <= queries.MAX_TERMS or len(documents) == 1:
-            size = min(_PAGE, self.index.target.max_result_window)
-            found = self._search(queries.few_candidates(self.index.fields, keys, size=size, source=self._fields()))
-            if found["total"]["value"] <= len(found["hits"]):
-                self._add(found["hits"])
-                return
-        if len(documents) == 1:
-            self._find_most_shared(documents[0])
+        if len(keys) > queries.MAX_TERMS and len(documents) > 1:
+            half = len(documents) // 2
+            self.find(documents[:half])
+            self.find(documents[half:])
             return
-        half = len(documents) // 2
-        self.find(documents[:half])
-        self.find(documents[half:])
+        size = min(_PAGE, self.index.target.max_result_window)
+        found = self._search(queries.few_candidates(self.index.fields, keys, size=size, source=self._fields()))
+        if found["total"]["value"] <= len(found["hits"]):
+            self._add(found["hits"])
+            return
+        searches = [_in_background(partial(self._find_most_shared, one), _SEARCHES) for one in documents]
+        for one, searched in zip(documents, searches, strict=True):
+            hits, unread = searched.result()
+            self._most_shared[one] = self._add(hits)
+            self.not_compared += unread
 
-    def _find_most_shared(self, document: Candidate) -> None:
-        """Search the documents that share most keys with one that shares keys with very many."""
+    def _find_most_shared(self, document: Candidate) -> tuple[list[Mapping[str, Any]], int]:
+        """Search the documents that share most keys with one; of those with the same content, only one. Returns the
+        hits, and the number of all other documents that share keys."""
         index, fold = self.index, self.criterion.measure.copies_are_equal
         body = queries.candidates(
             index.fields,
@@ -458,13 +464,13 @@ class _Piece:
             more=self._fields(),
         )
         found = self._search(body)
-        added = self._add(found["hits"])
-        read = len(found["hits"])
-        known = sorted({one.content for one in added if one.content is not None})
-        if fold and known:
+        hits, unread = found["hits"], found["total"]["value"] - len(found["hits"])
+        stored = (stored_fields(hit["_source"], index.settings.prefix).get("content") for hit in hits)
+        known = sorted({one for one in stored if isinstance(one, str)})
+        if fold and known and unread:
             counted = search(index.client, index.path, queries.copies(index.fields, body["query"], known))
-            read += sum(one["doc_count"] - 1 for one in counted["aggregations"]["copies"]["buckets"])
-        self.not_compared += max(0, found["total"]["value"] - read)
+            unread -= sum(one["doc_count"] - 1 for one in counted["aggregations"]["copies"]["buckets"])
+        return hits, max(0, unread)
 
     def _fields(self) -> list[str]:
         fields = self.index.fields
@@ -489,9 +495,16 @@ class _Piece:
 
     def choose_candidates(self, document: Candidate) -> None:
         """Choose the candidates of a new document: those that are stored, and those that the run wrote before."""
-        fold = self.criterion.measure.copies_are_equal
+        fold, agree = self.criterion.measure.copies_are_equal, self.index.settings.scheme.agree
+        stored = self._by_key
+        if document in self._most_shared:
+            stored = {}
+            for one in self._most_shared[document]:
+                insert(stored, one)
+        found, left_out = sharing(document, agree, self._recent.by_key, stored)
+        self.not_compared += left_out
         by_content: dict[object, list[Candidate]] = {}
-        for one, _ in sharing(document, self.index.settings.scheme.agree, self._recent.by_key, self._by_key):
+        for one in found:
             if not self._recent.replaces(one):
                 by_content.setdefault(one.content if fold and one.content else one, []).append(one)
         some = [sorted(copies, key=_preference) for copies in by_content.values()]
@@ -587,8 +600,12 @@ _THREADS = ThreadPoolExecutor(4, "screened")
 """Threads that send requests at the same time; they are started when they are needed."""
 
 
-def _in_background(work: Callable[[], _Result]) -> Future[_Result]:
-    return _THREADS.submit(copy_context().run, work)
+_SEARCHES = ThreadPoolExecutor(4, "screened-searches")
+"""Threads for the requests of one of these."""
+
+
+def _in_background(work: Callable[[], _Result], threads: ThreadPoolExecutor = _THREADS) -> Future[_Result]:
+    return threads.submit(copy_context().run, work)
 
 
 def _stored_candidate(hit: Hit, prefix: str) -> Candidate:

@@ -12,17 +12,19 @@ def document(id: str, keys: str, **more: Any) -> Candidate:
     return Candidate(("i", id, None), list(keys), **{**fields, **more})
 
 
-def shared(recent: RecentDocuments, keys: str, minimum: int = 1, id: str = "probe") -> list[tuple[str, int]]:
-    return [(one.reference[1], number) for one, number in sharing(document(id, keys), minimum, recent.by_key)]
+def shared(recent: RecentDocuments, keys: str, minimum: int = 1, id: str = "probe") -> list[str]:
+    found, left_out = sharing(document(id, keys), minimum, recent.by_key)
+    assert left_out == 0
+    return [one.reference[1] for one in found]
 
 
 def test_documents_that_share_keys() -> None:
     recent = RecentDocuments()
     for id, keys in (("a", "xyz"), ("b", "yz"), ("c", "q")):
         recent.add(document(id, keys))
-    assert shared(recent, "zyx") == [("a", 3), ("b", 2)]
-    assert shared(recent, "zyx", minimum=3) == [("a", 3)]
-    assert shared(recent, "zyx", id="a") == [("b", 2)]  # not with its own earlier version
+    assert shared(recent, "zyx") == ["a", "b"]
+    assert shared(recent, "zyx", minimum=3) == ["a"]
+    assert shared(recent, "zyx", id="a") == ["b"]  # not with its own earlier version
     assert shared(recent, "w") == []
 
 
@@ -30,7 +32,7 @@ def test_the_last_version_of_a_document_counts() -> None:
     recent = RecentDocuments()
     recent.add(document("a", "x"))
     recent.add(document("a", "y"))
-    assert (shared(recent, "x"), shared(recent, "y"), len(recent)) == ([], [("a", 1)], 1)
+    assert (shared(recent, "x"), shared(recent, "y"), len(recent)) == ([], ["a"], 1)
     recent.change(("i", "a", None), deleted=False)
     assert shared(recent, "xy") == []
     assert recent.exists(("i", "a", None))
@@ -70,7 +72,7 @@ def test_forgetting_what_searches_see() -> None:
     recent.add(third)
     recent.forget([second])
     assert [one.reference[1] for one in recent.documents] == ["a", "c"]
-    assert shared(recent, "x") == [("a", 1), ("c", 1)]
+    assert shared(recent, "x") == ["a", "c"]
     assert ("i", "deleted", None) not in recent
     assert ("i", "changed", None) in recent
     recent.forget([])
@@ -95,4 +97,13 @@ def test_memory_is_bounded_by_number_and_size() -> None:
         if recent.full:
             recent.forget_oldest()
     assert 2 <= len(recent) <= 10
-    assert shared(recent, "x")[-1] == ("d19", 1)
+    assert shared(recent, "x")[-1] == "d19"
+
+
+def test_of_a_large_bucket_the_newest_are_looked_at() -> None:
+    recent = RecentDocuments()
+    for number in range(1200):
+        recent.add(document(f"d{number:04}", "x" if number else "xyz"))
+    found, left_out = sharing(document("probe", "xyz"), 1, recent.by_key)
+    assert [one.reference[1] for one in found] == ["d0000", *(f"d{number:04}" for number in range(200, 1200))]
+    assert left_out == 200
