@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 from es_neardupe.records import Reference
@@ -173,9 +174,9 @@ _LONGEST = 1000
 def sharing(document: Candidate, minimum: int, *by_key: ByKey) -> tuple[list[Candidate], int]:
     """The existing documents that have at least ``minimum`` of the keys of another one, those with most of them first,
     and how many were not looked at: of the documents with one key, only the newest 1,000 are."""
-    found = [documents[key] for documents in by_key for key in documents.keys() & document.bands]
-    if not found:
+    if all(documents.keys().isdisjoint(document.bands) for documents in by_key):
         return [], 0
+    found = [documents[key] for documents in by_key for key in document.bands if key in documents]
     lists = [one for one in found if isinstance(one, list)]
     shared = Counter(chain((one for one in found if isinstance(one, Candidate)), *(one[-_LONGEST:] for one in lists)))
     others = [
@@ -183,5 +184,5 @@ def sharing(document: Candidate, minimum: int, *by_key: ByKey) -> tuple[list[Can
         for one, number in shared.items()
         if number >= minimum and one.exists and one.reference != document.reference
     ]
-    others.sort(key=lambda pair: (-pair[1], *pair[0].reference[:2]))
+    others.sort(key=itemgetter(1), reverse=True)
     return [one for one, _ in others], max((len(one) - _LONGEST for one in lists if len(one) > _LONGEST), default=0)

@@ -505,11 +505,16 @@ class _Piece:
         self.not_compared += left_out
         by_content: dict[object, list[Candidate]] = {}
         for one in found:
-            if not self._recent.replaces(one):
-                by_content.setdefault(one.content if fold and one.content else one, []).append(one)
-        some = [sorted(copies, key=_preference) for copies in by_content.values()]
-        self.not_compared += sum(map(len, some[self.maximum :]))
-        self._candidates[document] = some[: self.maximum]
+            content = one.content if fold and one.content else one
+            if self._recent.replaces(one):
+                continue
+            if content in by_content:
+                by_content[content].append(one)
+            elif len(by_content) < self.maximum:
+                by_content[content] = [one]
+            else:
+                self.not_compared += 1
+        self._candidates[document] = [sorted(copies, key=_preference) for copies in by_content.values()]
 
     def compare(self) -> None:
         """Compare each new document with its candidates: of those with the same content, one that is unchanged."""
