@@ -50,8 +50,6 @@ class Incoming:
     """None if the write gets no keys."""
     changes_text: bool
     """Whether the text of the document is another one after this write, or the document is deleted."""
-    left_alone: bool = False
-    """Whether the document has a relation whose documents get no keys."""
 
     @property
     def is_whole(self) -> bool:
@@ -168,7 +166,6 @@ def _incoming(
             source,
             next(fingerprints) if has_keys else None,
             has_keys or _type(action) == "delete" or (not left and _changes_text(action, settings)),
-            left,
         )
         for action, source, has_keys, left in zip(chunk, sources, complete, skipped, strict=True)
     ]

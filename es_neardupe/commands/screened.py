@@ -52,6 +52,12 @@ _BLOCK = 256
 _KEPT = 100_000
 """Maximum number of matches that a report keeps."""
 
+_THREADS = ThreadPoolExecutor(4, "screened")
+"""Threads that send the first requests for a piece; they are started when they are needed."""
+
+_SEARCHES = ThreadPoolExecutor(4, "screened-searches")
+"""Threads for searches that one of these waits for."""
+
 
 @dataclass(frozen=True)
 class OtherMatch:
@@ -207,7 +213,6 @@ class Screen:
         *,
         max_candidates: int = 100,
         refreshes: bool = True,
-        recent: RecentDocuments | None = None,
     ) -> None:
         """``refreshes``: whether the index may be refreshed, so that searches see the documents of earlier pieces."""
         if max_candidates < 1:
@@ -219,7 +224,7 @@ class Screen:
         self._choose = on_match if callable(on_match) else _what_to_do(on_match)
         self._marks = callable(on_match) or self._choose is OnMatch.MARK
         self._refreshes = refreshes
-        self._recent = RecentDocuments() if recent is None else recent
+        self._recent = RecentDocuments()
         self._concrete = _concrete_names(index.target)
         self._in_use = GroupIdsInUse(index)
 
@@ -327,6 +332,7 @@ class Screen:
         for place, document in piece.documents.items():
             if document.reference not in existing:
                 counts.screened += 1
+                document.rewritten = document.reference in self._recent  # which has deleted it
                 new[place] = document
                 continue
             counts.known += 1
@@ -584,29 +590,11 @@ class _Piece:
             return None
         if (recent := self._recent.leader(group)) is not None:
             return recent
-        self._find_leaders([group])
-        stored = self._leaders[group]
-        return None if stored is None or self._recent.replaces(stored) else stored
-
-    def _find_leaders(self, groups: Iterable[str]) -> None:
-        """Search the principals of groups that are not known yet."""
-        unknown = [one for one in dict.fromkeys(groups) if one not in self._leaders and not self._recent.leader(one)]
-        for some in chunked(unknown, _BLOCK):
-            body = {
-                "size": len(some),
-                "query": queries.groups_by_id(self.index.fields, some),
-                "_source": self._fields(),
-            }
+        if group not in self._leaders:
+            body = {"size": 1, "query": queries.groups_by_id(self.index.fields, [group]), "_source": self._fields()}
             self._add(self._search(body)["hits"])
-            self._leaders |= {one: None for one in some if one not in self._leaders}
-
-
-_THREADS = ThreadPoolExecutor(4, "screened")
-"""Threads that send requests at the same time; they are started when they are needed."""
-
-
-_SEARCHES = ThreadPoolExecutor(4, "screened-searches")
-"""Threads for the requests of one of these."""
+        stored = self._leaders.setdefault(group, None)
+        return None if stored is None or self._recent.replaces(stored) else stored
 
 
 def _in_background(work: Callable[[], _Result], threads: ThreadPoolExecutor = _THREADS) -> Future[_Result]:

@@ -109,6 +109,17 @@ def test_a_run_finds_what_the_model_finds(steps: list[Step], on_match: OnMatch) 
     assert counts.screened == counts.unique + len(report.matches)
 
 
+def test_a_document_that_is_deleted_and_written_again() -> None:
+    """Searches that see its id may still see the deleted version: then it must not be forgotten."""
+    screen = Screen(INDEX, CRITERION, "mark", ScreenReport())
+    actions = [{"_op_type": "delete", "_id": "a"}, {"_id": "b", "text": ""}, {"_id": "c", "text": ""}] * 2
+    actions += [{"_id": "a", "text": TEXTS[0]}, {"_id": "d", "text": TEXTS[3]}]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fingerprinted, "_CHUNK", PIECE)
+        list(fingerprinted_actions(actions, SETTINGS, index="i", choose_groups=screen.choose_groups))
+    assert [(one.reference[1], one.rewritten) for one in screen._recent.documents] == [("a", True), ("d", False)]
+
+
 def test_actions_before_an_error_are_yielded() -> None:
     """The actions are read one piece ahead; an error of their source comes after those of the piece before."""
     report = ScreenReport()
