@@ -25,6 +25,7 @@ from es_neardupe.commands import init as _init
 from es_neardupe.commands import load as _load
 from es_neardupe.commands import pairs as _pairs
 from es_neardupe.commands import pipeline as _pipeline
+from es_neardupe.commands import screened as _screened
 from es_neardupe.commands import search as _search
 from es_neardupe.commands import shingles as _shingles
 from es_neardupe.commands import similar as _similar
@@ -191,6 +192,7 @@ class NearDupe(Index):
     load = _load.load
     enrich = _enrich.enrich
     fingerprinted = _fingerprinted.fingerprinted
+    screened = _screened.screened
     migrate = _migrate.migrate
     clean = _clean.clean
     pipeline = _pipeline.pipeline

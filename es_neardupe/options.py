@@ -33,6 +33,7 @@ __all__ = [
     "Linkage",
     "Matching",
     "MeasureName",
+    "OnMatch",
     "PipelineAction",
     "document_options",
     "list_of",
@@ -109,6 +110,17 @@ class PipelineAction(str, Enum):
     INSTALL = "install"
     CHECK = "check"
     REMOVE = "remove"
+
+
+class OnMatch(str, Enum):
+    """What `screened` does with an action whose document matches another one."""
+
+    MARK = "mark"
+    """Write the document into the group of its match."""
+    SKIP = "skip"
+    """Do not write it."""
+    PASS = "pass"  # noqa: S105  # a word, and no password
+    """Write it as any other, and only report the match."""
 
 
 class Linkage(str, Enum):
@@ -778,6 +790,26 @@ RoutingField = Annotated[
 Replace = Annotated[bool, typer.Option("--replace", help="Overwrite documents that exist.")]
 FollowLinks = Annotated[
     bool, typer.Option("--follow-links", help="Also read what symbolic links outside of the folder lead to.")
+]
+OnMatchOfLoad = Annotated[
+    str | None,
+    _one_of(
+        _words(OnMatch),
+        "--on-match",
+        help="Compare each document with the index before it is written. One with a match is written into its group "
+        "(mark), left out (skip), or written as any other (pass).",
+        show_default="do not compare",
+    ),
+]
+MinimumOfLoad = Annotated[
+    float | None,
+    typer.Option(
+        "--min",
+        parser=parse_fraction,
+        metavar="FLOAT",
+        help="With `on_match`: minimum similarity of a match, in (0, 1].",
+        show_default="the threshold of the index",
+    ),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first line that cannot be read.")]
 CheckTexts = Annotated[

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -14,30 +15,76 @@ from es_neardupe.index.own_groups import GroupIdsInUse, InUse, first_groups
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, timestamp
 from es_neardupe.options import DEFAULT_MAX_CHARS
-from es_neardupe.records import Address
+from es_neardupe.records import Address, Fingerprint
 from es_neardupe.server.bulk import chunked
 
-__all__ = ["fingerprinted", "fingerprinted_actions", "first_fields"]
+__all__ = [
+    "ChooseGroups",
+    "Incoming",
+    "Piece",
+    "fingerprinted",
+    "fingerprinted_actions",
+    "first_fields",
+    "of_their_own",
+    "own_groups",
+]
 
 _CHUNK = 256
 _CLEARED = dict.fromkeys(("content", "signature", "numeric", "principal", "similarity"))
 """Fields that an update sets to null unless the new text has a value for them."""
 
 
-def first_fields(
-    sources: Sequence[Mapping[str, Any]],
-    groups: Sequence[Mapping[str, Any]],
-    settings: Settings,
-    max_chars: int,
-) -> list[dict[str, Any]]:
-    """The ``neardupe`` object of documents that are indexed as a whole: the fingerprint, and the group fields of
-    each."""
-    at = timestamp()
-    fingerprints = fingerprint_sources(sources, settings, max_chars)
-    return [
-        {name: value for name, value in {**encode(fingerprint, at), **group}.items() if value is not None}
-        for fingerprint, group in zip(fingerprints, groups, strict=True)
-    ]
+@dataclass(slots=True)
+class Incoming:
+    """A write that is about to be sent."""
+
+    action: Mapping[str, Any]
+    """As the caller passed it."""
+    op: str
+    address: Address | None
+    """None if the server chooses the id."""
+    routing: str | None
+    source: Mapping[str, Any]
+    """The document, or its changed fields."""
+    fingerprint: Fingerprint | None
+    """None if the write gets no keys."""
+    changes_text: bool
+    """Whether the text of the document is another one after this write, or the document is deleted."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether a document is indexed as a whole, with keys."""
+        return self.fingerprint is not None and self.op != "update"
+
+
+Piece = Sequence[Incoming]
+"""Writes that are processed together."""
+
+ChooseGroups = Callable[[Iterator[Piece]], Iterator[tuple[Piece, Sequence["Mapping[str, Any] | None"]]]]
+"""Returns each piece with the group fields of its writes, which only documents that are indexed as a whole get; None:
+leave the write out."""
+
+
+def of_their_own(in_use: InUse = lambda ids: ()) -> ChooseGroups:
+    """Each document gets a group of its own; without ``_id``, with a random id. If its own group id is ``in_use``, it
+    waits for ``group``."""
+
+    def choose(pieces: Iterator[Piece]) -> Iterator[tuple[Piece, list[Mapping[str, Any]]]]:
+        for piece in pieces:
+            yield piece, own_groups(piece, in_use)
+
+    return choose
+
+
+def own_groups(piece: Piece, in_use: InUse) -> list[Mapping[str, Any]]:
+    """The group fields of each write if every document gets a group of its own; empty for other writes."""
+    groups = iter(first_groups([one.address for one in piece if one.is_whole], in_use))
+    return [next(groups) if one.is_whole else {} for one in piece]
+
+
+def first_fields(fingerprint: Fingerprint, group: Mapping[str, Any], at: str) -> dict[str, Any]:
+    """The ``neardupe`` object of a document that is indexed as a whole: its fingerprint and its group fields."""
+    return {name: value for name, value in {**encode(fingerprint, at), **group}.items() if value is not None}
 
 
 def fingerprinted(
@@ -54,7 +101,7 @@ def fingerprinted(
         index=index.name,
         max_chars=max_chars,
         left_alone=found.target.skipped_relations,
-        in_use=GroupIdsInUse(found).among,
+        choose_groups=of_their_own(GroupIdsInUse(found).among),
     )
 
 
@@ -65,7 +112,7 @@ def fingerprinted_actions(
     index: str | None = None,
     max_chars: int = DEFAULT_MAX_CHARS,
     left_alone: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    in_use: InUse = lambda ids: (),
+    choose_groups: ChooseGroups | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Add the fingerprint fields to bulk actions in the form of the drivers' ``helpers.bulk``.
 
@@ -74,32 +121,54 @@ def fingerprinted_actions(
     document as stale, so that the next ``enrich`` renews it. All other actions are returned unchanged. The input is not
     modified. ``index`` is the index of actions without ``_index``.
 
-    A document that is indexed as a whole gets a group of its own; without ``_id``, with a random id. If its own group
-    id is ``in_use``, it waits for ``group``. An update keeps the group id, and its document waits for ``group``.
+    A document that is indexed as a whole gets the group that ``choose_groups`` returns; by default one of its own, see
+    `of_their_own`. An update keeps the group id, and its document waits for ``group``.
 
     ``left_alone``: join field -> the relations whose documents get no keys. An update without the relation of its
     document marks it as stale.
     """
-    for chunk in chunked(actions, _CHUNK):
-        skipped = [_is_skipped(action, left_alone) for action in chunk]
-        complete = [
-            place
-            for place, action in enumerate(chunk)
-            if not skipped[place] and _is_complete(action, settings, left_alone)
-        ]
-        sources = [_document(chunk[place]) for place in complete]
-        whole = [place for place in complete if _type(chunk[place]) != "update"]
-        groups = dict(zip(whole, first_groups([_address(chunk[place], index) for place in whole], in_use), strict=True))
-        fields = first_fields(sources, [groups.get(place, {}) for place in complete], settings, max_chars)
-        added = dict(zip(complete, fields, strict=True))
-        for place, action in enumerate(chunk):
-            if place in added:
-                cleared = _CLEARED if _type(action) == "update" else {}
-                yield _with(action, settings, {**cleared, **added[place]})
-            elif not skipped[place] and _changes_text(action, settings):
-                yield _with(action, settings, {"scheme": None})
+    pieces = (_incoming(chunk, settings, index, max_chars, left_alone) for chunk in chunked(actions, _CHUNK))
+    for piece, groups in (choose_groups or of_their_own())(pieces):
+        at = timestamp()
+        for one, group in zip(piece, groups, strict=True):
+            if group is None:
+                continue
+            if one.fingerprint is not None:
+                cleared = {} if one.is_whole else _CLEARED
+                yield _with(one.action, settings, {**cleared, **first_fields(one.fingerprint, group, at)})
+            elif one.changes_text and one.op == "update":
+                yield _with(one.action, settings, {"scheme": None})
             else:
-                yield dict(action)
+                yield dict(one.action)
+
+
+def _incoming(
+    chunk: Sequence[Mapping[str, Any]],
+    settings: Settings,
+    index: str | None,
+    max_chars: int,
+    left_alone: Mapping[str, Sequence[str]],
+) -> list[Incoming]:
+    """The actions of a chunk, with the fingerprints of those that have a complete text."""
+    skipped = [_is_skipped(action, left_alone) for action in chunk]
+    complete = [
+        not one and _is_complete(action, settings, left_alone) for action, one in zip(chunk, skipped, strict=True)
+    ]
+    sources = [_document(action) for action in chunk]
+    texts = [source for source, one in zip(sources, complete, strict=True) if one]
+    fingerprints = fingerprint_sources(texts, settings, max_chars)
+    return [
+        Incoming(
+            action,
+            _type(action),
+            _address(action, index),
+            _routing(action),
+            source,
+            next(fingerprints) if has_keys else None,
+            has_keys or _type(action) == "delete" or (not left and _changes_text(action, settings)),
+        )
+        for action, source, has_keys, left in zip(chunk, sources, complete, skipped, strict=True)
+    ]
 
 
 def _type(action: Mapping[str, Any]) -> str:
@@ -145,6 +214,12 @@ def _address(action: Mapping[str, Any], index: str | None) -> Address | None:
     """The address of a document; None if the action does not have it."""
     name, id = action.get("_index", index), action.get("_id")
     return None if name is None or id is None else Address(str(name), str(id))
+
+
+def _routing(action: Mapping[str, Any]) -> str | None:
+    """The routing of an action, by either of the names that the drivers accept."""
+    routing = action.get("routing", action.get("_routing"))
+    return None if routing is None else str(routing)
 
 
 def _with(action: Mapping[str, Any], settings: Settings, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,14 +11,16 @@ from functools import partial
 from typing import Any
 
 from es_neardupe import options
-from es_neardupe.commands.fingerprinted import first_fields
+from es_neardupe.commands.fingerprinted import ChooseGroups, Incoming, first_fields, of_their_own
 from es_neardupe.commands.input_files import FileRecord, Problem, check_paths, read_records
 from es_neardupe.commands.report_parts import FingerprintWrites, LoadScope, one_line
-from es_neardupe.errors import InputError
-from es_neardupe.index.document_text import has_any
+from es_neardupe.commands.screened import Screen, ScreenCounts, ScreenReport
+from es_neardupe.errors import InputError, SettingsError
+from es_neardupe.index.document_text import fingerprint_sources, has_any
 from es_neardupe.index.index import Index, opened_inline
 from es_neardupe.index.mapping import relation_in
-from es_neardupe.index.own_groups import GroupIdsInUse, InUse, first_groups
+from es_neardupe.index.own_groups import GroupIdsInUse
+from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_CHARS
@@ -29,6 +31,7 @@ from es_neardupe.server.client import Client
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.numbers import document_json, loads
 from es_neardupe.server.search import fetch, refresh
+from es_neardupe.verification.criterion import MatchOptions, match_criterion
 
 __all__ = ["LoadOptions", "LoadReport", "LoadRun", "load", "load_records"]
 
@@ -51,6 +54,8 @@ class LoadReport:
     """The first write requests of a dry run, up to ``show_requests``."""
     tuned: Mapping[str, Mapping[str, str | None]] | None = None
     """With ``tune``: index -> the settings that were lowered, with their restored values."""
+    screened: ScreenCounts | None = None
+    """With ``on_match``: the documents by the result of their comparison."""
 
     def __repr__(self) -> str:
         return one_line(self, index=self.index, read=self.scope.read, written=self.writes.written, dry_run=self.dry_run)
@@ -64,6 +69,9 @@ class LoadOptions:
     routing_field: str | None = None
     replace: bool = False
     max_chars: int = DEFAULT_MAX_CHARS
+    on_match: str | None = None
+    min: float | None = None
+    report: ScreenReport | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +96,9 @@ def load(
     text_field: options.TextField = None,
     routing_field: options.RoutingField = None,
     replace: options.Replace = False,
+    on_match: options.OnMatchOfLoad = None,
+    min: options.MinimumOfLoad = None,
+    report: ScreenReport | None = None,
     follow_links: options.FollowLinks = False,
     strict: options.Strict = False,
     workers: options.Workers = 2,
@@ -105,15 +116,26 @@ def load(
     becomes the routing; the field stays in the document, unless it is ``_routing``. A document whose id is already in
     the index is skipped, or overwritten with ``replace``: loading twice changes nothing. A bad line is passed to
     ``on_problem`` and counted; with ``strict`` it raises `InputError`. Symbolic links that leave a folder are skipped,
-    passed to ``on_problem`` and counted, unless ``follow_links``. ``tune``: see `tunable`. A dry run returns its first
-    ``show_requests`` write requests.
+    passed to ``on_problem`` and counted, unless ``follow_links``. ``on_match`` compares the documents with the index
+    before they are written, see `screened`; ``report`` gets the matches. ``tune``: see `tunable`. A dry run returns its
+    first ``show_requests`` write requests.
     """
     check_paths(paths)
-    index = opened_inline(index, "load", writes=True)
+    if on_match is None and (min is not None or report is not None):
+        raise SettingsError("`min` and `report` are for `on_match`: give it too.")
+    index = opened_inline(index, "load", texts=on_match is not None, writes=True)
     records = read_records(
         paths, text_field=text_field or index.settings.fields[0], id_field=id_field, follow_links=follow_links
     )
-    how = LoadOptions(text_field=text_field, routing_field=routing_field, replace=replace, max_chars=max_chars)
+    how = LoadOptions(
+        text_field=text_field,
+        routing_field=routing_field,
+        replace=replace,
+        max_chars=max_chars,
+        on_match=on_match,
+        min=min,
+        report=report,
+    )
     run = LoadRun(
         strict=strict,
         workers=workers,
@@ -153,7 +175,9 @@ def load_records(
 
     routed = (_routed(record, how.routing_field) for record in tracked(records, run.progress, "loading", None))
     usable = _usable(routed, index.target, how.text_field, report_problem)
-    actions = _actions(usable, index.target, how, GroupIdsInUse(index).among)
+    screen = None if how.on_match is None else _screen(index, how.on_match, how, run)
+    choose_groups = of_their_own(GroupIdsInUse(index).among) if screen is None else screen.choose_groups
+    actions = _actions(usable, index.target, how, choose_groups)
     if run.show_requests:
         actions = (outcome.action for outcome in write(dry_client, actions, batch=run.batch, workers=1))
     send = partial(write, batch=run.batch, workers=run.workers)
@@ -171,14 +195,17 @@ def load_records(
             numeric += "numeric" in fields
     if not run.dry_run:
         refresh(index.client, index.path)
+    screened = None if screen is None else screen.report.counts
+    matching = 0 if screened is None else screened.skipped
     return LoadReport(
         index=index.name,
         scheme=index.scheme_id,
         scope=LoadScope(
-            read=counts.total() - counts["whole"],  # a part of "written"
+            read=counts.total() - counts["whole"] + matching,  # a part of "written"
             bad=counts["bad"],
             duplicates=counts["duplicates"],
             existing=counts["existing"],
+            matching=matching,
             skipped_links=links,
         ),
         writes=FingerprintWrites(
@@ -192,7 +219,13 @@ def load_records(
         dry_run=run.dry_run,
         seconds=time.monotonic() - started,
         requests=dry_client.shown,
+        screened=screened,
     )
+
+
+def _screen(index: Index, on_match: str, how: LoadOptions, run: LoadRun) -> Screen:
+    criterion = match_criterion(index, MatchOptions.of(index.settings).having(min=how.min))
+    return Screen(index, criterion, on_match, how.report or ScreenReport(), refreshes=not run.dry_run)
 
 
 def _resolved(client: Client, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
@@ -294,16 +327,26 @@ def _put(source: dict[str, Any], name: str, value: Any) -> bool:
     return True
 
 
-def _actions(records: Iterable[FileRecord], target: IndexTarget, how: LoadOptions, in_use: InUse) -> Iterator[Action]:
+def _actions(
+    records: Iterable[FileRecord], target: IndexTarget, how: LoadOptions, choose_groups: ChooseGroups
+) -> Iterator[Action]:
     """The actions that index the records with their fingerprints."""
     (index,) = target.indices
     op = "index" if how.replace else "create"
-    for chunk in _chunks(records):
-        groups = first_groups([Address(index, str(record.id)) for record in chunk], in_use)
-        added = first_fields([record.source for record in chunk], groups, target.settings, how.max_chars)
-        for record, fields in zip(chunk, added, strict=True):
-            body = {**record.source, **target.settings.in_document(fields)}
-            yield Action(op=op, index=index, id=str(record.id), body=body, routing=record.routing, whole=True)
+
+    def incoming(chunk: Sequence[FileRecord]) -> Iterator[Incoming]:
+        fingerprints = fingerprint_sources([record.source for record in chunk], target.settings, how.max_chars)
+        for record, fingerprint in zip(chunk, fingerprints, strict=True):
+            source, address = record.source, Address(index, str(record.id))
+            yield Incoming(source, op, address, record.routing, source, fingerprint, changes_text=True)
+
+    for piece, groups in choose_groups(list(incoming(chunk)) for chunk in _chunks(records)):
+        at = timestamp()
+        for one, group in zip(piece, groups, strict=True):
+            if one.address is not None and one.fingerprint is not None and group is not None:
+                added = target.settings.in_document(first_fields(one.fingerprint, group, at))
+                body = {**one.source, **added}
+                yield Action(op=op, index=index, id=one.address.id, body=body, routing=one.routing, whole=True)
 
 
 def _chunks(records: Iterable[FileRecord]) -> Iterator[list[FileRecord]]:

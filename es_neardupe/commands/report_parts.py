@@ -52,7 +52,7 @@ class EnrichScope:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadScope:
-    """Lines of the files: ``read = bad + duplicates + existing`` + the sum of the writes."""
+    """Lines of the files: ``read = bad + duplicates + existing + matching`` + the sum of the writes."""
 
     read: int
     bad: int
@@ -61,6 +61,8 @@ class LoadScope:
     """Lines whose id occurs earlier in the files; the first line is used."""
     existing: int
     """Lines with an id that exists in the index; these documents are skipped, unless ``replace``."""
+    matching: int
+    """Lines whose document matches another one and is not written: with ``on_match`` ``skip``."""
     skipped_links: int
     """Symbolic links that leave a folder, which were not followed and are not part of ``read``."""
 

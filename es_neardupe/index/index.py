@@ -186,10 +186,10 @@ def _finished(work: Callable[[Index], _Result], index: Index) -> Future[_Result]
     return found
 
 
-def opened_inline(index: Index, operation: str, *, writes: bool = False) -> Index:
+def opened_inline(index: Index, operation: str, *, texts: bool = False, writes: bool = False) -> Index:
     """As `opened`, for operations that write keys into documents. Raises `IndexUnusable` for an index with sidecar
     storage."""
-    found = opened(index, writes=writes)
+    found = opened(index, texts=texts, writes=writes)
     if found.storage.sidecars:
         raise IndexUnusable(
             f"{operation} writes keys into documents, and those of {index.name} are in a sidecar index: index "

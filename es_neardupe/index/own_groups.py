@@ -50,13 +50,14 @@ class GroupIdsInUse:
     def __init__(self, index: Index) -> None:
         """``index``: an opened index."""
         self._index = index
-        self._any = count(index.client, index.path, {"exists": {"field": index.fields.group}}) > 0
+        self.any = count(index.client, index.path, {"exists": {"field": index.fields.group}}) > 0
+        """Whether there are any; a caller that writes some sets it."""
 
     def among(self, ids: Sequence[str]) -> Collection[str]:
         """Those of the ids that a document has."""
         found: set[str] = set()
         field = self._index.fields.group
-        for chunk in chunked(ids, queries.MAX_TERMS) if self._any else ():
+        for chunk in chunked(ids, queries.MAX_TERMS) if self.any else ():
             aggregation = {"ids": {"terms": {"field": field, "size": len(chunk)}}}
             body = {"size": 0, "query": queries.all_of({"terms": {field: chunk}}), "aggs": aggregation}
             buckets = search(self._index.client, self._index.path, body)["aggregations"]["ids"]["buckets"]

@@ -43,6 +43,7 @@ __all__ = [
     "stale",
     "states",
     "ungrouped",
+    "versions",
     "with_stored_keys",
     "without_group",
     "without_relations",
@@ -172,6 +173,14 @@ def few_candidates(
     """A search for documents that have at least one of the band ``keys``, in any order: faster than `candidates`."""
     query = all_of({"terms": {fields.bands: list(keys)}}, scope)
     return {"size": size, "query": query, "_source": source, "track_total_hits": True}
+
+
+def versions(index: str, ids: Sequence[str], contents: Mapping[str, str], field: str) -> JSON:
+    """The documents of a concrete index with these ids, and those with these ids and content hashes. ``field``: that of
+    the content hash."""
+    exact = [all_of({"ids": {"values": [id]}}, {"term": {field: content}}) for id, content in contents.items()]
+    either = {"bool": {"should": [{"ids": {"values": list(ids)}}, *exact], "minimum_should_match": 1}}
+    return all_of({"term": {"_index": index}}, either)
 
 
 UNCHANGED = "unchanged"

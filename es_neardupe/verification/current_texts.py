@@ -37,7 +37,9 @@ __all__ = [
     "compared_with",
     "current_hits",
     "current_source",
+    "current_sources",
     "prepared",
+    "similarities",
 ]
 
 Source = Mapping[str, Any]
@@ -170,14 +172,20 @@ class CurrentDocuments:
 
     def _requests(self, rows: Positions) -> Iterator[Positions]:
         """The rows of each request, bounded in number and size."""
-        start = total = 0
-        for place, size in enumerate(self.sizes[rows].tolist()):
-            if place > start and (place - start == _DOCUMENTS or total + size > self.limit):
-                yield rows[start:place]
-                start, total = place, 0
-            total += size
-        if len(rows):
-            yield rows[start:]
+        for some in _requests(self.sizes[rows].tolist(), self.limit):
+            yield rows[some]
+
+
+def _requests(sizes: Sequence[int], limit: int) -> Iterator[slice]:
+    """The places of the documents of each request, bounded in number and size."""
+    start = total = 0
+    for place, size in enumerate(sizes):
+        if place > start and (place - start == _DOCUMENTS or total + size > limit):
+            yield slice(start, place)
+            start, total = place, 0
+        total += size
+    if len(sizes):
+        yield slice(start, len(sizes))
 
 
 def _readable_values(source: Source, fields: Sequence[str]) -> str:
@@ -428,6 +436,27 @@ def current_hits(client: Client, references: Iterable[Reference], fields: Sequen
     """Documents by their addresses, in portions that fit into memory, without those that were deleted."""
     for found in fetch_portions(client, references, fields):
         yield [hit for hit in found if hit is not None]
+
+
+def current_sources(
+    client: Client, references: Sequence[Reference], tokens: Sequence[int], fields: Sequence[str]
+) -> Iterator[Source | None]:
+    """The fields of documents whose texts have about so many ``tokens``, in their order; None if one was deleted."""
+    for some in _requests(tokens, _TOKENS):
+        for hit in fetch(client, references[some], fields, batch=_DOCUMENTS):
+            yield None if hit is None else hit.source
+
+
+def similarities(
+    measure: Measure, sources: Sequence[Source], fields: Sequence[str], left: Positions, right: Positions
+) -> Floats:
+    """The exact similarity of the pairs ``(sources[left[k]], sources[right[k]])``; 0 if one of them has nothing to
+    compare. They have the text ``fields`` and those of the measure (`Measure.fields`)."""
+    arrays = prepared(measure, sources, fields)
+    similarity = measure.scores(arrays, left, right)
+    filled = np.array([len(one) > 0 for one in arrays], np.bool_)
+    similarity[~(filled[left] & filled[right])] = 0
+    return similarity
 
 
 def compared_with(

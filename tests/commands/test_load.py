@@ -173,11 +173,25 @@ def test_links_that_leave_a_folder(client: Client, index_name: str, server_cli: 
     folder = str(tmp_path / "folder")
     done = server_cli("load", index_name, folder, "--strict", "--json")
     assert done.code == 0
-    assert done.json["scope"] == {"read": 1, "bad": 0, "duplicates": 0, "existing": 0, "skipped_links": 1}
+    assert done.json["scope"] == {
+        "read": 1,
+        "bad": 0,
+        "duplicates": 0,
+        "existing": 0,
+        "matching": 0,
+        "skipped_links": 1,
+    }
     assert "b.txt: a link to " in done.err
     assert "1 link that leaves its folder was skipped; --follow-links reads them." in " ".join(done.err.split())
     assert ours(client, index_name).keys() == {"a.txt"}
     done = server_cli("load", index_name, folder, "--follow-links", "--json")
     assert (done.code, done.err) == (0, "")
-    assert done.json["scope"] == {"read": 2, "bad": 0, "duplicates": 0, "existing": 1, "skipped_links": 0}
+    assert done.json["scope"] == {
+        "read": 2,
+        "bad": 0,
+        "duplicates": 0,
+        "existing": 1,
+        "matching": 0,
+        "skipped_links": 0,
+    }
     assert ours(client, index_name).keys() == {"a.txt", "b.txt"}

@@ -378,9 +378,10 @@ def of_load(case: Case) -> JSON:
         "bad": ids.count(None),
         "duplicates": len(known) - len(set(known)),
         "existing": len(set(known) & case.before.documents.keys()),
+        "matching": 0,
         "skipped_links": 0,
     }
-    return {"scope": scope, "writes": _fingerprints(case, added), **case.seconds}
+    return {"scope": scope, "screened": None, "writes": _fingerprints(case, added), **case.seconds}
 
 
 def of_enrich(case: Case) -> JSON:

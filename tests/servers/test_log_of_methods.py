@@ -108,11 +108,13 @@ def test_neither_texts_nor_documents(news: NearDupe, log: pytest.LogCaptureFixtu
     news.similar(text=text, query={"term": {"url": "u1"}})
     news.search(text)
     list(news.fingerprinted([{"_id": "new", "text": text}]))
+    list(news.screened([{"_id": "new", "text": text}], min=0.9, on_match=lambda action, match: "mark"))
     shown = [fields["arguments"] for event, fields in events(log) if event == "started"]
     assert shown == [
         {"text": "(31 characters)", "query": {"term": {"url": "u1"}}},
         {"text": "(31 characters)"},
         {},
+        {"min": 0.9},
     ]
 
 

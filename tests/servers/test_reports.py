@@ -17,7 +17,7 @@ from es_neardupe.commands.duplicates.request_json import example
 from es_neardupe.server.client import Client
 
 MAX_LENGTH = 200
-NO_REPORT = {"close", "fingerprinted", "moved_all", "on_engine", "search_request", "through", "with_target"}
+NO_REPORT = {"close", "fingerprinted", "moved_all", "on_engine", "screened", "search_request", "through", "with_target"}
 """Methods that return no report: iterators, requests, other views of the index."""
 
 PROPERTIES = {

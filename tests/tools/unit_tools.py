@@ -55,7 +55,7 @@ class FakeClient:
         if path.endswith(("/_refresh", f"/_settings/{permissions.BLOCK_SETTINGS}", "index.final_pipeline")):
             return {}
         if path.endswith("/_search"):  # no document has a group id yet
-            return {"hits": {"total": {"value": 0}, "hits": []}}
+            return {"hits": {"total": {"value": 0}, "hits": []}, "aggregations": {"ids": {"buckets": []}}}
         assert (method, path) == ("POST", "/_mget")
         self.requests.append(len(body["docs"]))
         self.asked += [(doc["_index"], doc["_id"]) for doc in body["docs"]]

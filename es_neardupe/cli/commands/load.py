@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,12 +14,14 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.messages import fail_on, say_next, say_speed, say_tuning, show_first
-from es_neardupe.cli.output import ExitCode, print_json, print_table, progress_bars, warn
+from es_neardupe.cli.output import ExitCode, as_json_text, print_json, print_table, progress_bars, warn
 from es_neardupe.cli.run_log import result
+from es_neardupe.errors import InputError
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 
 if TYPE_CHECKING:
     from es_neardupe.commands.input_files import Problem
+    from es_neardupe.commands.screened import ScreenCounts, ScreenReport
 
 __all__ = ["load"]
 
@@ -35,6 +41,17 @@ def load(
     text_field: options.TextField = None,
     routing_field: options.RoutingField = None,
     replace: options.Replace = False,
+    on_match: options.OnMatchOfLoad = None,
+    min: options.MinimumOfLoad = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            metavar="FILE",
+            help="With --on-match: write each match to this file, as JSON lines.",
+            show_default=False,
+        ),
+    ] = None,
     follow_links: options.FollowLinks = False,
     strict: options.Strict = False,
     workers: options.Workers = 2,
@@ -57,6 +74,8 @@ def load(
       es-neardupe load news articles.jsonl.xz --id-field url
 
       zcat ads.jsonl.gz | es-neardupe load ads - --text-field description
+
+      es-neardupe load news articles.jsonl --on-match skip --min 0.9 --report duplicates.jsonl
     """
     from es_neardupe.commands.load import load as load_
 
@@ -70,14 +89,19 @@ def load(
         elif problems == _MAX_PROBLEMS + 1:
             warn("... more of them are counted, but not shown")
 
-    with resumable(), progress_bars() as progress:
-        report = load_(
+    if report is not None and on_match is None:
+        raise typer.BadParameter("--report is for --on-match: give it too.")
+    with resumable(), progress_bars() as progress, _match_file(report, files) as matches:
+        done = load_(
             open_index(index, prefix, max_rate=max_rate, max_load=max_load),
             files,
             id_field=id_field,
             text_field=text_field,
             routing_field=routing_field,
             replace=replace,
+            on_match=on_match,
+            min=min,
+            report=matches,
             follow_links=follow_links,
             strict=strict,
             workers=workers,
@@ -89,26 +113,27 @@ def load(
             on_problem=show_problem,
             progress=progress,
         )
-    result(report)
-    scope, writes = report.scope, report.writes
+    result(done)
+    scope, writes = done.scope, done.writes
     if as_json:
-        print_json(report)
+        print_json(done)
     else:
-        done = "would be indexed" if dry_run else "indexed"
+        indexed = "would be indexed" if dry_run else "indexed"
         print_table(
-            [f"{index}, scheme {report.scheme}", "lines"],
+            [f"{index}, scheme {done.scheme}", "lines"],
             [
                 ("read", scope.read),
-                (f"  {done}", writes.written),
+                (f"  {indexed}", writes.written),
+                *_matches(done.screened),
                 ("  already in the index, skipped", scope.existing),
                 ("  bad lines", scope.bad),
                 ("  repeated ids in the input", scope.duplicates),
                 ("  rejected by the server", writes.refused),
             ],
         )
-        show_first(report.requests)
-        say_speed(writes.states, scope.read, report.seconds)
-        say_tuning(report.tuned)
+        show_first(done.requests)
+        say_speed(writes.states, scope.read, done.seconds)
+        say_tuning(done.tuned)
         say_next(f"es-neardupe group {index}", dry_run)
     if scope.skipped_links:
         links = "link that leaves its folder was" if scope.skipped_links == 1 else "links that leave their folder were"
@@ -117,3 +142,37 @@ def load(
     if scope.bad and scope.bad == scope.read:
         warn("No line is a document that can be indexed.")
         raise typer.Exit(ExitCode.FAILED)
+
+
+def _matches(counts: ScreenCounts | None) -> list[tuple[str, int]]:
+    """The rows about documents that match others."""
+    if counts is None:
+        return []
+    rows = [
+        ("    of these in the group of a match", counts.marked),
+        ("    of these with a match, in a group of their own", counts.apart + counts.passed),
+        ("  match another document, skipped", counts.skipped),
+    ]
+    return [row for row in rows if row[1]]
+
+
+@contextmanager
+def _match_file(file: Path | None, read: Sequence[str]) -> Iterator[ScreenReport | None]:
+    """A report that writes each match to the file at once: a run that is started again would not find it again."""
+    from es_neardupe.commands.screened import Matched, ScreenReport
+    from es_neardupe.pages.files import check_file
+
+    if file is None:
+        yield None
+        return
+    check_file(file, read)
+    try:
+        stream = file.open("w", encoding="utf-8", newline="")
+    except OSError as error:
+        raise InputError(f"{file} cannot be written: {error.strerror or error}.") from error
+
+    def note(matched: Matched) -> None:
+        stream.write(as_json_text(dataclasses.asdict(matched)) + "\n")
+
+    with stream:
+        yield ScreenReport(note)

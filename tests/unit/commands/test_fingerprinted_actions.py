@@ -13,7 +13,7 @@ from opensearchpy.helpers.actions import expand_action as expand_for_opensearch
 from unit_tools import AT, SETTINGS, FakeClient, index_of
 
 from es_neardupe.commands import fingerprinted
-from es_neardupe.commands.fingerprinted import fingerprinted_actions
+from es_neardupe.commands.fingerprinted import fingerprinted_actions, of_their_own
 from es_neardupe.commands.input_files import FileRecord, Problem
 from es_neardupe.commands.load import LoadOptions, LoadReport, LoadRun, load_records
 from es_neardupe.errors import InputError
@@ -31,7 +31,8 @@ TWO = Settings(("title", "page.body"), prefix="nd")
 
 @pytest.fixture(autouse=True)
 def _now(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("es_neardupe.commands.fingerprinted.timestamp", lambda: AT)
+    for module in ("fingerprinted", "load"):
+        monkeypatch.setattr(f"es_neardupe.commands.{module}.timestamp", lambda: AT)
 
 
 def ours(text: str, settings: Settings = SETTINGS, group: str | None = None) -> dict[str, Any]:
@@ -102,7 +103,7 @@ def test_documents_whose_id_the_server_chooses() -> None:
 def test_documents_whose_group_id_is_in_use() -> None:
     """They wait for ``group``: the documents of that group must not get a second principal."""
     actions = [{"_index": "i", "_id": id, "text": TEXT} for id in "12"]
-    first, other = fingerprinted_actions(actions, SETTINGS, in_use={G}.intersection)
+    first, other = fingerprinted_actions(actions, SETTINGS, choose_groups=of_their_own({G}.intersection))
     assert first["neardupe"] == ours(TEXT) | {"group": G}
     assert other["neardupe"] == ours(TEXT, group=own_group("i", "2"))
 

@@ -331,6 +331,26 @@ def test_states_are_disjoint() -> None:
     assert (body["size"], body["track_total_hits"], body["query"]) == (0, True, {"match_all": {}})
 
 
+def test_versions() -> None:
+    """One clause for all new documents, one for each that replaces another."""
+    assert queries.versions("i", ["a", "b"], {"c": "hash"}, "nd.content") == {
+        "bool": {
+            "filter": [
+                {"term": {"_index": "i"}},
+                {
+                    "bool": {
+                        "should": [
+                            {"ids": {"values": ["a", "b"]}},
+                            {"bool": {"filter": [{"ids": {"values": ["c"]}}, {"term": {"nd.content": "hash"}}]}},
+                        ],
+                        "minimum_should_match": 1,
+                    }
+                },
+            ]
+        }
+    }
+
+
 def test_every_query_is_tested() -> None:
     tested = {
         "all_of",
@@ -348,7 +368,7 @@ def test_every_query_is_tested() -> None:
     }
     tested |= {"member_counts", "of_relations", "principal_counts", "sharing_counts", "without_relations"}
     tested |= {"others", "sampled", "sampled_frequencies", "sampled_matches", "MAX_CLAUSES", "MAX_TERMS"}
-    tested |= {"with_stored_keys", "UNCHANGED"}
+    tested |= {"with_stored_keys", "UNCHANGED", "versions"}
     assert tested | {
         "principals_and_members",
         "since",
