@@ -6,14 +6,18 @@ The keys that the pipeline makes: tests/servers/test_pipeline_keys.py and test_p
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import java_client
 import pytest
 from clusters import cluster
 from conftest import Cli
-from server_tools import JSON, TEXT, family, hits, make_index, one_line, plain_request, put, runs_painless
+from opensearchpy import OpenSearch, helpers
+from server_tools import JSON, TEXT, family, groups_of, hits, make_index, one_line, plain_request, put, runs_painless
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, NotFound, SettingsError, Unreachable, UnsupportedServer
@@ -454,3 +458,25 @@ def test_no_ingest_node_and_no_scripts(own_node: Client) -> None:
     with pytest.raises(UnsupportedServer, match="add the role to a node, or make the keys with `enrich`"):
         news.pipeline("install", default=True)
     assert (pipelines(own_node), used(own_node, "news")) == ({}, (None, None))
+
+
+def test_documents_of_a_java_client_are_grouped(painless: Client, news: NearDupe, tmp_path: Path) -> None:
+    """The REST client of OpenSearch for Java, plain HTTP and opensearch-py: a third of each family comes by each."""
+    news.pipeline("install", default=True)
+    texts = [family(f"clients{n}", 3) for n in range(5)]
+    by_java = {f"java{n}": {"text": one[0]} for n, one in enumerate(texts)}
+    lines = (json.dumps(part) for id, one in by_java.items() for part in ({"index": {"_id": id}}, one))
+    file = tmp_path / "bulk.ndjson"
+    file.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    program = Path(java_client.__file__)
+    subprocess.run([sys.executable, program, painless.url, news.name, file], check=True, timeout=120)
+    for n, one in enumerate(texts):
+        plain_request(painless, "PUT", f"/{news.name}/_doc/http{n}?refresh=true", {"text": one[1]})
+    driver = OpenSearch(painless.url)
+    actions = [{"_index": news.name, "_id": f"python{n}", "text": one[2]} for n, one in enumerate(texts)]
+    assert helpers.bulk(driver, actions, refresh=True) == (5, [])
+    driver.close()
+    news.group()
+    found = sorted(sorted(member.id for member in group.members) for group in groups_of(painless, news.name))
+    assert found == [[f"http{n}", f"java{n}", f"python{n}"] for n in range(5)]
+    assert news.enrich(check=True).writes.written == 0
