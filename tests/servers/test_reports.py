@@ -73,6 +73,8 @@ def test_short_reprs(filled: NearDupe, tmp_path: Path) -> None:
         "audit": filled.audit,
         "distribution": filled.distribution,
         "what_if": lambda: filled.what_if(min=[0.5, 0.8]),
+        "fold": filled.fold,
+        "pipeline": filled.pipeline,
         "version": filled.version,
         "migrate": lambda: filled.migrate(threshold=0.7),
         "clean": filled.clean,
