@@ -33,7 +33,7 @@ from es_neardupe.verification.current_texts import current_sources, similarities
 
 __all__ = [
     "Match",
-    "Matched",
+    "MatchedAction",
     "OtherMatch",
     "Screen",
     "ScreenCounts",
@@ -86,7 +86,7 @@ class Match:
 
 
 @dataclass(frozen=True)
-class Matched:
+class MatchedAction:
     """An action whose document matches another one."""
 
     index: str
@@ -136,13 +136,13 @@ class ScreenCounts:
 class ScreenReport:
     """Counts and matches of `screened`; complete when the last action was yielded."""
 
-    def __init__(self, note: Callable[[Matched], None] | None = None) -> None:
+    def __init__(self, note: Callable[[MatchedAction], None] | None = None) -> None:
         """``note`` is called with each match. By default, the first 100,000 are kept in ``matches``."""
         self.counts = ScreenCounts()
-        self.matches: list[Matched] = []
+        self.matches: list[MatchedAction] = []
         self.note = self._keep if note is None else note
 
-    def _keep(self, matched: Matched) -> None:
+    def _keep(self, matched: MatchedAction) -> None:
         if len(self.matches) < _KEPT:
             self.matches.append(matched)
 
@@ -376,7 +376,7 @@ class Screen:
         counts = self.report.counts
         setattr(counts, done, getattr(counts, done) + 1)
         counts.copies += match.copy
-        self.report.note(Matched(*document.reference[:2], match, done))
+        self.report.note(MatchedAction(*document.reference[:2], match, done))
         return done
 
     def _forget(self) -> None:

@@ -18,6 +18,7 @@ from es_neardupe.index import queries
 from es_neardupe.index.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.ingest_pipeline import check_keys, is_ours
 from es_neardupe.index.inline import counts_before, selection, unnoticed_changes
+from es_neardupe.index.own_groups import GroupIdsInUse
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.same_indices import SameIndicesClient
 from es_neardupe.index.storage import EnrichRequest, EnrichResult
@@ -142,13 +143,12 @@ class _Update:
         self._index, self._progress, self._batch = index, progress, batch
         self._client = SameIndicesClient(index.plain, index.target)
         settings = index.settings
-        grouped = count(index.client, index.path, {"exists": {"field": index.fields.group}})
         script = fingerprint_script(
             settings.scheme,
             settings.fields,
             prefix=settings.prefix,
             group_field=settings.group_field,
-            update=UpdateParams(at, alone=not grouped),
+            update=UpdateParams(at, alone=not GroupIdsInUse(index).any),
         )
         self._script = {"lang": "painless", "source": script.source, "params": script.params}
 

@@ -159,7 +159,7 @@ def _matches(counts: ScreenCounts | None) -> list[tuple[str, int]]:
 @contextmanager
 def _match_file(file: Path | None, read: Sequence[str]) -> Iterator[ScreenReport | None]:
     """A report that writes each match to the file at once: a run that is started again would not find it again."""
-    from es_neardupe.commands.screened import Matched, ScreenReport
+    from es_neardupe.commands.screened import MatchedAction, ScreenReport
     from es_neardupe.pages.files import check_file
 
     if file is None:
@@ -171,7 +171,7 @@ def _match_file(file: Path | None, read: Sequence[str]) -> Iterator[ScreenReport
     except OSError as error:
         raise InputError(f"{file} cannot be written: {error.strerror or error}.") from error
 
-    def note(matched: Matched) -> None:
+    def note(matched: MatchedAction) -> None:
         stream.write(as_json_text(dataclasses.asdict(matched)) + "\n")
 
     with stream:
