@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from es_neardupe.api import NearDupe
+    from es_neardupe.commands.distinct import distinct
     from es_neardupe.errors import NeardupeError
     from es_neardupe.index.settings import Settings
     from es_neardupe.keys.fingerprint import fingerprints
@@ -26,6 +27,7 @@ __all__ = [
     "NeardupeError",
     "Scheme",
     "Settings",
+    "distinct",
     "estimate",
     "features",
     "fingerprints",
@@ -38,6 +40,7 @@ _MODULES = {
     "NeardupeError": "errors",
     "Scheme": "keys.scheme",
     "Settings": "index.settings",
+    "distinct": "commands.distinct",
     "estimate": "keys.minhash",
     "features": "keys.shingles",
     "fingerprints": "keys.fingerprint",

@@ -16,6 +16,7 @@ from es_neardupe import options
 from es_neardupe.commands import clean as _clean
 from es_neardupe.commands import compare as _compare
 from es_neardupe.commands import contained as _contained
+from es_neardupe.commands import decide as _decide
 from es_neardupe.commands import enrich as _enrich
 from es_neardupe.commands import fingerprinted as _fingerprinted
 from es_neardupe.commands import fold as _fold
@@ -209,6 +210,9 @@ class NearDupe(Index):
     groups = _groups.groups
     group_history = _groups.group_history
     suggest_keep = _groups.suggest_keep
+    decide = _decide.decide
+    withdraw = _decide.withdraw
+    decisions = _decide.decisions
     watch = _watch.watch
     fold = _fold.fold
     stats = _stats.stats

@@ -621,6 +621,12 @@ CheckGroups = Annotated[
     bool, typer.Option("--check", help="Also check all groups against the registry, to notice deleted documents.")
 ]
 Rebuild = Annotated[bool, typer.Option("--rebuild", help="Process all documents, not only what changed.")]
+CleanDecisions = Annotated[
+    bool, typer.Option("--decisions", help="Also delete the decisions of reviewers, which are kept otherwise.")
+]
+IgnoreReviews = Annotated[
+    bool, typer.Option("--ignore-reviews", help="Form the groups without the decisions of reviewers.")
+]
 BreakLease = Annotated[bool, typer.Option("--break-lease", help="Delete the lease of another run.")]
 
 # -- settings of an index ---------------------------------------------------------------------------------------------

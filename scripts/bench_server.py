@@ -6,8 +6,9 @@ Each round creates the same index three times. One is enriched. Another one gets
 before the measurement, from as many threads, in requests of the same size. The ratio of the two rates is the share that
 is left after reading and signing. The third one is read and signed as by ``enrich``, but gets prepared updates: this is
 the floor, and what ``enrich`` takes more than that is its own. The three take turns in being the first. CPU seconds are
-those of the client and of the node, per 10,000 documents. Segments are merged before each measurement, and a first
-round warms the server up. Use a machine without other work.
+those of the client and of the node, per 10,000 documents. Segments are merged before each measurement, not in it:
+whether a throttled merge of seconds falls into one depends on the number of refreshes. A first round warms the server
+up. Use a machine without other work.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from es_neardupe.index.document_text import fingerprint_sources
 from es_neardupe.local_server import control
 from es_neardupe.records import Action
 from es_neardupe.server.bulk import write
-from es_neardupe.server.client import Client
+from es_neardupe.server.client import Client, path
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
 from es_neardupe.server.search import refresh, whole_source
@@ -117,6 +118,7 @@ def measure(
         create_index(client, index, texts)
         NearDupe(index, client).init(SETTINGS)
         settle(client, index)
+        set_merges(client, index, segments=1000)
     updates = prepared_updates(client, INDICES["send"], prepared)
     others = {one.id: one for one in prepared_updates(client, INDICES["floor"], prepared)}
     work: list[tuple[str, Callable[[], Any]]] = [
@@ -129,11 +131,17 @@ def measure(
     for name, step in work[first:] + work[:first]:
         found[name] = cost(node, step)
         wait_for_merges(client, INDICES[name])
+    set_merges(client, INDICES["enrich"], segments=None)
     settle(client, INDICES["enrich"])
     found["group"] = cost(node, lambda: NearDupe(INDICES["enrich"], client).group(workers=WORKERS, batch=BATCH))
     for index in INDICES.values():
         drop_index(client, index)
     return found
+
+
+def set_merges(client: Client, index: str, segments: int | None) -> None:
+    """Let the server merge segments only if there are more than so many of one size; None: as by default."""
+    client.request("PUT", path(index, "_settings"), body={"index.merge.policy.segments_per_tier": segments})
 
 
 def read_and_signed(client: Client, prepared: dict[str, Action]) -> Iterator[Action]:

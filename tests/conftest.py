@@ -95,6 +95,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.long)
         if {"server_url", *SECURED} & fixtures:
             item.add_marker(pytest.mark.server)
+        if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(3600))  # minutes, and more on a busy machine
         if group := _group(item):
             item.add_marker(pytest.mark.xdist_group(group))
         if group in ("nodes", *SECURED):

@@ -28,7 +28,7 @@ _UsageError: Any = typer.BadParameter.__base__
 _PANELS = {
     "Prepare": ("init", "load", "enrich", "pipeline", "migrate", "clean", "demo", "node"),
     "Find": ("similar", "contained", "search", "pairs", "moved", "compare", "duplicates"),
-    "Group": ("group", "groups", "fold", "watch"),
+    "Group": ("group", "groups", "fold", "watch", "serve", "mcp"),
     "Inspect": ("stats", "doctor", "bands", "shingles", "audit", "distribution", "what-if", "version", "help"),
 }
 _WITHOUT_CONNECTION = {"demo", "bands", "help"}

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
-from enum import Enum, IntEnum
+from enum import IntEnum
 from math import log10
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -23,6 +21,7 @@ from es_neardupe import progress
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.display_text import STEERING, beginning, without_passwords
 from es_neardupe.errors import NeardupeError
+from es_neardupe.json_results import plain
 from es_neardupe.log_events import log_event, logged_progress
 
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ __all__ = [
     "fail",
     "harmless_cell",
     "named",
-    "plain",
     "plot_counts",
     "plot_curve",
     "print_json",
@@ -128,23 +126,6 @@ def _message(level: int, text: Text, event: str = "message", message: str | None
 def show(text: str) -> None:
     """Print one line of a result."""
     results.print(Text(printable(text)), soft_wrap=True)
-
-
-def plain(value: Any) -> Any:
-    """Records as JSON types. Fields whose names begin with _ are omitted; infinite numbers and NaN become None."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in fields(value) if not f.name.startswith("_")}
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        value = value._asdict()
-    if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    return value
 
 
 def as_json_text(value: Any, indent: int | None = None) -> str:
@@ -332,13 +313,6 @@ def plot_counts(histogram: Histogram, threshold: float) -> None:
     axis = "".join(f"{tenth / 10:<5g}" for tenth in range(10))
     results.print(f"{'':13} =0 {axis}=1", markup=False)
     results.print(f"{'':13}    {'':{round(50 * threshold)}}^ threshold {threshold:g}", markup=False)
-
-
-def by_measure(measure: str, similarity: float) -> dict[str, Any]:
-    """The similarity of a pair: ``resemblance``, or the name of another measure and its value."""
-    if measure == "resemblance":
-        return {"resemblance": similarity}
-    return {"measure": measure, "similarity": similarity}
 
 
 class ExitCode(IntEnum):

@@ -11,6 +11,7 @@ from typing import Any
 from es_neardupe import options
 from es_neardupe.commands.report_parts import WriteCounts, one_line
 from es_neardupe.errors import BeingMigrated, IndexUnusable, NotFound
+from es_neardupe.groups.decisions import Decisions
 from es_neardupe.index import mapping as schema
 from es_neardupe.index.field_writes import CHECKED, Change, document_writer
 from es_neardupe.index.folding import default_pipelines, unfold
@@ -51,7 +52,10 @@ class CleanReport:
     writes: WriteCounts
     """``written``: documents from which the fields were removed."""
     deleted_indices: tuple[str, ...]
-    """Hidden indices that were deleted: the registry of groups, the evidence of pairs, the sidecar indices."""
+    """Hidden indices that were deleted: the registry of groups, the evidence of pairs, the sidecar indices, and with
+    ``decisions`` the decisions of reviewers."""
+    kept_decisions: int
+    """Decisions of reviewers that were kept, for when the index is prepared again."""
     unfolded: tuple[str, ...]
     """Concrete indices whose search pipeline of `fold` was removed."""
     deleted_pipelines: tuple[str, ...]
@@ -78,6 +82,7 @@ def clean(
     *,
     workers: options.Workers = 2,
     batch: options.Batch = 500,
+    decisions: options.CleanDecisions = False,
     dry_run: options.DryRun = False,
     show_requests: options.ShowRequests = 0,
     progress: Progress = silent,
@@ -87,7 +92,8 @@ def clean(
 
     A server with scripts removes the field itself. Without scripts, each document is written back as a whole without
     the field, unless it changed in the meantime; ingest pipelines are bypassed. A sidecar index is deleted; its
-    documents lose only their group ids, if these were written. Afterwards ``init`` accepts other settings. An index
+    documents lose only their group ids, if these were written. The decisions of reviewers are kept, unless
+    ``decisions`` is given: they cannot be made again by a program. Afterwards ``init`` accepts other settings. An index
     without settings and without a sidecar index is left unchanged. A dry run returns its first ``show_requests`` write
     requests.
     """
@@ -95,13 +101,15 @@ def clean(
     dry_client = DryRunClient(index.client, show_requests, dry_run=dry_run)
     if _is_clean(index):
         seconds = time.monotonic() - started
-        return CleanReport(index.name, False, 0, WriteCounts(written=0), (), (), (), dry_run, seconds)
+        return CleanReport(index.name, False, 0, WriteCounts(written=0), (), 0, (), (), dry_run, seconds)
     _check_migration(index)
     index = opened(index, adopting=True, groups=True)
     plain = index.plain
     check_sees_all(index, "cleaning")
     sidecars = index.storage.sidecars
-    hidden = [name for kind in HiddenIndex if (name := find(index, kind)) is not None]
+    kinds = [kind for kind in HiddenIndex if decisions or kind is not HiddenIndex.DECISIONS]
+    hidden = [name for kind in kinds if (name := find(index, kind)) is not None]
+    decided = sum(Decisions(index).totals().values())
     cleaning = _Cleaning(index, batch, workers, progress)
     own = OwnPipelines(index)
     _check_callers(own)
@@ -120,7 +128,7 @@ def clean(
         unfolded = _unfold(index, plain)  # first: documents without a group fold into one hit
         cleaning.run()
         if not cleaning.writes.left:
-            remove(index)
+            remove(index, kinds)
             _delete(plain, *sidecars)
             index.storage.remove_settings()
     return CleanReport(
@@ -129,6 +137,7 @@ def clean(
         documents=cleaning.total,
         writes=cleaning.writes,
         deleted_indices=() if cleaning.writes.left else (*hidden, *sidecars),
+        kept_decisions=0 if decisions else decided,
         unfolded=unfolded,
         deleted_pipelines=deleted_pipelines,
         dry_run=dry_run,

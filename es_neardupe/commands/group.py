@@ -16,6 +16,7 @@ from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.candidates.spill_to_disk import Scratch, scratch
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.commands.report_parts import (
+    DecisionCounts,
     GroupCounts,
     GroupScope,
     GroupsLookedAt,
@@ -25,6 +26,7 @@ from es_neardupe.commands.report_parts import (
 )
 from es_neardupe.errors import LeaseHeld, SettingsError
 from es_neardupe.groups.build import GroupingResult, form_groups, link
+from es_neardupe.groups.decisions import Decisions, PairDecisions, WaitingDecisions
 from es_neardupe.groups.incremental import RunScope, affected_pairs, choose_scope
 from es_neardupe.groups.registry import LastRun, Registry, remembered
 from es_neardupe.groups.rules import RunRules, check_linkage, remembered_rules, rules_of
@@ -84,6 +86,8 @@ class GroupReport:
     an incremental run."""
     scope: GroupScope
     pairs: PairCounts
+    decisions: DecisionCounts
+    """All 0 with ``ignore_reviews``."""
     groups: GroupCounts
     writes: WriteCounts
     evidence: EvidenceReport | None
@@ -129,6 +133,7 @@ def group(
     renew: options.Renew = False,
     check: options.CheckGroups = False,
     rebuild: options.Rebuild = False,
+    ignore_reviews: options.IgnoreReviews = False,
     evidence: options.Evidence = False,
     slices: options.Slices = None,
     workers: options.Workers = 2,
@@ -150,9 +155,12 @@ def group(
     default: the measure of the index, from its threshold to 1, linkage star, principal longest.
 
     A run with the rules of the last one processes only the documents whose group can have changed: because of new and
-    changed documents, and of deleted ones. ``check`` compares all groups with the registry, even if no document is
-    missing. A run with other rules, or with ``rebuild``, processes all documents. A second run without changes writes
-    nothing.
+    changed documents, of deleted ones, and of decisions of reviewers. ``check`` compares all groups with the registry,
+    even if no document is missing. A run with other rules, or with ``rebuild``, processes all documents. A second run
+    without changes writes nothing.
+
+    Texts that reviewers decided to be different are never in one group, and those decided to be the same always are,
+    unless reviewers disagree; ``ignore_reviews`` forms the groups without these decisions, in this run only.
 
     ``evidence`` stores every verified pair in a hidden index, and does not compare stored pairs again.
     ``ignore_common``: shingles in more than this share of a sample of the documents are ignored; the list is stored and
@@ -198,7 +206,7 @@ def group(
     run = _Run(
         index,
         registry,
-        RunRules.of(match, rules, criterion, index.scheme_id),
+        RunRules.of(match, rules, criterion, index.scheme_id, ignore_reviews=ignore_reviews),
         criterion,
         evidence_of(index, criterion) if evidence else None,
         batch=batch,
@@ -206,6 +214,7 @@ def group(
         workers=workers,
         limit=None if memory is None else MemoryLimit(memory),
         progress=progress,
+        decisions=None if ignore_reviews else Decisions(index),
     )
     if break_lease:
         delete_lease(index)
@@ -213,6 +222,7 @@ def group(
         last = _last_run(registry) if default_rules else _unchanged_last_run(index, registry, before)
         feed = index.storage.group_feed(stores=not dry_run)  # it refreshes the index
         run = replace(run, feed=feed)
+        waiting = WaitingDecisions() if run.decisions is None else run.decisions.waiting()
         scope = choose_scope(
             index,
             registry,
@@ -221,17 +231,18 @@ def group(
             feed=feed,
             evidence=evidence,
             only_words=criterion.measure.copies_are_equal,
+            decisions=waiting,
             check=check,
             rebuild=rebuild,
         )
         run = run.limited(scope)
-        verified = run.verify(scope, files)
-        linked = link(rules, verified, criterion, progress)
+        verified, decisions = run.verify(scope, files)
+        linked = link(rules, verified, criterion, progress, decisions)
         result = form_groups(index, registry, scope, linked, rules=run.rules, limit=run.limit, progress=progress)
         if lease is None:
             written, stored = run.write_documents(result, workers=1), None  # to the client of a dry run
         else:
-            written, stored = run.write(scope, result, lease)
+            written, stored = run.write(scope, result, lease, waiting)
         mirrored = index.storage.write_group_ids(batch=batch, workers=workers, dry_run=dry_run)
     group_scope = _scope(index, scope, result)
     return GroupReport(
@@ -252,6 +263,7 @@ def group(
         dominating=run.dominating_passage(scope, verified),
         scope=group_scope,
         pairs=_pairs(index, result),
+        decisions=_decisions(result),
         groups=_groups(group_scope, result),
         writes=_writes(result, written, mirrored),
         evidence=stored,
@@ -298,6 +310,8 @@ class _Run:
     workers: int
     limit: MemoryLimit | None
     progress: Progress
+    decisions: Decisions | None = None
+    """None: they are ignored."""
     feed: ChangeFeed | None = None
     """The documents that were written since the last run; None if each of them has no similarity."""
 
@@ -316,9 +330,9 @@ class _Run:
                 limit = limit.holding(stored_pairs=self.evidence.count())
         return replace(self, limit=limit)
 
-    def verify(self, scope: RunScope, files: Scratch) -> Verified:
-        """The candidate pairs of the scope, each compared by its current texts. ``files``: for what does not fit into
-        memory, until the groups are written."""
+    def verify(self, scope: RunScope, files: Scratch) -> tuple[Verified, PairDecisions | None]:
+        """The candidate pairs of the scope, each compared by its current texts, and the decisions about these texts.
+        ``files``: for what does not fit into memory, until the groups are written."""
         rules = self.rules.group
         if not scope.whole:
             return affected_pairs(
@@ -328,12 +342,13 @@ class _Run:
                 scope.seeds,
                 shards=self.shards,
                 evidence=self.evidence,
+                decisions=self.decisions,
                 limit=self.limit,
                 progress=self.progress,
             )
         if self.evidence is not None:
             self.evidence.read_all(self.progress)
-        return verified_pairs(
+        verified = verified_pairs(
             self.index,
             self.criterion.measure,
             read_fingerprints(
@@ -351,14 +366,18 @@ class _Run:
             limit=self.limit,
             progress=self.progress,
         )
+        return verified, None if self.decisions is None else PairDecisions.of(self.decisions.pairs())
 
-    def write(self, scope: RunScope, result: GroupingResult, lease: Lease) -> tuple[BulkCounts, EvidenceReport | None]:
+    def write(
+        self, scope: RunScope, result: GroupingResult, lease: Lease, waiting: WaitingDecisions
+    ) -> tuple[BulkCounts, EvidenceReport | None]:
         """Store common shingles, evidence, registry and documents.
 
         The evidence comes first, because the next run would not compare these pairs again. The registry is written
         before the documents, so that after a killed run the next one knows what it was about to write. If anything is
         left to write, even only evidence, the run has not finished, and the next one processes all documents. The
-        progress of the change feed comes last: until then, the next run starts from the same documents.
+        progress of the change feed and the decisions that no longer wait come last: until then, the next run starts
+        from the same documents.
         """
         stored = None
         if self.criterion.common is not None:
@@ -392,6 +411,8 @@ class _Run:
             self.registry.note_ended(self.rules, result.at, evidence=self.evidence is not None, counted=counted)
             if self.feed is not None:
                 self.feed.store(whole=True)
+            if self.decisions is not None:
+                self.decisions.settle(waiting)
         return written, stored
 
     def write_documents(
@@ -461,6 +482,18 @@ def _pairs(index: Index, result: GroupingResult) -> PairCounts:
         compared_to_link=result.linked.others.compared,
         open=result.linked.others.open,
         large_buckets=with_passages(index, corpus, classes, candidates.large),
+    )
+
+
+def _decisions(result: GroupingResult) -> DecisionCounts:
+    """The decisions about the texts that the run processed."""
+    applied = result.linked.decisions
+    return DecisionCounts(
+        same=applied.same,
+        different=applied.different,
+        disputed=applied.disputed,
+        unsatisfied=applied.unsatisfied,
+        held=sum(one.held for one in result.records.values()),
     )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from es_neardupe import options
 from es_neardupe.candidates.who_may_meet import Policy
-from es_neardupe.errors import NotFound
-from es_neardupe.groups.read import Group, known_records, read_groups
+from es_neardupe.groups.decisions import Decision, Decisions, Verdict
+from es_neardupe.groups.read import Group, known_records, matching_record, read_groups, unknown_group
 from es_neardupe.groups.registry import GroupRecord, Registry, remembered
 from es_neardupe.groups.rules import policy_of
 from es_neardupe.index import queries
@@ -40,7 +40,7 @@ def groups(
     refresh_if_allowed(index.client, index.path)
     found = read_groups(index, min_size=min_size, top=top, group=group)
     records = known_records(index, [one.group for one in found])
-    described = [replace(one, known=_matching_record(one, records.get(one.group))) for one in found]
+    described = [replace(one, known=matching_record(records.get(one.group), one.size)) for one in found]
     return _with_fields(index, described, shown)
 
 
@@ -61,22 +61,13 @@ def _with_fields(index: Index, found: list[Group], shown: ShownFields) -> list[G
     ]
 
 
-def _matching_record(group: Group, record: GroupRecord | None) -> GroupRecord | None:
-    """The record if it is about these documents: this user may not be allowed to read some, or they were deleted."""
-    return record if record is not None and record.size == group.size else None
-
-
 def group_history(index: Index, group: str) -> GroupRecord:
     """The record of a group in the registry, even if it has ended. Raises `NotFound` for an unknown id."""
     index = opened(index, groups=True)
     check_sees_all(index, "the history of groups")
     record = Registry(index).records({group}).get(group)
     if record is None:
-        raise NotFound(
-            f"Unknown group {group!r} in index {index.name}: `es-neardupe groups {index.name}` lists its groups.",
-            status=404,
-            type="group_not_found",
-        )
+        raise unknown_group(index, group)
     return record
 
 
@@ -95,6 +86,8 @@ class KeepAdvice:
     """All others, in the order of the policy."""
     is_principal: bool
     """Whether the document to keep is the principal."""
+    reviewer: str | None = None
+    """Who decided to keep it; None: the policy did, because no reviewer has decided, or they disagree."""
 
     def __repr__(self) -> str:
         return one_line(
@@ -115,7 +108,10 @@ def suggest_keep(
     top: options.TopGroups = None,
     group: options.GroupId = None,
 ) -> list[KeepAdvice]:
-    """For each group, largest first, the document to keep by ``policy``, and the others. Deletes nothing.
+    """For each group, largest first, the document to keep, and the others in the order of ``policy``. Deletes nothing.
+
+    A document that reviewers decided to *keep* is kept; if there is none, or they disagree, the first one by ``policy``
+    is.
 
     The policies are those of ``group --principal``; the default is that of the last run. Raises `SettingsError` for an
     invalid policy or an unknown field.
@@ -136,18 +132,34 @@ def _advice(index: Index, policy: Policy, groups: list[Group]) -> Iterator[KeepA
     fields = index.fields
     body = {
         "query": queries.all_of({"terms": {fields.group: sorted(members)}}),
-        "_source": [fields.group, fields.tokens],
+        "_source": [fields.group, fields.tokens, fields.content],
         "docvalue_fields": [policy.column.request] if policy.column else [],
     }
     for page in index.client.pages(index.path, body):
         for hit in page:
             stored = stored_fields(hit.source, index.settings.prefix)
             members.get(group_of(stored) or "", []).append(hit)
+    kept = _kept(index, [hit for hits in members.values() for hit in hits])
     for one in groups:
         ordered = _ordered(members[one.group], policy, index.settings.prefix)
         if len(ordered) > 1:  # otherwise they were deleted meanwhile
             principal = one.members[0].address if one.principal is not None else None
-            yield KeepAdvice(one.group, policy.name, ordered[0], tuple(ordered[1:]), ordered[0] == principal)
+            decided = {address: kept[address] for address in ordered if address in kept}
+            keep, authors = ordered[0], ""
+            if len({decision.contents for decision in decided.values()}) == 1:
+                seen = {address for decision in decided.values() for address in decision.documents}
+                keep = next((address for address in decided if address in seen), next(iter(decided)))
+                authors = decided[keep].author
+            others = tuple(address for address in ordered if address != keep)
+            yield KeepAdvice(one.group, policy.name, keep, others, keep == principal, authors or None)
+
+
+def _kept(index: Index, hits: Sequence[Hit]) -> dict[Address, Decision]:
+    """The documents whose text a reviewer decided to keep, with the first such decision."""
+    stored = {hit.address: stored_fields(hit.source, index.settings.prefix).get("content") for hit in hits}
+    found = Decisions(index).about({content for content in stored.values() if isinstance(content, str)})
+    keep = {one.contents[0]: one for one in reversed(found) if one.verdict is Verdict.KEEP}
+    return {address: keep[content] for address, content in stored.items() if content in keep}
 
 
 def _ordered(hits: list[Hit], policy: Policy, prefix: str) -> list[Address]:

@@ -14,6 +14,7 @@ from es_neardupe.index.storage import GroupIdsWritten
 from es_neardupe.records import one_line
 
 __all__ = [
+    "DecisionCounts",
     "EnrichScope",
     "FingerprintWrites",
     "GroupCounts",
@@ -115,6 +116,22 @@ class PairCounts:
     """With linkage complete: pairs that are no candidates, and of which a cluster of texts linked by matches has too
     many to compare them. Its groups may be split."""
     large_buckets: tuple[Bucket, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionCounts:
+    """Decisions of reviewers about two texts that ``group`` processed: ``unsatisfied <= same``."""
+
+    same: int
+    different: int
+    disputed: int
+    """Pairs of texts on which reviewers disagree; the run decides about them as about any other pair."""
+    unsatisfied: int
+    """Decisions *same* whose texts are not in one group: other decisions keep them apart, or the rules ``within`` or
+    ``window`` do."""
+    held: int
+    """Documents that do not match their principal, but that a decision *same* holds in the group. They are part of
+    ``grouped``."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,13 +9,13 @@ from typing import Any
 
 from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase, TextLength, detection_cases
-from es_neardupe.errors import NeardupeError, SettingsError
+from es_neardupe.errors import CorruptFingerprint, NeardupeError, SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import are_small, read_text, text_of
 from es_neardupe.index.index import Index, with_texts
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.shown_fields import ShownFields, shown_fields
-from es_neardupe.index.stored_fields import group_of, stored_fields
+from es_neardupe.index.stored_fields import decode, group_of, stored_fields
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.text import contents
@@ -213,14 +213,15 @@ def _fingerprint(index: Index, probe: _Probe) -> Fingerprint:
 def _with_stored_keys(
     index: Index, id: str, query: Mapping[str, Any] | None, texts: Sequence[str], maximum: int
 ) -> tuple[_Probe, Fingerprint, list[Hit]] | None:
-    """A document as searches see it, and those that share its stored keys, by one request. None if the keys are not
-    those of its text, or if that takes more: in several indices, with a routing, or with many documents."""
+    """A document as searches see it, and those that share its stored keys, by one request. None if its fingerprint is
+    not that of its text, or if that takes more: in several indices, with a routing, or with many documents."""
     if len(index.target.indices) > 1 or index.target.sidecar is not None or index.settings.scheme.agree > 1:
         return None
     address = Address(index.target.indices[0], id)
     size = RequestSize.of_documents(index.client, maximum + 1)
-    scope, source = queries.others(query, address), _source(index, texts)
-    body = queries.with_stored_keys(index.fields, address, size=size.number, scope=scope, source=source)
+    fields = index.fields
+    read = _source(index, [fields.scheme, fields.state, fields.tokens, fields.features, *texts])
+    body = queries.with_stored_keys(fields, address, size=size.number, scope=query, source=read)
     try:
         answer = size.ask(partial(search, index.client, index.path, body))
     except NeardupeError:  # the other way reports it
@@ -232,10 +233,19 @@ def _with_stored_keys(
         return None
     source = own[0]["_source"]
     probe = _Probe(read_text(source, index.settings.fields), source, {"index": address.index, "id": id}, address)
-    fingerprint = _fingerprint(index, probe)
-    if set(fingerprint.bands) != _keys(index, source):
+    fingerprint = _stored_fingerprint(index, probe)
+    if fingerprint is None:
         return None
     return probe, fingerprint, [hit_of(raw) for raw in answer["hits"]["hits"] if raw["_id"] != id]
+
+
+def _stored_fingerprint(index: Index, probe: _Probe) -> Fingerprint | None:
+    """The fingerprint that is stored in a document; None if it is not that of its text."""
+    try:
+        stored = decode(stored_fields(probe.source, index.settings.prefix))
+    except CorruptFingerprint:
+        return None
+    return stored if (stored.scheme, [stored.content]) == (index.scheme_id, contents([probe.text])) else None
 
 
 def _source(index: Index, texts: Sequence[str]) -> bool | list[str]:

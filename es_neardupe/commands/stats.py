@@ -26,7 +26,7 @@ from es_neardupe.records import Product, State
 from es_neardupe.server.client import path
 from es_neardupe.server.search import count, refresh_if_allowed, search
 
-__all__ = ["BucketSize", "GroupSizes", "LargestBuckets", "Stats", "StatsScope", "stats"]
+__all__ = ["BucketSize", "GroupSizes", "LargestBuckets", "Stats", "StatsScope", "documents_in_scope", "stats"]
 
 _GROUPS = 5000
 """Groups counted in one request."""
@@ -157,12 +157,7 @@ def stats(
     if buckets is not None and not 1 <= buckets <= _MAX_BUCKETS:
         raise SettingsError(f"`buckets` must lie between 1 and {_MAX_BUCKETS}.")
     index = opened(index)
-    refresh_if_allowed(index.client, index.path)
-    result = search(index.client, index.path, queries.states(index.fields, index.scheme_id, index.target.within()))
-    documents = int(result["hits"]["total"]["value"])
-    counted = result["aggregations"]
-    parts = {name: int(bucket["doc_count"]) for name, bucket in counted["parts"]["buckets"].items()}
-    numeric = {name: int(bucket["numeric"]["doc_count"]) for name, bucket in counted["parts"]["buckets"].items()}
+    scope = documents_in_scope(index)
     return Stats(
         index=index.name,
         indices=index.target.indices,
@@ -171,20 +166,31 @@ def stats(
         agree=index.settings.scheme.agree,
         fields=index.settings.fields,
         threshold=index.settings.threshold,
-        scope=StatsScope(
-            documents=documents,
-            left_alone=count(index.client, index.path) - documents if index.target.skipped_relations else 0,
-            states={state.value: parts[state.value] for state in State},
-            numeric=numeric[State.SIGNED.value] + numeric[State.SHORT.value],
-            unknown=parts["unknown"],
-            other_schemes=parts["other_schemes"],
-            schemes={bucket["key"]: int(bucket["doc_count"]) for bucket in counted["schemes"]["buckets"]},
-            unprocessed=parts["unprocessed"],
-            ungrouped=next_run(index).waiting,
-        ),
+        scope=scope,
         groups=_group_sizes(index),
         buckets=None if buckets is None else _largest_buckets(index, buckets),
-        bytes_per_document=_bytes(index, documents) if disk_usage else None,
+        bytes_per_document=_bytes(index, scope.documents) if disk_usage else None,
+    )
+
+
+def documents_in_scope(index: Index) -> StatsScope:
+    """Count the documents of an opened index."""
+    refresh_if_allowed(index.client, index.path)
+    result = search(index.client, index.path, queries.states(index.fields, index.scheme_id, index.target.within()))
+    documents = int(result["hits"]["total"]["value"])
+    counted = result["aggregations"]
+    parts = {name: int(bucket["doc_count"]) for name, bucket in counted["parts"]["buckets"].items()}
+    numeric = {name: int(bucket["numeric"]["doc_count"]) for name, bucket in counted["parts"]["buckets"].items()}
+    return StatsScope(
+        documents=documents,
+        left_alone=count(index.client, index.path) - documents if index.target.skipped_relations else 0,
+        states={state.value: parts[state.value] for state in State},
+        numeric=numeric[State.SIGNED.value] + numeric[State.SHORT.value],
+        unknown=parts["unknown"],
+        other_schemes=parts["other_schemes"],
+        schemes={bucket["key"]: int(bucket["doc_count"]) for bucket in counted["schemes"]["buckets"]},
+        unprocessed=parts["unprocessed"],
+        ungrouped=next_run(index).waiting,
     )
 
 

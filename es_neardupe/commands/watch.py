@@ -252,10 +252,12 @@ def may_succeed_later(error: NeardupeError) -> bool:
 
 
 def _waiting(index: Index) -> int:
-    """Number of documents without a fingerprint of the index's scheme, or waiting for ``group``."""
+    """Number of documents without a fingerprint of the index's scheme, or waiting for ``group``, and of decisions that
+    wait for it."""
     index = opened(index, adopting=True)
     refresh(index.client, index.path)
-    return count(index.client, index.path, index.target.stale()) + next_run(index).waiting
+    left = next_run(index)
+    return count(index.client, index.path, index.target.stale()) + left.waiting + left.decisions
 
 
 _MAX_EVERY = 86_400.0

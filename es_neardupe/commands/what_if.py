@@ -16,6 +16,8 @@ from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.build import LINK, LinkedClasses, new_groupings
+from es_neardupe.groups.decided_links import Matches, decided_classes, link_decided
+from es_neardupe.groups.decisions import Decisions, PairDecisions
 from es_neardupe.groups.linked_pairs import LinkedPairs, incomplete_clusters
 from es_neardupe.groups.registry import Registry
 from es_neardupe.groups.rules import RunRules, check_linkage, remembered_rules, rules_of
@@ -153,6 +155,8 @@ class _LastRules:
     """The group rules, with the linkage to try."""
     created: Mapping[str, str]
     """Group id -> when the group was created, for all groups that have not ended."""
+    decisions: PairDecisions
+    """Those of reviewers; none if the last run ignored them."""
 
     def known_pairs(self, corpus: FingerprintColumns, stored: StoredEvidence) -> Verified:
         """The candidates that `group` would verify, with their stored similarities; NaN for unknown pairs."""
@@ -170,6 +174,18 @@ class _LastRules:
         principal = LINK[self.group.linkage](len(classes), candidates.left[matches], candidates.right[matches])
         open = incomplete_clusters(pairs, matches) if self.group.linkage is Linkage.COMPLETE else ()
         others = LinkedPairs(open=sum(one.others for one in open))
+        among = np.ones(len(classes), np.bool_)
+        if decided := decided_classes(self.decisions, corpus, classes, among, self.group.window):
+            size = len(classes)
+            found = Matches(candidates.left[matches], candidates.right[matches], similarity[matches])
+            principal = link_decided(
+                self.group.linkage,
+                principal,
+                found,
+                decided,
+                order=np.arange(size),
+                compare=lambda left, right: np.zeros(len(left), np.bool_),
+            ).principal
         linked = LinkedClasses(pairs, matches, principal, np.ones(len(classes)), others)
         groupings = new_groupings(linked, created=lambda id: self.created.get(id, ""))
         ids = groupings.ids[groupings.group_of]
@@ -195,7 +211,9 @@ def _last_rules(index: Index, linkage: Linkage | str | None) -> _LastRules:
     with remembered_rules(index, rules.match, rules.group):
         group = rules_of(index, rules.group, linkage=linkage)
         check_linkage(group.linkage, rules.match.measure)
-    return _LastRules(index, rules, group, {one.group: one.created for one in registry.living()})
+    created = {one.group: one.created for one in registry.living()}
+    decisions = Decisions(index).pairs() if rules.reviews == "respected" else {}
+    return _LastRules(index, rules, group, created, PairDecisions.of(decisions))
 
 
 def _stored_measure(index: Index, rules: RunRules) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
 from itertools import repeat
@@ -17,6 +17,8 @@ from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.candidates.pair_arrays import blocks
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.columns import RowLists
+from es_neardupe.groups.decided_links import Matches, decided_classes, link_decided
+from es_neardupe.groups.decisions import PairDecisions
 from es_neardupe.groups.incremental import RunScope
 from es_neardupe.groups.linkage import (
     ChainBridges,
@@ -46,6 +48,7 @@ from es_neardupe.verification.verify import Verified, counted_pairs
 
 __all__ = [
     "LINK",
+    "AppliedDecisions",
     "GroupingResult",
     "LinkedClasses",
     "form_groups",
@@ -61,6 +64,21 @@ _TERMS = 1000
 
 
 @dataclass(frozen=True)
+class AppliedDecisions:
+    """What a run did with the decisions of reviewers. j pairs of classes that were joined by *same*."""
+
+    same: int = 0
+    different: int = 0
+    disputed: int = 0
+    unsatisfied: int = 0
+    left: Positions = field(default_factory=lambda: np.zeros(0, np.intp))
+    """Shape (j,)."""
+    right: Positions = field(default_factory=lambda: np.zeros(0, np.intp))
+    held: Positions = field(default_factory=lambda: np.zeros(0, np.intp))
+    """Classes that do not match their principal, but are in its group because of a decision."""
+
+
+@dataclass(frozen=True)
 class LinkedClasses:
     """The classes of equal texts, each with its principal. k classes, p candidate pairs."""
 
@@ -73,14 +91,25 @@ class LinkedClasses:
     """Similarity of each class to its principal; NaN if the principal was changed or deleted; shape (k,)."""
     others: LinkedPairs
     """With complete linkage, the pairs of linked texts that are no candidates."""
+    decisions: AppliedDecisions = field(default_factory=AppliedDecisions)
 
 
 def link(
-    rules: GroupRules, verified: Verified, criterion: MatchCriterion, progress: Progress = silent
+    rules: GroupRules,
+    verified: Verified,
+    criterion: MatchCriterion,
+    progress: Progress = silent,
+    decisions: PairDecisions | None = None,
 ) -> LinkedClasses:
-    """Link the matches between affected rows, after checking that all their texts still exist."""
+    """Link the matches between affected rows, after checking that all their texts still exist. ``decisions`` of
+    reviewers: those about these texts."""
     linkage, candidates, similarity = rules.linkage, verified.candidates, verified.similarity
     matches = verified.confirmed(criterion.matches, progress)
+    decided = None
+    if decisions is not None and len(decisions):
+        among = verified.inside[verified.classes.first]
+        decided = decided_classes(decisions, verified.corpus, verified.classes, among, rules.window)
+        decided = decided.only(verified.exist(decided.left, decided.right, progress))
     size = len(verified.classes)
     left, right = candidates.left[matches], candidates.right[matches]
     rank = _ranks(verified)
@@ -96,6 +125,25 @@ def link(
         others = link_clusters(
             verified, criterion, rules, matches=matches, order=order, principal=principal, progress=progress
         )
+    applied = AppliedDecisions(disputed=0 if decisions is None else decisions.disputed)
+    if decided:
+        found = link_decided(
+            linkage,
+            principal,
+            Matches(candidates.left[matches], candidates.right[matches], similarity[matches]),
+            decided,
+            order=order,
+            compare=_more_matches(verified, criterion, rules, progress),
+        )
+        principal, joined = found.principal, found.joined
+        applied = AppliedDecisions(
+            decided.same,
+            decided.different,
+            applied.disputed,
+            found.unsatisfied,
+            decided.left[joined],
+            decided.right[joined],
+        )
     to_principal = np.where(principal == np.arange(size, dtype=np.int32), 1.0, np.nan)
     for some in blocks(len(matches)):
         left, right = candidates.left[some][matches[some]], candidates.right[some][matches[some]]
@@ -103,10 +151,28 @@ def link(
         for one, other in ((left, right), (right, left)):
             direct = principal[other] == one
             to_principal[other[direct]] = value[direct]
-    if linkage is not Linkage.STAR:
+    if linkage is not Linkage.STAR or len(applied.left):
         apart = np.flatnonzero(np.isnan(to_principal))
         to_principal[apart] = verified.verifier.similarities(principal[apart], apart, progress)
-    return LinkedClasses(verified, matches, principal, to_principal, others)
+        joined = np.union1d(applied.left, applied.right)
+        held = joined[~criterion.matches(to_principal[joined]) & (principal[joined] != joined)]
+        applied = replace(applied, held=held)
+    return LinkedClasses(verified, matches, principal, to_principal, others, applied)
+
+
+def _more_matches(
+    verified: Verified, criterion: MatchCriterion, rules: GroupRules, progress: Progress
+) -> Callable[[Positions, Positions], Flags]:
+    """Compares pairs of classes that are no candidates, within the window."""
+    first, days = verified.classes.first, verified.corpus.days
+
+    def compare(left: Positions, right: Positions) -> Flags:
+        matches = criterion.matches(verified.verifier.similarities(left, right, progress))
+        if rules.window is not None:
+            matches &= np.abs(days[first[left]] - days[first[right]]) <= rules.window.days
+        return matches
+
+    return compare
 
 
 def _ranks(verified: Verified) -> I32 | None:
@@ -337,11 +403,12 @@ def record_of(
     cohesion: GroupCohesion,
     *,
     texts: int,
-    held: ChainBridges | None = None,
+    chained: ChainBridges | None = None,
     rules: RunRules | None = None,
+    held: int = 0,
 ) -> GroupRecord:
     """The record of a group of two or more documents (rows), without dates and history. ``texts``: how many of them
-    differ; ``held``: only with linkage chain."""
+    differ; ``chained``: only with linkage chain; ``held``: those that a decision holds in the group."""
     group = int(groupings.group_of[rows[0]])
     first = int(groupings.principals[group])
     similarities = groupings.similarity[rows[rows != first]].tolist()
@@ -357,8 +424,9 @@ def record_of(
         mean_similarity=sum(similarities) / len(similarities),
         pairs_below=cohesion.below,
         pairs_not_compared=cohesion.not_compared,
-        diameter=held.diameter if held else None,
-        weakest=held.weakest if held else None,
+        diameter=chained.diameter if chained else None,
+        weakest=chained.weakest if chained else None,
+        held=held,
         settings=rules,
     )
 
@@ -379,7 +447,8 @@ def _records(
     groups = _class_groups(linked, sizes)
     check(len(groups))
     cohesions: Iterable[GroupCohesion]
-    if rules.group.linkage is Linkage.COMPLETE:  # all pairs were compared, and match
+    joined = linked.decisions
+    if rules.group.linkage is Linkage.COMPLETE and not len(joined.left):  # all pairs were compared, and match
         cohesions = repeat(GroupCohesion(0, 0), len(groups))
     else:
         more = inner_pairs(groups, candidates.left, candidates.right, len(classes))
@@ -388,14 +457,37 @@ def _records(
         cohesions = judge(groups, every, compared, documents=sizes, minimum=rules.min)
     chains: Iterable[ChainBridges | None] = repeat(None, len(groups))
     if rules.group.linkage is Linkage.CHAIN:
-        chains = bridges(groups, *every, linked.matches, size=len(classes))
+        matches = linked.matches
+        if len(joined.left):  # decisions link texts like matches do
+            every, matches = _with_decisions(linked, progress)
+        chains = bridges(groups, *every, matches, size=len(classes))
     records = {}
-    for members, cohesion, held in zip(groups, cohesions, chains, strict=True):
+    for members, cohesion, chained in zip(groups, cohesions, chains, strict=True):
         rows = np.concatenate([classes[number] for number in members.tolist()])
         rows = rows[groupings.group_of[rows] >= 0]
-        record = record_of(verified.corpus, groupings, rows, cohesion, texts=len(members), held=held, rules=rules)
+        held = int(sizes[members[np.isin(members, linked.decisions.held)]].sum())
+        record = record_of(
+            verified.corpus, groupings, rows, cohesion, texts=len(members), chained=chained, rules=rules, held=held
+        )
         records[record.group] = record
     return records
+
+
+def _with_decisions(linked: LinkedClasses, progress: Progress) -> tuple[tuple[Numbers, Numbers, Floats], Flags]:
+    """The candidate pairs and those that decisions joined, with their similarity, and which of them are links."""
+    verified, size = linked.verified, len(linked.principal)
+    candidates = verified.candidates
+    left, right = candidates.left[linked.matches], candidates.right[linked.matches]
+    known = np.isin(linked.decisions.left * size + linked.decisions.right, left.astype(np.intp) * size + right)
+    _, first = np.unique(linked.decisions.left * size + linked.decisions.right, return_index=True)
+    new = first[~known[first]]
+    ones, others = linked.decisions.left[new], linked.decisions.right[new]
+    pairs = (
+        np.concatenate((left, ones)),
+        np.concatenate((right, others)),
+        np.concatenate((verified.similarity[linked.matches], verified.verifier.similarities(ones, others, progress))),
+    )
+    return pairs, np.ones(len(pairs[0]), np.bool_)
 
 
 def _class_groups(linked: LinkedClasses, sizes: Numbers) -> RowLists:

@@ -11,7 +11,8 @@ of members that would move are read too, until no further document moves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +24,7 @@ from es_neardupe.candidates.fingerprints import read_corpus, requested
 from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.errors import Forbidden, NameTaken, SettingsError
+from es_neardupe.groups.decisions import Decisions, PairDecisions, Verdict, WaitingDecisions
 from es_neardupe.groups.linkage import star
 from es_neardupe.groups.read import read_groups
 from es_neardupe.groups.registry import LastRun, Registry
@@ -42,20 +44,23 @@ from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.evidence import Evidence
 from es_neardupe.verification.verify import AffectedRows, PairMemory, Verified, verified_pairs
 
-__all__ = ["NextRun", "RunScope", "Seed", "affected_pairs", "choose_scope", "next_run"]
+__all__ = ["DocumentQuery", "NextRun", "RunScope", "affected_pairs", "choose_scope", "next_run"]
 
 _MAX_WAITING = 0.25
 """If more than this share of the documents waits, reading all keys once costs less than queries for neighbours."""
+
+_TERMS = 1000
+"""Content hashes in one query."""
 
 _PAGE = 10_000
 """A query with many terms costs the server more than the documents that it finds: large pages avoid repeating it."""
 
 _SEARCHES = 2
-"""Queries for neighbours at a time: the server answers each with one thread per shard."""
+"""Searches at a time: the server answers each with one thread per shard."""
 
 
-class Seed(NamedTuple):
-    """A query for documents that an incremental run starts from."""
+class DocumentQuery(NamedTuple):
+    """A query for documents of an incremental run."""
 
     query: dict[str, Any]
     shard: int | None = None
@@ -74,7 +79,7 @@ class RunScope:
     """Documents with a fingerprint of the index's scheme."""
     settled: bool
     """Whether the last run had the same rules and indices, and finished."""
-    seeds: tuple[Seed, ...] = ()
+    seeds: tuple[DocumentQuery, ...] = ()
     """Queries for the documents that an incremental run starts from."""
     changed: bool = True
     """Whether anything was written or deleted since the last run, as far as is known."""
@@ -91,11 +96,13 @@ def choose_scope(
     feed: ChangeFeed | None,
     evidence: bool,
     only_words: bool,
+    decisions: WaitingDecisions,
     check: bool,
     rebuild: bool,
 ) -> RunScope:
     """Choose between the whole index and a part of it. ``check`` compares all groups with the registry. If a document
-    that the last run has grouped was changed or deleted, the documents of all groups are counted.
+    that the last run has grouped was changed or deleted, the documents of all groups are counted. The documents that
+    ``decisions`` are about are processed.
 
     ``feed``: the documents that were written since the last run; None if each of them has no similarity.
 
@@ -120,6 +127,7 @@ def choose_scope(
     if reason is not None or last is None:
         return RunScope(True, str(reason), documents, settled)
     lost = (found["principals"], found["members"]) != (last.principals, last.members)
+    lost = lost and not (feed is not None and feed.all_kept)  # changed documents are missing from the counts
     if check:
         broken = _broken(index, registry)
     elif lost or not noted.items() <= uuids.items():  # an index was deleted, with its documents
@@ -127,14 +135,24 @@ def choose_scope(
     else:
         broken = frozenset()
     ungrouped = queries.ungrouped(index.fields, index.scheme_id)
-    of_groups = (Seed({"terms": {index.fields.group: chunk}}) for chunk in chunked(sorted(broken), queries.MAX_TERMS))
+    of_groups = (
+        DocumentQuery({"terms": {index.fields.group: chunk}}) for chunk in chunked(sorted(broken), queries.MAX_TERMS)
+    )
     grouped = queries.grouped(index.fields, index.scheme_id)  # the others are read once, as ungrouped
-    written = (Seed(queries.all_of(query, grouped), shard) for shard, query in changed.items())
-    seeds = (Seed(ungrouped), *written, *of_groups)
+    written = (DocumentQuery(queries.all_of(query, grouped), shard) for shard, query in changed.items())
+    decided = (DocumentQuery(_with_content(index, chunk)) for chunk in chunked(sorted(decisions.contents), _TERMS))
+    seeds = (DocumentQuery(ungrouped), *written, *of_groups, *decided)
     reason = f"{waiting:,} new or changed documents"
     if broken:
         reason += f", {len(broken):,} groups that lost documents"
-    return RunScope(False, reason, documents, settled, seeds, lost or bool(changed), broken)
+    if decisions:
+        reason += f", {len(decisions.versions):,} new decisions"
+    return RunScope(False, reason, documents, settled, seeds, lost or bool(changed or decisions), broken)
+
+
+def _with_content(index: Index, contents: Sequence[str]) -> dict[str, Any]:
+    """Documents with one of these content hashes."""
+    return {"terms": {index.fields.content: list(contents)}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +164,8 @@ class NextRun:
     documents are missing from it."""
     lost: bool
     """Whether documents of the last run were changed or deleted since; False if that is unknown."""
+    decisions: int = 0
+    """Decisions of reviewers that no run has applied."""
 
 
 def next_run(index: Index) -> NextRun:
@@ -153,17 +173,19 @@ def next_run(index: Index) -> NextRun:
     registry = Registry(index)
     try:
         last, feed = registry.last_run(), index.storage.group_feed(stores=False)
+        decisions = Decisions(index).count_waiting()
     except (Forbidden, NameTaken, SettingsError):
         return NextRun(_counted(index, {})["waiting"], lost=False)
     changed = _changed(index, feed, last)
     found = _counted(index, changed)
     if last is None:
-        return NextRun(found["documents"], lost=False)
+        return NextRun(found["documents"], lost=False, decisions=decisions)
     lost = (found["principals"], found["members"]) != (last.principals, last.members)
+    lost = lost and not (feed is not None and feed.all_kept)
     known = (
         last.finished and last.principals is not None and (feed is None or _why_unnoticed(feed, last.indices) is None)
     )
-    return NextRun(found["waiting"], lost=known and lost)
+    return NextRun(found["waiting"], lost=known and lost, decisions=decisions)
 
 
 def _changed(index: Index, feed: ChangeFeed | None, last: LastRun | None) -> dict[int | None, dict[str, Any]]:
@@ -187,15 +209,18 @@ def _counted(index: Index, changed: Mapping[int | None, dict[str, Any]]) -> dict
     and of the ``principals`` and ``members`` that were not."""
     fields, scheme = index.fields, index.scheme_id
     kinds = queries.principals_and_members(fields, scheme)
-    found = counts(
-        index.client,
-        index.path,
-        documents=queries.fingerprinted(fields, scheme),
-        waiting=queries.ungrouped(fields, scheme),
-        principals=kinds["principals"],
-        members=kinds["members"],
-    )
-    for shard, query in changed.items():
+
+    def all_documents() -> Iterator[dict[str, int]]:
+        yield counts(
+            index.client,
+            index.path,
+            documents=queries.fingerprinted(fields, scheme),
+            waiting=queries.ungrouped(fields, scheme),
+            principals=kinds["principals"],
+            members=kinds["members"],
+        )
+
+    def of_changed(shard: int | None, query: dict[str, Any]) -> Iterator[dict[str, int]]:
         several = counts(
             index.client,
             index.path,
@@ -204,8 +229,14 @@ def _counted(index: Index, changed: Mapping[int | None, dict[str, Any]]) -> dict
             principals=queries.all_of(query, kinds["principals"]),
             members=queries.all_of(query, kinds["members"]),
         )
-        found["waiting"] += several["waiting"]
-        found |= {name: found[name] - several[name] for name in kinds}
+        yield several | {name: -several[name] for name in kinds}
+
+    found: Counter[str] = Counter()
+    sources: list[Callable[[], Iterator[dict[str, int]]]] = [all_documents]
+    sources += [partial(of_changed, shard, query) for shard, query in changed.items()]
+    with closing(in_threads(sources, _SEARCHES)) as parts:
+        for part in parts:
+            found.update(part)
     return found
 
 
@@ -265,39 +296,42 @@ def _broken(index: Index, registry: Registry) -> frozenset[str]:
 def _shrunk(index: Index, registry: Registry) -> frozenset[str]:
     """The groups that have lost documents, or their principal, and do not wait for ``group`` anyway. The server counts
     them. A document whose text has changed counts, since it keeps the id of its group until ``group`` processes it."""
-    found: set[str] = set()
-    for records in chunked(registry.sizes(), queries.MAX_TERMS):
-        sizes = dict(records)
+
+    def counted(sizes: dict[str, int]) -> Iterator[Set[str]]:
         answer = search(index.client, index.path, queries.group_counts(index.fields, index.scheme_id, list(sizes)))
         for bucket in answer["aggregations"]["groups"]["buckets"]:
             complete = bucket["doc_count"] == sizes[bucket["key"]]
             if complete and bucket["principals"]["doc_count"] + bucket["ungrouped"]["doc_count"]:
                 del sizes[bucket["key"]]
-        found.update(sizes)
-    return frozenset(found)
+        yield sizes.keys()
+
+    sources = [partial(counted, dict(records)) for records in chunked(registry.sizes(), queries.MAX_TERMS)]
+    with closing(in_threads(sources, _SEARCHES)) as parts:
+        return frozenset(id for part in parts for id in part)
 
 
 def affected_pairs(
     index: Index,
     criterion: MatchCriterion,
     rules: GroupRules,
-    seeds: Iterable[Seed],
+    seeds: Iterable[DocumentQuery],
     *,
     shards: Sequence[int | None] = (None,),
     evidence: Evidence | None = None,
+    decisions: Decisions | None = None,
     limit: MemoryLimit | None = None,
     progress: Progress = silent,
-) -> Verified:
-    """The verified pairs of the documents that the queries ``seeds`` match, and of all others that they affect.
+) -> tuple[Verified, PairDecisions]:
+    """The verified pairs of the documents that the queries ``seeds`` match, and of all others that they affect, and the
+    ``decisions`` about their texts.
 
     Rows ``inside`` are affected. The other rows only share a key with an affected one: pairs between two of them are
     ignored. Pairs known from ``evidence`` are not compared. ``shards``: the shards to read one after the other.
     Raises `SettingsError` for more documents or pairs than the ``limit`` allows.
     """
     memory = PairMemory() if evidence is None else evidence.memory
-    area = _Neighbourhood(index, rules, shards, limit)
-    for seed in seeds:
-        area.inside.update(hit.address for hit in area.read([seed.query], seed.shard))
+    area = _Neighbourhood(index, rules, shards, decisions, limit)
+    area.inside.update(hit.address for hit in area.read(seeds))
     area.moving |= area.inside
     earlier = None
     while True:
@@ -327,22 +361,23 @@ def affected_pairs(
         earlier = verified.verifier
         if (new := _reached(verified, moving, criterion) & ~inside).any():
             area.inside |= _addresses(corpus, new)
-        elif (new := _moved(verified, criterion, progress) & ~moving).any():
+        elif (new := _moved(verified, criterion, progress, all_move=bool(area.decided)) & ~moving).any():
             area.moving |= _addresses(corpus, new)
         else:
-            return replace(verified, corpus=area.counted(corpus))
+            return replace(verified, corpus=area.counted(corpus)), PairDecisions.of(area.decided)
 
 
 def _addresses(corpus: FingerprintColumns, rows: Flags) -> set[Address]:
     return {corpus.address(row) for row in np.flatnonzero(rows).tolist()}
 
 
-def _moved(verified: Verified, criterion: MatchCriterion, progress: Progress) -> Flags:
+def _moved(verified: Verified, criterion: MatchCriterion, progress: Progress, *, all_move: bool) -> Flags:
     """The rows inside that star linkage would give another principal. All of them if a text has changed since it was
-    fingerprinted, which changes the order of principals."""
+    fingerprinted, which changes the order of principals, and with ``all_move``, if there are decisions: a text that
+    joins a group can then keep others out of it."""
     corpus, classes, candidates, inside = verified.corpus, verified.classes, verified.candidates, verified.inside
     matches = verified.confirmed(criterion.matches, progress)
-    if verified.verifier.documents.changed_or_deleted.any():
+    if all_move or verified.verifier.documents.changed_or_deleted.any():
         return inside
     principal = star(len(classes), candidates.left[matches], candidates.right[matches])
     class_of = classes.of_rows(len(inside))
@@ -371,26 +406,36 @@ class _Neighbourhood:
     """The documents read so far, and which of them are affected."""
 
     def __init__(
-        self, index: Index, rules: GroupRules, shards: Sequence[int | None], limit: MemoryLimit | None
+        self,
+        index: Index,
+        rules: GroupRules,
+        shards: Sequence[int | None],
+        decisions: Decisions | None,
+        limit: MemoryLimit | None,
     ) -> None:
         self._index = index
+        self._decisions = decisions
         self._limit = limit
         self._shards = shards
         self._body = requested(index.fields, rules)
         self._star = rules.linkage is Linkage.STAR
-        self._queried: dict[str, set[str]] = {"bands": set(), "group": set()}
+        self._queried: dict[str, set[str]] = {"bands": set(), "group": set(), "decided": set(), "content": set()}
         self._gathered: set[Address] = set()
         self._widened: set[Address] = set()
         self.hits: dict[Address, Hit] = {}
         self.inside: set[Address] = set()
         self.moving: set[Address] = set()
         """Documents inside whose neighbours are needed: all of them, except with star linkage."""
+        self.decided: dict[tuple[str, str], dict[str, Verdict]] = {}
+        """The verdicts of reviewers about pairs with the content of a moving document."""
 
-    def read(self, wanted: Iterable[dict[str, Any]], shard: int | None = None) -> Iterator[Hit]:
-        """The documents with a fingerprint of the scheme that match one of the queries, in shards with this number or
-        in all. Adds them to ``hits``."""
-        numbers = self._shards if shard is None else [shard]
-        sources = [partial(self._pages, query, number) for query in wanted for number in numbers]
+    def read(self, wanted: Iterable[DocumentQuery]) -> Iterator[Hit]:
+        """The documents with a fingerprint of the scheme that match one of the queries. Adds them to ``hits``."""
+        sources = [
+            partial(self._pages, one.query, number)
+            for one in wanted
+            for number in (self._shards if one.shard is None else [one.shard])
+        ]
         with closing(in_threads(sources, _SEARCHES)) as pages:
             for page in pages:
                 for hit in page:
@@ -405,21 +450,46 @@ class _Neighbourhood:
         return self._index.client.pages(target.path, body, page_size=_PAGE, shard=shard)
 
     def widen(self, progress: Progress) -> None:
-        """Read all documents that share a group with an affected one, and so are affected too, or a key with a moving
-        one.
+        """Read all documents that share a group with an affected one, and so are affected too, those that a decision
+        connects with a moving one, and those that share a key with a moving one.
 
         A query for the keys of many documents cannot require several keys of one of them. If the scheme does, documents
         that share one key are read, and the join decides.
         """
-        while new := self.inside - self._gathered:
-            self._gathered |= new
-            progress("reading the neighbourhood", len(self._gathered), None)
-            self.inside.update(hit.address for hit in self._sharing("group", new, _group_ids))
-        if not self._star:
-            self.moving |= self.inside
+        while True:
+            while new := self.inside - self._gathered:
+                self._gathered |= new
+                progress("reading the neighbourhood", len(self._gathered), None)
+                self.inside.update(hit.address for hit in self._sharing("group", new, _group_ids))
+            if not self._star:
+                self.moving |= self.inside
+            if not self._read_decided():
+                break
         for _ in self._sharing("bands", self.moving - self._widened, _keys):
             pass
         self._widened |= self.moving
+
+    def _read_decided(self) -> bool:
+        """Read the decisions about moving documents, and the documents that they connect with these. Returns whether
+        further documents are affected."""
+        if self._decisions is None:
+            return False
+        asked, read, prefix = self._queried["decided"], self._queried["content"], self._index.target.settings.prefix
+        stored = (stored_fields(self.hits[address].source, prefix).get("content") for address in self.moving)
+        contents = {one for one in stored if isinstance(one, str)} - asked
+        if not contents:
+            return False
+        asked |= contents
+        found = self._decisions.pairs(contents)
+        self.decided.update(found)
+        others = {content for pair in found for content in pair} - read
+        read |= others
+        before = len(self.inside)
+        queried = (DocumentQuery(_with_content(self._index, some)) for some in chunked(sorted(others), _TERMS))
+        near = {hit.address for hit in self.read(queried)}
+        self.inside |= near
+        self.moving |= near
+        return len(self.inside) > before
 
     def counted(self, corpus: FingerprintColumns) -> FingerprintColumns:
         """The corpus with the states and corrupt fingerprints of affected documents only."""
@@ -435,24 +505,24 @@ class _Neighbourhood:
 
         The values of a document are in one query, which does not return this document: it was read before.
         """
-        return self.read(list(self._with_values(name, new, values)))
+        return self.read(self._with_values(name, new, values))
 
     def _with_values(
         self, name: str, new: set[Address], values: Callable[[dict[str, Any]], list[str]]
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Iterator[DocumentQuery]:
         prefix, asked = self._index.target.settings.prefix, self._queried[name]
         terms: list[str] = []
         known: list[Address] = []
         for address in sorted(new):
             found = set(values(dict(stored_fields(self.hits[address].source, prefix)))) - asked
             if len(terms) + len(found) > queries.MAX_TERMS:
-                yield queries.others({"terms": {f"{prefix}.{name}": terms}}, *known)
+                yield DocumentQuery(queries.others({"terms": {f"{prefix}.{name}": terms}}, *known))
                 terms, known = [], []
             terms += sorted(found)
             known.append(address)
             asked |= found
         if terms:
-            yield queries.others({"terms": {f"{prefix}.{name}": terms}}, *known)
+            yield DocumentQuery(queries.others({"terms": {f"{prefix}.{name}": terms}}, *known))
 
 
 def _group_ids(stored: dict[str, Any]) -> list[str]:

@@ -6,15 +6,27 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from es_neardupe.errors import Forbidden, SettingsError
+from es_neardupe.errors import Forbidden, NotFound, SettingsError
 from es_neardupe.groups.registry import GroupRecord, Registry
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
-from es_neardupe.index.stored_fields import decode_grouping, stored_fields
+from es_neardupe.index.stored_fields import count_of, decode_grouping, stored_fields
 from es_neardupe.records import Address, Hit, Reference, one_line
 from es_neardupe.server.bulk import chunked
+from es_neardupe.server.responses import hit_of
+from es_neardupe.server.search import search
 
-__all__ = ["Group", "Member", "known_records", "read_groups"]
+__all__ = [
+    "Group",
+    "Member",
+    "MemberPage",
+    "known_records",
+    "matching_record",
+    "read_groups",
+    "read_member",
+    "read_members",
+    "unknown_group",
+]
 
 
 _TERMS = 1000
@@ -60,6 +72,122 @@ class Group:
     def __repr__(self) -> str:
         principal = None if self.principal is None else self.principal.id
         return one_line(self, group=self.group, principal=principal, size=self.size, min_similarity=self.min_similarity)
+
+
+@dataclass(frozen=True)
+class MemberPage:
+    """Some members of a group, in the order of `Group`; those with the same content follow each other."""
+
+    group: str
+    principal: Member | None
+    """See `Group`."""
+    size: int
+    reachable: int
+    """Members that can be read page by page: the result window of the index limits them."""
+    min_similarity: float
+    start: int
+    """Number of the first member, from 0."""
+    members: tuple[Member, ...]
+    content: Mapping[Address, str]
+    """The stored content hashes of principal and members, "" for none."""
+    tokens: Mapping[Address, int]
+    """The stored numbers of words of principal and members."""
+    known: GroupRecord | None
+    """See `Group`."""
+
+
+def read_members(index: Index, group: str, *, start: int = 0, size: int = 200) -> MemberPage | None:
+    """A page of the members of a group of an opened index, with two searches, whatever the number of members; the last
+    page if there are fewer. None for an unknown group."""
+    fields, window = index.fields, index.target.max_result_window
+    body = {"size": 10, "query": queries.groups_by_id(fields, [group]), "_source": _source(index)}
+    leading = [hit_of(hit) for hit in search(index.client, index.path, body)["hits"]["hits"]]
+    record = known_records(index, [group]).get(group)
+    principal = _principal([Member(hit.index, hit.id, 1.0, _routing=hit.routing) for hit in leading], record)
+    first = int(principal is not None)
+    start = min(start, (window + first - 1) // size * size)
+    answer = search(index.client, index.path, _page_of_members(index, group, start, size, first))
+    total = int(answer["hits"]["total"]["value"])
+    if not total:
+        return None
+    if start >= total + first:
+        start = (total + first - 1) // size * size
+        answer = search(index.client, index.path, _page_of_members(index, group, start, size, first))
+    hits = [hit_of(hit) for hit in answer["hits"]["hits"]]
+    members: dict[str, list[Member]] = {group: [principal] if principal is not None and start == 0 else []}
+    for hit in hits:
+        _add(members, hit, index.settings.prefix)
+    stored = {hit.address: stored_fields(hit.source, index.settings.prefix) for hit in [*leading, *hits]}
+    (lowest,) = answer["aggregations"]["least"]["hits"]["hits"]
+    return MemberPage(
+        group=group,
+        principal=principal,
+        size=total + first,
+        reachable=min(total, window) + first,
+        min_similarity=float(stored_fields(lowest["_source"], index.settings.prefix)["similarity"]),
+        start=start,
+        members=tuple(members[group]),
+        content={address: one.get("content") or "" for address, one in stored.items()},
+        tokens={address: count_of(one, "tokens") for address, one in stored.items()},
+        known=matching_record(record, total + first),
+    )
+
+
+def _source(index: Index) -> list[str]:
+    fields = index.fields
+    return [fields.group, fields.principal, fields.similarity, fields.content, fields.tokens]
+
+
+def _page_of_members(index: Index, group: str, start: int, size: int, first: int) -> dict[str, Any]:
+    """A search for some members without the principal, which is the ``first`` one on the first page."""
+    fields = index.fields
+    similar = {"range": {fields.similarity: {"gte": 0, "lte": 1}}}
+    least = {"size": 1, "sort": [{fields.similarity: "asc"}], "_source": [fields.similarity]}
+    skipped = max(start - first, 0)
+    return {
+        "from": skipped,
+        "size": min(size if start else size - first, index.target.max_result_window - skipped),
+        "query": queries.all_of(queries.grouped_members(fields, group), similar),
+        "_source": _source(index),
+        "sort": [
+            {fields.similarity: "desc"},
+            {fields.content: {"order": "asc", "unmapped_type": "keyword"}},
+            {"_seq_no": "asc"},
+        ],
+        "track_total_hits": True,
+        "aggs": {"least": {"top_hits": least}},
+    }
+
+
+def read_member(index: Index, group: str, id: str, concrete: str | None = None) -> tuple[Member, int] | None:
+    """A member of a group of an opened index, and its stored number of words; None for any other document. If several
+    indices have the id, that of the ``concrete`` index, by default of the first one."""
+    known = queries.all_of({"term": {index.fields.group: group}}, {"ids": {"values": [id]}})
+    answer = search(index.client, index.path, {"size": 100, "query": known, "_source": _source(index)})
+    found = []
+    for raw in answer["hits"]["hits"]:
+        hit = hit_of(raw)
+        stored = stored_fields(hit.source, index.settings.prefix)
+        grouping = decode_grouping(stored)
+        if grouping is not None and concrete in (None, hit.index):
+            member = Member(hit.index, hit.id, grouping.similarity, _routing=hit.routing)
+            found.append((member, count_of(stored, "tokens")))
+    return min(found, key=lambda one: one[0].address, default=None)
+
+
+def unknown_group(index: Index, group: str) -> NotFound:
+    """The error that there is no such group."""
+    return NotFound(
+        f"Unknown group {group!r} in index {index.name}: `es-neardupe groups {index.name}` lists its groups.",
+        status=404,
+        type="group_not_found",
+    )
+
+
+def matching_record(record: GroupRecord | None, size: int) -> GroupRecord | None:
+    """The record of a group if it is about these documents: this user may not be allowed to read some, or they were
+    deleted."""
+    return record if record is not None and record.size == size else None
 
 
 def read_groups(index: Index, *, min_size: int = 2, top: int | None = None, group: str | None = None) -> list[Group]:

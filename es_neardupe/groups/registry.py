@@ -30,6 +30,9 @@ __all__ = ["GroupEvent", "GroupHistoryUpdate", "GroupRecord", "LastRun", "Regist
 
 _RUN = "run"
 
+_PAGE = 10_000
+"""Groups whose sizes are read at a time."""
+
 
 @dataclass(frozen=True, slots=True)
 class GroupEvent:
@@ -67,6 +70,8 @@ class GroupRecord:
     """With linkage chain: maximum number of steps between two members. None otherwise, and for very large groups."""
     weakest: float | None
     """With linkage chain: the similarity of the weakest link without which the group would fall apart."""
+    held: int
+    """Members that do not match the principal, but that a decision *same* of a reviewer holds in the group."""
     settings: RunRules | None
     """None if another version wrote the record."""
     history: tuple[GroupEvent, ...] = ()
@@ -81,6 +86,12 @@ class GroupRecord:
             min_similarity=self.min_similarity,
             history=len(self.history),
         )
+
+    @classmethod
+    def read(cls, id: str, source: Mapping[str, Any]) -> GroupRecord | None:
+        """The record that a run has stored; None for anything else, which the next run that writes the group
+        replaces."""
+        return _entry(id, source)
 
     def same(self, other: GroupRecord) -> bool:
         """Whether both are equal except for ``updated``."""
@@ -310,9 +321,21 @@ class Registry:
         """Id and size of each group that has not ended, as they are stored; None for a group without a size."""
         if self._exists():
             refresh_if_allowed(self._index.client, self.name)
-            body = {"query": _living(()), "_source": False, "docvalue_fields": ["size"]}
-            for page in self._index.client.pages(self.name, body, page_size=10_000):
-                yield from ((hit.id, next(iter(hit.source.get("size", ())), None)) for hit in page)
+            after = None
+            while True:
+                found = search(self._index.client, self.name, _sizes(after))["aggregations"]["groups"]
+                yield from ((one["key"]["group"], one["key"]["size"]) for one in found["buckets"])
+                if (after := found.get("after_key")) is None:
+                    return
+
+    def search(self, clauses: Iterable[Mapping[str, Any]], body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The answer to one search for the groups that have not ended and satisfy all clauses. None if there is no
+        registry."""
+        if not self._exists():
+            return None
+        query = _living(())
+        query["bool"]["filter"].extend(clauses)
+        return search(self._index.client, self.name, {**body, "query": query})
 
     def led_by(self, id: str) -> GroupRecord | None:
         """The group whose principal has this id, in any of the indices; if there are several, the last one written."""
@@ -355,6 +378,17 @@ class Registry:
                     reason=outcome.reason,
                 )
         refresh(self._index.client, name)
+
+
+def _sizes(after: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A search for the next page of living groups with their sizes. As buckets, they are read four times as fast as
+    documents are."""
+    names: list[dict[str, Any]] = [
+        {"group": {"terms": {"field": "group"}}},
+        {"size": {"terms": {"field": "size", "missing_bucket": True}}},
+    ]
+    page = {"size": _PAGE, "sources": names, **({} if after is None else {"after": after})}
+    return {"size": 0, "track_total_hits": False, "query": _living(()), "aggs": {"groups": {"composite": page}}}
 
 
 def _living(without: Iterable[str]) -> dict[str, Any]:
@@ -435,4 +469,5 @@ _PLAIN = (
     "pairs_not_compared",
     "diameter",
     "weakest",
+    "held",
 )

@@ -60,11 +60,22 @@ class RunRules:
     weights: WeightsUsed | None
     min: float
     """``match.min``, or the threshold of the index."""
+    reviews: Literal["respected", "ignored"] = "respected"
+    """What a run does with the decisions of reviewers."""
 
     @classmethod
-    def of(cls, match: MatchOptions, group: GroupRules, criterion: MatchCriterion, scheme: str) -> RunRules:
+    def of(
+        cls,
+        match: MatchOptions,
+        group: GroupRules,
+        criterion: MatchCriterion,
+        scheme: str,
+        *,
+        ignore_reviews: bool = False,
+    ) -> RunRules:
         """The rules of a run in an index of this scheme."""
-        return cls(match, group, scheme, criterion.measure.label, criterion.weights, criterion.min)
+        reviews: Literal["respected", "ignored"] = "ignored" if ignore_reviews else "respected"
+        return cls(match, group, scheme, criterion.measure.label, criterion.weights, criterion.min, reviews)
 
     @property
     def deciding(self) -> dict[str, object]:
@@ -80,11 +91,13 @@ class RunRules:
             "principal": self.group.principal,
             "within": self.group.within,
             "window": self.group.window,
+            "reviews": self.reviews,
         }
 
     def __str__(self) -> str:
         """All rules in force, in one line."""
-        named = {name: value for name, value in self.deciding.items() if value is not None and name != "scheme"}
+        usual = {"scheme": self.scheme, "reviews": "respected"}
+        named = {name: one for name, one in self.deciding.items() if one is not None and usual.get(name) != one}
         if self.match.min is None:
             named["min"] = f"{self.min} (the threshold of the index)"
         if self.match.ignore_common is not None:

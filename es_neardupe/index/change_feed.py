@@ -9,6 +9,10 @@ which numbers it has processed; the next one reads the documents with other numb
 - the run's own writes: the server answers each with its number. A document has the same shard for all its writes, so
   the shard is known from reading it. Writes of others in between are not stored, and so the next run finds them.
 
+A deletion has a number too, and so has a write that replaces a whole document, which leaves its group then. ``enrich``
+also stores the numbers of writes that have done neither: its own, those of new documents, and those that have changed a
+text, but not the group id. If these are all, no group has lost a document.
+
 What was processed stays processed as long as the history of a shard is the same. So runs at the same time only add to
 what the others have stored.
 """
@@ -22,7 +26,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -114,6 +118,10 @@ class SeqNos:
         kept = self.ranges[self.ranges[:, 0] <= last]
         return SeqNos(np.minimum(kept, last))
 
+    def latest(self, number: int) -> SeqNos:
+        """The numbers in the last ranges, at most this number of ranges."""
+        return SeqNos(self.ranges[-number:])
+
     def longest(self, number: int) -> SeqNos:
         """The numbers in the longest ranges, at most this number of ranges."""
         lengths = self.ranges[:, 1] - self.ranges[:, 0]
@@ -155,6 +163,7 @@ class FeedNotes(NamedTuple):
 
     done: Mapping[_Shard, array[int]]
     left: Mapping[_Shard, array[int]]
+    kept: Mapping[_Shard, array[int]]
 
 
 class _ShardState(NamedTuple):
@@ -184,26 +193,32 @@ class ChangeFeed:
         self._consumer = consumer
         self._done: dict[_Shard, array[int]] = defaultdict(lambda: array("q"))
         self._left: dict[_Shard, array[int]] = defaultdict(lambda: array("q"))
+        self._kept: dict[_Shard, array[int]] = defaultdict(lambda: array("q"))
         self._saved = time.monotonic()
         self._states: dict[str, list[_ShardState]] = {}
         self._processed: dict[_Shard, SeqNos] = {}
+        self._kept_before: dict[_Shard, SeqNos] = {}
         self.reason: str | None = None
         """Why changes cannot be noticed, or progress cannot be stored; None without an obstacle."""
         self.unknown: dict[str, str] = {}
         """Concrete index -> why its changes before this run are unknown; later ones are noticed."""
-        stored: _Stored = {}
+        found: Mapping[Consumer, _Stored] = {}
         try:
             self._states = _shard_states(index)
-            stored = _read(index, consumer)
+            found = _read(index)
         except (RequestError, NameTaken) as error:
             self.reason = _words(error)
         refresh(index.client, index.path)
         for name, states in self._states.items() if self.reason is None else ():
-            shards = stored.get(index.target.uuids[name])
+            uuid = index.target.uuids[name]
+            shards = found.get(consumer, {}).get(uuid)
             if (why := _why_unknown(shards, states)) is not None:
                 self.unknown[name] = why
             for shard, one in (shards or {}).items() if why is None else ():
                 self._processed[name, shard] = SeqNos(one.ranges)
+            for shard, one in found.get(Consumer.TEXTS, {}).get(uuid, {}).items():
+                if shard < len(states) and one.history == states[shard].history:
+                    self._kept_before[name, shard] = SeqNos(one.kept)
         self._superseded: Set[str] = set(self.unknown)
         """Indices of which nothing that is stored is used."""
 
@@ -232,6 +247,16 @@ class ChangeFeed:
     def _missing(self, name: str, shard: int) -> SeqNos:
         return self._processed.get((name, shard), SeqNos()).missing(self._states[name][shard].checkpoint)
 
+    @property
+    def all_kept(self) -> bool:
+        """Whether each write up to the checkpoints that is not processed is known to have taken no document out of its
+        group."""
+        return self.reason is None and not any(
+            (self._missing(name, shard) - self._kept_before.get((name, shard), SeqNos())).pairs
+            for name, states in self._states.items()
+            for shard in range(len(states))
+        )
+
     def has_processed(self, hit: Hit) -> bool:
         """Whether the version of a document was processed before this run."""
         return (
@@ -253,7 +278,9 @@ class ChangeFeed:
     def note_written(self, outcome: Outcome) -> None:
         """Note a write of this run whose result needs no processing: it was made from the version that it replaced."""
         if outcome.done:
-            self._note(outcome.action.index, outcome.action.shard, outcome.seq_no)
+            name, shard = outcome.action.index, outcome.action.shard
+            self._note(name, shard, outcome.seq_no)
+            self._note_kept(name, shard, outcome.seq_no)
 
     def note_rewritten(self, outcome: Outcome) -> None:
         """Note a write of a run of another consumer, which keeps what this one has processed. It is only noted if the
@@ -266,6 +293,15 @@ class ChangeFeed:
         if shard is not None and number is not None and number >= 0:
             self._done[name, shard].append(number)
 
+    def note_kept(self, hit: Hit) -> None:
+        """Note a version of a document that is new, or in the group in which it was before."""
+        self._note_kept(hit.index, hit.shard, hit.seq_no)
+
+    def _note_kept(self, name: str, shard: int | None, number: int | None) -> None:
+        """(In the first run, nobody asks.)"""
+        if shard is not None and number is not None and (name, shard) in self._processed:
+            self._kept[name, shard].append(number)
+
     def leave(self, document: Hit | Action) -> None:
         """Note a document that was read, and must be read again by the next run."""
         if document.shard is not None and document.seq_no is not None:
@@ -274,11 +310,12 @@ class ChangeFeed:
     @property
     def notes(self) -> FeedNotes:
         """The noted documents, for `add` of another process."""
-        return FeedNotes(dict(self._done), dict(self._left))
+        return FeedNotes(dict(self._done), dict(self._left), dict(self._kept))
 
     def add(self, notes: FeedNotes) -> None:
         """Add the documents that another process has noted."""
-        for own, others in ((self._done, notes.done), (self._left, notes.left)):
+        each = ((self._done, notes.done), (self._left, notes.left), (self._kept, notes.kept))
+        for own, others in each:
             for shard, numbers in others.items():
                 own[shard].extend(numbers)
 
@@ -344,11 +381,15 @@ class ChangeFeed:
                 if state.history != current.history:
                     continue  # restored during this run
                 done = SeqNos.of(self._done[name, shard]).up_to(current.checkpoint)
+                kept = SeqNos.of(self._kept[name, shard]).up_to(current.checkpoint)
                 if shard in shards and shards[shard].history == state.history:
                     done |= SeqNos(shards[shard].ranges)
+                    kept |= SeqNos(shards[shard].kept)
                 if name in up_to_checkpoint:
                     done |= SeqNos([(0, state.checkpoint)]) - SeqNos.of(self._left[name, shard])
-                processed[uuid][shard] = _Progress(state.history, done.longest(_MAX_RANGES).pairs)
+                processed[uuid][shard] = _Progress(
+                    state.history, done.longest(_MAX_RANGES).pairs, kept.latest(_MAX_RANGES).pairs
+                )
         value = _FORM.dump_python({self._index.scheme_id: {**stored, self._consumer: processed}}, mode="json")
         return {"kind": "feed", "value": json.loads(to_json(value))}
 
@@ -435,6 +476,8 @@ class _Progress:
     history: str
     ranges: list[Annotated[tuple[_Number, _Number], AfterValidator(_ascending)]]
     """Ranges of sequence numbers."""
+    kept: list[Annotated[tuple[_Number, _Number], AfterValidator(_ascending)]] = field(default_factory=list)
+    """Ranges of numbers of writes that took no document out of its group, the last ones of them."""
 
 
 _Stored = dict[str, dict[_Number, _Progress]]
@@ -452,8 +495,8 @@ def _decode(document: StoredDocument | None) -> dict[str, dict[Consumer, _Stored
         return {}
 
 
-def _read(index: Index, consumer: Consumer) -> _Stored:
-    """What was stored for a consumer."""
+def _read(index: Index) -> Mapping[Consumer, _Stored]:
+    """What was stored, for each consumer."""
     name = find(index, HiddenIndex.GROUPS)
     stored = None if name is None else read(index.client, name, _FEED)
-    return _decode(stored).get(index.scheme_id, {}).get(consumer, {})
+    return _decode(stored).get(index.scheme_id, {})

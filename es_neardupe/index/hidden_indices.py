@@ -1,4 +1,4 @@
-"""Hidden indices: the registry of groups and the evidence of pairs, each in a separate index.
+"""Hidden indices: the registry of groups, the evidence of pairs, and the decisions of reviewers, an index for each.
 
 They are hidden so that a pattern such as ``news-*`` does not include them in a search.
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 __all__ = [
+    "OF_KEYS",
     "HiddenIndex",
     "OwnerMark",
     "StoredDocument",
@@ -54,6 +55,12 @@ class HiddenIndex(str, Enum):
     """The registry: one document per group, the settings of the last run, and the lease of a running one."""
     PAIRS = "pairs"
     """The evidence: one document per verified pair."""
+    DECISIONS = "decisions"
+    """The decisions of reviewers. It survives migrations, and is only deleted on request."""
+
+
+OF_KEYS = (HiddenIndex.GROUPS, HiddenIndex.PAIRS)
+"""Those that follow from keys: a migration makes new ones under its second prefix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +176,9 @@ def find(index: Index, kind: HiddenIndex) -> str | None:
     return name
 
 
-def check_names(index: Index) -> None:
-    """Raises `NameTaken` if another index has the name of a hidden index, of either kind."""
-    for kind in HiddenIndex:
+def check_names(index: Index, kinds: Iterable[HiddenIndex] = HiddenIndex) -> None:
+    """Raises `NameTaken` if another index has the name of a hidden index, of any of these kinds."""
+    for kind in kinds:
         find(index, kind)
 
 
@@ -231,10 +238,10 @@ def store(client: Client, name: str, id: str, source: Mapping[str, Any], before:
             raise
 
 
-def remove(index: Index) -> list[str]:
-    """Delete the hidden indices of an index; returns the names of those that existed. Raises `NameTaken`, before any is
-    deleted, if another index has the name of one."""
-    names = [name for kind in HiddenIndex if (name := find(index, kind)) is not None]
+def remove(index: Index, kinds: Iterable[HiddenIndex]) -> list[str]:
+    """Delete hidden indices; returns the names of those that existed. Raises `NameTaken`, before any is deleted, if
+    another index has the name of one."""
+    names = [name for kind in kinds if (name := find(index, kind)) is not None]
     for name in names:
         with suppress(NotFound):
             index.client.request("DELETE", path(name))

@@ -54,9 +54,10 @@ def enrich_in_cluster(index: Index, request: EnrichRequest, *, batch: int, progr
     check_keys(index.client, index.name, index.settings)
     feed = ChangeFeed(index, Consumer.TEXTS, stores=not request.dry_run)
     before, unnoticed = counts_before(index, request), unnoticed_changes(index, request, feed)
+    changed = {shard: feed.changed(shard) for shard in feed.shards}
     tally = BulkCounts()
-    tally.counts["changed"] = _changed(index, request, feed)
-    queried = _queries(index, request, feed)
+    tally.counts["changed"] = _changed(index, request, changed)
+    queried = _queries(index, request, changed)
     if request.dry_run:
         number = sum(count(index.client, index.path, query, shard=shard) for shard, query in queried.items())
         tally.counts.update(read=number, written=number)
@@ -70,7 +71,8 @@ def enrich_in_cluster(index: Index, request: EnrichRequest, *, batch: int, progr
         if not (done["updated"] or done["version_conflicts"]):
             break
         feed = ChangeFeed(index, Consumer.TEXTS)
-        done = update.run(_queries(index, replace(request, check=False, since=None), feed))
+        changed = {shard: feed.changed(shard) for shard in feed.shards}
+        done = update.run(_queries(index, replace(request, check=False, since=None), changed))
         feed.store(whole=request.whole)
     refresh(index.client, index.path)
     states, numeric = _written(index, at)
@@ -99,15 +101,19 @@ def _check_final_pipelines(index: Index) -> None:
             )
 
 
-def _queries(index: Index, request: EnrichRequest, feed: ChangeFeed) -> dict[int | None, JSON]:
+_Changed = Mapping[int | None, "JSON | None"]
+"""Number of a shard -> query for the documents that were written since they were last processed; None if there are
+none."""
+
+
+def _queries(index: Index, request: EnrichRequest, changed: _Changed) -> dict[int | None, JSON]:
     """The documents to process, by the number of their shards."""
-    return {shard: selection(index.target, request, feed.changed(shard)) for shard in feed.shards}
+    return {shard: selection(index.target, request, query) for shard, query in changed.items()}
 
 
-def _changed(index: Index, request: EnrichRequest, feed: ChangeFeed) -> int:
+def _changed(index: Index, request: EnrichRequest, changed: _Changed) -> int:
     """The number of documents with a fingerprint that were written since they were last processed."""
     enriched = queries.all_of(index.target.within(request.query), queries.fingerprinted(index.fields, index.scheme_id))
-    changed = {shard: feed.changed(shard) for shard in feed.shards}
     return sum(
         count(index.client, index.path, queries.all_of(enriched, query), shard=shard)
         for shard, query in changed.items()

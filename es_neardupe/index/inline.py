@@ -295,9 +295,12 @@ class _InlineEnrichment:
             without_keys = prefix not in one.hit.source  # nearly every document of a first run
             if not again:
                 counts["read"] += 1
-            if not (again or without_keys):
-                counts["changed"] += self._was_fingerprinted(one.hit) and self.feed.has_changed(one.hit)
+            known = not without_keys and self._was_fingerprinted(one.hit)
+            if known and not again:
+                counts["changed"] += self.feed.has_changed(one.hit)
             current = not without_keys and is_current(one, self.settings)
+            if one.hit.version == 1 or (known and not current):
+                self.feed.note_kept(one.hit)
             complete = current and has_copy(one.hit, self.settings)
             if complete and (again or not self.rewrite):
                 self.feed.note_read(one.hit)
@@ -333,14 +336,14 @@ class _InlineEnrichment:
                 self._sent_twice.update([outcome.action.address] if outcome.repeated else [])
                 continue
             self.tally.add(outcome)
-            if not outcome.done:
-                self.feed.leave(outcome.action)
-            else:
+            if outcome.done:
                 self.feed.note_written(outcome)
                 self.feed.save()
                 body = outcome.action.body
                 fields = body.get("doc", body)[self.settings.prefix]
                 self._count(fields["state"], fields["numeric"] is True)
+            else:
+                self.feed.leave(outcome.action)
         return conflicts
 
     def finish(self, conflicts: Sequence[Action]) -> None:

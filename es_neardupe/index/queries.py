@@ -190,7 +190,8 @@ UNCHANGED = "unchanged"
 def with_stored_keys(
     fields: Fields, address: Address, *, size: int, scope: Mapping[str, Any] | None = None, source: Any = True
 ) -> JSON:
-    """A search for a document without routing, and for the documents of a scope that share one of its stored keys.
+    """A search for a document without routing, and for the documents of a scope that share one of its stored keys (the
+    document itself may be one of them).
 
     The server reads the keys from the present document, even if searches still see an earlier one. If that has the same
     content hash, it has the name `UNCHANGED`, and so the same keys.

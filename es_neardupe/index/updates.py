@@ -85,8 +85,10 @@ def fingerprint_fields(
     """
     hit = document.hit
     fields = encode(document.fingerprint, at)
-    if current:
-        return fields | ({} if settings.group_field is None else {"group": _group(hit, settings, None)})
-    if document.alone is not None:
-        return fields | alone(document.alone)
-    return fields | waiting(_group(hit, settings, inherits) or own_group(hit.index, hit.id))
+    if document.alone is not None and not current:
+        fields.update(alone(document.alone))
+    elif not current:
+        fields.update(waiting(_group(hit, settings, inherits) or own_group(hit.index, hit.id)))
+    elif settings.group_field is not None:
+        fields["group"] = _group(hit, settings, None)
+    return fields

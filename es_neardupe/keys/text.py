@@ -57,6 +57,9 @@ def spans(text: str) -> Ints:
     Removed characters belong to the token before them. Tokens that one character expands to, such as the two of ``½``,
     have the same place.
     """
+    if text.isascii():
+        word = np.frombuffer(text.encode().translate(_ASCII), np.uint8) != _BLANK
+        return np.flatnonzero(np.diff(word, prepend=False, append=False)).reshape(-1, 2)
     points, sources = _mapped(_code_points(text))
     if _may_compose(points):
         points, sources = _composed(points, sources)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -21,14 +21,20 @@ from es_neardupe.pages.panes import MAX_SHOWN, facts, panes, visible_changes
 from es_neardupe.similarity.comparison import Comparison
 from es_neardupe.similarity.measure import MEANINGS
 
-__all__ = ["MAX_SHOWN", "page", "rendered", "write_page"]
+if TYPE_CHECKING:
+    from es_neardupe.pages.site import Site
+
+__all__ = ["MAX_SHOWN", "content_security_policy", "page", "rendered", "write_page"]
 
 
-def rendered(template: str, *, styles: Sequence[str], scripts: Sequence[str], **values: Any) -> str:
+def rendered(
+    template: str, *, styles: Sequence[str], scripts: Sequence[str], site: Site | None = None, **values: Any
+) -> str:
     """The page of a template, with the values and the packaged files for style and script.
 
     All values are escaped; the template function ``shown`` makes text from documents safe to display. The page names
-    the hashes of style and script, so that a browser runs nothing else, and loads nothing.
+    the hashes of style and script, so that a browser runs nothing else, and loads nothing. ``site``: the page is one of
+    the application.
     """
     style, script = _joined(styles), _joined(scripts)
     return (
@@ -37,11 +43,19 @@ def rendered(template: str, *, styles: Sequence[str], scripts: Sequence[str], **
         .render(
             style=Markup(style),  # noqa: S704 - files of this package
             script=Markup(script),  # noqa: S704
-            style_hash=_hash(style),
-            script_hash=_hash(script),
+            policy=Markup(content_security_policy(styles, scripts, forms=site is not None)),  # noqa: S704
+            site=site,
             **values,
         )
     )
+
+
+def content_security_policy(styles: Sequence[str], scripts: Sequence[str], *, forms: bool = False) -> str:
+    """The policy of a page with these packaged files: nothing else is run or loaded. ``forms`` may be sent to the
+    server of the page."""
+    style, script = (f"'{_hash(_joined(names))}'" if names else "'none'" for names in (styles, scripts))
+    target = "'self'" if forms else "'none'"
+    return f"default-src 'none'; style-src {style}; script-src {script}; base-uri 'none'; form-action {target}"
 
 
 @cache
@@ -68,17 +82,22 @@ def _hash(content: str) -> str:
 
 _MAX_FACTS = 200
 
+COMPARISON_SCRIPTS = ("panes.js", "page.js")
+SITE_STYLES = ("page.css", "site.css")
+SITE_SCRIPTS = ("review.js",)
 
-def page(comparison: Comparison, matching: Matching = Matching.LITERAL) -> str:
-    """The page of a comparison as HTML; ``matching`` is shown first.
+
+def page(comparison: Comparison, matching: Matching = Matching.LITERAL, site: Site | None = None) -> str:
+    """The page of a comparison as HTML; ``matching`` is shown first. ``site``: see `rendered`.
 
     Only the beginning of a text longer than `MAX_SHOWN` is shown, and the page says so.
     """
     changes = {one: visible_changes(comparison, one) for one in Matching}
     return rendered(
         "page.html.j2",
-        styles=["page.css"],
-        scripts=["panes.js", "page.js"],
+        styles=["page.css"] if site is None else [*SITE_STYLES],
+        scripts=COMPARISON_SCRIPTS,
+        site=site,
         comparison=comparison,
         matching=matching,
         matchings=list(Matching),

@@ -19,7 +19,18 @@ from es_neardupe.keys.arrays import U64, Ints
 from es_neardupe.keys.text import Range
 from es_neardupe.similarity.alignment import Alignment
 
-__all__ = ["Fact", "Kind", "TextChange", "changes", "characters", "facts"]
+__all__ = [
+    "MAX_FACT_WORDS",
+    "Fact",
+    "Kind",
+    "TextChange",
+    "changes",
+    "characters",
+    "characters_with_signs",
+    "extended",
+    "fact_kinds",
+    "facts",
+]
 
 _REFINED = 200
 """Maximum number of words of a gap that is divided into several changes. Words that longer gaps share are chance."""
@@ -94,7 +105,7 @@ def _refined(a: U64, b: U64, gap: TextChange) -> Iterator[TextChange]:
     yield from refined
 
 
-_LONGEST = 20
+MAX_FACT_WORDS = 20
 """Maximum number of words of a change in which facts differ. A longer change is another passage, not another fact."""
 _CONTEXT = 40
 """Characters around a change in which facts are searched: a change may be a part of a date or an amount."""
@@ -173,9 +184,11 @@ _BEFORE, _AFTER = re.compile(r"[$€£¥+-]$"), re.compile(r"^\s?%")
 def facts(texts: tuple[str, str], spans: tuple[Ints, Ints], changes: Sequence[TextChange]) -> Iterator[Fact]:
     """The facts that differ in changes of up to 20 words, in order. ``spans``: int64[words, 2] of each text."""
     names = tuple(_names(text) for text in texts) if changes else ()
-    short = [one for one in changes if max(one.a[1] - one.a[0], one.b[1] - one.b[0]) <= _LONGEST]
-    for change in _merged(_extended(one, texts, spans) for one in short):
-        places = tuple(_characters(text, its, words) for text, its, words in zip(texts, spans, change, strict=True))
+    short = [one for one in changes if max(one.a[1] - one.a[0], one.b[1] - one.b[0]) <= MAX_FACT_WORDS]
+    for change in _merged(extended(one, texts, spans) for one in short):
+        places = tuple(
+            characters_with_signs(text, its, words) for text, its, words in zip(texts, spans, change, strict=True)
+        )
         in_a, in_b = (_facts_at(text, place, known) for text, place, known in zip(texts, places, names, strict=True))
         kinds = tuple(kind for kind in Kind if in_a.get(kind) != in_b.get(kind))
         if kinds:
@@ -183,7 +196,14 @@ def facts(texts: tuple[str, str], spans: tuple[Ints, Ints], changes: Sequence[Te
             yield Fact(kinds, places[0], places[1], words[0], words[1])
 
 
-def _extended(change: TextChange, texts: tuple[str, str], spans: tuple[Ints, Ints]) -> TextChange:
+def fact_kinds(text: str, places: Sequence[Range]) -> list[tuple[Kind, ...]]:
+    """The kinds of the facts in each of some ranges of characters."""
+    names = _names(text) if places else frozenset()
+    found = (_facts_at(text, place, names) for place in places)
+    return [tuple(kind for kind in Kind if kind in one) for one in found]
+
+
+def extended(change: TextChange, texts: tuple[str, str], spans: tuple[Ints, Ints]) -> TextChange:
     """Extend a change, equally in both texts, while it begins or ends inside a unit such as ``45,000`` or ``don't``."""
     (a, end_a), (b, end_b) = change
 
@@ -223,7 +243,7 @@ def _merged(changes: Iterable[TextChange]) -> Iterator[TextChange]:
         yield current
 
 
-def _characters(text: str, spans: Ints, words: Range) -> Range:
+def characters_with_signs(text: str, spans: Ints, words: Range) -> Range:
     """The range of characters of some words, including the signs that belong to a number."""
     start, stop = characters(spans, words)
     if start == stop:

@@ -6,18 +6,20 @@ The id of an entry is derived from the addresses of its documents, so a pair has
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
 
 from es_neardupe.candidates.pair_arrays import portions
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.hidden_indices import HiddenIndex, ensure, find
 from es_neardupe.index.index import Index
@@ -29,8 +31,8 @@ from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, FingerprintColumns, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client
-from es_neardupe.server.search import count, refresh, refresh_if_allowed
-from es_neardupe.similarity.pair_relation import ComparedText, PairDescription, compared_texts, describe_pair
+from es_neardupe.server.search import count, refresh, refresh_if_allowed, search
+from es_neardupe.similarity.pair_relation import ComparedText, PairDescription, Relation, compared_texts, describe_pair
 from es_neardupe.verification.criterion import MatchCriterion, WeightsUsed
 from es_neardupe.verification.current_texts import CurrentDocuments
 from es_neardupe.verification.verify import PairMemory, Verified
@@ -41,10 +43,12 @@ __all__ = [
     "EvidencePlan",
     "EvidenceReport",
     "JudgedPairs",
+    "PairEvidence",
     "StoredEvidence",
     "decisions",
     "entries",
     "evidence_of",
+    "evidence_with",
     "plan",
     "read_entries",
     "read_evidence",
@@ -111,6 +115,19 @@ class StoredEvidence:
 
     def __len__(self) -> int:
         return len(self.pairs) + len(self.invalid)
+
+
+@dataclass(frozen=True)
+class PairEvidence:
+    """The entry about two contents."""
+
+    decision: Literal["accepted", "rejected"]
+    relation: Relation
+    measure: str
+    value: float
+    """Similarity by the deciding measure."""
+    at: str
+    """When it was decided."""
 
 
 class EvidencePlan(NamedTuple):
@@ -430,6 +447,38 @@ def read_evidence(
     pages = index.client.pages(name, {"query": {"match_all": {}}, "_source": _ENTRY_FIELDS}, page_size=_PAGE)
     pages = tracked(pages, lambda stage, done, _: progress(stage, done * _PAGE, total), "reading evidence", total, 1)
     return read_entries(pages, index.scheme_id, measure, memory)
+
+
+def evidence_with(index: Index, content: str, others: Collection[str]) -> dict[str, PairEvidence]:
+    """The latest entry about a content hash and each of some others, by these. None about equal contents, or if this
+    user may not read the evidence."""
+    if not content or not others:
+        return {}
+    sides = ("content_a", "content_b")
+    either = [
+        queries.all_of({"term": {one: content}}, {"terms": {other: sorted(others)}})
+        for one, other in (sides, sides[::-1])
+    ]
+    query = {"bool": {"filter": [{"term": {"scheme": index.scheme_id}}], "should": either, "minimum_should_match": 1}}
+    body = {"size": _ABOUT, "query": query, "sort": [{"at": "desc"}]}
+    try:
+        name = find(index, HiddenIndex.PAIRS)
+        hits = [] if name is None else search(index.client, name, body)["hits"]["hits"]
+    except Forbidden:
+        return {}
+    found: dict[str, PairEvidence] = {}
+    for hit in hits:
+        with suppress(ValidationError):  # not written by this version
+            one = _PAIR_EVIDENCE.validate_python(hit["_source"])
+            a, b = (str(hit["_source"].get(side)) for side in sides)
+            found.setdefault(b if a == content else a, one)
+    return found
+
+
+_ABOUT = 1000
+"""Entries read by `evidence_with`: there is one for two contents, unless documents were grouped one by one."""
+
+_PAIR_EVIDENCE = TypeAdapter(PairEvidence)
 
 
 def stored_measure(label: str, weights: WeightsUsed | None) -> str:

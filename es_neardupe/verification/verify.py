@@ -55,6 +55,12 @@ class Verified:
             matches[some] &= among[left[some]] & among[right[some]]
         return self.verifier.confirmed(left, right, matches, progress, among=among)
 
+    def exist(self, left: Numbers, right: Numbers, progress: Progress = silent) -> Flags:
+        """Whether the texts of pairs of classes inside still exist, after reading those that were not read yet; bool of
+        the pairs."""
+        among = self.inside[self.classes.first]
+        return self.verifier.confirmed(left, right, among[left] & among[right], progress, among=among)
+
 
 @dataclass(frozen=True)
 class AffectedRows:

@@ -100,7 +100,12 @@ def test_a_run_survives_the_loss_and_return_of_a_node(three: Cluster, how: str) 
 
         fill(client)
         lost = another(three, client)
-        disturbed(client, "enrich", {writes["enrich"] // 2: lambda: lose(lost)}, **COMMANDS["enrich"])
+
+        def lose_replicated() -> None:
+            wait_for_green(client, 3)  # a hidden index that the run has just created has no other copy before
+            lose(lost)
+
+        disturbed(client, "enrich", {writes["enrich"] // 2: lose_replicated}, **COMMANDS["enrich"])
         disturbed(client, "group", {writes["group"] // 4: lambda: give_back(lost)}, **COMMANDS["group"])
         if how == "killed":
             three.join(lost)

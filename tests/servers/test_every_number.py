@@ -474,6 +474,7 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
             "open": 0,
             **_large_buckets(case, bucket),
         },
+        "decisions": dict.fromkeys(("same", "different", "disputed", "unsatisfied", "held"), 0),  # nobody has decided
         "groups": {
             "count": len(made.groups),
             "grouped": sum(made.sizes),
@@ -843,6 +844,7 @@ def _history(case: Case, one: JSON) -> JSON:
         "mean_similarity": sum(values) / len(values),
         "pairs_below": _below(then, [each.id for each in members], THRESHOLD),
         "pairs_not_compared": 0,
+        "held": 0,
         "settings": _rules(THRESHOLD, 200),
         **(_bridges(then, [each.id for each in members]) if case.world.chained else {}),
     }
@@ -1915,7 +1917,7 @@ def of_clean(case: Case) -> JSON:
     languages = case.world.client.request("GET", "/_script_language")["language_contexts"]
     if all(one["language"] != "painless" for one in languages):  # an update cannot remove a field without a script
         outcomes["whole"] = having
-    return {"documents": having, "writes": outcomes, **case.seconds}
+    return {"documents": having, "writes": outcomes, "kept_decisions": 0, **case.seconds}  # nobody has decided
 
 
 def of_doctor(case: Case) -> JSON:
@@ -2023,8 +2025,9 @@ def _texts_in(value: Any) -> Iterator[str]:
         yield value
 
 
-NOT_COUNTED = {"demo", "help", "node start", "node stop", "node status"}
-"""Commands without an index. The numbers of ``node`` are a port and a process: `test_node` uses both."""
+NOT_COUNTED = {"demo", "help", "node start", "node stop", "node status", "mcp", "serve"}
+"""Commands without an index. The numbers of ``node`` are a port and a process: `test_node` uses both. Those of
+``serve`` and ``mcp`` are the ones of other commands: `test_serve` and `test_mcp` compare them."""
 
 
 STORAGES = [

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
 from server_tools import assert_settled, change, family, hits, make_index, ours, put, words
 
 from es_neardupe import NearDupe, Settings
+from es_neardupe.groups import incremental
 from es_neardupe.server.client import Client, path
 
 FIELDS = {"text": {"type": "text"}}
@@ -182,3 +184,64 @@ def test_changes_of_other_clients(client: Client, index_name: str) -> None:
     assert near.group().scope.affected == 0
     assert len(hits(client, index_name)) == 23
     assert_settled(client, index_name)
+
+
+def test_changed_and_new_texts_are_no_deletions(
+    client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The documents of all groups are counted only if something may have been deleted."""
+    counted: list[object] = []
+    count = incremental._shrunk
+
+    def shrunk(*given: Any) -> frozenset[str]:
+        counted.append(given)
+        return count(*given)
+
+    monkeypatch.setattr(incremental, "_shrunk", shrunk)
+    near = begun(client, index_name, shards=2)
+    near.group()
+    for turn in range(3):
+        put(client, index_name, alone(25 + turn, 20 + turn))
+        change(client, index_name, "m1", {"text": " ".join(words(f"changed {turn}", 30))})
+        change(client, index_name, "alone01", {"text": " ".join(words(f"other {turn}", 30))})
+        near.enrich()
+        assert near.group().scope.affected > 2
+        assert counted == []
+        assert_settled(client, index_name)
+    change(client, index_name, "alone02", {"text": " ".join(words("other", 30))})
+    near.enrich()
+    delete(client, index_name, "p")
+    near.group()
+    assert len(counted) == 1
+    assert_settled(client, index_name)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_each_run_of_group_ends_as_a_rebuild_does(client: Client, index_name: str, seed: int) -> None:
+    """Whatever was written, deleted, created again and enriched before it, in any order."""
+    chance = random.Random(seed)
+    near = begun(client, index_name, shards=2)
+    near.group()
+    ids = ["p", "m1", "m2", *alone(6)]
+    texts = [*family("once", 6), *(one["text"] for one in alone(3).values()), " ".join(words("new", 30))]
+    for _ in range(12):
+        for _ in range(chance.randint(1, 4)):
+            id = chance.choice(ids)
+            step = chance.choice(["delete", "change", "change", "create", "enrich", "copy"])
+            present = ours(client, index_name)
+            if step == "delete" and id in present:
+                delete(client, index_name, id)
+            elif step == "change" and id in present:
+                change(client, index_name, id, {"text": chance.choice(texts)})
+            elif step == "copy":
+                (action,) = near.fingerprinted([{"_id": id, "text": chance.choice(texts)}])
+                put(client, index_name, {action.pop("_id"): action})
+            elif step == "create":
+                put(client, index_name, {id: {"text": chance.choice(texts)}})
+            else:
+                near.enrich()
+        near.enrich()
+        near.group()
+        assert near.group(rebuild=True, dry_run=True).writes.written == 0
+        assert {check.name: check.level for check in near.doctor()}["groups"] == "ok"
+        assert_settled(client, index_name)

@@ -17,8 +17,8 @@ from es_neardupe.commands.doctor.roles import ROLES
 from es_neardupe.commands.duplicates.request_json import example
 from es_neardupe.server.client import Client, path
 
-HIDDEN_INDICES = {"groups": f"{WORKED}-neardupe-groups", "pairs": f"{WORKED}-neardupe-pairs"}
-COMING = [f"{WORKED}-neardupe_next-{kind}" for kind in HIDDEN_INDICES]
+HIDDEN_INDICES = {kind: f"{WORKED}-neardupe-{kind}" for kind in ("groups", "pairs", "decisions")}
+COMING = [f"{WORKED}-neardupe_next-{kind}" for kind in ("groups", "pairs")]
 TEXTS = {f"d{k}": text for k, text in enumerate(family("roles", 4, length=60))}
 REQUEST = example("identical-titles").replace('"title"', '"text"')
 
@@ -41,7 +41,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "groups --history": ("GROUP",),
     "pairs --ignore-common": ("0.5",),
     "what-if": ("--min", "0.9"),
-    "clean": ("--yes",),
+    "clean": ("--yes", "--decisions"),
     "migrate": ("--threshold", "0.7", "--evidence", "--tune", "--yes"),
 }
 """Arguments of each command, in addition to the index."""
@@ -57,9 +57,17 @@ def make_worked(admin: Client) -> None:
     NearDupe(WORKED, admin).init(Settings(("text",), sample_mod=4))
     NearDupe(WORKED, admin).enrich()
     NearDupe(WORKED, admin).group(evidence=True)
+    decide(admin, WORKED)
     # one of an application, which the users may not read
     admin.request("PUT", path("_ingest", "pipeline", f"{WORKED}-theirs"), body={"processors": []})
     admin.request("PUT", path(WORKED, "_settings"), body={"index.default_pipeline": f"{WORKED}-theirs"})
+
+
+def decide(admin: Client, index: str) -> None:
+    """A decision that waits for `group`."""
+    found = NearDupe(index, admin)
+    found.withdraw([one.id for one in found.decisions()])
+    found.decide("same", "d0", ["d1"], author="admin")
 
 
 def delete_worked(admin: Client) -> None:
@@ -99,6 +107,7 @@ def with_keys_beside(run: As, admin: Client, maximum: int) -> None:
         assert done.code == 0, done.err
         NearDupe(KEPT, admin).enrich()
         NearDupe(KEPT, admin).group(evidence=True)
+        decide(admin, KEPT)
         for role in sorted(ROLES, key=lambda one: one.name == "neardupe-clean"):
             for name in role.commands_for(KEPT_NAMES)[:maximum] if role.name != "neardupe-init" else ():
                 done = run(f"{role.name}-beside", name, KEPT)

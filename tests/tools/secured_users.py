@@ -62,8 +62,9 @@ KEPT = "secured-kept"
 
 
 def ours_beside(index: str) -> list[str]:
-    """The hidden indices of an index with inline keys: registry and evidence, then those of a migration."""
-    return [f"{index}-{prefix}-{kind}" for prefix in ("neardupe", "neardupe_next") for kind in ("groups", "pairs")]
+    """The hidden indices of an index with inline keys: registry and evidence, those of a migration, and decisions."""
+    kinds = [f"{prefix}-{kind}" for prefix in ("neardupe", "neardupe_next") for kind in ("groups", "pairs")]
+    return [f"{index}-{kind}" for kind in (*kinds, "neardupe-decisions")]
 
 
 def names_beside(index: str) -> RoleNames:

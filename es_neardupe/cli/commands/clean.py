@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,9 @@ from es_neardupe.cli.output import ExitCode, print_json, print_table, printable,
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_PREFIX
 
+if TYPE_CHECKING:
+    from es_neardupe.commands.clean import CleanReport
+
 __all__ = ["clean"]
 
 
@@ -24,29 +27,28 @@ def clean(
     prefix: options.Prefix = DEFAULT_PREFIX,
     workers: options.Workers = 2,
     batch: options.Batch = 500,
+    decisions: options.CleanDecisions = False,
     max_rate: options.MaxRate = None,
     max_load: options.MaxLoad = None,
     dry_run: options.DryRun = False,
     show_requests: options.ShowRequests = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Remove keys and groups from all documents, and the settings from the mapping. Asks for confirmation.
+    """Remove keys and groups from all documents, and the settings from the mapping. Asks for confirmation, also before
+    it deletes decisions of reviewers.
 
-    Example:
+    Examples:
 
       es-neardupe clean news --yes
+
+      es-neardupe clean news --decisions
     """
     from es_neardupe.commands.clean import clean as clean_
 
     opened = open_index(index, prefix, max_rate=max_rate, max_load=max_load)
-    given: dict[str, Any] = {"workers": workers, "batch": batch}
+    given: dict[str, Any] = {"workers": workers, "batch": batch, "decisions": decisions}
     if not yes and not dry_run:
-        preview = clean_(opened, dry_run=True, **given)
-        question = f"Remove {prefix!r} from {preview.documents:,} documents of {index}?"
-        if preview.deleted_indices and not preview.documents:
-            question = f"Delete {', '.join(preview.deleted_indices)}?"
-        if preview.prepared:
-            typer.confirm(printable(question), abort=True, err=True)
+        given["decisions"] = _confirmed(clean_(opened, dry_run=True, **given), prefix) or decisions
     with resumable(), progress_bars() as progress:
         report = clean_(opened, dry_run=dry_run, show_requests=show_requests, progress=progress, **given)
     result(report)
@@ -74,6 +76,8 @@ def clean(
             show(f"Search pipeline of {name} {'would be removed' if dry_run else 'removed'}.")
         for name in report.deleted_indices:
             show(f"Index {name} {'would be deleted' if dry_run else 'deleted'}.")
+        if report.kept_decisions:
+            show(f"{report.kept_decisions:,} decisions of reviewers are kept: --decisions deletes them.")
         show_first(report.requests)
         if report.documents or not any("-sidecar" in name for name in report.deleted_indices):
             say(f"The mapping of {prefix!r} stays: no server can remove a field from a mapping. It costs nothing.")
@@ -82,3 +86,16 @@ def clean(
         warn(f"The server rejected: {reason}")
     if writes.left:
         raise typer.Exit(ExitCode.FAILED)
+
+
+def _confirmed(preview: CleanReport, prefix: str) -> bool:
+    """Ask whether to clean, and if there are decisions of reviewers that would be kept, whether to delete them."""
+    question = f"Remove {prefix!r} from {preview.documents:,} documents of {preview.index}?"
+    if preview.deleted_indices and not preview.documents:
+        question = f"Delete {', '.join(preview.deleted_indices)}?"
+    if preview.prepared:
+        typer.confirm(printable(question), abort=True, err=True)
+    if not preview.kept_decisions:
+        return False
+    question = f"Also delete {preview.kept_decisions:,} decisions of reviewers? Otherwise they are kept."
+    return typer.confirm(question, err=True)

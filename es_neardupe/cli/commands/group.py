@@ -56,6 +56,7 @@ def group(
     renew: options.Renew = False,
     check: options.CheckGroups = False,
     rebuild: options.Rebuild = False,
+    ignore_reviews: options.IgnoreReviews = False,
     evidence: options.Evidence = False,
     slices: options.Slices = None,
     workers: options.Workers = 2,
@@ -115,6 +116,7 @@ def group(
             renew=renew,
             check=check,
             rebuild=rebuild,
+            ignore_reviews=ignore_reviews,
             evidence=evidence,
             slices=slices,
             workers=workers,
@@ -182,6 +184,7 @@ def _show_groups(report: GroupReport) -> None:
 def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
     """Rows about the pairs and documents of a run that examined at least one document."""
     scope, pairs, groups, writes = report.scope, report.pairs, report.groups.looked_at, report.writes
+    decided = report.decisions
     yield from outcome_rows(writes, dry_run=report.dry_run)
     yield "  unchanged", writes.unchanged
     yield "  changed or deleted meanwhile", writes.conflicts + writes.deleted
@@ -194,6 +197,12 @@ def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
     if report.linkage == "complete":
         yield "other pairs, compared to complete groups", pairs.compared_to_link
         yield "other pairs, too many to compare", pairs.open
+    if any((decided.same, decided.different, decided.disputed)):
+        yield "decisions of reviewers: same", decided.same
+        yield "  not satisfied", decided.unsatisfied
+        yield "decisions of reviewers: different", decided.different
+        yield "pairs on which reviewers disagree", decided.disputed
+        yield "documents in a group only by a decision", decided.held
     if groups.count:
         yield "groups examined", groups.count
         yield "  mean similarity to a principal", groups.mean_similarity
@@ -218,6 +227,11 @@ def _warn_of_groups(report: GroupReport) -> None:
     if scope.corrupt:
         warn(f"{scope.corrupt:,} documents have unreadable keys: run `es-neardupe enrich {name} --all`.")
     warn_of_buckets(report.pairs.skipped, report.pairs.large_buckets)
+    if report.decisions.unsatisfied:
+        warn(
+            f"{report.decisions.unsatisfied:,} decisions of reviewers that texts are the same could not be satisfied: "
+            f"other decisions, or the rules within and window, keep the texts apart."
+        )
     if report.pairs.open:
         warn(
             f"Groups may be split: linkage complete requires every pair, and {report.pairs.open:,} pairs of linked "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,9 +9,10 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
-from es_neardupe.cli.output import named, plain, print_json, print_lines, print_table, say, show, value_cells
+from es_neardupe.cli.output import named, print_json, print_lines, print_table, say, show, value_cells
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.errors import NotFound
+from es_neardupe.json_results import group_json
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def groups(
     found = groups_(opened, fields=(fields or ()) if whole else None, **scope)
     _check_found(found, index, group, min_size)
     if as_json:
-        print_lines(_group_lines(found))
+        print_lines(group_json(one) for one in found)
     elif group is not None:
         _show_group(found[0])
     elif found:
@@ -188,12 +188,3 @@ def _show_group(one: Group) -> None:
         heading += f", diameter {'-' if diameter is None else diameter}, weakest bridge {weakest:.4f}"
     principal = "principal first" if one.principal is not None else "principal deleted or hidden"
     print_table([f"member ({principal})", "similarity to it", *names], rows, title=heading)
-
-
-def _group_lines(found: list[Group]) -> Iterator[dict[str, Any]]:
-    """Groups as the documented JSON."""
-    for one in found:
-        line = {name: value for name, value in plain(one).items() if name != "known"}
-        if one.known is not None and one.known.weakest is not None:
-            line |= {"diameter": one.known.diameter, "weakest": one.known.weakest}
-        yield line

@@ -16,7 +16,8 @@ from es_neardupe.cli.messages import (
     warn_of_buckets,
     warn_of_detection,
 )
-from es_neardupe.cli.output import by_measure, named, print_lines, print_table, progress_bars, say, value_cells, warn
+from es_neardupe.cli.output import named, print_lines, print_table, progress_bars, say, value_cells, warn
+from es_neardupe.json_results import by_measure
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 
 if TYPE_CHECKING:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,13 +10,14 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName, TextFile
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.messages import say_weights, warn_of_candidates, warn_of_detection
-from es_neardupe.cli.output import by_measure, named, print_json, print_table, say, value_cells, warn
+from es_neardupe.cli.output import named, print_json, print_table, say, value_cells, warn
+from es_neardupe.json_results import similar_json
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
     from es_neardupe.commands.similar import Similar
 
-__all__ = ["show_similar", "similar", "similar_json"]
+__all__ = ["show_similar", "similar"]
 
 
 def similar(
@@ -107,14 +107,3 @@ def show_similar(found: Similar) -> None:
         print_table(["id", *names, found.measure, "shared keys", *(["copies"] if folded else []), "group"], rows)
     texts = "" if found.texts + found.not_compared == found.candidates else f" with {found.texts:,} different texts"
     say(f"{len(found.hits)} shown, {found.candidates:,} candidates{texts}, each compared by its current text")
-
-
-def similar_json(found: Similar) -> dict[str, Any]:
-    """The result as the documented JSON."""
-    hits = [
-        {"index": hit.index, "id": hit.id}
-        | by_measure(found.measure, hit.similarity)
-        | {"shared_bands": hit.shared_bands, "group": hit.group, "copies": hit.copies, "fields": hit.fields}
-        for hit in found.hits
-    ]
-    return {field.name: getattr(found, field.name) for field in dataclasses.fields(found)} | {"hits": hits}

@@ -159,6 +159,7 @@ def _role_names(client: Client, mappings: Mapping[str, Any], name: str, prefix: 
         pairs=hidden(prefix, HiddenIndex.PAIRS),
         coming_groups=hidden(coming, HiddenIndex.GROUPS),
         coming_pairs=hidden(coming, HiddenIndex.PAIRS),
+        decisions=hidden(prefix, HiddenIndex.DECISIONS),
     )
 
 

@@ -34,6 +34,8 @@ class RoleNames:
     coming_groups: str
     """``coming_...``: the same under the second prefix, which a migration uses."""
     coming_pairs: str
+    decisions: str
+    """The decisions of reviewers, `HiddenIndex.DECISIONS`."""
     sidecars: Sequence[str] = ()
     """The sidecar indices; empty if keys are stored in the documents."""
     coming_sidecars: Sequence[str] = ()
@@ -53,6 +55,7 @@ class Role:
     pairs: tuple[str, ...] = ()
     coming_groups: tuple[str, ...] = ()
     coming_pairs: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
     sidecars: tuple[str, ...] = _LOOK
     """Privileges on the sidecar indices. The index itself is then only read."""
     coming_sidecars: tuple[str, ...] = ()
@@ -87,6 +90,7 @@ class Role:
             names.pairs: self.pairs,
             names.coming_groups: self.coming_groups,
             names.coming_pairs: self.coming_pairs,
+            names.decisions: self.decisions,
             **dict.fromkeys(names.sidecars, self.sidecars),
             **dict.fromkeys(names.coming_sidecars, self.coming_sidecars),
         }
@@ -124,6 +128,7 @@ ROLES = (
         _LOOK,
         _LOOK,
         _LOOK,
+        decisions=_LOOK,
     ),
     Role(
         "neardupe-enrich",
@@ -139,15 +144,30 @@ ROLES = (
         ("group", "watch"),
         _RUN,
         _OWN,
+        decisions=_RUN,
         sidecars=(*_RUN, "delete"),
         optional=_NOTICE,
         everyday=True,
     ),
-    Role("neardupe-evidence", ("group --evidence",), _RUN, _OWN, (*_OWN, "delete"), sidecars=_RUN, optional=_NOTICE),
-    Role("neardupe-clean", ("clean",), _RUN, _DELETE, _DELETE, sidecars=_DELETE),
+    Role(
+        "neardupe-evidence",
+        ("group --evidence",),
+        _RUN,
+        _OWN,
+        (*_OWN, "delete"),
+        decisions=_RUN,
+        sidecars=_RUN,
+        optional=_NOTICE,
+    ),
+    Role("neardupe-clean", ("clean",), _RUN, _DELETE, _DELETE, decisions=("read", *_DELETE), sidecars=_DELETE),
     Role("neardupe-init", ("init",), ("manage",), sidecars=("create_index", "view_index_metadata")),
     Role(
-        "neardupe-tune", ("load --tune", "enrich --tune", "group --tune"), _MANAGE, _OWN, sidecars=(*_MANAGE, "delete")
+        "neardupe-tune",
+        ("load --tune", "enrich --tune", "group --tune"),
+        _MANAGE,
+        _OWN,
+        decisions=_RUN,
+        sidecars=(*_MANAGE, "delete"),
     ),
     Role(
         "neardupe-migrate",
@@ -157,6 +177,7 @@ ROLES = (
         (*_OWN, "delete"),
         (*_OWN, "delete_index"),
         (*_OWN, "delete", "delete_index"),
+        decisions=_RUN,
         sidecars=(*_MANAGE, "delete"),
         coming_sidecars=(*_MANAGE, "delete"),
     ),

@@ -19,7 +19,7 @@ from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.groups.registry import Registry, remembered
 from es_neardupe.groups.rules import remembered_rules, rules_of
 from es_neardupe.index.field_writes import document_writer
-from es_neardupe.index.hidden_indices import HiddenIndex, check_names, hidden_index_name, remove
+from es_neardupe.index.hidden_indices import OF_KEYS, check_names, hidden_index_name, remove
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.ingest_pipeline import OwnPipelines, check_keys
 from es_neardupe.index.lease import held
@@ -185,13 +185,13 @@ def _temporary_indices(plan: MigrationPlan) -> list[str]:
     """The hidden indices and sidecar indices under the second prefix, which are deleted at the end."""
     coming = plan.coming
     every = coming.with_target(replace(coming.target, new=()))  # includes those of rolled-over indices
-    return [*(hidden_index_name(coming.target, kind) for kind in HiddenIndex), *every.storage.sidecars]
+    return [*(hidden_index_name(coming.target, kind) for kind in OF_KEYS), *every.storage.sidecars]
 
 
 def _check_names(plan: MigrationPlan) -> None:
     """Raises `NameTaken` if another index has the name of a hidden index under one of both prefixes."""
     check_names(plan.old)
-    check_names(plan.coming)
+    check_names(plan.coming, OF_KEYS)
 
 
 def _check_phase(plan: MigrationPlan) -> None:
@@ -249,7 +249,7 @@ def _remove_abandoned_lease(index: Index) -> None:
     coming = index.with_target(replace(index.target, settings=settings))
     mappings = settings_mappings(index.plain, index.name, index.settings.prefix).values()
     if all(stored_settings(mapping, coming.settings.prefix) is None for mapping in mappings):
-        remove(coming)
+        remove(coming, OF_KEYS)
 
 
 def _check_rules(old: Index) -> None:

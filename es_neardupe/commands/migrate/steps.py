@@ -15,7 +15,7 @@ from es_neardupe.errors import RequestError
 from es_neardupe.groups.compare_groupings import GroupChangeExample, GroupChanges, compare_groups
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index.field_writes import document_writer
-from es_neardupe.index.hidden_indices import HiddenIndex, ensure, find
+from es_neardupe.index.hidden_indices import OF_KEYS, HiddenIndex, ensure, find
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.ingest_pipeline import OwnPipelines
 from es_neardupe.index.lease import held
@@ -242,7 +242,7 @@ def _inherit_groups(old: Index, new: Index, at: str) -> None:
 def _hand_over(new: Index, after: Index, at: str) -> None:
     """Replace the old registry and evidence by those of the new keys. Can be repeated."""
     client = new.plain
-    for kind in HiddenIndex:
+    for kind in OF_KEYS:
         if (source := find(new, kind)) is None:
             continue
         target = ensure(after, kind)

@@ -18,11 +18,11 @@ from rich.console import Console
 from unit_tools import JSON
 
 from es_neardupe.cli import output
-from es_neardupe.cli.commands.similar import similar_json
 from es_neardupe.cli.output import print_json, print_lines, print_table, printable, say, show, warn
 from es_neardupe.commands.similar import Detection, Similar, SimilarHit
 from es_neardupe.display_text import without_passwords
 from es_neardupe.errors import InputError
+from es_neardupe.json_results import similar_json
 from es_neardupe.records import Product
 
 fixture_given = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -14,7 +14,7 @@ from es_neardupe.errors import Forbidden, RequestError
 from es_neardupe.records import Product, Server
 from es_neardupe.server.responses import Answer, lacking, refusal
 
-NAMES = RoleNames("i", "g", "p", "cg", "cp")
+NAMES = RoleNames("i", "g", "p", "cg", "cp", "d")
 GRANTED = "this action is granted by the index privileges"
 
 REASONS = {

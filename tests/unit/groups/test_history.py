@@ -15,7 +15,7 @@ IDS = ["a", "b", "c", "d"]
 
 
 def entry(group: str, size: int = 2, **more: object) -> GroupRecord:
-    made = GroupRecord(group, "", "", None, size, size, Address("i", group), 0.9, 0.9, 0, 0, None, None, None, ())
+    made = GroupRecord(group, "", "", None, size, size, Address("i", group), 0.9, 0.9, 0, 0, None, None, 0, None, ())
     return replace(made, **more)  # type: ignore[arg-type]
 
 

@@ -44,7 +44,16 @@ GROUPS = st.builds(
     max_bucket=st.integers(2, 10**9),
 )
 WEIGHTS = st.builds(WeightsUsed, st.integers(0, 10**9), st.text())
-RULES = st.builds(RunRules, MATCHES, GROUPS, st.text(), st.text(), st.none() | WEIGHTS, SHARES)
+RULES = st.builds(
+    RunRules,
+    MATCHES,
+    GROUPS,
+    st.text(),
+    st.text(),
+    st.none() | WEIGHTS,
+    SHARES,
+    st.sampled_from(["respected", "ignored"]),
+)
 DEFAULT = RunRules(MatchOptions(), GroupRules(), "v1-0", "resemblance", None, 0.8)
 
 
@@ -83,6 +92,7 @@ def test_the_stored_form() -> None:
         "measure": "resemblance",
         "weights": None,
         "min": 0.8,
+        "reviews": "respected",
     }
 
 

@@ -27,6 +27,9 @@ def test_like_sets(one: set[int], other: set[int], last: int, most: int) -> None
     assert numbers(left.missing(last)) == set(range(last + 1)) - one
     assert left.last == max(one, default=-1)
     assert [left.has(number) for number in range(70)] == [number in one for number in range(70)]
+    assert numbers(left.latest(most)) == {
+        number for pair in left.pairs[-most:] for number in range(pair[0], pair[1] + 1)
+    }
     kept = left.longest(most)
     assert len(kept.pairs) == min(most, len(left.pairs))
     assert numbers(kept) <= one

@@ -8,17 +8,14 @@ an error.
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
+from browsers import chromium
 from selenium import webdriver
-from selenium.common.exceptions import WebDriverException
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -34,39 +31,16 @@ from es_neardupe.similarity.comparison import compare_texts
 
 pytestmark = pytest.mark.xdist_group("browser")  # which starts once
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-
-# Without its sandbox Chromium also runs as root, as in containers; the pages are ours.
-OPTIONS = ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--window-size=1400,1000")
 SCRIPT = "<script>document.title = 'run'; fetch('http://127.0.0.1:9/')</script><img src='http://127.0.0.1:9/x.png'>"
 
 A = f"{SCRIPT} {words(0, 300)} red {words(300, 200)} moved {words(900, 30)}"
 B = f"{words(900, 30)} {SCRIPT} {words(0, 300)} blue {words(300, 200)} end of it {words(0, 20)}"
 
 
-def missing(reason: str) -> NoReturn:
-    """Without a browser the test is skipped; in CI it fails."""
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[webdriver.Chrome]:
-    if not (CHROMIUM and DRIVER):
-        missing("no chromium with chromedriver is installed")
-    options = webdriver.ChromeOptions()
-    options.binary_location = str(CHROMIUM)
-    for one in OPTIONS:
-        options.add_argument(one)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    try:
-        started = webdriver.Chrome(options=options, service=Service(str(DRIVER)))  # a path: nothing is downloaded
-    except WebDriverException as error:
-        missing(f"chromium does not start: {error.msg}")
-    yield started
-    started.quit()
+    with chromium() as started:
+        yield started
 
 
 Open = Callable[[str], webdriver.Chrome]

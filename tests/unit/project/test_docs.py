@@ -20,8 +20,6 @@ from docs_pages import DOCS, FENCE, blocks, section, sections, table
 import es_neardupe
 from es_neardupe import NearDupe, Scheme, Settings, features, fingerprints, tokenize
 from es_neardupe.cli.app import app
-from es_neardupe.cli.commands.similar import similar_json
-from es_neardupe.cli.output import plain
 from es_neardupe.commands.audit.report import AuditReport, LostPairs, MissedPair, Recall, RecallPart
 from es_neardupe.commands.bands import BandsReport, bands
 from es_neardupe.commands.clean import CleanReport
@@ -47,6 +45,7 @@ from es_neardupe.commands.migrate.migrate import MigrateReport, MigrateWrites
 from es_neardupe.commands.moved.moved import Moved, NewPlace
 from es_neardupe.commands.pipeline import PipelineReport
 from es_neardupe.commands.report_parts import (
+    DecisionCounts,
     EnrichScope,
     FingerprintWrites,
     GroupCounts,
@@ -64,6 +63,7 @@ from es_neardupe.commands.version import VersionReport
 from es_neardupe.commands.watch import Round, RoundPairs, RoundScope, RoundWrites
 from es_neardupe.commands.what_if import Threshold, WhatIf
 from es_neardupe.groups.compare_groupings import GroupChanges
+from es_neardupe.json_results import plain, similar_json
 from es_neardupe.records import State
 from es_neardupe.server.login.resolve import _PROFILE_TYPES, own_source, usual_sources
 from es_neardupe.similarity.comparison import Block, Comparison, Matched
@@ -334,6 +334,7 @@ PARTS: list[tuple[str, str, Any]] = [
     ("enrich", "writes", FingerprintWrites),
     ("group", "scope", GroupScope),
     ("group", "pairs", PairCounts),
+    ("group", "decisions", DecisionCounts),
     ("group", "groups", GroupCounts),
     ("group", "writes", WriteCounts),
     ("watch", "scope", RoundScope),

@@ -67,6 +67,7 @@ def test_package() -> None:
         "NeardupeError",
         "Scheme",
         "Settings",
+        "distinct",
         "estimate",
         "features",
         "fingerprints",

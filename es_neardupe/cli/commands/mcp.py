@@ -1,0 +1,82 @@
+"""``es-neardupe mcp``: tools for agents, by the Model Context Protocol."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from es_neardupe import options
+from es_neardupe.cli.arguments import IndexName
+from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.output import say, show
+from es_neardupe.cli.serving import AllowHost, Host, PlainHttp, Port, Serving, TlsCert, TlsKey, token_option
+from es_neardupe.errors import SettingsError
+from es_neardupe.options import DEFAULT_PREFIX
+
+if TYPE_CHECKING:
+    from mcp.server.fastmcp import FastMCP
+
+__all__ = ["mcp"]
+
+
+def mcp(
+    index: IndexName,
+    *,
+    fields: Annotated[list[str] | None, options.TITLE_FIELDS] = None,
+    http: Annotated[
+        bool, typer.Option("--http", help="Serve over HTTP (streamable), not over stdin and stdout.")
+    ] = False,
+    host: Host = "127.0.0.1",
+    port: Port = 8766,
+    token: Annotated[str | None, token_option("ES_NEARDUPE_MCP_TOKEN")] = None,
+    allow_host: AllowHost = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
+    plain_http: PlainHttp = False,
+    prefix: options.Prefix = DEFAULT_PREFIX,
+) -> None:
+    """Serve read-only tools for agents (Model Context Protocol): similar, groups, group, compare, contained, stats.
+
+    Clients start it and talk to it over stdin and stdout. With --http, they send the printed token.
+
+    Examples:
+
+      es-neardupe mcp news
+
+      es-neardupe mcp news --http --port 8766
+    """
+    if importlib.util.find_spec("mcp") is None:
+        raise SettingsError("mcp needs the package mcp: pip install 'es-neardupe[mcp]'.")
+    from es_neardupe.index.index import opened
+    from es_neardupe.index.shown_fields import shown_fields
+    from es_neardupe.mcp_server.tools import mcp_server
+
+    serving = Serving(host, port, token, allow_host, tls_cert, tls_key, plain_http)
+    reached = open_index(index, prefix)
+    shown_fields(opened(reached, groups=True), fields or ())  # errors appear here, not in every answer
+    if http:
+        _serve(mcp_server(reached, fields or ()), serving)
+    else:
+        mcp_server(reached, fields or ()).run("stdio")
+
+
+def _serve(server: FastMCP[None], serving: Serving) -> None:
+    """Serve the tools over HTTP until SIGTERM or Ctrl-C."""
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    from es_neardupe.serve.guard import Guard, Keys, new_token
+
+    token = serving.token or new_token()
+    # The guard checks hosts and origins before.
+    server.settings.transport_security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+
+    def announce(address: str) -> None:
+        show(f"{address}/mcp")
+        if serving.token is None:
+            show(f"Authorization: Bearer {token}")
+        say("Give clients this address, and the token as a header. Whoever has it can read the index. Ctrl-C stops.")
+
+    serving.run(Guard(server.streamable_http_app(), Keys(token), serving.names), announce, lifespan=True)
+    say("Stopped.")

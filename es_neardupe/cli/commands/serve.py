@@ -1,0 +1,90 @@
+"""``es-neardupe serve``: a web application to review the groups of an index."""
+
+from __future__ import annotations
+
+import getpass
+import importlib.util
+from typing import Annotated
+from urllib.parse import quote
+
+import typer
+
+from es_neardupe import options
+from es_neardupe.cli.arguments import IndexName
+from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.output import say, show
+from es_neardupe.cli.serving import AllowHost, Host, PlainHttp, Port, Serving, TlsCert, TlsKey, token_option
+from es_neardupe.errors import SettingsError
+from es_neardupe.options import DEFAULT_PREFIX
+
+__all__ = ["serve"]
+
+
+def serve(
+    index: IndexName,
+    *,
+    host: Host = "127.0.0.1",
+    port: Port = 8765,
+    fields: Annotated[list[str] | None, options.TITLE_FIELDS] = None,
+    reviewer: Annotated[
+        str | None,
+        typer.Option(
+            "--reviewer",
+            metavar="NAME",
+            help="Name under which decisions are stored, until a reviewer enters another one.",
+            show_default="the name of the system user",
+        ),
+    ] = None,
+    allow_decisions: Annotated[
+        bool, typer.Option("--allow-decisions", help="Let programs store decisions over the HTTP interface.")
+    ] = False,
+    token: Annotated[str | None, token_option("ES_NEARDUPE_SERVE_TOKEN")] = None,
+    allow_host: AllowHost = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
+    plain_http: PlainHttp = False,
+    prefix: options.Prefix = DEFAULT_PREFIX,
+) -> None:
+    """Serve a web application to review the groups of an index, until SIGTERM or Ctrl-C.
+
+    It writes nothing but the decisions of reviewers.
+
+    Examples:
+
+      es-neardupe serve news
+
+      es-neardupe serve news --port 9000 --field title --field source
+    """
+    if importlib.util.find_spec("fastapi") is None or importlib.util.find_spec("uvicorn") is None:
+        raise SettingsError("serve needs fastapi and uvicorn: pip install 'es-neardupe[serve]'.")
+    from es_neardupe.index.index import opened
+    from es_neardupe.index.shown_fields import shown_fields
+    from es_neardupe.serve import asgi
+    from es_neardupe.serve.guard import new_token
+
+    serving = Serving(host, port, token, allow_host, tls_cert, tls_key, plain_http)
+    reached = open_index(index, prefix)
+    shown_fields(opened(reached, groups=True), fields or ())  # errors appear here, not on every page
+    token = token or new_token()
+    application = asgi(
+        reached,
+        token=token,
+        fields=fields or (),
+        hosts=serving.names,
+        reviewer=reviewer or _user(),
+        allow_decisions=allow_decisions,
+    )
+
+    def announce(address: str) -> None:
+        show(f"{address}/?token={quote(token, safe='')}")
+        say("Open this address. It contains the token: whoever has it can read the index. Ctrl-C stops.")
+
+    serving.run(application, announce)
+    say("Stopped.")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # no such user
+        return "reviewer"

@@ -1,0 +1,334 @@
+"""Linkage that respects the decisions of reviewers: *different* is never in one group, *same* always is.
+
+The groups of a *cluster*, a connected component of matches and of texts decided to be the same, depend on nothing
+outside of it. If the groups made without decisions contradict none, they are also those made with them: the steps of
+the linkage are the same. So only clusters with a contradiction are linked again, with texts decided to be the same as
+one unit, and a unit only joins a group without a text that it must be apart from. All steps follow the order of
+principals, so the result depends only on the pairs and the decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from es_neardupe.candidates.pair_arrays import components
+from es_neardupe.candidates.who_may_meet import Window
+from es_neardupe.groups.decisions import PairDecisions
+from es_neardupe.keys.arrays import I32, Bytes, Flags, Floats, Numbers, Positions
+from es_neardupe.options import Linkage
+from es_neardupe.records import FingerprintColumns, TextClasses
+
+__all__ = ["Compare", "DecidedClasses", "LinkedByDecisions", "Matches", "decided_classes", "link_decided"]
+
+Compare = Callable[[Positions, Positions], Flags]
+"""Whether pairs of classes match that are no candidates; bool of their number."""
+
+
+@dataclass(frozen=True)
+class DecidedClasses:
+    """Decisions between classes. k classes, s pairs, d decisions *same*."""
+
+    left: Positions
+    """Pairs of classes decided to be the same, linked if possible; shape (s,)."""
+    right: Positions
+    decision: Positions
+    """The number of the decision of each pair, below d; shape (s,)."""
+    same: int
+    """The number d of decisions *same* about two texts of the classes."""
+    different: int
+    """The number of decisions *different* about two texts of the classes."""
+    label: I32
+    """A number for each class that must be apart from others, equal for copies; -1 for all other classes; shape
+    (k,)."""
+    apart: Mapping[int, frozenset[int]] = field(repr=False)
+    """Label -> the labels that it must be apart from."""
+
+    def __bool__(self) -> bool:
+        return bool(self.same or self.different)
+
+    def only(self, pairs: Flags) -> DecidedClasses:
+        """With these pairs *same* only (bool of the pairs)."""
+        return replace(self, left=self.left[pairs], right=self.right[pairs], decision=self.decision[pairs])
+
+
+def decided_classes(
+    decisions: PairDecisions,
+    corpus: FingerprintColumns,
+    classes: TextClasses,
+    among: Flags,
+    window: Window | None = None,
+) -> DecidedClasses:
+    """The decisions about classes, of which only those ``among`` (bool of the classes) are part of the run.
+
+    Copies in different scopes (rule ``within``) or too far apart in time (``window``) stay apart, whatever was decided
+    about other copies.
+    """
+    numbers = np.flatnonzero(among)
+    content = corpus.content[classes.first[numbers]]
+    known = np.isin(content, np.concatenate((decisions.low, decisions.high)))
+    numbers, content = numbers[known], content[known]
+    order = np.argsort(content, kind="stable")
+    numbers, content = numbers[order], content[order]
+    low, high = _ranges(content, decisions.low), _ranges(content, decisions.high)
+    both = (low[0] < low[1]) & (high[0] < high[1])
+    label = np.full(len(classes), -1, np.int32)
+    apart: dict[int, set[int]] = {}
+    left: list[Positions] = [np.zeros(0, np.intp)]
+    right: list[Positions] = [np.zeros(0, np.intp)]
+    of: list[Positions] = [np.zeros(0, np.intp)]
+    for number, place in enumerate(np.flatnonzero(both & decisions.same).tolist()):
+        ones, others = numbers[slice(*low[:, place])], numbers[slice(*high[:, place])]
+        pairs = _linkable(corpus, classes, ones, others, window)
+        left.append(np.minimum(*pairs))
+        right.append(np.maximum(*pairs))
+        of.append(np.full(len(pairs[0]), number))
+    for place in np.flatnonzero(both & ~decisions.same).tolist():
+        sides = [int(first[place]) for first in (low[0], high[0])]  # the first place of a content is its label
+        for side, bounds in zip(sides, (low, high), strict=True):
+            label[numbers[slice(*bounds[:, place])]] = side
+        apart.setdefault(sides[0], set()).add(sides[1])
+        apart.setdefault(sides[1], set()).add(sides[0])
+    return DecidedClasses(
+        np.concatenate(left),
+        np.concatenate(right),
+        np.concatenate(of),
+        int((both & decisions.same).sum()),
+        int((both & ~decisions.same).sum()),
+        label,
+        {one: frozenset(others) for one, others in apart.items()},
+    )
+
+
+def _ranges(ordered: Bytes, values: Bytes) -> Positions:
+    """First and last place of each value among ordered ones; shape (2, n)."""
+    return np.stack([np.searchsorted(ordered, values, side=side) for side in ("left", "right")])
+
+
+def _linkable(
+    corpus: FingerprintColumns, classes: TextClasses, ones: Positions, others: Positions, window: Window | None
+) -> tuple[Positions, Positions]:
+    """Pairs of classes of two contents: each with the first one of the other content that it may be grouped with."""
+    if len(ones) == len(others) == 1 and window is None and not corpus.scopes.any():
+        return ones, others
+    pairs: set[tuple[int, int]] = set()
+    for some, more in ((ones, others), (others, ones)):
+        rows, candidates = classes.first[some], classes.first[more]
+        for number, row in zip(some.tolist(), rows.tolist(), strict=True):
+            fit = corpus.scopes[candidates] == corpus.scopes[row]
+            if window is not None:
+                fit &= np.abs(corpus.days[candidates] - corpus.days[row]) <= window.days
+            if fit.any():
+                other = int(more[np.argmax(fit)])
+                pairs.add((min(number, other), max(number, other)))
+    found = np.array(sorted(pairs), np.intp).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
+
+
+@dataclass(frozen=True)
+class LinkedByDecisions:
+    """The result of `link_decided`."""
+
+    principal: Numbers
+    """The principal of each class; shape (k,)."""
+    unsatisfied: int
+    """Decisions *same* that could not be satisfied."""
+    joined: Positions
+    """The numbers of the pairs of `DecidedClasses` that are in one group."""
+
+
+class Matches(NamedTuple):
+    """Matching pairs of classes; each has shape (m,)."""
+
+    left: Numbers
+    right: Numbers
+    similarity: Floats
+
+
+def link_decided(
+    linkage: Linkage,
+    principal: Numbers,
+    matches: Matches,
+    decided: DecidedClasses,
+    *,
+    order: Numbers,
+    compare: Compare,
+) -> LinkedByDecisions:
+    """The principal of each class, from those made without decisions.
+
+    ``order``: the classes in the order of principals. With linkage complete, ``compare`` finds further matches.
+    """
+    left, right = matches.left, matches.right
+    size = len(principal)
+    rank = np.empty(size, np.intp)
+    rank[order] = np.arange(size)
+    cluster = components(size, np.concatenate((left, decided.left)), np.concatenate((right, decided.right)))
+    wrong = np.zeros(int(cluster.max(initial=-1)) + 1, np.bool_)
+    wrong[cluster[decided.left[principal[decided.left] != principal[decided.right]]]] = True
+    labelled = np.flatnonzero(decided.label >= 0)
+    present = set(zip(principal[labelled].tolist(), decided.label[labelled].tolist(), strict=True))
+    for group, label in present:
+        if any((group, other) in present for other in decided.apart[label]):
+            wrong[cluster[group]] = True
+    if wrong.any():
+        principal = principal.copy()
+        for one in _clusters(cluster, wrong, rank, matches, decided):
+            for members in one.linked(linkage, compare):
+                principal[members] = members[0]
+    together = principal[decided.left] == principal[decided.right]
+    satisfied = np.zeros(decided.same, np.bool_)
+    satisfied[decided.decision] = True  # unless a pair of it is apart
+    satisfied[decided.decision[~together]] = False
+    return LinkedByDecisions(principal, int((~satisfied).sum()), np.flatnonzero(together))
+
+
+def _clusters(
+    cluster: Numbers, wrong: Flags, rank: Positions, matches: Matches, decided: DecidedClasses
+) -> Iterator[_Cluster]:
+    """The clusters to link again, with their matches and decisions."""
+    left, right, similarity = matches
+    classes = np.flatnonzero(wrong[cluster])
+    classes = classes[np.lexsort((rank[classes], cluster[classes]))]
+    chosen = np.flatnonzero(wrong[cluster[left]])
+    chosen = chosen[np.argsort(cluster[left[chosen]], kind="stable")]
+    same = np.flatnonzero(wrong[cluster[decided.left]])
+    same = same[np.argsort(cluster[decided.left[same]], kind="stable")]
+    numbers = np.flatnonzero(wrong)
+    edges = [
+        [np.searchsorted(cluster[of], numbers, side=side) for side in ("left", "right")]
+        for of in (classes, left[chosen], decided.left[same])
+    ]
+    for place in range(len(numbers)):
+        members, links, decisions = (slice(first[place], last[place]) for first, last in edges)
+        ordered = classes[members].tolist()
+        position = {number: k for k, number in enumerate(ordered)}
+        found = zip(
+            left[chosen[links]].tolist(),
+            right[chosen[links]].tolist(),
+            similarity[chosen[links]].tolist(),
+            strict=True,
+        )
+        pairs = zip(decided.left[same[decisions]].tolist(), decided.right[same[decisions]].tolist(), strict=True)
+        yield _Cluster(
+            classes[members],
+            [(*sorted((position[one], position[other])), value) for one, other, value in found],
+            sorted((min(position[one], position[other]), max(position[one], position[other])) for one, other in pairs),
+            [int(decided.label[number]) for number in ordered],
+            decided.apart,
+        )
+
+
+@dataclass(frozen=True)
+class _Cluster:
+    """One cluster; its texts have numbers in the order of principals."""
+
+    classes: Positions
+    matches: Sequence[tuple[int, int, float]]
+    same: Sequence[tuple[int, int]]
+    labels: Sequence[int]
+    apart: Mapping[int, frozenset[int]]
+
+    def linked(self, linkage: Linkage, compare: Compare) -> Iterator[Positions]:
+        """The classes of each group, the principal first."""
+        units = _Units(self.labels, self.apart)
+        for one, other in self.same:
+            units.join(one, other)
+        if linkage is Linkage.CHAIN:
+            for one, other, _ in sorted(self.matches, key=lambda match: (-match[2], match[0], match[1])):
+                units.join(one, other)
+            groups: Iterable[list[int]] = units.all()
+        elif linkage is Linkage.STAR:
+            groups = self._stars(units)
+        else:
+            groups = self._complete(units, compare)
+        for group in groups:
+            yield self.classes[sorted(group)]
+
+    def _stars(self, units: _Units) -> Iterator[list[int]]:
+        """Groups of units whose first text is the principal of all texts that match it."""
+        partners = self._partners()
+        free = set(range(len(self.labels)))
+        for first in range(len(self.labels)):
+            if first in free:
+                free -= set(units.members(first))
+                for other in sorted(partners[first]):
+                    if other in free:
+                        unit = set(units.members(other))
+                        if units.join(first, other):
+                            free -= unit
+                yield units.members(first)
+
+    def _complete(self, units: _Units, compare: Compare) -> Iterator[list[int]]:
+        """Groups of units of which each text matches all texts of the other units."""
+        partners = self._partners()
+        free = set(range(len(self.labels)))
+        for first in range(len(self.labels)):
+            if first in free:
+                free -= set(units.members(first))
+                for other in range(first + 1, len(self.labels)):
+                    if other in free:
+                        unit = units.members(other)
+                        if self._all_match(partners, units.members(first), unit, compare) and units.join(first, other):
+                            free -= set(unit)
+                yield units.members(first)
+
+    def _all_match(self, partners: Sequence[set[int]], ones: list[int], others: list[int], compare: Compare) -> bool:
+        """Whether each pair matches; only if one pair is a known match, the others are compared."""
+        pairs = [(one, other) for one in ones for other in others]
+        unknown = [(one, other) for one, other in pairs if other not in partners[one]]
+        if len(unknown) == len(pairs):
+            return False
+        if unknown:
+            sides = np.array(unknown, np.intp)
+            return bool(compare(self.classes[sides[:, 0]], self.classes[sides[:, 1]]).all())
+        return True
+
+    def _partners(self) -> list[set[int]]:
+        partners: list[set[int]] = [set() for _ in self.labels]
+        for one, other, _ in self.matches:
+            partners[one].add(other)
+            partners[other].add(one)
+        return partners
+
+
+@dataclass
+class _Unit:
+    """Texts that are in one group, and the labels of those that have one."""
+
+    members: list[int]
+    labels: set[int]
+
+
+class _Units:
+    """Disjoint sets of texts; two sets are not joined if a text of one must be apart from a text of the other."""
+
+    def __init__(self, labels: Sequence[int], apart: Mapping[int, frozenset[int]]) -> None:
+        self._apart = apart
+        self._unit_of = [_Unit([number], {label} - {-1}) for number, label in enumerate(labels)]
+
+    def members(self, number: int) -> list[int]:
+        """The texts of the set of a text."""
+        return list(self._unit_of[number].members)
+
+    def all(self) -> Iterator[list[int]]:
+        """All sets."""
+        for number in range(len(self._unit_of)):
+            members = self.members(number)
+            if min(members) == number:
+                yield members
+
+    def join(self, one: int, other: int) -> bool:
+        """Join two sets, or return False if that is not allowed."""
+        first, second = self._unit_of[one], self._unit_of[other]
+        if first is second:
+            return True
+        if any(not self._apart[label].isdisjoint(second.labels) for label in first.labels):
+            return False
+        first.members += second.members
+        first.labels |= second.labels
+        for member in second.members:
+            self._unit_of[member] = first
+        return True

@@ -1,0 +1,439 @@
+"""Decisions of reviewers about pairs of texts, in a hidden index.
+
+A decision is stored between *contents* (hashes of the words), so exact copies inherit it, and it holds as long as both
+texts are unchanged. Each reviewer has at most one decision about a pair: a later one replaces it. A withdrawn decision
+stays, as history. If two reviewers disagree, the pair is open.
+
+A decision between two texts waits for `group` until a run has applied it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import xxhash
+from pydantic import TypeAdapter, ValidationError
+
+from es_neardupe.errors import Conflict, RequestError, SettingsError
+from es_neardupe.index.hidden_indices import HiddenIndex, StoredDocument, ensure, find, hidden_index_name, read, store
+from es_neardupe.index.index import Index
+from es_neardupe.index.migration_state import replaced_prefix
+from es_neardupe.index.queries import MAX_TERMS, all_of
+from es_neardupe.keys.arrays import Bytes, Flags
+from es_neardupe.keys.text import packed_hashes
+from es_neardupe.records import Action, Address, one_line
+from es_neardupe.server.bulk import chunked, write
+from es_neardupe.server.search import count, fetch, refresh, refresh_if_allowed, search
+
+__all__ = [
+    "CLAIM_MINUTES",
+    "Claim",
+    "Decision",
+    "DecisionPage",
+    "Decisions",
+    "PairDecisions",
+    "PairVerdicts",
+    "Verdict",
+    "WaitingDecisions",
+    "agreed_verdict",
+]
+
+CLAIM_MINUTES = 15
+"""Minutes for which a claim of a group holds, counted from its last renewal."""
+
+_PAGE = 10_000
+_MAX_NOTE = 4000
+_MAX_NAME = 200
+
+
+class Verdict(str, Enum):
+    """What a reviewer says about two texts, or about one."""
+
+    SAME = "same"
+    """They are always in one group."""
+    DIFFERENT = "different"
+    """They are never in one group."""
+    KEEP = "keep"
+    """This is the document to keep of its group."""
+    NOTE = "note"
+    """A remark, which changes nothing."""
+
+    @property
+    def decides(self) -> bool:
+        """Whether it decides about groups."""
+        return self in (Verdict.SAME, Verdict.DIFFERENT)
+
+
+PairVerdicts = Mapping[tuple[str, str], Mapping[str, Verdict]]
+"""Two contents, ascending -> reviewer -> what they decided: *same* or *different*."""
+
+
+def agreed_verdict(verdicts: Mapping[str, Verdict]) -> Verdict | None:
+    """The verdict of all reviewers about a pair; None if they disagree."""
+    (first, *others) = set(verdicts.values())
+    return None if others else first
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A decision of one reviewer."""
+
+    verdict: Verdict
+    contents: tuple[str, ...]
+    """The content hashes of one or two texts, in the order of ``documents``."""
+    documents: tuple[Address, ...]
+    """The documents that the reviewer saw."""
+    author: str
+    at: str
+    note: str | None = None
+    similarity: float | None = None
+    """Of both texts, by ``measure``; None if they were not compared."""
+    measure: str | None = None
+    withdrawn: str | None = None
+    """When it was withdrawn; None: it holds."""
+
+    @property
+    def id(self) -> str:
+        """The same for each decision of a reviewer about the same texts, so that a later one replaces it: *same* and
+        *different* replace each other."""
+        slot = "pair" if self.verdict.decides else self.verdict.value
+        key = "\0".join((slot, *self.between, self.author))
+        return xxhash.xxh3_128_hexdigest(key.encode("utf-8", "surrogatepass"))
+
+    @property
+    def between(self) -> tuple[str, ...]:
+        """The contents, ascending."""
+        return tuple(sorted(self.contents))
+
+    def __repr__(self) -> str:
+        return one_line(self, verdict=self.verdict.value, documents=[one.id for one in self.documents])
+
+    def checked(self) -> Decision:
+        """The decision. Raises `SettingsError` for values that cannot be stored."""
+        if not self.author.strip() or len(self.author) > _MAX_NAME or not self.author.isprintable():
+            raise SettingsError(f"The name of a reviewer must have 1 to {_MAX_NAME} printable characters.")
+        if self.note is not None and len(self.note) > _MAX_NOTE:
+            raise SettingsError(f"A note can have {_MAX_NOTE:,} characters; this one has {len(self.note):,}.")
+        if self.verdict is Verdict.NOTE and not (self.note or "").strip():
+            raise SettingsError("A note needs a text.")
+        return self
+
+
+@dataclass(frozen=True)
+class DecisionPage:
+    """One page of decisions, newest first."""
+
+    total: int
+    decisions: tuple[Decision, ...]
+    after: tuple[Any, ...] | None
+    """Continues with the next page; None after the last one."""
+
+    def __repr__(self) -> str:
+        return one_line(self, total=self.total, decisions=len(self.decisions))
+
+
+@dataclass(frozen=True)
+class PairDecisions:
+    """The verdicts about pairs of contents on which all reviewers agree. d pairs."""
+
+    low: Bytes
+    """Content hashes as bytes, the lower one of each pair; S16[d]."""
+    high: Bytes
+    same: Flags
+    """Whether the verdict is *same*, otherwise it is *different*; bool[d]."""
+    disputed: int = 0
+    """Pairs on which reviewers disagree; they are not part of the arrays."""
+
+    @classmethod
+    def of(cls, verdicts: PairVerdicts) -> PairDecisions:
+        """From the verdicts of all reviewers about each pair."""
+        agreed = {pair: one for pair, some in verdicts.items() if (one := agreed_verdict(some)) is not None}
+        hashes = packed_hashes([one for pair in agreed for one in pair]).reshape(-1, 2)
+        same = np.array([one is Verdict.SAME for one in agreed.values()], np.bool_)
+        return cls(hashes[:, 0], hashes[:, 1], same, len(verdicts) - len(agreed))
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+
+@dataclass(frozen=True)
+class WaitingDecisions:
+    """Decisions that no run of `group` has applied yet, with the versions that were read."""
+
+    contents: frozenset[str] = frozenset()
+    """The content hashes that they are about."""
+    versions: Mapping[str, tuple[int, int]] = field(default_factory=dict, repr=False)
+    """Id -> sequence number and primary term."""
+
+    def __bool__(self) -> bool:
+        return bool(self.versions)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A reviewer works on a group."""
+
+    group: str
+    author: str
+    until: str
+
+
+class Decisions:
+    """The decisions about the documents of one index. If there are none, the hidden index need not exist.
+
+    All methods raise `NameTaken` if another index has its name.
+    """
+
+    def __init__(self, index: Index) -> None:
+        # Under a second prefix, a migration makes groups that respect the decisions made under the first one.
+        prefix = replaced_prefix(index.prefix)
+        target = index.target
+        owner = replace(target, settings=replace(target.settings, prefix=prefix))
+        self._index = index.with_target(owner) if prefix != index.prefix else index
+        self._client = index.plain
+        self.name = hidden_index_name(owner, HiddenIndex.DECISIONS)
+
+    def exist(self) -> bool:
+        """Whether anything was ever decided."""
+        return find(self._index, HiddenIndex.DECISIONS) is not None
+
+    def put(self, decisions: Iterable[Decision]) -> None:
+        """Store decisions; each replaces an earlier one of its reviewer about the same texts. Raises `RequestError` if
+        one is rejected."""
+        name = ensure(self._index, HiddenIndex.DECISIONS)
+        actions = (Action("index", name, one.id, _source(one.checked())) for one in decisions)
+        for outcome in write(self._client, actions, workers=1):
+            if not outcome.done:
+                raise RequestError(
+                    f"The server rejected a decision in {name}: {outcome.reason}",
+                    status=outcome.status,
+                    type=outcome.type,
+                    reason=outcome.reason,
+                )
+        refresh(self._client, name)
+
+    def get(self, ids: Collection[str]) -> dict[str, Decision]:
+        """The decisions with these ids, also withdrawn ones; without those that do not exist."""
+        if not ids or not self.exist():
+            return {}
+        hits = fetch(self._client, ((self.name, id, None) for id in sorted(ids)), ["*"])
+        return {hit.id: one for hit in hits if hit is not None and (one := _decision(hit.source)) is not None}
+
+    def page(
+        self,
+        *,
+        author: str | None = None,
+        verdict: Verdict | None = None,
+        withdrawn: bool | None = None,
+        after: Sequence[Any] | None = None,
+        size: int = 50,
+    ) -> DecisionPage:
+        """A page of decisions, newest first. ``withdrawn``: only those that were, or were not; None: all."""
+        if not self.exist():
+            return DecisionPage(0, (), None)
+        refresh_if_allowed(self._client, self.name)
+        state = {"exists": {"field": "withdrawn"}}
+        clauses: list[dict[str, Any] | None] = [
+            _KIND,
+            None if author is None else {"term": {"author": author}},
+            None if verdict is None else {"term": {"verdict": verdict.value}},
+            None if withdrawn is None else (state if withdrawn else {"bool": {"must_not": [state]}}),
+        ]
+        body: dict[str, Any] = {
+            "size": size + 1,
+            "track_total_hits": True,
+            "query": all_of(*clauses),
+            "sort": [{"at": "desc"}, {"id": "asc"}],
+        }
+        if after is not None:
+            body["search_after"] = list(after)
+        answer = search(self._client, self.name, body)
+        hits = answer["hits"]["hits"]
+        found = (_decision(hit["_source"]) for hit in hits[:size])
+        last = tuple(hits[size - 1]["sort"]) if len(hits) > size else None
+        return DecisionPage(int(answer["hits"]["total"]["value"]), tuple(one for one in found if one), last)
+
+    def all(self) -> Iterator[Decision]:
+        """All decisions, also withdrawn ones, newest first."""
+        after = None
+        while True:
+            page = self.page(after=after, size=1000)
+            yield from page.decisions
+            if (after := page.after) is None:
+                return
+
+    def about(self, contents: Collection[str]) -> list[Decision]:
+        """The decisions that hold and are about at least one of these contents, oldest first."""
+        if not contents or not self.exist():
+            return []
+        refresh_if_allowed(self._client, self.name)
+        found: dict[str, Decision] = {}
+        for chunk in chunked(sorted(contents), MAX_TERMS // 2):
+            for page in self._client.pages(self.name, {"query": all_of(*_HOLDING, _either(chunk))}, page_size=2000):
+                found.update((hit.id, one) for hit in page if (one := _decision(hit.source)) is not None)
+        return sorted(found.values(), key=lambda one: (one.at, one.id))
+
+    def pairs(self, contents: Collection[str] | None = None) -> dict[tuple[str, str], dict[str, Verdict]]:
+        """The verdicts *same* and *different* that hold: those about at least one of the given contents, or all."""
+        found: dict[tuple[str, str], dict[str, Verdict]] = defaultdict(dict)
+        if (contents is not None and not contents) or not self.exist():
+            return found
+        refresh_if_allowed(self._client, self.name)
+        chunks = [None] if contents is None else chunked(sorted(contents), MAX_TERMS // 2)
+        for chunk in chunks:
+            query = all_of(*_HOLDING, _DECIDING, None if chunk is None else _either(chunk))
+            for key in self._buckets(query):
+                found[key["low"], key["high"]][key["author"]] = Verdict(key["verdict"])
+        return found
+
+    def _buckets(self, query: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+        """Pairs and verdicts. As buckets, they are read several times as fast as documents are."""
+        names = [{name: {"terms": {"field": name}}} for name in ("low", "high", "verdict", "author")]
+        after = None
+        while True:
+            page: dict[str, Any] = {"size": _PAGE, "sources": names, **({} if after is None else {"after": after})}
+            body = {"size": 0, "track_total_hits": False, "query": query, "aggs": {"pairs": {"composite": page}}}
+            found = search(self._client, self.name, body)["aggregations"]["pairs"]
+            yield from (one["key"] for one in found["buckets"])
+            if (after := found.get("after_key")) is None:
+                return
+
+    def waiting(self) -> WaitingDecisions:
+        """The decisions that wait for `group`, also withdrawn ones."""
+        contents, versions = set[str](), dict[str, tuple[int, int]]()
+        if self.exist():
+            refresh_if_allowed(self._client, self.name)
+            body = {"query": all_of(_KIND, {"term": {"waiting": True}}), "_source": ["low", "high"]}
+            for page in self._client.pages(self.name, body, page_size=_PAGE):
+                for hit in page:
+                    contents.update(str(hit.source.get(name)) for name in ("low", "high"))
+                    versions[hit.id] = (hit.seq_no or 0, hit.primary_term or 0)
+        return WaitingDecisions(frozenset(contents), versions)
+
+    def count_waiting(self) -> int:
+        """The number of decisions that wait for `group`."""
+        if not self.exist():
+            return 0
+        refresh_if_allowed(self._client, self.name)
+        return count(self._client, self.name, all_of(_KIND, {"term": {"waiting": True}}))
+
+    def settle(self, applied: WaitingDecisions) -> None:
+        """Note that a run has applied decisions. Those that changed since they were read continue to wait."""
+        actions = (
+            Action("update", self.name, id, {"doc": {"waiting": False}}, seq_no=seq_no, primary_term=term)
+            for id, (seq_no, term) in applied.versions.items()
+        )
+        for outcome in write(self._client, actions, workers=1):
+            if not (outcome.done or outcome.conflict or outcome.gone):
+                raise RequestError(
+                    f"The server rejected an update in {self.name}: {outcome.reason}",
+                    status=outcome.status,
+                    type=outcome.type,
+                    reason=outcome.reason,
+                )
+        if applied:
+            refresh(self._client, self.name)
+
+    def totals(self) -> dict[str, int]:
+        """The number of decisions that hold, by reviewer."""
+        if not self.exist():
+            return {}
+        refresh_if_allowed(self._client, self.name)
+        terms = {"authors": {"terms": {"field": "author", "size": 1000}}}
+        answer = search(self._client, self.name, {"size": 0, "query": all_of(*_HOLDING), "aggs": terms})
+        return {one["key"]: int(one["doc_count"]) for one in answer["aggregations"]["authors"]["buckets"]}
+
+    def claim(self, group: str, author: str, now: datetime | None = None) -> Claim:
+        """The claim of a group that holds now: a new or renewed one of this reviewer, or that of another one."""
+        name = ensure(self._index, HiddenIndex.DECISIONS)
+        current = now or datetime.now(timezone.utc)
+        before = read(self._client, name, _claim_id(group))
+        held = _claim(before, current)
+        if held is not None and held.author != author:
+            return held
+        until = (current + timedelta(minutes=CLAIM_MINUTES)).isoformat(timespec="seconds")
+        claim = Claim(group, author, until)
+        source = {"kind": "claim", "group": group, "author": author, "until": until}
+        try:
+            store(self._client, name, _claim_id(group), source, before)
+        except Conflict:  # another reviewer was faster
+            return _claim(read(self._client, name, _claim_id(group)), current) or claim
+        return claim
+
+    def claims(self, groups: Sequence[str], now: datetime | None = None) -> dict[str, Claim]:
+        """The claims of these groups that hold now."""
+        if not groups or not self.exist():
+            return {}
+        current = now or datetime.now(timezone.utc)
+        hits = fetch(self._client, ((self.name, _claim_id(one), None) for one in groups), ["*"])
+        stored = (StoredDocument(hit.source, 0, 0) for hit in hits if hit is not None)
+        return {one.group: one for found in stored if (one := _claim(found, current)) is not None}
+
+
+_KIND: dict[str, Any] = {"term": {"kind": "decision"}}
+_HOLDING: tuple[dict[str, Any], ...] = (_KIND, {"bool": {"must_not": [{"exists": {"field": "withdrawn"}}]}})
+_DECIDING: dict[str, Any] = {"terms": {"verdict": [one.value for one in Verdict if one.decides]}}
+
+
+def _either(contents: Sequence[str]) -> dict[str, Any]:
+    clauses = [{"terms": {name: list(contents)}} for name in ("low", "high")]
+    return {"bool": {"should": clauses, "minimum_should_match": 1}}
+
+
+def _source(decision: Decision) -> dict[str, Any]:
+    low, high = (*decision.between, *decision.between)[:2]
+    pairs = zip(decision.documents, decision.contents, strict=True)
+    seen = [{"index": one.index, "id": one.id, "content": content} for one, content in pairs]
+    return {
+        "kind": "decision",
+        "id": decision.id,
+        "verdict": decision.verdict.value,
+        "low": low,
+        "high": high,
+        "documents": {"seen": seen},
+        "author": decision.author,
+        "at": decision.at,
+        "withdrawn": decision.withdrawn,
+        "waiting": decision.verdict.decides,
+        "note": decision.note,
+        "similarity": decision.similarity,
+        "measure": decision.measure,
+    }
+
+
+def _decision(source: Mapping[str, Any]) -> Decision | None:
+    """Read the output of `_source`; None for anything else."""
+    try:
+        seen = source["documents"]["seen"]
+        parts = {name: source.get(name) for name in _PLAIN}
+        parts["documents"] = [(one["index"], one["id"]) for one in seen]
+        parts["contents"] = [one["content"] for one in seen]
+        return _DECISIONS.validate_python(parts)
+    except (KeyError, TypeError, ValidationError):
+        return None
+
+
+def _claim_id(group: str) -> str:
+    return f"claim-{group}"
+
+
+def _claim(stored: StoredDocument | None, now: datetime) -> Claim | None:
+    """The claim of a document, if it holds now."""
+    if stored is None or stored.source.get("kind") != "claim":
+        return None
+    try:
+        claim = _CLAIMS.validate_python({name: stored.source.get(name) for name in ("group", "author", "until")})
+        return claim if datetime.fromisoformat(claim.until) > now else None
+    except (ValidationError, ValueError, TypeError):
+        return None
+
+
+_PLAIN = ("verdict", "author", "at", "note", "similarity", "measure", "withdrawn")
+_DECISIONS = TypeAdapter(Decision)
+_CLAIMS = TypeAdapter(Claim)

@@ -1,0 +1,209 @@
+"""Progress of a review: which texts of a group reviewers have decided about, as of now.
+
+A text is decided if reviewers agree about it and another text of the same group. A group is reviewed if all its texts
+are. Since decisions are about contents, a group returns to review when one of its texts changes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from es_neardupe.groups.decisions import Claim, Decision, Decisions, PairVerdicts, agreed_verdict
+from es_neardupe.groups.listing import GroupFilter, GroupPage
+from es_neardupe.groups.registry import Registry
+from es_neardupe.index import queries
+from es_neardupe.index.index import Index
+from es_neardupe.index.stored_fields import stored_fields
+from es_neardupe.records import Address, Reference
+from es_neardupe.server.bulk import chunked
+from es_neardupe.server.search import fetch, refresh_if_allowed, search
+
+__all__ = [
+    "GroupFindings",
+    "GroupReview",
+    "ReviewFilter",
+    "ReviewState",
+    "TitledPage",
+    "review_findings",
+    "review_of_groups",
+    "reviewed_groups",
+    "state_of",
+]
+
+_PAGE = 10_000
+_MAX_BUCKETS = 50_000
+"""Texts of the groups of one page that are read."""
+
+
+class ReviewState(str, Enum):
+    """How far the review of a group is."""
+
+    OPEN = "open"
+    """No text is decided, or only some are."""
+    DISPUTED = "disputed"
+    """Reviewers disagree about a pair of its texts."""
+    REVIEWED = "reviewed"
+    """All its texts are decided, or it has exact copies only."""
+
+
+@dataclass(frozen=True)
+class GroupReview:
+    """What reviewers have decided about the texts of a group."""
+
+    decided: int = 0
+    """Texts about which they agree."""
+    disputed: int = 0
+    """Pairs of its texts on which they disagree."""
+    reviewers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TitledPage:
+    """A page of groups, with the fields to show of their principals."""
+
+    page: GroupPage
+    fields: Mapping[Address, Mapping[str, str]]
+    """None for a principal that was deleted or is hidden."""
+    searched: int | None
+    """With a text search: number of the groups it found, approximately; only the first of them are listed."""
+    after: str | None
+    """Continues with the next page."""
+    reviews: Mapping[str, GroupReview]
+    """Group -> what reviewers have decided; without groups about which they have decided nothing."""
+
+
+@dataclass(frozen=True)
+class ReviewFilter:
+    """Which groups to list by their review."""
+
+    state: ReviewState | None = None
+    reviewer: str | None = None
+    """Only groups about which this reviewer has decided something."""
+
+    def applied(self, index: Index, only: GroupFilter) -> GroupFilter:
+        """The filter of groups with these conditions."""
+        if self.state is None and self.reviewer is None:
+            return only
+        found = reviewed_groups(index)
+        if self.reviewer is not None:
+            found_by = [group for group, (review, _) in found.items() if self.reviewer in review.reviewers]
+            only = only.among(found_by)
+        if self.state is ReviewState.OPEN:
+            done = [group for group, (_, state) in found.items() if state is not ReviewState.OPEN]
+            return replace(only, without=done, min_texts=2)
+        if self.state is not None:
+            return only.among([group for group, (_, state) in found.items() if state is self.state])
+        return only
+
+
+def state_of(review: GroupReview | None, texts: int) -> ReviewState:
+    """The state of a group of so many distinct texts."""
+    if review is not None and review.disputed:
+        return ReviewState.DISPUTED
+    decided = 0 if review is None else review.decided
+    return ReviewState.REVIEWED if texts < 2 or decided >= texts else ReviewState.OPEN
+
+
+def review_of_groups(index: Index, groups: Sequence[str]) -> dict[str, GroupReview]:
+    """The reviews of some groups of an opened index; none for a group without decisions."""
+    store = Decisions(index)
+    if not groups or not store.exist():
+        return {}
+    found = _contents(index, {"terms": {index.fields.group: list(groups)}}, _MAX_BUCKETS)
+    verdicts = store.pairs({content for some in found.values() for content in some})
+    return _reviews(found, verdicts)
+
+
+def reviewed_groups(index: Index) -> dict[str, tuple[GroupReview, ReviewState]]:
+    """The reviews and states of all groups of an opened index with a decision about two of their texts."""
+    verdicts = Decisions(index).pairs()
+    contents = sorted({content for pair in verdicts for content in pair})
+    found: dict[str, set[str]] = defaultdict(set)
+    for chunk in chunked(contents, queries.MAX_TERMS):
+        for group, some in _contents(index, {"terms": {index.fields.content: chunk}}).items():
+            found[group] |= some
+    reviews = _reviews({group: some for group, some in found.items() if len(some) > 1}, verdicts)
+    records = Registry(index).records(reviews)
+    return {
+        group: (review, state_of(review, records[group].texts))
+        for group, review in reviews.items()
+        if group in records and records[group].ended is None
+    }
+
+
+def _contents(index: Index, query: Mapping[str, Any], maximum: int | None = None) -> dict[str, set[str]]:
+    """Group -> content hashes of its documents that match a query."""
+    found: dict[str, set[str]] = defaultdict(set)
+    refresh_if_allowed(index.client, index.path)
+    for number, key in enumerate(_buckets(index, query)):
+        if maximum is not None and number >= maximum:
+            break
+        found[key["group"]].add(key["content"])
+    return found
+
+
+def _buckets(index: Index, query: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    fields, after = index.fields, None
+    names = [{"group": {"terms": {"field": fields.group}}}, {"content": {"terms": {"field": fields.content}}}]
+    matching = queries.all_of(queries.fingerprinted(fields, index.scheme_id), query)
+    while True:
+        page: dict[str, Any] = {"size": _PAGE, "sources": names, **({} if after is None else {"after": after})}
+        body = {"size": 0, "track_total_hits": False, "query": matching, "aggs": {"texts": {"composite": page}}}
+        answer = search(index.client, index.path, body)["aggregations"]["texts"]
+        yield from (one["key"] for one in answer["buckets"])
+        if (after := answer.get("after_key")) is None:
+            return
+
+
+def _reviews(contents: Mapping[str, Collection[str]], verdicts: PairVerdicts) -> dict[str, GroupReview]:
+    """The reviews of groups, given as group -> content hashes."""
+    groups_of: dict[str, list[str]] = defaultdict(list)
+    for group, some in contents.items():
+        for content in some:
+            groups_of[content].append(group)
+    decided: dict[str, set[str]] = defaultdict(set)
+    disputed: dict[str, int] = defaultdict(int)
+    reviewers: dict[str, set[str]] = defaultdict(set)
+    for (low, high), said in verdicts.items():
+        agreed = agreed_verdict(said) is not None
+        for group in set(groups_of.get(low, ())) & set(groups_of.get(high, ())):
+            reviewers[group].update(said)
+            if agreed:
+                decided[group] |= {low, high}
+            else:
+                disputed[group] += 1
+    return {
+        group: GroupReview(len(decided[group]), disputed[group], tuple(sorted(some)))
+        for group, some in reviewers.items()
+    }
+
+
+@dataclass(frozen=True)
+class GroupFindings:
+    """What reviewers have decided about some documents of a group."""
+
+    contents: Mapping[Address, str]
+    """The content hash of each document; none for one that has no words."""
+    about: Mapping[Address, Sequence[Decision]]
+    """The decisions about each document and the reference document, or about the document alone."""
+    claim: Claim | None
+    """Who works on the group."""
+
+
+def review_findings(index: Index, group: str, reference: Reference, members: Sequence[Reference]) -> GroupFindings:
+    """The decisions about members of a group and the reference document."""
+    fields, prefix, store = index.fields, index.settings.prefix, Decisions(index)
+    hits = fetch(index.client, [reference, *members], [fields.content])
+    stored = {hit.address: stored_fields(hit.source, prefix).get("content") for hit in hits if hit is not None}
+    contents = {address: one for address, one in stored.items() if isinstance(one, str)}
+    first = contents.get(Address(*reference[:2]), "")
+    found = store.about(set(contents.values()))
+    about: dict[Address, list[Decision]] = {}
+    for address, content in contents.items():
+        sides = {(content,), tuple(sorted((content, first)))} if content != first else {(content,)}
+        about[address] = [one for one in found if one.between in sides]
+    return GroupFindings(contents, about, store.claims([group]).get(group))

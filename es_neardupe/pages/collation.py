@@ -1,0 +1,132 @@
+"""Page of a group: the text of one member, the reference, with every place marked where another member differs, and the
+table of what each of them has there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from es_neardupe.groups.collate import MAX_MEMBERS, MAX_PLACES, CollatedPlace, CollatedRow, GroupCollation
+from es_neardupe.groups.read import Member
+from es_neardupe.groups.reviewed import GroupFindings
+from es_neardupe.pages.site import Hosted, Site, hosted
+from es_neardupe.similarity.collation import MAX_WORDS
+
+__all__ = ["WHOLE_TEXT", "group_page"]
+
+WHOLE_TEXT = 20_000
+"""Characters of a text that is shown whole. Of a longer one, the surroundings of each place are shown."""
+
+_CONTEXT = 300
+"""Characters shown before and after a place of a longer text, and of the place itself."""
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A part of the reference text."""
+
+    text: str
+    place: CollatedPlace | None
+    """The place that it is."""
+    cut: int
+    """Characters left out before this piece."""
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A sortable column of the table."""
+
+    order: str
+    link: str
+    """Sorts by the column, or in the other direction."""
+    arrow: str
+
+
+def group_page(site: Site, found: GroupCollation, findings: GroupFindings, *, done: str = "") -> Hosted:
+    """A page of the members of a group, collated, and what reviewers have decided about their texts. ``done``: what was
+    stored just before."""
+    own = [one for some in findings.about.values() for one in some if one.author == site.reviewer]
+    latest = max((one.at for one in own), default="")
+    several = len({one.index for row in found.rows for one in row.members}) > 1
+    given = {
+        "id": found.group,
+        "reference": None if found.reference.address == found.principal else found.reference.id,
+        "reference_index": found.reference.index if several and found.reference.address != found.principal else None,
+    }
+
+    def link(**values: object) -> str:
+        kept = {"start": found.start or None, "sort": found.order, "places": _place(found.first_place)}
+        return site.link("/group", **{**given, **kept, **values})
+
+    def reference_link(one: Member) -> str:
+        is_principal = one.address == found.principal
+        reference = None if is_principal else one.id
+        return link(
+            reference=reference, reference_index=one.index if several and reference else None, sort=None, places=None
+        )
+
+    def column(order: str) -> _Column:
+        is_chosen = found.order.removeprefix("-") == order
+        descends = found.order.startswith("-")
+        return _Column(
+            order,
+            link(sort=f"-{order}" if is_chosen and not descends else order),
+            ("▼" if descends else "▲") if is_chosen else "",
+        )
+
+    last = found.first_place + len(found.places) - 1
+    end = found.start + found.members
+    size = max(len(found.places), 1)
+    return hosted(
+        "group.html.j2",
+        site,
+        found=found,
+        findings=findings,
+        last=sorted({one.id for one in own if one.at == latest}),
+        done=done,
+        max_words=MAX_WORDS,
+        several=several,
+        pieces=list(_pieces(found)),
+        whole=len(found.text) <= WHOLE_TEXT,
+        last_place=last,
+        columns={one: column(one) for one in ("id", "similarity")},
+        field_columns={one: column(f"field.{one}") for one in found.differing},
+        place_columns=[(one, column(str(one.number))) for one in found.places],
+        reference_link=reference_link,
+        row_name=_row_name,
+        end=end,
+        previous=link(start=max(found.start - MAX_MEMBERS, 0) or None) if found.start else None,
+        next=link(start=end, sort=None, places=None) if end < found.reachable else None,
+        earlier=link(places=_place(max(found.first_place - MAX_PLACES, 1))) if found.first_place > 1 else None,
+        later=link(places=found.first_place + size) if last < found.total_places else None,
+    )
+
+
+def _place(number: int) -> int | None:
+    return number if number > 1 else None
+
+
+def _row_name(row: CollatedRow) -> str:
+    copies = len(row.members) - 1
+    return f"{copies:,} exact {'copy' if copies == 1 else 'copies'}" if copies else ""
+
+
+def _pieces(found: GroupCollation) -> Iterator[_Piece]:
+    """The text of the page, cut into places and the words between them."""
+    whole = len(found.text) <= WHOLE_TEXT
+    at = found.text_start
+    stop = at + len(found.text)
+    for place in [*found.places, None]:
+        start, end = (stop, stop) if place is None else place.characters
+        between = found.text[at - found.text_start : start - found.text_start]
+        if whole or len(between) <= 2 * _CONTEXT:
+            yield _Piece(between, None, 0)
+        else:
+            yield _Piece(between[:_CONTEXT], None, 0)
+            yield _Piece(between[-_CONTEXT:], None, len(between) - 2 * _CONTEXT)
+        if place is not None:
+            words = found.text[start - found.text_start : end - found.text_start]
+            yield _Piece(words if whole else words[:_CONTEXT], place, 0)
+            if not whole and len(words) > _CONTEXT:
+                yield _Piece("", None, len(words) - _CONTEXT)
+        at = end

@@ -1,0 +1,55 @@
+"""Pages about decisions of reviewers: the preview of one, and the list of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from es_neardupe.commands.decide import DecisionReport
+from es_neardupe.groups.decisions import DecisionPage, Verdict
+from es_neardupe.pages.site import Hosted, Site, hosted
+from es_neardupe.records import Address
+
+__all__ = ["DecisionRequest", "decision_preview_page", "decisions_page"]
+
+
+@dataclass(frozen=True)
+class DecisionRequest:
+    """What a reviewer asks for."""
+
+    verdict: Verdict
+    group: str
+    id: str
+    others: Sequence[str]
+    note: str | None
+    seen: Mapping[str, str]
+    """Id -> content hash, of all these documents."""
+
+
+def decision_preview_page(site: Site, asked: DecisionRequest, report: DecisionReport) -> Hosted:
+    """What a decision would do, with the button that stores it."""
+    first = report.copies.get(asked.seen[asked.id], 1)
+    others = sum(report.copies.get(one, 1) for one in {asked.seen[id] for id in asked.others})
+    return hosted("decide.html.j2", site, asked=asked, report=report, first=first, others=others)
+
+
+def decisions_page(
+    site: Site,
+    found: DecisionPage,
+    titles: Mapping[Address, Mapping[str, str]],
+    *,
+    given: Mapping[str, str],
+    authors: Mapping[str, int],
+    after: str | None,
+) -> Hosted:
+    """The decisions of all reviewers, newest first."""
+    return hosted(
+        "decisions.html.j2",
+        site,
+        found=found,
+        titles=titles,
+        given=given,
+        authors=authors,
+        verdicts=[one.value for one in Verdict],
+        next=None if after is None else site.link("/decisions", **given, after=after),
+    )

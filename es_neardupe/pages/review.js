@@ -1,0 +1,55 @@
+"use strict";
+// Keys for reviewing: each presses a button or follows a link of the page, so that everything also works without them.
+document.addEventListener("DOMContentLoaded", () => {
+  const form = document.getElementById("review");
+  const rows = form ? [...form.querySelectorAll("tbody tr")] : [];
+  let current = -1;
+
+  const move = (place) => {
+    if (rows.length) {
+      current = Math.min(Math.max(place, 0), rows.length - 1);
+      rows.forEach((row, number) => { row.classList.toggle("current", number === current); });
+      rows[current].focus();
+      rows[current].scrollIntoView({ block: "nearest" });
+    }
+  };
+
+  const box = (row) => row && row.querySelector("input[type=checkbox]");
+  const boxes = () => rows.map(box).filter((one) => one && !one.closest(".reference"));
+
+  // Without a choice, a decision is about the current document.
+  const choose = () => {
+    if (!rows.some((row) => box(row) && box(row).checked) && box(rows[current])) {
+      box(rows[current]).checked = true;
+    }
+  };
+
+  const actions = {
+    j: () => move(current + 1),
+    k: () => move(current - 1),
+    x: () => { if (box(rows[current])) { box(rows[current]).checked = !box(rows[current]).checked; } },
+    a: () => {
+      const all = boxes().every((one) => one.checked);
+      boxes().forEach((one) => { one.checked = !all; });
+    },
+    c: () => { const link = rows[current] && rows[current].querySelector("[data-each=c]"); if (link) { link.click(); } },
+  };
+
+  document.addEventListener("keydown", (event) => {
+    const field = event.target.closest("input:not([type=checkbox]), select, textarea");
+    if (event.ctrlKey || event.metaKey || event.altKey || (field && event.key !== "Escape")) {
+      return;
+    }
+    if (rows.length && actions[event.key]) {
+      event.preventDefault();
+      actions[event.key]();
+      return;
+    }
+    const target = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+    if (target) {
+      event.preventDefault();
+      choose();
+      target.click();
+    }
+  });
+});

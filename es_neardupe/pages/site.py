@@ -1,0 +1,214 @@
+"""Pages of the application of ``es-neardupe serve``: overview, groups, two documents, search, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from es_neardupe.commands.search import SearchResult
+from es_neardupe.commands.stats import StatsScope
+from es_neardupe.groups.listing import GroupCount, GroupFilter, GroupOrder, GroupOverview
+from es_neardupe.groups.reviewed import ReviewFilter, ReviewState, TitledPage, state_of
+from es_neardupe.options import Matching
+from es_neardupe.pages.page import (
+    COMPARISON_SCRIPTS,
+    SITE_SCRIPTS,
+    SITE_STYLES,
+    content_security_policy,
+    page,
+    rendered,
+)
+from es_neardupe.similarity.comparison import Comparison
+
+__all__ = [
+    "Hosted",
+    "Site",
+    "comparison_page",
+    "error_page",
+    "groups_page",
+    "hosted",
+    "overview_page",
+    "search_page",
+]
+
+_WIDTH, _HEIGHT = 600, 120
+"""Size of a bar chart."""
+
+_TITLE = 120
+"""Characters of a title in a list."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """The application that a page belongs to."""
+
+    root: str
+    """The path below which it is mounted; empty: at the root of the server."""
+    index: str
+    csrf: str
+    """The token that each form that changes something must carry."""
+    reviewer: str
+    """The name under which decisions are stored."""
+
+    def link(self, path: str, **values: object) -> str:
+        """The address of a page. Empty values and None are omitted."""
+        given = {name: value for name, value in values.items() if value not in (None, "")}
+        return f"{self.root}{path}" + (f"?{urlencode(given, errors='replace')}" if given else "")
+
+
+@dataclass(frozen=True)
+class Hosted:
+    """A page, and the Content-Security-Policy to send with it."""
+
+    html: str
+    policy: str
+
+
+@dataclass(frozen=True)
+class _Bar:
+    label: str
+    groups: int
+    link: str
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def hosted(template: str, site: Site, **values: Any) -> Hosted:
+    """A page of the application. Keys press its buttons and follow its links."""
+    html = rendered(template, styles=SITE_STYLES, scripts=SITE_SCRIPTS, site=site, title_of=_title_of, **values)
+    return Hosted(html, _policy(SITE_SCRIPTS))
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    return f"{content_security_policy(SITE_STYLES, scripts, forms=True)}; frame-ancestors 'none'"
+
+
+def _title_of(fields: Mapping[str, str] | None) -> str:
+    """The first field of a document that is shown; empty if it has none."""
+    found = next((value for value in (fields or {}).values() if value), "")
+    plain = " ".join(found.split())
+    return plain if len(plain) <= _TITLE else f"{plain[:_TITLE]}..."
+
+
+def overview_page(
+    site: Site, documents: StatsScope, groups: GroupOverview, *, reviews: Sequence[ReviewState], waiting: int
+) -> Hosted:
+    """Documents by state, groups by size and by least similarity, progress of the review. ``reviews``: the states of
+    the groups with decisions. ``waiting``: decisions that wait for ``group``."""
+    by_size = [
+        (
+            _sizes(one),
+            one.groups,
+            site.link("/groups", min_size=int(one.first), max_size=None if one.end is None else int(one.end) - 1),
+        )
+        for one in groups.sizes
+    ]
+    by_similarity = [
+        (
+            "1" if one.end is None else f"{one.first:.2f} to {one.end:.2f}",
+            one.groups,
+            site.link("/groups", min_similarity=one.first, below=one.end, order=GroupOrder.LEAST_SIMILAR.value),
+        )
+        for one in groups.similarities
+    ]
+    return hosted(
+        "overview.html.j2",
+        site,
+        documents=documents,
+        groups=groups,
+        sizes=_bars(by_size),
+        similarities=_bars(by_similarity),
+        reviewed=sum(one is ReviewState.REVIEWED for one in reviews),
+        disputed=sum(one is ReviewState.DISPUTED for one in reviews),
+        to_review=groups.different,
+        waiting=waiting,
+        width=_WIDTH,
+        height=_HEIGHT,
+    )
+
+
+def _sizes(one: GroupCount) -> str:
+    first = int(one.first)
+    if one.end is None:
+        return f"{first:,} or more"
+    last = int(one.end) - 1
+    return f"{first:,}" if first == last else f"{first:,} to {last:,}"
+
+
+def _bars(counts: Sequence[tuple[str, int, str]]) -> list[_Bar]:
+    """A bar for each number; the highest one fills the height, the lowest of one group is still visible."""
+    highest = max((number for _, number, _ in counts), default=0) or 1
+    step = _WIDTH / max(len(counts), 1)
+    bars = []
+    for place, (label, number, link) in enumerate(counts):
+        height = max(_HEIGHT * number / highest, 3) if number else 0
+        bars.append(_Bar(label, number, link, place * step, _HEIGHT - height, step * 0.86, height))
+    return bars
+
+
+def groups_page(
+    site: Site,
+    found: TitledPage,
+    *,
+    only: GroupFilter,
+    review: ReviewFilter,
+    reviewers: Sequence[str],
+    order: GroupOrder,
+    text: str,
+    first: bool,
+    cut: int | None,
+) -> Hosted:
+    """A page of the list of groups. ``reviewers``: all who have decided something. ``cut``: the text search found more
+    than this number."""
+    given = {
+        "q": text,
+        "min_size": only.min_size if only.min_size > 2 else None,
+        "max_size": only.max_size,
+        "min_similarity": only.min_similarity,
+        "below": only.below,
+        "order": order.value,
+        "review": None if review.state is None else review.state.value,
+        "reviewer": review.reviewer,
+    }
+    return hosted(
+        "groups.html.j2",
+        site,
+        found=found,
+        given=given,
+        states=[one.value for one in ReviewState],
+        state_of=state_of,
+        reviewers=reviewers,
+        orders=[
+            (one, one.value.replace("-", " "), site.link("/groups", **{**given, "order": one.value}))
+            for one in GroupOrder
+        ],
+        order=order,
+        start=None if first else site.link("/groups", **given),
+        next=None if found.after is None else site.link("/groups", **given, after=found.after),
+        cut=cut,
+    )
+
+
+def comparison_page(site: Site, comparison: Comparison, matching: Matching) -> Hosted:
+    """Two documents side by side."""
+    return Hosted(page(comparison, matching, site), _policy(COMPARISON_SCRIPTS))
+
+
+def search_page(site: Site, text: str, found: SearchResult | None) -> Hosted:
+    """The hits of a search, one for each group."""
+    previous = following = None
+    if found is not None:
+        if found.start:
+            previous = site.link("/search", q=text, start=max(found.start - found.size, 0))
+        if len(found.hits) == found.size or len(found.apart) == found.size:
+            following = site.link("/search", q=text, start=found.start + found.size)
+    return hosted("search.html.j2", site, text=text, found=found, previous=previous, next=following)
+
+
+def error_page(site: Site, message: str) -> Hosted:
+    """An error, with the cause and how to fix it."""
+    return hosted("error.html.j2", site, message=message)

@@ -1,0 +1,51 @@
+"""Answers to requests that failed: HTTP status of an error, and problem JSON (RFC 9457)."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from fastapi.responses import JSONResponse
+
+from es_neardupe.errors import (
+    ConnectError,
+    Forbidden,
+    IncompleteAnswer,
+    IndexUnusable,
+    InputError,
+    NeardupeError,
+    NotFound,
+    RequestError,
+    SettingsError,
+)
+
+__all__ = ["problem", "refusal", "status_of"]
+
+_STATUSES: tuple[tuple[type[NeardupeError], int], ...] = (
+    (NotFound, 404),
+    (Forbidden, 403),
+    (SettingsError, 400),
+    (InputError, 400),
+    (IndexUnusable, 409),
+    (ConnectError, 503),
+    (IncompleteAnswer, 503),
+)
+
+
+def status_of(error: NeardupeError) -> int:
+    """The HTTP status of an error: 4xx if another request would help, else 5xx."""
+    if type(error) is RequestError and error.status == HTTPStatus.BAD_REQUEST:  # such as a wrong query string
+        return 400
+    if isinstance(error, RequestError) and error.status in (429, 503):
+        return 503
+    return next((status for kind, status in _STATUSES if isinstance(error, kind)), 502)
+
+
+def refusal(error: NeardupeError, *, status: int | None = None) -> JSONResponse:
+    """An error as problem JSON."""
+    return problem(status or status_of(error), type(error).__name__, str(error))
+
+
+def problem(status: int, kind: str, detail: str) -> JSONResponse:
+    """Problem JSON."""
+    content = {"type": kind, "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+    return JSONResponse(content, status, media_type="application/problem+json")

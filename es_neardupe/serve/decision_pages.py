@@ -1,0 +1,178 @@
+"""Pages on which reviewers decide, see what was decided, take it back, and export it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+
+from es_neardupe.commands.decide import decide, withdraw
+from es_neardupe.commands.group_pages import next_to_review, read_after, titles_of
+from es_neardupe.errors import Forbidden, SettingsError
+from es_neardupe.groups.decisions import Decisions, Verdict
+from es_neardupe.index.index import Index, opened
+from es_neardupe.index.shown_fields import shown_fields
+from es_neardupe.pages.decisions import DecisionRequest, decision_preview_page, decisions_page
+from es_neardupe.pages.site import Hosted, Site
+from es_neardupe.serve.exports import decisions_csv, decisions_jsonl
+from es_neardupe.serve.guard import Keys
+
+__all__ = ["REVIEWER", "decision_pages"]
+
+REVIEWER = "es-neardupe-reviewer"
+"""Cookie with the name of the reviewer, percent-encoded."""
+
+_DECISIONS = 100
+"""Decisions on a page."""
+
+_YEAR = 365 * 24 * 3600
+
+
+def decision_pages(index: Index, fields: Sequence[str], site: Callable[[Request], Site], keys: Keys) -> APIRouter:
+    """The routes. ``fields`` are shown of documents."""
+    routes = APIRouter(default_response_class=HTMLResponse)
+
+    def check(csrf: str) -> None:
+        if not keys.is_csrf(csrf):
+            raise Forbidden("The form is not from this application: open the page again.", status=403)
+
+    @routes.post("/decide")
+    def preview(
+        request: Request,
+        *,
+        verdict: Annotated[str, Form()],
+        group: Annotated[str, Form()],
+        reference: Annotated[str, Form()],
+        csrf: Annotated[str, Form()] = "",
+        member: Annotated[list[str] | None, Form()] = None,
+        note: Annotated[str, Form()] = "",
+        confirmed: Annotated[bool, Form()] = False,
+    ) -> Response:
+        check(csrf)
+        current = site(request)
+        asked = _asked(verdict, group, reference, member or [], note)
+        report = decide(
+            index,
+            asked.verdict,
+            asked.id,
+            asked.others,
+            author=current.reviewer,
+            note=asked.note,
+            seen=asked.seen,
+            dry_run=not confirmed,
+        )
+        if confirmed:
+            done = f"{report.stored} stored" if report.stored else "already decided"
+            return RedirectResponse(current.link("/group", id=group, done=done), 303)
+        return _answer(decision_preview_page(current, asked, report))
+
+    @routes.post("/withdraw")
+    def take_back(
+        request: Request,
+        decision: Annotated[list[str], Form()],
+        csrf: Annotated[str, Form()] = "",
+        group: Annotated[str, Form()] = "",
+    ) -> Response:
+        check(csrf)
+        withdraw(index, decision)
+        current = site(request)
+        back = current.link("/group", id=group, done="withdrawn") if group else current.link("/decisions")
+        return RedirectResponse(back, 303)
+
+    @routes.post("/claim")
+    def claim(request: Request, group: Annotated[str, Form()], csrf: Annotated[str, Form()] = "") -> Response:
+        check(csrf)
+        current = site(request)
+        Decisions(opened(index, groups=True)).claim(group, current.reviewer)
+        return RedirectResponse(current.link("/group", id=group), 303)
+
+    @routes.post("/reviewer")
+    def reviewer(request: Request, name: Annotated[str, Form()], csrf: Annotated[str, Form()] = "") -> Response:
+        check(csrf)
+        name = " ".join(name.split())[:100]
+        if not name or not name.isprintable():
+            raise SettingsError("The name of a reviewer must have 1 to 100 printable characters.")
+        answer = RedirectResponse(site(request).link("/"), 303)
+        path = request.scope.get("root_path") or "/"
+        secure = request.scope["scheme"] == "https"
+        answer.set_cookie(
+            REVIEWER, quote(name), max_age=_YEAR, httponly=True, samesite="strict", secure=secure, path=path
+        )
+        return answer
+
+    @routes.get("/next")
+    def next_group(request: Request, after: str = "") -> Response:
+        current = site(request)
+        found = next_to_review(index, after or None, current.reviewer)
+        there = current.link("/groups", review="open") if found is None else current.link("/group", id=found)
+        return RedirectResponse(there, 303)
+
+    @routes.get("/decisions")
+    def listed(
+        request: Request,
+        author: str = "",
+        verdict: str = "",
+        state: Annotated[str, Query(pattern="^(|holding|withdrawn)$")] = "",
+        after: str = "",
+    ) -> HTMLResponse:
+        current = opened(index, groups=True)
+        store = Decisions(current)
+        found = store.page(
+            author=author or None,
+            verdict=_verdict(verdict) if verdict else None,
+            withdrawn=None if not state else state == "withdrawn",
+            after=read_after(after),
+            size=_DECISIONS,
+        )
+        documents = [two for one in found.decisions for two in one.documents]
+        titles = titles_of(current, shown_fields(current, fields), documents)
+        given = {"author": author, "verdict": verdict, "state": state}
+        following = None if found.after is None else json.dumps(found.after)
+        return _answer(
+            decisions_page(site(request), found, titles, given=given, authors=store.totals(), after=following)
+        )
+
+    @routes.get("/decisions/export")
+    def export(form: Annotated[str, Query(pattern="^(csv|jsonl)$", alias="format")]) -> Response:
+        current = opened(index, groups=True)
+        exported = decisions_csv if form == "csv" else decisions_jsonl
+        media_type = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}[form]
+        headers = {"Content-Disposition": f'attachment; filename="decisions.{form}"'}
+        return StreamingResponse(
+            exported(current, shown_fields(current, fields)), media_type=media_type, headers=headers
+        )
+
+    return routes
+
+
+def _answer(page: Hosted) -> HTMLResponse:
+    return HTMLResponse(page.html, headers={"Content-Security-Policy": page.policy})
+
+
+def _verdict(name: str) -> Verdict:
+    try:
+        return Verdict(name)
+    except ValueError:
+        raise SettingsError(f"Unknown verdict {name!r}. Known: {', '.join(one.value for one in Verdict)}.") from None
+
+
+def _asked(verdict: str, group: str, reference: str, members: Sequence[str], note: str) -> DecisionRequest:
+    """What the form asks for. Each document is given as ``CONTENT ID``: the content hash that the reviewer saw."""
+    chosen = _verdict(verdict)
+    first, *others = dict.fromkeys([reference, *members])
+    if chosen in (Verdict.KEEP, Verdict.NOTE) and others:
+        first, *others = others  # about the chosen document, not about the principal
+    if chosen is Verdict.KEEP and len(members) > 1:
+        raise SettingsError("Choose the one document to keep.")
+    if chosen.decides and not others:
+        raise SettingsError("Choose at least one document besides the reference document.")
+    given = [one.partition(" ") for one in (first, *others)]
+    seen = {id: content for content, _, id in given}
+    ids = list(seen)
+    if len(ids) != len(given) or not all(seen.values()) or not all(ids):
+        raise SettingsError("The form is not complete: open the page again.")
+    return DecisionRequest(chosen, group, ids[0], ids[1:], note.strip() or None, seen)

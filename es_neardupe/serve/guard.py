@@ -1,0 +1,156 @@
+"""Access to the application: which requests are let in, and the security headers of all answers.
+
+A request must name a known host (else any web page could reach the application by a name that resolves to this
+machine: DNS rebinding), must not come from another origin, and must carry the token: in a header
+``Authorization: Bearer TOKEN``, in a cookie, or once in the URL, which is exchanged for the cookie by a redirect.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Mapping, Sequence
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["LOOPBACK", "Guard", "Keys", "host_of", "new_token"]
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+"""Names of this machine that every application accepts."""
+
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+"""Headers of all answers. A page names its own Content-Security-Policy, with the hashes of its style and script."""
+
+_SAFE = ("GET", "HEAD")
+
+_REFUSED = (
+    "This page needs the token of the application: open the address that `es-neardupe serve` printed, or send the "
+    "header Authorization: Bearer TOKEN.\n"
+)
+
+
+def new_token() -> str:
+    """A random token: 192 bits."""
+    return secrets.token_urlsafe(24)
+
+
+class Keys:
+    """The token, and derived from it the cookie, which does not reveal the token, and the CSRF token of forms."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token.encode()
+        self.cookie_name = f"es-neardupe-{self._derived('name')[:8]}"
+        """Browsers do not separate cookies by port: applications on one machine have cookies of different names."""
+        self.cookie = self._derived("cookie")
+        self.csrf = self._derived("csrf")
+
+    def _derived(self, purpose: str) -> str:
+        return hmac.new(self._token, purpose.encode(), hashlib.sha256).hexdigest()
+
+    def is_token(self, given: str) -> bool:
+        """Whether this is the token; takes the same time for each wrong one."""
+        return secrets.compare_digest(given.encode("utf-8", "surrogateescape"), self._token)
+
+    def is_csrf(self, given: object) -> bool:
+        """Whether a form carries the CSRF token."""
+        return isinstance(given, str) and secrets.compare_digest(given.encode(), self.csrf.encode())
+
+    def in_cookies(self, header: str) -> bool:
+        """Whether a ``Cookie`` header has the cookie."""
+        try:
+            found = SimpleCookie(header).get(self.cookie_name)
+        except CookieError:
+            return False
+        return found is not None and secrets.compare_digest(found.value.encode(), self.cookie.encode())
+
+
+def host_of(netloc: str) -> str:
+    """The host of ``host:port``, in lower case; an IPv6 address keeps its brackets."""
+    host, _, port = netloc.rpartition(":")
+    return (host if host and port.isdigit() else netloc).lower()
+
+
+class Guard:
+    """ASGI middleware: lets a request in, or answers it itself."""
+
+    def __init__(self, app: ASGIApp, keys: Keys, hosts: Sequence[str]) -> None:
+        self._app = app
+        self._keys = keys
+        self._hosts = {*LOOPBACK, *(one.lower() for one in hosts)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":  # the start and the end of the server; there are no web sockets
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        answer = self._answer(scope)
+        await (self._app if answer is None else answer)(scope, receive, with_headers)
+
+    def _answer(self, scope: Scope) -> Response | None:
+        """The answer to a request that is not let in; None: it is."""
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        if host_of(host) not in self._hosts:
+            return _refused(421, "This host name is unknown here: --allow-host names further ones.\n")
+        origin = headers.get("origin")
+        if origin is not None and not _is_own(origin, scope["scheme"], host, headers.get("sec-fetch-site")):
+            return _refused(403, "Requests from other sites are refused.\n")
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        given = [value for name, value in query if name == "token"]
+        if given and scope["method"] in _SAFE:
+            return self._exchanged(scope, query) if self._keys.is_token(given[-1]) else _refused(401, _REFUSED)
+        kind, _, value = headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer":
+            return None if self._keys.is_token(value.strip()) else _refused(401, _REFUSED)
+        return None if self._keys.in_cookies(headers.get("cookie", "")) else _refused(401, _REFUSED)
+
+    def _exchanged(self, scope: Scope, query: Sequence[tuple[str, str]]) -> Response:
+        """A redirect to the same page without the token, with the cookie."""
+        rest = urlencode([(name, value) for name, value in query if name != "token"])
+        path = "/" + Request(scope).url.path.lstrip("/")  # //host would lead to another site
+        answer = RedirectResponse(path + (f"?{rest}" if rest else ""), status_code=303)
+        answer.set_cookie(
+            self._keys.cookie_name,
+            self._keys.cookie,
+            httponly=True,
+            samesite="strict",
+            secure=scope["scheme"] == "https",
+            path=scope.get("root_path") or "/",
+        )
+        return answer
+
+
+def _is_own(origin: str, scheme: str, host: str, site: str | None) -> bool:
+    """Whether a request comes from a page of this application. Because its pages send no referrer, browsers name the
+    origin ``null`` when they send its forms; ``Sec-Fetch-Site``, which no script can set, says where they are from."""
+    if origin == "null":
+        return site == "same-origin"
+    return urlsplit(origin)[:2] == (scheme, host)
+
+
+def _refused(status: int, words: str) -> Response:
+    headers: Mapping[str, Any] = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+    return PlainTextResponse(words, status, headers=headers)

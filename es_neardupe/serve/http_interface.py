@@ -1,0 +1,202 @@
+"""HTTP interface: what the commands return, as JSON, read-only, with an OpenAPI document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from es_neardupe.commands.compare import compare
+from es_neardupe.commands.contained import contained
+from es_neardupe.commands.decide import decide, withdraw
+from es_neardupe.commands.group_pages import group_of_id, page_of_groups, read_after
+from es_neardupe.commands.similar import similar
+from es_neardupe.commands.stats import stats
+from es_neardupe.errors import NeardupeError
+from es_neardupe.groups.collate import collate_group
+from es_neardupe.groups.decisions import Decisions, Verdict
+from es_neardupe.groups.listing import GroupFilter, GroupOrder
+from es_neardupe.index.index import Index, opened
+from es_neardupe.index.shown_fields import shown_fields
+from es_neardupe.json_models import (
+    CollationAnswer,
+    ComparisonAnswer,
+    ContainedAnswer,
+    DecisionAnswer,
+    DecisionQuery,
+    DecisionReportAnswer,
+    DecisionsAnswer,
+    GroupAnswer,
+    GroupsAnswer,
+    Problem,
+    SimilarAnswer,
+    StatsAnswer,
+    TextQuery,
+)
+from es_neardupe.json_results import decision_json, group_json, groups_json, plain, similar_json
+from es_neardupe.serve.answers import problem, refusal
+
+__all__ = ["http_interface"]
+
+_Share = Annotated[float | None, Query(ge=0, le=1)]
+_MAX_START = 2**31
+_Top = Annotated[int, Query(ge=1, le=1000)]
+
+
+def http_interface(index: Index, fields: Sequence[str], *, allow_decisions: bool = False) -> FastAPI:
+    """The application below ``/api``. Errors are problem JSON (RFC 9457). ``allow_decisions``: programs may store and
+    withdraw decisions."""
+    app = FastAPI(
+        title=f"es-neardupe: {index.name}",
+        description="Near-duplicates in one index. Send the token as Authorization: Bearer TOKEN.",
+        version=version("es-neardupe"),
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        responses={"4XX": {"model": Problem}, "5XX": {"model": Problem}},
+    )
+
+    @app.exception_handler(NeardupeError)
+    def error(request: Request, error: NeardupeError) -> JSONResponse:
+        return refusal(error)
+
+    @app.exception_handler(RequestValidationError)
+    def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+        wrong = "; ".join(f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in error.errors())
+        return problem(400, "SettingsError", wrong)
+
+    @app.exception_handler(HTTPException)
+    def unknown(request: Request, error: HTTPException) -> JSONResponse:
+        return problem(error.status_code, "HTTPException", str(error.detail))
+
+    @app.get("/groups", response_model=GroupsAnswer, summary="Page of groups, from the registry")
+    def groups(
+        *,
+        min_size: Annotated[int, Query(ge=2)] = 2,
+        max_size: Annotated[int | None, Query(ge=2)] = None,
+        min_similarity: _Share = None,
+        below: _Share = None,
+        q: str = "",
+        order: GroupOrder = GroupOrder.LARGEST,
+        after: str | None = None,
+        size: _Top = 50,
+    ) -> Any:
+        only = GroupFilter(min_size=min_size, max_size=max_size, min_similarity=min_similarity, below=below)
+        return groups_json(page_of_groups(index, only, text=q, order=order, after=after, size=size, fields=fields))
+
+    @app.get(
+        "/groups/{group}",
+        response_model=GroupAnswer,
+        response_model_exclude_unset=True,
+        summary="One group: `groups --group ID`",
+    )
+    def group(group: str) -> Any:
+        return group_json(group_of_id(index, group, fields))
+
+    @app.get(
+        "/groups/{group}/collation",
+        response_model=CollationAnswer,
+        summary="What differs in a page of the members of a group, as a text and a table",
+    )
+    def collation(
+        *,
+        group: str,
+        start: Annotated[int, Query(ge=0, le=_MAX_START)] = 0,
+        reference: str | None = None,
+        reference_index: str | None = None,
+        places: Annotated[int, Query(ge=1, le=_MAX_START)] = 1,
+        sort: str = "",
+    ) -> Any:
+        current = opened(index, texts=True)
+        return plain(
+            collate_group(
+                current,
+                group,
+                shown_fields(current, fields),
+                start=start,
+                reference=reference,
+                reference_index=reference_index,
+                first_place=places,
+                order=sort,
+            )
+        )
+
+    @app.get("/compare", response_model=ComparisonAnswer, summary="Two documents: `compare`")
+    def two_documents(a: str, b: str) -> Any:
+        return plain(compare(index, a, b, fields=fields))
+
+    @app.get(
+        "/similar",
+        response_model=SimilarAnswer,
+        response_model_exclude_unset=True,
+        summary="Near-duplicates of a document: `similar --id`",
+    )
+    def similar_to_document(id: str, min: _Share = None, top: _Top = 10) -> Any:
+        return plain(similar_json(similar(index, id=id, min=min, top=top, fields=fields)))
+
+    @app.post(
+        "/similar",
+        response_model=SimilarAnswer,
+        response_model_exclude_unset=True,
+        summary="Near-duplicates of a text: `similar --text`",
+    )
+    def similar_to_text(query: TextQuery) -> Any:
+        return plain(similar_json(similar(index, text=query.text, min=query.min, top=query.top, fields=fields)))
+
+    @app.get("/contained", response_model=ContainedAnswer, summary="Contained documents: `contained --id`")
+    def contained_in_document(id: str, min: Annotated[float, Query(ge=0, le=1)] = 0.5, top: _Top = 10) -> Any:
+        return plain(contained(index, id=id, min=min, top=top))
+
+    @app.post("/contained", response_model=ContainedAnswer, summary="Contained documents: `contained --text`")
+    def contained_in_text(query: TextQuery) -> Any:
+        minimum = 0.5 if query.min is None else query.min
+        return plain(contained(index, text=query.text, min=minimum, top=query.top))
+
+    @app.get("/stats", response_model=StatsAnswer, summary="Documents and groups: `stats`")
+    def numbers() -> Any:
+        return plain(stats(index))
+
+    @app.get("/decisions", response_model=DecisionsAnswer, summary="Page of decisions of reviewers, newest first")
+    def decisions(
+        *,
+        author: str | None = None,
+        verdict: Verdict | None = None,
+        withdrawn: bool | None = None,
+        after: str | None = None,
+        size: _Top = 50,
+    ) -> Any:
+        store = Decisions(opened(index, groups=True))
+        found = store.page(author=author, verdict=verdict, withdrawn=withdrawn, after=read_after(after), size=size)
+        return {
+            "total": found.total,
+            "decisions": [decision_json(one) for one in found.decisions],
+            "after": None if found.after is None else json.dumps(found.after),
+        }
+
+    if allow_decisions:
+
+        @app.post("/decisions", response_model=DecisionReportAnswer, summary="Store a decision")
+        def store(query: DecisionQuery) -> Any:
+            return plain(
+                decide(
+                    index,
+                    query.verdict,
+                    query.id,
+                    query.others,
+                    author=query.author,
+                    note=query.note,
+                    dry_run=query.dry_run,
+                )
+            )
+
+        @app.delete("/decisions/{id}", response_model=DecisionAnswer, summary="Withdraw a decision")
+        def take_back(id: str) -> Any:
+            return decision_json(withdraw(index, [id])[0])
+
+    return app

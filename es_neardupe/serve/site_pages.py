@@ -1,0 +1,145 @@
+"""Pages for people: overview, groups, one group, two documents, search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Any, TypeVar
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+
+from es_neardupe.commands.compare import compare
+from es_neardupe.commands.group_pages import MAX_FOUND, page_of_groups
+from es_neardupe.commands.search import search
+from es_neardupe.commands.stats import documents_in_scope
+from es_neardupe.errors import SettingsError
+from es_neardupe.groups.collate import collate_group
+from es_neardupe.groups.decisions import Decisions
+from es_neardupe.groups.listing import GroupFilter, GroupOrder, group_overview
+from es_neardupe.groups.reviewed import ReviewFilter, ReviewState, review_findings, reviewed_groups
+from es_neardupe.index.index import Index, opened
+from es_neardupe.index.shown_fields import shown_fields
+from es_neardupe.options import Matching
+from es_neardupe.pages.collation import group_page
+from es_neardupe.pages.site import (
+    Hosted,
+    Site,
+    comparison_page,
+    groups_page,
+    overview_page,
+    search_page,
+)
+
+__all__ = ["site_pages"]
+
+_GROUPS = 50
+"""Groups on a page."""
+
+_HITS = 20
+"""Hits of a search on a page."""
+
+_Choice = TypeVar("_Choice", bound=Enum)
+
+
+def site_pages(index: Index, fields: Sequence[str], site: Callable[[Request], Site]) -> APIRouter:
+    """The routes of the pages. ``fields`` are shown of documents."""
+    routes = APIRouter(default_response_class=HTMLResponse)
+
+    @routes.get("/")
+    def overview(request: Request) -> HTMLResponse:
+        current = opened(index)
+        reviews = [state for _, state in reviewed_groups(current).values()]
+        waiting = Decisions(current).count_waiting()
+        documents, overview = documents_in_scope(current), group_overview(current)
+        return _answer(overview_page(site(request), documents, overview, reviews=reviews, waiting=waiting))
+
+    @routes.get("/groups")
+    def groups(request: Request) -> HTMLResponse:
+        given = request.query_params
+        only = GroupFilter(
+            min_size=max(_number(given, "min_size", int) or 2, 2),
+            max_size=_number(given, "max_size", int),
+            min_similarity=_number(given, "min_similarity", float),
+            below=_number(given, "below", float),
+        )
+        order = _chosen(GroupOrder, given.get("order") or GroupOrder.LARGEST.value)
+        text = given.get("q", "").strip()
+        state = _chosen(ReviewState, given["review"]) if given.get("review") else None
+        review = ReviewFilter(state, given.get("reviewer") or None)
+        found = page_of_groups(
+            index, only, text=text, review=review, order=order, after=given.get("after"), size=_GROUPS, fields=fields
+        )
+        return _answer(
+            groups_page(
+                site(request),
+                found,
+                only=only,
+                review=review,
+                reviewers=list(Decisions(opened(index, groups=True)).totals()),
+                order=order,
+                text=text,
+                first=not given.get("after"),
+                cut=MAX_FOUND if found.searched is not None and found.searched > MAX_FOUND else None,
+            )
+        )
+
+    @routes.get("/group")
+    def group(request: Request, id: str = "") -> HTMLResponse:
+        given = request.query_params
+        current = opened(index, texts=True)
+        found = collate_group(
+            current,
+            id,
+            shown_fields(current, fields),
+            start=_number(given, "start", int) or 0,
+            reference=given.get("reference") or None,
+            reference_index=given.get("reference_index") or None,
+            first_place=_number(given, "places", int) or 1,
+            order=given.get("sort", ""),
+        )
+        texts = [row.members[0].reference for row in found.rows]
+        findings = review_findings(current, id, found.reference.reference, texts)
+        return _answer(group_page(site(request), found, findings, done=given.get("done", "")[:100]))
+
+    @routes.get("/compare")
+    def two_documents(request: Request, a: str = "", b: str = "") -> HTMLResponse:
+        if not a or not b:
+            raise SettingsError("Give the ids of two documents: a and b.")
+        matching = _chosen(Matching, request.query_params.get("matching") or Matching.LITERAL.value)
+        return _answer(comparison_page(site(request), compare(index, a, b, fields=fields), matching))
+
+    @routes.get("/search")
+    def results(request: Request) -> HTMLResponse:
+        text = request.query_params.get("q", "").strip()
+        start = _number(request.query_params, "start", int) or 0
+        found = search(index, text, size=_HITS, start=start, fields=fields, expand=True) if text else None
+        return _answer(search_page(site(request), text, found))
+
+    return routes
+
+
+def _answer(page: Hosted) -> HTMLResponse:
+    return HTMLResponse(page.html, headers={"Content-Security-Policy": page.policy})
+
+
+def _chosen(kind: type[_Choice], value: str) -> _Choice:
+    try:
+        return kind(value)
+    except ValueError:
+        words = ", ".join(one.value for one in kind)
+        raise SettingsError(f"{value!r} is not possible here. Possible: {words}.") from None
+
+
+def _number(values: Mapping[str, str], name: str, kind: type[int] | type[float]) -> Any:
+    """A number of a form; None if its field is empty. Raises `SettingsError` for anything else."""
+    text = values.get(name, "").strip()
+    if not text:
+        return None
+    try:
+        found = kind(text)
+    except ValueError:
+        raise SettingsError(f"{name} must be a number, not {text!r}.") from None
+    if not 0 <= found < 2**31:
+        raise SettingsError(f"{name} must be a number, not {text!r}.")
+    return found

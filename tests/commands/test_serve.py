@@ -1,0 +1,452 @@
+"""`serve` on a real index: each page shows it and escapes what is in it, and each answer of the HTTP interface is that
+of the command."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from html import unescape
+from http.cookiejar import CookieJar
+from pathlib import Path
+
+import pytest
+from conftest import Cli
+from page_reader import NASTY, Reader
+from server_tools import JSON, family, make_index, put, words
+from starlette.testclient import TestClient
+from tls_tools import authority
+
+from es_neardupe import NearDupe, Settings
+from es_neardupe.errors import SettingsError
+from es_neardupe.groups import collate
+from es_neardupe.groups.listing import GroupFilter, GroupOrder, group_overview, list_groups
+from es_neardupe.groups.read import read_members
+from es_neardupe.index.index import opened
+from es_neardupe.serve import asgi
+from es_neardupe.server.client import Client
+from es_neardupe.similarity import collation
+
+TOKEN = "a-token-of-the-tests-0123456789"
+PROPERTIES: JSON = {"title": {"type": "text"}, "body": {"type": "text"}}
+LARGE, SMALL = family("large", 5), family("small", 2)
+SOURCES = {
+    **{f"l{n}": {"title": f"Harbour {n}", "body": text} for n, text in enumerate([*LARGE, LARGE[0]])},
+    **{f"s/{n} ü": {"title": f"{n} {NASTY}", "body": f"{NASTY} {text}"} for n, text in enumerate(SMALL)},
+    **{f"x{n}": {"title": f"Alone {n}", "body": " ".join(words(n, 50))} for n in range(3)},
+}
+STORAGES = pytest.mark.parametrize("storage", ["inline", "sidecar"])
+
+Get = Callable[..., str]
+
+
+def grouped(client: Client, name: str, storage: str = "inline", sources: JSON = SOURCES) -> NearDupe:
+    make_index(client, name, PROPERTIES)
+    put(client, name, sources)
+    news = NearDupe(name, client)
+    news.init(Settings(("body",), sample_mod=4), sidecar=storage == "sidecar")
+    news.enrich()
+    news.group()
+    return news
+
+
+def browser(news: NearDupe, **options: object) -> TestClient:
+    app = asgi(news, token=TOKEN, **options)  # type: ignore[arg-type]
+    return TestClient(app, base_url="http://127.0.0.1", headers={"Authorization": f"Bearer {TOKEN}"})
+
+
+def shown(page: TestClient, path: str, status: int = 200, **params: object) -> str:
+    """A page, after a check that nothing from documents became an element, and that it has no script of theirs."""
+    answer = page.get(path, params={name: str(value) for name, value in params.items()} or None)
+    assert answer.status_code == status, answer.text
+    found = Reader(answer.text)
+    assert not [tag for tag, _ in found.tags if tag == "img"]
+    assert not [name for _, attributes in found.tags for name in attributes if name.startswith("on")]
+    assert "alert(1)" not in found.script
+    assert answer.text.count("<script") == ("script-src 'none'" not in answer.headers["content-security-policy"])
+    return answer.text
+
+
+@STORAGES
+def test_pages(client: Client, index_name: str, storage: str) -> None:
+    news = grouped(client, index_name, storage)
+    site = browser(news)
+    by_size = {one.size: one for one in news.groups(fields=None)}
+    large, small = by_size[6], by_size[2]
+
+    overview = shown(site, "/")
+    assert "<b>2</b> groups" in overview
+    assert "<b>8</b> documents in them" in overview
+    assert "<b>11</b> documents in the index" in overview
+    bars = re.findall(r'<a href="(/groups\?[^"]*)" aria-label="[^"]*: (\d) groups"', overview)
+    assert sum(int(number) for _, number in bars) == 4
+    for link, number in bars:
+        assert f'<b id="total">{number}</b>' in shown(site, link.replace("&amp;", "&"))
+
+    groups = shown(site, "/groups")
+    assert groups.index("Harbour ") < groups.index("&lt;script&gt;")
+    assert '<td class="value">6</td><td class="value">5</td>' in groups
+    assert "Harbour" not in shown(site, "/groups", max_size=5)
+    assert "No group matches." in shown(site, "/groups", min_size=3, q="title:alert")
+    assert '<b id="total">1</b>' in shown(site, "/groups", q="harbour")
+    assert '<b id="total">0</b>' in shown(site, "/groups", q="alone")
+
+    group = shown(site, "/group", id=large.group)
+    for member in large.members:
+        assert member.id in group
+        assert f"Harbour {member.id[1:]}" in group
+    assert "<b>5</b> distinct texts" in group
+    assert "<b>6</b> documents" in group
+    link = re.findall(r'href="(/compare\?[^"]*)"', shown(site, "/group", id=small.group))
+    compared = shown(site, link[0].replace("&amp;", "&"))
+    assert NASTY.split()[0] not in compared.replace("<script>", "", 1)
+    assert "Measures" in compared
+    assert "Sign out" in compared
+
+    results = shown(site, "/search", q="harbour")
+    assert "5 near-copies" in results
+    assert f"/group?id={large.group}" in results
+    assert "No document matches." in shown(site, "/search", q="nowhere")
+
+
+def test_errors_are_pages_and_problems(client: Client, index_name: str) -> None:
+    site = browser(grouped(client, index_name))
+    assert "Unknown group" in shown(site, "/group", 404, id="<script>alert(1)</script>")
+    assert "This page cannot be shown" in shown(site, "/compare", 404, a="l0", b="<script>")
+    shown(site, "/search", 400, q="title:(")
+    shown(site, "/groups", 400, min_size="many")
+    shown(site, "/groups", 400, after="[1, {}]")
+    shown(site, "/nowhere", 404)
+    for path, status, kind in (
+        ("/api/groups/none", 404, "NotFound"),
+        ("/api/compare?a=l0&b=none", 404, "NotFound"),
+        ("/api/compare?a=l0", 400, "SettingsError"),
+        ("/api/groups?after=x", 400, "SettingsError"),
+        ("/api/groups?q=title:(", 400, "RequestError"),
+        ("/api/nowhere", 404, "HTTPException"),
+    ):
+        answer = site.get(path)
+        assert (answer.status_code, answer.json()["type"]) == (status, kind)
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert "Traceback" not in answer.text
+    assert site.get("/health").json() == {"status": "ok"}
+    missing = browser(NearDupe(f"{index_name}-none", client))
+    assert missing.get("/health").status_code == 503
+    shown(missing, "/", 404)
+
+
+@STORAGES
+def test_interface_answers_as_the_commands(
+    client: Client, index_name: str, storage: str, server_cli: Cli, tmp_path: Path
+) -> None:
+    news = grouped(client, index_name, storage)
+    api = browser(news)
+
+    def answer(path: str, **params: object) -> object:
+        found = api.get(f"/api{path}", params={name: str(value) for name, value in params.items()})
+        assert found.status_code == 200, found.text
+        return found.json()
+
+    def posted(path: str, **body: object) -> object:
+        found = api.post(f"/api{path}", json=body)
+        assert found.status_code == 200, found.text
+        return found.json()
+
+    lines = server_cli("groups", index_name, "--json").lines
+    listed = api.get("/api/groups").json()
+    assert (listed["total"], listed["after"]) == (2, None)
+    for line, one in zip(lines, listed["groups"], strict=True):
+        assert {name: one[name] for name in ("group", "principal", "size", "min_similarity")} == {
+            name: line[name] for name in ("group", "principal", "size", "min_similarity")
+        }
+        assert one["fields"] == line["members"][0]["fields"]
+        assert answer(f"/groups/{line['group']}") == line
+    assert answer("/stats") == server_cli("stats", index_name, "--json").json
+    assert answer("/compare", a="l0", b="l1") == server_cli("compare", index_name, "l0", "l1", "--json").json
+    assert (
+        answer("/similar", id="l0", min=0.5)
+        == server_cli("similar", index_name, "--id", "l0", "--min", "0.5", "--json").json
+    )
+    assert answer("/contained", id="l0") == server_cli("contained", index_name, "--id", "l0", "--json").json
+    text = tmp_path / "text"
+    text.write_text(LARGE[1], "utf-8")
+    assert posted("/similar", text=LARGE[1]) == server_cli("similar", index_name, "--file", str(text), "--json").json
+    assert (
+        posted("/contained", text=LARGE[1]) == server_cli("contained", index_name, "--file", str(text), "--json").json
+    )
+
+
+def test_many_groups_are_paged_through_the_registry(client: Client, index_name: str) -> None:
+    sources = {
+        f"{n}-{copy}": {"title": f"T{n}", "body": text}
+        for n in range(60)
+        for copy, text in enumerate(family(n, 2 + n % 3, length=100))
+    }
+    news = grouped(client, index_name, sources=sources)
+    index, expected = opened(news), [(one.group, one.size) for one in news.groups(fields=None)]
+    assert len(expected) == 60
+    found, after = [], None
+    while True:
+        page = list_groups(index, after=after, size=7)
+        assert page.total == 60
+        found += [(one.group, one.size) for one in page.groups]
+        after = page.after
+        if after is None:
+            break
+    assert found == expected
+    least = list_groups(index, order=GroupOrder.LEAST_SIMILAR, size=1000).groups
+    assert [one.min_similarity for one in least] == sorted(one.min_similarity for one in least)
+    overview = group_overview(index)
+    assert (overview.groups, overview.documents) == (60, sum(size for _, size in expected))
+    assert sum(one.groups for one in overview.sizes) == sum(one.groups for one in overview.similarities) == 60
+    for one in overview.similarities:
+        only = GroupFilter(min_similarity=one.first, below=one.end)
+        assert list_groups(index, only).total == one.groups
+    with pytest.raises(SettingsError, match="between 1 and 1,000"):
+        list_groups(index, size=1001)
+
+    site = browser(news)
+    first = shown(site, "/groups")
+    following = re.findall(r'rel="next" href="([^"]*)"', first)
+    assert first.count('href="/group?id=') == 50
+    second = shown(site, following[0].replace("&amp;", "&"))
+    assert second.count('href="/group?id=') == 10
+    assert "First page" in second
+
+
+TOWNS = ("Akron", "Boston", "New Haven", "Salem", "Mount Gilead")
+
+
+def letters(number: int) -> JSON:
+    """Form letters of a senator: towns and amounts differ; one has another season, one an additional sentence."""
+    first, second = (" ".join(words(part, 150)) for part in ("first", "second"))
+    found = {}
+    for n in range(number):
+        season = "autumn" if n == 17 else "spring"
+        more = " Yours <script>alert(1)</script>" if n == 23 else ""
+        begin, end = f"Dear citizens of {TOWNS[n % 5]}: {first} we grant", f"until the {season} of the year.{more}"
+        body = f"{begin} ${n + 1},{n:03} {second} {end}"
+        found[f"n{n}"] = {"title": f"Letter {n}", "body": body, "source": "senate", "date": f"2026-01-{n % 28 + 1:02}"}
+    return found
+
+
+LETTERS: JSON = {**PROPERTIES, "source": {"type": "keyword"}, "date": {"type": "keyword"}}
+
+
+def grouped_letters(
+    client: Client, name: str, sources: JSON, *, storage: str = "inline", evidence: bool = False
+) -> tuple[NearDupe, str]:
+    """The letters, and the id of their only group."""
+    make_index(client, name, LETTERS)
+    put(client, name, sources)
+    news = NearDupe(name, client)
+    news.init(Settings(("body",)), sidecar=storage == "sidecar")
+    news.enrich()
+    news.group(evidence=evidence)
+    (group,) = news.groups(fields=None)
+    assert group.size == len(sources)
+    return news, group.group
+
+
+def table(page: str) -> list[list[str]]:
+    """The cells of the table of a collation as text, row by row."""
+    (body,) = re.findall(r"<tbody>(.*?)</tbody>", page, re.DOTALL)
+    rows = re.findall(r"<tr[ >].*?</tr>", body, re.DOTALL)
+    cells = (re.findall(r"<t[dh][ >].*?</t[dh]>", row, re.DOTALL) for row in rows)
+    return [[" ".join(unescape(re.sub(r"<[^>]*>", "", one)).split()) for one in row] for row in cells]
+
+
+def test_form_letters_are_one_letter_and_a_table(client: Client, index_name: str) -> None:
+    sources = letters(197) | {f"copy{n}": letters(1)["n0"] | {"date": "2026-02-01"} for n in range(3)}
+    news, group = grouped_letters(client, index_name, sources)
+    site = browser(news, fields=["title", "source", "date"])
+    page = shown(site, "/group", id=group, reference="n0")
+    assert re.findall(r'<mark class="d( gap)?" id="text-(\d)"><a[^>]*>\d</a>([^<]*)</mark>', page) == [
+        ("", "1", "Akron"),
+        ("", "2", "$1,000"),
+        ("", "3", "spring"),
+        (" gap", "4", ""),
+    ]
+    assert "4 places where another document of this page differs" in page
+    assert page.count(" ".join(words("first", 150))) == 1
+    assert "3 exact copies" in page
+    assert "Documents 1 to 200 of 200." in page
+    assert '<b>source</b> <span dir="auto">senate</span>' in page
+    rows = table(page)
+    assert len(rows) == 197
+    assert rows[0][2:] == ["Letter 0", "2026-01-01", "Akron", "$1,000", "spring", ""]
+    by_title = {row[2]: row[3:] for row in rows[1:]}
+    assert by_title["Letter 7"] == ["2026-01-08", "New Haven", "$8,007", "=", "="]
+    assert by_title["Letter 17"] == ["2026-01-18", "New Haven", "$18,017", "autumn", "="]
+    assert by_title["Letter 23"][3:] == ["=", "+ Yours <script>alert(1)</script"]
+    assert sorted(re.findall(r'<td class="(\w+) unusual"', page)) == ["added", "other"]
+
+    amounts = [row[5] for row in table(shown(site, "/group", id=group, reference="n0", sort="2"))[1:]]
+    assert amounts == [f"${n + 1},{n:03}" for n in range(1, 197)]
+    dates = [row[3] for row in table(shown(site, "/group", id=group, reference="n0", sort="-field.date"))[1:]]
+    assert dates == sorted(dates, reverse=True)
+    other = shown(site, "/group", id=group, reference="n17")
+    assert ">autumn</mark>" in other
+    links = re.findall(r'class="to-reference" href="([^"]*)"', other)
+    assert len(links) == 196
+    assert "reference" in shown(site, links[0].replace("&amp;", "&"))
+    principal = shown(site, "/group", id=group)
+    assert table(principal)[0][1].startswith("principal")
+
+    answer = site.get(f"/api/groups/{group}/collation", params={"reference": "n0", "sort": "2"}).json()
+    assert [one["text"] for one in answer["places"]] == ["Akron", "$1,000", "spring", ""]
+    assert [one["values"] for one in answer["places"]] == [5, 197, 2, 2]
+    assert sum(len(row["members"]) for row in answer["rows"]) == answer["members"] == 200
+    assert [row["cells"][1]["text"] for row in answer["rows"][1:]] == amounts
+    for params, status in (
+        ({"id": group, "reference": "<script>"}, 404),
+        ({"id": group, "sort": "9"}, 400),
+        ({"id": group, "sort": "field.body"}, 400),
+        ({"id": group, "places": "x"}, 400),
+    ):
+        shown(site, "/group", status, **params)
+    assert site.get("/api/groups/none/collation").status_code == 404
+    assert site.get(f"/api/groups/{group}/collation?places=0").status_code == 400
+
+
+@STORAGES
+def test_members_are_read_page_by_page(client: Client, index_name: str, storage: str) -> None:
+    news, group = grouped_letters(client, index_name, letters(25), storage=storage, evidence=True)
+    index = opened(news)
+    (expected,) = news.groups(fields=None)
+    found, start = [], 0
+    while start < expected.size:
+        page = read_members(index, group, start=start, size=7)
+        assert page is not None
+        assert (page.size, page.reachable, page.start, page.min_similarity) == (25, 25, start, expected.min_similarity)
+        assert len(page.members) == min(7, expected.size - start)
+        found += page.members
+        start += len(page.members)
+    assert found[0] == expected.members[0]
+    assert [one.similarity for one in found] == [one.similarity for one in expected.members]
+    assert {one.address for one in found} == {one.address for one in expected.members}
+    last = read_members(index, group, start=1000, size=7)
+    assert last is not None
+    assert (last.start, list(last.members)) == (21, found[21:])
+    assert read_members(index, "AAAAAAAAAAAAAAAA") is None
+
+    site = browser(news)
+    assert shown(site, "/group", id=group).count("revision, accepted: ") == 24
+    changed = {"doc": {"body": "Quite another text."}}
+    client.request("POST", f"/{index_name}/_update/n3", params={"refresh": "true"}, body=changed)
+    assert shown(site, "/group", id=group).count("text changed since enrich") == 1
+    client.request("DELETE", f"/{index_name}/_doc/n4")
+    answer = site.get(f"/api/groups/{group}/collation").json()
+    assert (sum(len(row["members"]) for row in answer["rows"]), answer["deleted"]) in {(25, 1), (24, 0)}
+
+
+def test_long_texts_are_left_out_and_counted(client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    news, group = grouped_letters(client, index_name, letters(12))
+    for module in (collation, collate):
+        monkeypatch.setattr(module, "MAX_WORDS", 1000)  # three letters
+    page = shown(browser(news), "/group", id=group)
+    assert "9 documents of this page are not compared" in page
+    assert page.count("not compared</small>") == 9
+    assert len(table(page)) == 12
+
+
+def test_copies_are_folded_and_paged(client: Client, index_name: str) -> None:
+    text = " ".join(words("copies", 40))
+    news = grouped(client, index_name, sources={f"c{n:03}": {"title": f"T{n}", "body": text} for n in range(250)})
+    (group,) = news.groups(fields=None)
+    site = browser(news)
+    first = shown(site, "/group", id=group.group)
+    assert "199 exact copies" in first
+    assert "All compared documents of this page have the same words." in first
+    (following,) = re.findall(r'rel="next" href="([^"]*)"', first)
+    second = shown(site, following.replace("&amp;", "&"))
+    assert "50 exact copies" in second
+    assert "reference, not of this page" in second
+    assert "Documents 201 to 250 of 250." in second
+    assert len(table(first)) == len(table(second)) == 1
+
+
+def test_an_index_that_was_not_grouped(client: Client, index_name: str) -> None:
+    make_index(client, index_name, PROPERTIES)
+    put(client, index_name, {"a": {"title": "One", "body": "one two three four five six"}})
+    news = NearDupe(index_name, client)
+    news.init(Settings(("body",)))
+    site = browser(news)
+    assert "1 documents wait for" in shown(site, "/")
+    news.enrich()
+    assert "wait for <code>es-neardupe group" in shown(site, "/")
+    assert "No group matches." in shown(site, "/groups")
+    assert "There are no groups" in shown(site, "/")
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_the_program_serves_until_it_is_stopped(
+    client: Client, index_name: str, server_url: str, stop: signal.Signals
+) -> None:
+    grouped(client, index_name)
+    command = [sys.executable, "-m", "es_neardupe", "serve", index_name, "--url", server_url, "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdout is not None
+            address = program.stdout.readline().strip()
+            token = address.partition("?token=")[2]
+            assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{32}", address)
+            jar = urllib.request.HTTPCookieProcessor(CookieJar())
+            opener = urllib.request.build_opener(jar)
+            with opener.open(address, timeout=30) as answer:
+                assert "token" not in answer.url
+                assert "Near-duplicates in" in answer.read().decode()
+            with pytest.raises(urllib.error.HTTPError, match="401"):
+                urllib.request.urlopen(address.partition("?")[0], timeout=30)
+        finally:
+            program.send_signal(stop)
+            out, err = program.communicate(timeout=30)
+    assert program.returncode == 0
+    assert out == ""
+    assert "Traceback" not in err
+    assert token not in err
+    assert err.splitlines()[-1] == "Stopped."
+
+
+def test_tls(client: Client, index_name: str, server_url: str, tmp_path: Path) -> None:
+    grouped(client, index_name)
+    made = authority("localhost")
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    made.server.cert_chain_pems[0].write_to_path(str(cert))
+    made.server.private_key_pem.write_to_path(str(key))
+    command = [sys.executable, "-m", "es_neardupe", "serve", index_name, "--url", server_url, "--port", "0"]
+    command += ["--host", "0.0.0.0", "--tls-cert", str(cert), "--tls-key", str(key)]
+    trusting = ssl.create_default_context(cadata=made.ca.cert_pem.bytes().decode())
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdout is not None
+            ((port, token),) = re.findall(r"https://0.0.0.0:(\d+)/\?token=(.*)", program.stdout.readline())
+            headers = {"Authorization": f"Bearer {token}"}
+            asked = urllib.request.Request(f"https://localhost:{port}/health", headers=headers)
+            with urllib.request.urlopen(asked, timeout=30, context=trusting) as answer:
+                assert json.load(answer) == {"status": "ok"}
+        finally:
+            program.send_signal(signal.SIGINT)
+            program.communicate(timeout=30)
+    assert program.returncode == 0
+
+
+def test_wrong_options_are_named(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    grouped(client, index_name)
+    assert "has no field 'nope' to show" in server_cli("serve", index_name, "--field", "nope").err
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ran = server_cli("serve", index_name, "--port", str(taken.getsockname()[1]))
+    assert ran.code == 2
+    assert "Nothing can be served at" in ran.err
+    file = tmp_path / "no.pem"
+    file.write_text("no certificate")
+    ran = server_cli("serve", index_name, "--port", "0", "--tls-cert", str(file), "--tls-key", str(file))
+    assert ran.code == 2
+    assert "cannot be used" in ran.err

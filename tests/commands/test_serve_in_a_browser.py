@@ -1,0 +1,235 @@
+"""The application of `serve` in a real Chromium: from the printed address to a comparison."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browsers import chromium
+from page_reader import NASTY
+from selenium import webdriver
+from selenium.webdriver import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.expected_conditions import staleness_of
+from selenium.webdriver.support.ui import WebDriverWait
+from server_tools import family, make_index, put, words
+
+from es_neardupe import NearDupe, Settings
+from es_neardupe.server.client import Client
+
+pytestmark = pytest.mark.mainly_on("opensearch")
+
+SOURCES = {
+    **{f"l{n}": {"title": f"Harbour {n}", "body": text} for n, text in enumerate(family("large", 5))},
+    **{f"s{n}": {"title": f"{NASTY} {n}", "body": f"{NASTY} {text}"} for n, text in enumerate(family("small", 2))},
+}
+
+
+def letter(number: int) -> str:
+    towns = ("Akron", "Boston", "New Haven", "Salem")
+    before, after = (" ".join(words(part, 150)) for part in ("before", "after"))
+    season = "autumn" if number == 7 else "spring"
+    return f"Dear citizens of {towns[number % 4]}: {before} we grant ${number + 1},000 {after} until the {season}."
+
+
+LETTERS = {f"n{n}": {"title": f"Letter {n}", "body": letter(n)} for n in range(40)}
+
+
+@pytest.fixture
+def address(request: pytest.FixtureRequest, client: Client, index_name: str, server_url: str) -> Iterator[str]:
+    """The address that `serve` prints, of an index with two groups, or with other documents."""
+    make_index(client, index_name, {"title": {"type": "text"}, "body": {"type": "text"}})
+    put(client, index_name, getattr(request, "param", SOURCES))
+    news = NearDupe(index_name, client)
+    news.init(Settings(("body",)))
+    news.enrich()
+    news.group()
+    command = [sys.executable, "-m", "es_neardupe", "serve", index_name, "--url", server_url, "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        yield program.stdout.readline().strip()
+        program.send_signal(signal.SIGINT)
+        program.communicate(timeout=30)
+
+
+def find(browser: webdriver.Chrome, selector: str) -> WebElement:
+    return browser.find_element(By.CSS_SELECTOR, selector)
+
+
+def follow(browser: webdriver.Chrome, clicked: WebElement) -> None:
+    """Click, and wait for the next page."""
+    before = browser.current_url
+    clicked.click()
+    WebDriverWait(browser, 20).until(lambda one: one.current_url != before)
+
+
+def check(browser: webdriver.Chrome, width: int) -> None:
+    """Nothing is cut off in a window of this width."""
+    browser.set_window_size(width, 1000)
+    wide = browser.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert wide <= 0, f"{browser.current_url} is {wide} pixels too wide for {width}"
+    browser.set_window_size(1400, 1000)
+
+
+def test_from_the_printed_address_to_a_comparison(address: str) -> None:
+    with chromium() as browser:
+        browser.get(address)
+        assert "token" not in browser.current_url
+        assert "2 groups" in find(browser, ".sum").text
+        (cookie,) = browser.get_cookies()
+        assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+        assert browser.execute_script("return document.cookie") == ""
+        for width in (1400, 500):
+            check(browser, width)
+
+        follow(browser, find(browser, ".chart a"))  # the least similar groups
+        assert int(find(browser, "#total").text) >= 1
+        follow(browser, find(browser, "nav a[href='/groups']"))
+        assert find(browser, "#total").text == "2"
+        assert "<script>" in find(browser, "tbody").text
+        field = find(browser, "input[name=min_size]")
+        field.send_keys("3")
+        before = browser.current_url
+        field.send_keys(Keys.ENTER)
+        WebDriverWait(browser, 20).until(lambda one: one.current_url != before)
+        assert find(browser, "#total").text == "1"
+        check(browser, 500)
+
+        follow(browser, find(browser, "tbody a"))
+        assert "Harbour" in find(browser, "h1").text
+        assert len(browser.find_elements(By.CSS_SELECTOR, ".collation tbody tr")) == 5
+        assert len(browser.find_elements(By.CSS_SELECTOR, "mark")) == 4
+        check(browser, 500)
+        follow(browser, find(browser, ".to-compare"))
+        find(browser, "button.next").click()
+        assert find(browser, "output.counter").text.startswith("Difference 1 of ")
+        check(browser, 500)
+
+        follow(browser, find(browser, "nav a[href='/search']"))
+        field = find(browser, "input[name=q]")
+        field.send_keys("title:alert", Keys.ENTER)
+        WebDriverWait(browser, 20).until(lambda one: "?q=" in one.current_url)
+        assert find(browser, "#total").text == "2"
+        assert "<script>" in find(browser, ".hits").text
+        find(browser, ".hits summary").click()
+        check(browser, 500)
+
+        before = browser.current_url
+        find(browser, ".sign-out button").click()
+        WebDriverWait(browser, 20).until(lambda one: one.current_url != before)
+        assert "needs the token" in find(browser, "body").text
+
+        log = browser.get_log("browser")
+        assert [one for one in log if "401" not in one["message"]] == []
+        events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+        asked = {one["params"]["request"]["url"] for one in events if one["method"] == "Network.requestWillBeSent"}
+        assert {re.match(r"http://127\.0\.0\.1:\d+/|chrome:|data:", one) is not None for one in asked} == {True}
+
+
+def press(browser: webdriver.Chrome, *keys: str) -> None:
+    """Press keys that stay on the page."""
+    ActionChains(browser).send_keys(*keys).perform()
+
+
+def press_on(browser: webdriver.Chrome, key: str) -> None:
+    """Press a key that leads to another page."""
+    before = find(browser, "html")
+    press(browser, key)
+    WebDriverWait(browser, 20).until(staleness_of(before))
+    WebDriverWait(browser, 20).until(lambda one: one.execute_script("return document.readyState") == "complete")
+
+
+def test_a_review_by_keyboard(address: str, client: Client, index_name: str, tmp_path: Path) -> None:
+    """Open the next group, decide about single documents and about a selection, undo, go on, export."""
+    news, downloads = NearDupe(index_name, client), tmp_path
+    with chromium() as browser:
+        browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(downloads)})
+        browser.get(address)
+        name = find(browser, "input[name=name]")
+        name.clear()
+        name.send_keys("Zoë")
+        press_on(browser, Keys.ENTER)
+        assert find(browser, "input[name=name]").get_attribute("value") == "Zoë"
+        assert "0 of 2 groups" in find(browser, "body").text
+        follow(browser, find(browser, "a.start"))
+        group = browser.current_url
+        press(browser, "j", "j")  # the second row, after the principal
+        row = find(browser, "tr.current")
+        chosen = row.find_element(By.CSS_SELECTOR, ".name").text
+        press_on(browser, "d")
+        assert "These texts are different" in find(browser, "h1").text
+        check(browser, 500)
+        assert news.decisions() == []
+        press_on(browser, Keys.ENTER)
+        (decision,) = news.decisions()
+        assert (decision.author, decision.documents[1].id) == ("Zoë", chosen)
+        assert find(browser, ".verdict.different").is_displayed()
+        press_on(browser, "u")
+        assert news.decisions() == []
+
+        press(browser, "a")
+        press_on(browser, "s")
+        press_on(browser, Keys.ESCAPE)
+        assert news.decisions() == []
+        press(browser, "a")
+        press_on(browser, "s")
+        press_on(browser, Keys.ENTER)
+        assert len(news.decisions()) == 4
+        press_on(browser, "n")
+        assert browser.current_url.partition("&")[0] != group
+        find(browser, "input[name=note]").send_keys("sadn")  # keys in a field are text
+        assert find(browser, "input[name=note]").get_attribute("value") == "sadn"
+
+        follow(browser, find(browser, "nav a[href='/decisions']"))
+        assert find(browser, "#total").text == "4"  # *same* has replaced the withdrawn *different*
+        check(browser, 500)
+        find(browser, "a[download]").click()
+        WebDriverWait(browser, 20).until(lambda one: (downloads / "decisions.csv").exists())
+        assert (downloads / "decisions.csv").read_text("utf-8-sig").count("same") == 4
+
+
+@pytest.mark.parametrize("address", [LETTERS], indirect=True)
+def test_form_letters_are_read_as_one_letter_and_a_table(address: str) -> None:
+    with chromium() as browser:
+        browser.get(address)
+        follow(browser, find(browser, "nav a[href='/groups']"))
+        follow(browser, find(browser, "tbody a"))
+        marks = browser.find_elements(By.CSS_SELECTOR, "mark")
+        assert len(marks) == 3
+        rows = browser.find_elements(By.CSS_SELECTOR, ".collation tbody tr")
+        assert len(rows) == 40
+        assert "reference" in rows[0].text
+        assert [one.text for one in browser.find_elements(By.CSS_SELECTOR, "td.unusual")] == ["autumn"]
+        for width in (1400, 500):
+            check(browser, width)
+        browser.set_window_size(500, 1000)
+        box = find(browser, ".scroll")
+        assert browser.execute_script("return arguments[0].scrollWidth > arguments[0].clientWidth", box)
+        browser.set_window_size(1400, 1000)
+
+        follow(browser, find(browser, "#place-2 a"))  # sorted by amount
+        amounts = [one.text for one in browser.find_elements(By.CSS_SELECTOR, ".collation tbody td:nth-of-type(4)")]
+        numbers = [int(one.strip("$").replace(",", "")) for one in amounts[1:]]
+        assert len(numbers) == 39
+        assert numbers == sorted(numbers)
+        follow(browser, find(browser, "#place-2 a"))
+        assert find(browser, "#place-2").get_attribute("aria-sort") == "descending"
+
+        row = find(browser, ".collation tbody tr:nth-child(2)")
+        chosen = row.find_element(By.CSS_SELECTOR, ".name").text
+        follow(browser, row.find_element(By.CSS_SELECTOR, ".to-reference"))
+        assert find(browser, "h2 .name").text == chosen
+        assert chosen in find(browser, ".collation tbody tr").text
+        follow(browser, find(browser, "mark a"))  # from the text to the table
+        assert browser.current_url.endswith("#place-1")
+        follow(browser, find(browser, ".to-compare"))
+        assert "Measures" in find(browser, "body").text
+        assert browser.get_log("browser") == []

@@ -1,0 +1,242 @@
+"""Reviews in `serve`: what a reviewer decides on its pages is stored, shown, exported and respected by `group`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from urllib.parse import quote
+
+from page_reader import NASTY, Reader
+from server_tools import JSON, change, family, make_index, put, words
+from starlette.testclient import TestClient
+
+from es_neardupe import NearDupe, Settings
+from es_neardupe.commands.group_pages import next_to_review
+from es_neardupe.index.index import opened
+from es_neardupe.serve import asgi
+from es_neardupe.server.client import Client
+
+TOKEN = "a-token-of-the-tests-0123456789"
+A, B, C, D = family("large", 4)
+SOURCES: JSON = {
+    "a": {"title": "Principal", "body": f"{A} and a few more words"},
+    "b": {"title": "=Formula", "body": B},
+    "copy": {"title": "Copy", "body": B},
+    f"c/ü {NASTY}": {"title": NASTY, "body": C},
+    "d": {"title": "D", "body": D},
+    **{f"s{n}": {"title": f"Small {n}", "body": text} for n, text in enumerate(family("small", 2))},
+    **{f"e{n}": {"title": f"Equal {n}", "body": " ".join(words("equal", 40))} for n in range(2)},
+    **{f"x{n}": {"title": f"Alone {n}", "body": " ".join(words(n, 50))} for n in range(3)},
+}
+NAMES = ["a", "b", "copy", f"c/ü {NASTY}", "d"]
+
+
+class Reviewer:
+    """A browser of one reviewer."""
+
+    def __init__(self, news: NearDupe, name: str, **options: object) -> None:
+        self.news = news
+        app = asgi(news, token=TOKEN, reviewer=name, **options)  # type: ignore[arg-type]
+        self.site = TestClient(app, base_url="http://127.0.0.1", headers={"Authorization": f"Bearer {TOKEN}"})
+        self.csrf = str(self._inputs(self.get("/"))["csrf"])
+
+    @staticmethod
+    def _inputs(page: str) -> dict[str, str | None]:
+        inputs = (one for tag, one in Reader(page).tags if tag == "input" and "name" in one)
+        return {str(one["name"]): one.get("value") for one in inputs}
+
+    def get(self, path: str, **params: object) -> str:
+        answer = self.site.get(path, params={name: str(value) for name, value in params.items()} or None)
+        assert answer.status_code == 200, answer.text
+        assert "alert(1)" not in Reader(answer.text).script
+        return answer.text
+
+    def group(self) -> str:
+        """The id of the large group."""
+        return max(self.news.groups(), key=lambda one: one.size).group
+
+    def members(self) -> dict[str, str]:
+        """Id -> value of the box that chooses it."""
+        page = Reader(self.get("/group", id=self.group()))
+        values = [str(one["value"]) for _, one in page.tags if one.get("type") == "checkbox"]
+        return {value.partition(" ")[2]: value for value in values}
+
+    def form(self, verdict: str, *ids: str, **more: str) -> dict[str, object]:
+        members = self.members()
+        chosen = {"member": [members[id] for id in ids]}
+        fixed = {"csrf": self.csrf, "group": self.group(), "reference": members["a"], "verdict": verdict}
+        return {**fixed, **chosen, **more}
+
+    def post(self, path: str, form: dict[str, object], status: int = 200) -> str:
+        answer = self.site.post(path, data=form)
+        assert answer.status_code == status, answer.text
+        return answer.text
+
+    def decide(self, verdict: str, *ids: str, **more: str) -> str:
+        """Ask for a preview, and send its form."""
+        asked = self.form(verdict, *ids, **more)
+        preview = self.post("/decide", asked)
+        assert "nothing is stored yet" in preview
+        stored = Reader(preview)
+        boxes = [str(one["value"]) for tag, one in stored.tags if one.get("name") == "member"]
+        return self.post("/decide", {**self._inputs(preview), "member": boxes})
+
+
+def begun(client: Client, name: str) -> NearDupe:
+    make_index(client, name, {"title": {"type": "text"}, "body": {"type": "text"}})
+    put(client, name, SOURCES)
+    news = NearDupe(name, client)
+    news.init(Settings(("body",)))
+    news.enrich()
+    news.group()
+    assert sorted(one.size for one in news.groups()) == [2, 2, 5]
+    return news
+
+
+def test_a_review(client: Client, index_name: str) -> None:
+    news = begun(client, index_name)
+    ann = Reviewer(news, "ann")
+    assert "<b>0</b> of 2 groups with different texts are reviewed" in ann.get("/")
+    preview = ann.post("/decide", ann.form("different", "b"))
+    assert "<b>2</b> documents are no longer in a group" in preview  # with the copy
+    assert news.decisions() == []
+    assert "1 stored" in ann.decide("different", "b")
+    assert "already decided" in ann.decide("different", "b")
+    assert '<span class="verdict different"' in ann.get("/group", id=ann.group())
+    assert "1 decision waits" in ann.get("/")
+    assert "<td>open <small>2 of 4</small></td>" in ann.get("/groups")
+
+    ann.decide("same", "d", f"c/ü {NASTY}")
+    assert "<td>reviewed</td>" in ann.get("/groups", review="reviewed")
+    assert "<b>1</b> of 2 groups with different texts are reviewed" in ann.get("/")
+    assert "Principal" not in ann.get("/groups", review="open")
+    assert "Small" in ann.get("/groups", review="open")
+    assert '<b id="total">1</b>' in ann.get("/groups", reviewer="ann")
+    assert '<b id="total">0</b>' in ann.get("/groups", reviewer="nobody")
+    ann.decide("note", "d", note=f"look {NASTY}")
+    ann.decide("keep", "b")
+    assert [one.keep.id for one in news.suggest_keep(top=1)] == ["b"]
+    news.group()
+    assert sorted(one.size for one in news.groups()) == [2, 2, 2, 3]
+    assert "waits" not in ann.get("/")
+
+    listed = ann.get("/decisions")
+    assert '<b id="total">5</b>' in listed
+    assert "Formula" in listed
+    (different,) = [one for one in news.decisions() if one.verdict.value == "different"]
+    ann.post("/withdraw", {"csrf": ann.csrf, "decision": different.id})
+    assert '<b id="total">1</b>' in ann.get("/decisions", state="withdrawn")
+    news.group()
+    assert sorted(one.size for one in news.groups()) == [2, 2, 5]
+
+
+def test_exports(client: Client, index_name: str) -> None:
+    news = begun(client, index_name)
+    ann = Reviewer(news, "ann")
+    ann.decide("different", "b", f"c/ü {NASTY}")
+    exported = ann.site.get("/decisions/export?format=csv")
+    assert exported.content.startswith(b"\xef\xbb\xbf")
+    rows = list(csv.DictReader(io.StringIO(exported.content.decode("utf-8-sig"))))
+    assert sorted((row["verdict"], row["id_b"], row["title_b"]) for row in rows) == [
+        ("different", "b", "'=Formula"),
+        ("different", f"c/ü {NASTY}", NASTY),
+    ]
+    lines = [json.loads(line) for line in ann.site.get("/decisions/export?format=jsonl").text.splitlines()]
+    assert sorted(line["id"] for line in lines) == sorted(one.id for one in news.decisions())
+    assert ann.site.get("/decisions/export?format=exe").status_code == 400
+
+
+def test_a_changed_text_returns_to_review(client: Client, index_name: str) -> None:
+    news = begun(client, index_name)
+    ann = Reviewer(news, "ann")
+    before = ann.form("same", "d")
+    ann.decide("same", "b", "d", f"c/ü {NASTY}")
+    assert "Principal" in ann.get("/groups", review="reviewed")
+    change(client, index_name, "d", {"body": f"{D} changed"})
+    refused = ann.site.post("/decide", data=before)
+    assert refused.status_code == 409
+    assert "has changed since you saw it" in refused.text
+    news.enrich()
+    news.group()
+    assert "Principal" not in ann.get("/groups", review="reviewed")
+    assert "Principal" in ann.get("/groups", review="open")
+
+
+def test_two_reviewers(client: Client, index_name: str) -> None:
+    news = begun(client, index_name)
+    ann, bob = Reviewer(news, "ann"), Reviewer(news, "bob")
+    index = opened(news)
+    first = next_to_review(index, None, "ann")
+    assert first == ann.group()
+    ann.post("/claim", {"csrf": ann.csrf, "group": first})
+    assert "ann works on this group until" in bob.get("/group", id=first)
+    assert "works on this group until" not in ann.get("/group", id=first)
+    assert next_to_review(index, None, "bob") not in (None, first)
+    assert next_to_review(index, None, "ann") == first
+    assert next_to_review(index, next_to_review(index, first, "ann"), "ann") == first  # from the start again
+
+    ann.decide("different", "b")
+    preview = bob.post("/decide", bob.form("same", "b"))
+    assert "ann says different: the pair stays open" in preview
+    bob.decide("same", "b")
+    assert "<td>disputed" in bob.get("/groups")
+    assert '<b id="total">1</b>' in bob.get("/groups", review="disputed")
+    assert "1 disputed" in bob.get("/")
+    ann.decide("same", "b")
+    bob.decide("same", "d")
+    (same,) = [one for one in news.decisions(author="bob") if one.documents[1].id == "d"]
+    news.decide("same", "b", ["d"], author="ann")
+    news.withdraw([same.id])
+    refused = bob.post("/decide", bob.form("different", "d"))
+    assert "This contradicts other decisions" in refused
+    assert 'id="store"' not in refused
+
+
+def test_names_and_forms(client: Client, index_name: str) -> None:
+    news = begun(client, index_name)
+    ann = Reviewer(news, "ann")
+    for path, form in (
+        ("/decide", ann.form("same", "b")),
+        ("/withdraw", {"decision": "x"}),
+        ("/claim", {"group": "g"}),
+        ("/reviewer", {"name": "x"}),
+    ):
+        assert ann.site.post(path, data={**form, "csrf": "wrong"}).status_code == 403
+    for form in (
+        ann.form("perhaps", "b"),
+        ann.form("same"),
+        ann.form("keep", "b", "d"),
+        {**ann.form("same", "b"), "member": "nothing"},
+        {**ann.form("same", "b"), "member": f"{'0' * 32} none"},
+    ):
+        answer = ann.site.post("/decide", data=form)
+        assert answer.status_code in (400, 404), answer.text
+        assert "This page cannot be shown" in answer.text
+    assert news.decisions() == []
+    named = ann.site.post("/reviewer", data={"csrf": ann.csrf, "name": "  Zoë   Ö  "}, follow_redirects=False)
+    assert named.headers["set-cookie"].startswith(f"es-neardupe-reviewer={quote('Zoë Ö')};")
+    assert "httponly" in named.headers["set-cookie"].lower()
+    ann.site.cookies.set("es-neardupe-reviewer", quote("Zoë Ö"))
+    ann.decide("same", "b")
+    assert [one.author for one in news.decisions()] == ["Zoë Ö"]
+    assert ann.site.post("/reviewer", data={"csrf": ann.csrf, "name": " "}).status_code == 400
+    assert ann.site.post("/withdraw", data={"csrf": ann.csrf, "decision": "none"}).status_code == 404
+
+
+def test_programs_decide_only_if_allowed(client: Client, index_name: str) -> None:
+    news = begun(client, index_name)
+    body = {"verdict": "different", "id": "a", "others": ["b"], "author": "program"}
+    reading = Reviewer(news, "ann").site
+    assert reading.post("/api/decisions", json=body).status_code == 405
+    writing = Reviewer(news, "ann", allow_decisions=True).site
+    assert writing.post("/api/decisions", json={**body, "dry_run": True}).json()["stored"] == 1
+    assert news.decisions() == []
+    assert sorted(writing.post("/api/decisions", json=body).json()["copies"].values()) == [1, 2]
+    (found,) = reading.get("/api/decisions").json()["decisions"]
+    assert (found["verdict"], found["author"], found["withdrawn"]) == ("different", "program", None)
+    assert writing.delete(f"/api/decisions/{found['id']}").json()["withdrawn"] is not None
+    assert writing.delete("/api/decisions/none").status_code == 404
+    assert reading.get("/api/decisions?withdrawn=true").json()["total"] == 1
+    for wrong in ({**body, "verdict": "x"}, {**body, "more": 1}, {**body, "others": ["none"]}, {**body, "author": ""}):
+        assert writing.post("/api/decisions", json=wrong).status_code in (400, 404)

@@ -1,0 +1,280 @@
+"""Decisions of reviewers on real servers: `group` respects them, also incrementally, and they outlive the keys."""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from datetime import datetime, timedelta, timezone
+from itertools import combinations
+from typing import Any
+
+import pytest
+from server_tools import assert_settled, change, family, make_index, ours, put, words
+
+from es_neardupe import NearDupe, Settings
+from es_neardupe.errors import IndexUnusable, InputError, NotFound, SettingsError
+from es_neardupe.groups.decisions import Decisions
+from es_neardupe.index.index import opened
+from es_neardupe.server.client import Client, path
+
+FIELDS = {"text": {"type": "text"}}
+A, B, C, D = family("decided", 4)
+TEXTS = {
+    "a": f"{A} and a few more words",  # the longest is the principal
+    "b": B,
+    "c": C,
+    "d": D,
+    "copy": B,
+    **{f"x{n}": " ".join(words(f"x{n}", 40)) for n in range(20)},
+}
+ALL = {"a", "b", "c", "d", "copy"}
+
+
+def begun(client: Client, index: str, *, sidecar: bool = False, **options: Any) -> NearDupe:
+    """A grouped index: a, b, c, d and a copy of b are one group with the principal a, x0 to x19 are alone."""
+    make_index(client, index, FIELDS)
+    put(client, index, {id: {"text": text} for id, text in TEXTS.items()})
+    news = NearDupe(index, client)
+    news.init(Settings(("text",)), sidecar=sidecar)
+    news.enrich()
+    news.group(**options)
+    assert groups(news) == [ALL]
+    return news
+
+
+def groups(news: NearDupe) -> list[set[str]]:
+    """The groups, smallest id first."""
+    return sorted(({member.id for member in one.members} for one in news.groups()), key=min)
+
+
+@pytest.mark.parametrize("sidecar", [False, True])
+def test_different_texts_leave_the_group_with_their_copies(client: Client, index_name: str, sidecar: bool) -> None:
+    news = begun(client, index_name, sidecar=sidecar)
+    preview = news.decide("different", "a", ["b"], author="ann", dry_run=True)
+    assert sum(preview.copies.values()) == 3
+    assert news.decisions() == []
+    assert news.decide("different", "a", ["b"], author="ann").stored == 1
+    assert news.decide("different", "a", ["b"], author="ann").unchanged == 1
+    (decision,) = news.decisions()
+    assert decision.similarity == news.compare("a", "b").value("resemblance")
+
+    report = news.group()
+    assert report.scope.reason == "0 new or changed documents, 1 new decisions"
+    assert (report.scope.whole, report.decisions.different, report.decisions.unsatisfied) == (False, 1, 0)
+    assert groups(news) == [{"a", "c", "d"}, {"b", "copy"}]
+    assert news.group().scope.affected == 0
+    assert news.group(rebuild=True).writes.written == 0
+    ignoring = news.group(ignore_reviews=True)
+    assert ignoring.scope.reason == "the last run had other settings: reviews respected"
+    assert ignoring.decisions.different == 0
+    assert groups(news) == [ALL]
+    news.group()
+    assert groups(news) == [{"a", "c", "d"}, {"b", "copy"}]
+
+    news.withdraw([decision.id])
+    assert news.decisions() == []
+    assert [one.withdrawn is None for one in news.decisions(withdrawn=True)] == [False]
+    assert news.withdraw([decision.id])[0].withdrawn is not None
+    assert news.group().scope.reason == "0 new or changed documents, 1 new decisions"
+    assert groups(news) == [ALL]
+    if not sidecar:
+        assert_settled(client, index_name)
+
+
+def test_texts_that_are_the_same_are_held(client: Client, index_name: str) -> None:
+    """Unrelated texts stay in the group, are counted, and have their true similarity."""
+    news = begun(client, index_name)
+    news.decide("same", "b", ["x1", "x2"], author="ann")
+    report = news.group()
+    assert (report.decisions.same, report.decisions.held, report.scope.whole) == (2, 2, False)
+    assert groups(news) == [ALL | {"x1", "x2"}]
+    assert ours(client, index_name)["x1"]["similarity"] == news.compare("a", "x1").value("resemblance")
+    (record,) = (one.known for one in news.groups())
+    assert record is not None
+    assert (record.held, record.min_similarity, record.size) == (2, 0.0, 7)
+    assert news.group(rebuild=True).writes.written == 0
+    put(client, index_name, {"y": {"text": TEXTS["x1"]}})  # a copy inherits the decision
+    news.enrich()
+    assert news.group().decisions.held == 3
+    assert groups(news) == [ALL | {"x1", "x2", "y"}]
+    assert_settled(client, index_name)
+
+
+def test_a_decision_holds_as_long_as_both_texts_are_unchanged(client: Client, index_name: str) -> None:
+    news = begun(client, index_name)
+    news.decide("different", "a", ["c"], author="ann")
+    news.group()
+    assert groups(news) == [ALL - {"c"}]
+    change(client, index_name, "c", {"text": f"{C} again"})
+    news.enrich()
+    news.group()
+    assert groups(news) == [ALL]
+    change(client, index_name, "c", {"text": C})
+    news.enrich()
+    news.group()
+    assert groups(news) == [ALL - {"c"}]
+
+
+def test_reviewers_who_disagree_leave_the_pair_open(client: Client, index_name: str) -> None:
+    news = begun(client, index_name)
+    news.decide("different", "a", ["c"], author="ann")
+    report = news.decide("same", "a", ["c"], author="bob")
+    assert [(one.author, one.verdict.value) for one in report.disputed] == [("ann", "different")]
+    assert news.group().decisions.disputed == 1
+    assert groups(news) == [ALL]
+    news.decide("different", "a", ["c"], author="bob")  # replaces the other decision of bob
+    assert news.group().decisions.different == 1
+    assert groups(news) == [ALL - {"c"}]
+    assert len(news.decisions()) == 2
+
+
+def test_contradictions_are_refused_until_one_is_withdrawn(client: Client, index_name: str) -> None:
+    news = begun(client, index_name)
+    news.decide("same", "a", ["b"], author="ann")
+    news.decide("same", "b", ["c"], author="bob")
+    (found,) = news.decide("different", "a", ["c"], author="ann", dry_run=True).contradictions
+    assert {one.author for one in found.others} == {"ann", "bob"}
+    with pytest.raises(SettingsError, match=r"a and c: .*are same"):
+        news.decide("different", "a", ["c"], author="ann")
+    assert len(news.decisions()) == 2
+    (bobs,) = news.decisions(author="bob")
+    news.withdraw([bobs.id])
+    news.decide("different", "a", ["c"], author="ann")
+    with pytest.raises(SettingsError, match="are different"):
+        news.decide("same", "copy", ["c"], author="bob")  # the copy is the same text as b
+    news.group()
+    assert groups(news) == [ALL - {"c"}]
+
+
+def test_what_cannot_be_decided(client: Client, index_name: str) -> None:
+    news = begun(client, index_name)
+    for wrong, kind, message in (
+        (("perhaps", "a", ["b"]), SettingsError, "Unknown verdict"),
+        (("same", "a", []), SettingsError, "two documents"),
+        (("same", "a", ["a"]), SettingsError, "named twice"),
+        (("different", "b", ["copy"]), SettingsError, "exact copy"),
+        (("same", "a", ["none"]), NotFound, "no document"),
+        (("note", "a", []), SettingsError, "needs a text"),
+    ):
+        with pytest.raises(kind, match=message):
+            news.decide(*wrong, author="ann")
+    for author in ("", "  ", "a\nb", "x" * 300):
+        with pytest.raises(SettingsError, match="name of a reviewer"):
+            news.decide("same", "a", ["b"], author=author)
+    with pytest.raises(SettingsError, match="4,000 characters"):
+        news.decide("note", "a", author="ann", note="x" * 5000)
+    with pytest.raises(IndexUnusable, match="since you saw it"):
+        news.decide("same", "a", ["b"], author="ann", seen={"b": "0" * 32})
+    put(client, index_name, {"empty": {"text": "..."}})
+    news.enrich()
+    with pytest.raises(InputError, match="no words"):
+        news.decide("same", "a", ["empty"], author="ann")
+    change(client, index_name, "b", {"text": "quite another text"})
+    with pytest.raises(IndexUnusable, match="since it got its keys"):
+        news.decide("same", "a", ["b"], author="ann")
+    with pytest.raises(NotFound, match="no decision"):
+        news.withdraw(["none"])
+    assert news.decisions() == []
+
+
+def test_the_document_to_keep(client: Client, index_name: str) -> None:
+    """Of the documents that were looked at, a reviewer keeps one; what several say stays visible."""
+    news = begun(client, index_name)
+    (before,) = news.suggest_keep()
+    assert (before.keep.id, before.reviewer) == ("a", None)
+    news.decide("keep", "b", ["a", "c", "d", "copy"], author="ann")
+    (advice,) = news.suggest_keep()
+    assert (advice.keep.id, advice.reviewer, advice.is_principal) == ("b", "ann", False)
+    assert {one.id for one in advice.redundant} == ALL - {"b"}
+    assert [one.contents for one in news.decide("keep", "c", ["a", "b"], author="ann").replaced]
+    assert [one.keep.id for one in news.suggest_keep()] == ["c"]
+    news.decide("keep", "d", author="bob")
+    (advice,) = news.suggest_keep()
+    assert (advice.keep.id, advice.reviewer) == ("a", None)  # they disagree, so the policy decides
+    assert news.group().scope.affected == 0
+
+
+def test_decisions_outlive_clean_and_migrate(client: Client, index_name: str) -> None:
+    news = begun(client, index_name)
+    news.decide("different", "a", ["c"], author="ann")
+    news.group()
+    report = news.migrate(threshold=0.7, confirm=lambda migration: True)
+    assert report.state == "done"
+    assert groups(news) == [ALL - {"c"}]
+    cleaned = news.clean()
+    assert cleaned.kept_decisions == 1
+    news.init(Settings(("text",)))
+    news.enrich()
+    news.group()
+    assert groups(news) == [ALL - {"c"}]
+    cleaned = news.clean(decisions=True)
+    assert (cleaned.kept_decisions, len(cleaned.deleted_indices)) == (0, 2)
+    news.init(Settings(("text",)))
+    assert news.decisions() == []
+
+
+def test_a_decision_that_changes_while_group_runs_waits(client: Client, index_name: str) -> None:
+    news = begun(client, index_name)
+    news.decide("different", "a", ["c"], author="ann")
+    store = Decisions(opened(news))
+    waiting = store.waiting()
+    news.decide("same", "a", ["c"], author="ann")
+    store.settle(waiting)
+    assert store.count_waiting() == 1
+    assert news.group().decisions.same == 1
+    assert store.count_waiting() == 0
+
+
+def test_claims_expire(client: Client, index_name: str) -> None:
+    news = begun(client, index_name)
+    store = Decisions(opened(news))
+    now = datetime.now(timezone.utc)
+    assert store.claims(["g"]) == {}
+    first = store.claim("g", "ann", now)
+    assert store.claim("g", "bob", now).author == "ann"
+    assert store.claim("g", "ann", now + timedelta(minutes=1)).until > first.until
+    assert store.claims(["g", "h"], now) == {"g": store.claim("g", "ann", now + timedelta(minutes=1))}
+    assert store.claim("g", "bob", now + timedelta(minutes=17)).author == "bob"
+
+
+@pytest.mark.parametrize("linkage", ["star", "complete", "chain"])
+@pytest.mark.parametrize("seed", range(2))
+def test_each_run_ends_as_a_rebuild_does(client: Client, index_name: str, linkage: str, seed: int) -> None:
+    """Whatever was decided, withdrawn, written and deleted before it."""
+    chance = random.Random(f"{linkage}{seed}")
+    texts = [*family("one", 4), *family("two", 4), *(" ".join(words(n, 40)) for n in range(2))]
+    make_index(client, index_name, FIELDS)
+    put(client, index_name, {f"d{n}": {"text": chance.choice(texts)} for n in range(12)})
+    news = NearDupe(index_name, client)
+    news.init(Settings(("text",)))
+    news.enrich()
+    news.group(linkage=linkage)
+    pairs = list(combinations([f"d{n}" for n in range(12)], 2))
+    for _ in range(8):
+        for _ in range(chance.randint(1, 3)):
+            step = chance.choice(["same", "different", "different", "change", "delete", "create", "withdraw"])
+            one, other = chance.choice(pairs)
+            with suppress(SettingsError, NotFound, IndexUnusable):
+                if step in ("same", "different"):
+                    news.decide(step, one, [other], author=chance.choice(["ann", "bob"]))
+                elif step == "withdraw":
+                    news.withdraw([chance.choice(news.decisions()).id] if news.decisions() else [])
+                elif step == "change":
+                    change(client, index_name, one, {"text": chance.choice(texts)})
+                elif step == "create":
+                    put(client, index_name, {one: {"text": chance.choice(texts)}})
+                else:
+                    client.request("DELETE", path(index_name, "_doc", one), params={"refresh": "true"})
+        news.enrich()
+        news.group()
+        assert news.group(rebuild=True, dry_run=True).writes.written == 0
+        assert news.group().scope.affected == 0
+        together = groups(news)
+        content = {id: one["content"] for id, one in ours(client, index_name).items()}
+        decided = {frozenset(one.contents): set[str]() for one in news.decisions()}
+        for one_decision in news.decisions():
+            decided[frozenset(one_decision.contents)].add(one_decision.verdict.value)
+        for first, second in combinations(content, 2):
+            verdicts = decided.get(frozenset((content[first], content[second])))
+            if verdicts == {"different"}:
+                assert not any({first, second} <= group for group in together)

@@ -1,0 +1,46 @@
+"""A real Chromium for tests of pages. Without it and its driver (Debian's packages chromium and chromium-driver) tests
+are skipped; with CI set, that is an error."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+import pytest
+from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
+from selenium.webdriver.chrome.service import Service
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+
+# Without its sandbox Chromium also runs as root, as in containers; the pages are ours.
+OPTIONS = ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--window-size=1400,1000")
+
+
+def missing(reason: str) -> NoReturn:
+    """Without a browser the test is skipped; in CI it fails."""
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@contextmanager
+def chromium() -> Iterator[webdriver.Chrome]:
+    """A browser that logs its console and its requests."""
+    if not (CHROMIUM and DRIVER):
+        missing("no chromium with chromedriver is installed")
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(CHROMIUM)
+    for one in OPTIONS:
+        options.add_argument(one)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    try:
+        started = webdriver.Chrome(options=options, service=Service(str(DRIVER)))  # a path: nothing is downloaded
+    except WebDriverException as error:
+        missing(f"chromium does not start: {error.msg}")
+    yield started
+    started.quit()

@@ -1,0 +1,209 @@
+"""Pages of the application of `serve`, made without a server: everything from documents is escaped, numbers and links
+are those of the records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from page_reader import NASTY, Reader
+
+from es_neardupe.commands.decide import Contradiction, DecisionReport
+from es_neardupe.commands.search import Copy, SearchHit, SearchResult
+from es_neardupe.commands.stats import StatsScope
+from es_neardupe.groups.decisions import Decision, DecisionPage, Verdict
+from es_neardupe.groups.listing import GroupCount, GroupFilter, GroupOrder, GroupOverview, GroupPage
+from es_neardupe.groups.registry import GroupRecord
+from es_neardupe.groups.reviewed import GroupReview, ReviewFilter, ReviewState, TitledPage
+from es_neardupe.options import Matching
+from es_neardupe.pages.decisions import DecisionRequest, decision_preview_page, decisions_page
+from es_neardupe.pages.site import (
+    Hosted,
+    Site,
+    comparison_page,
+    error_page,
+    groups_page,
+    overview_page,
+    search_page,
+)
+from es_neardupe.records import Address
+from es_neardupe.similarity.comparison import compare_texts
+
+SITE = Site("/below", "news", "csrf-of-the-tests", f"ann {NASTY}")
+STATES = {"signed": 90, "short": 5, "empty": 1, "too_large": 0, "failed": 0}
+PRINCIPAL = Address("news", f"p {NASTY}")
+RECORD = GroupRecord(
+    group="g1",
+    created="2026-01-01T00:00:00Z",
+    updated="2026-01-02T00:00:00Z",
+    ended=None,
+    size=1234,
+    texts=7,
+    principal=PRINCIPAL,
+    min_similarity=0.8125,
+    mean_similarity=0.9,
+    pairs_below=0,
+    pairs_not_compared=0,
+    diameter=None,
+    weakest=None,
+    held=0,
+    settings=None,
+)
+STATES_OF_REVIEW = [ReviewState.REVIEWED, ReviewState.DISPUTED, ReviewState.OPEN]
+FIELDS = {"title": f"\u202eTitle {NASTY}", "source": NASTY}
+
+
+def scope(**numbers: int) -> StatsScope:
+    given = {"numeric": 0, "unknown": 0, "other_schemes": 0, "unprocessed": 0, "ungrouped": 0, "left_alone": 0}
+    return StatsScope(documents=96, states=STATES, schemes={}, **{**given, **numbers})
+
+
+def read(page: Hosted, scripts: int = 1) -> Reader:
+    """The page as a browser sees it, with nothing from documents as an element."""
+    found = Reader(page.html)
+    tags = [tag for tag, _ in found.tags]
+    assert "img" not in tags
+    assert tags.count("script") == scripts
+    assert not [name for _, attributes in found.tags for name in attributes if name.startswith("on")]
+    assert not [one for _, one in found.tags if "style" in one]
+    assert "\u202e" not in page.html
+    assert page.policy.startswith("default-src 'none'")
+    links = [one.get("href") or one.get("action") for tag, one in found.tags if tag in ("a", "form")]
+    assert all(str(link).startswith("/below/") for link in links)
+    return found
+
+
+def test_overview() -> None:
+    sizes = (GroupCount(2, 3, 8), GroupCount(3, 1000, 0), GroupCount(1000, None, 2))
+    similarities = (GroupCount(0.8, 0.82, 4), GroupCount(0.98, 1.0, 5), GroupCount(1.0, None, 1))
+    overview = GroupOverview(10, 2016, 8, sizes, similarities)
+    page = overview_page(SITE, scope(unprocessed=3, ungrouped=2), overview, reviews=STATES_OF_REVIEW, waiting=3)
+    found = read(page)
+    bars = [str(one["href"]) for tag, one in found.tags if tag == "a" and "aria-label" in one]
+    assert bars == [
+        "/below/groups?min_similarity=0.8&below=0.82&order=least-similar",
+        "/below/groups?min_similarity=0.98&below=1.0&order=least-similar",
+        "/below/groups?min_similarity=1.0&order=least-similar",
+        "/below/groups?min_size=2&max_size=2",
+        "/below/groups?min_size=1000",
+    ]
+    assert len([tag for tag, _ in found.tags if tag == "rect"]) == 5
+    assert "3 documents wait for" in page.html
+    assert "2 documents are new or changed" in page.html
+    assert "1,000 or more: 2 groups" in page.html
+    assert "3 decisions wait" in page.html
+    assert "<b>1</b> of 8 groups with different texts are reviewed" in page.html
+    assert ">1 disputed</a>" in page.html
+
+
+def test_overview_without_groups() -> None:
+    page = overview_page(SITE, scope(), GroupOverview(0, 0, 0, (), ()), reviews=[], waiting=0)
+    read(page)
+    assert "There are no groups" in page.html
+    assert "wait for" not in page.html
+
+
+def test_groups() -> None:
+    page = groups_page(
+        SITE,
+        TitledPage(
+            GroupPage(120, (RECORD,), ("x",)),
+            {PRINCIPAL: FIELDS},
+            300,
+            '[1234, "g1"]',
+            {"g1": GroupReview(3, 0, (NASTY,))},
+        ),
+        only=GroupFilter(min_size=3, below=0.9),
+        review=ReviewFilter(ReviewState.OPEN, NASTY),
+        reviewers=[NASTY],
+        order=GroupOrder.LARGEST,
+        text=NASTY,
+        first=True,
+        cut=200,
+    )
+    found = read(page)
+    assert '<td class="value">1,234</td><td class="value">7</td><td class="value">0.8125</td>' in page.html
+    (following,) = [str(one["href"]) for _, one in found.tags if one.get("rel") == "next"]
+    assert "min_size=3" in following
+    assert "below=0.9" in following
+    assert "after=%5B1234%2C+%22g1%22%5D" in following
+    assert [one.get("value") for _, one in found.tags if one.get("name") == "q"] == [NASTY]
+    assert "only the first 200" in page.html
+    assert "<td>open <small>3 of 7</small></td>" in page.html
+    assert "review=open" in following
+
+
+def test_a_group_whose_principal_is_gone() -> None:
+    one = groups_page(
+        SITE,
+        TitledPage(GroupPage(1, (RECORD,), None), {}, None, None, {}),
+        only=GroupFilter(),
+        review=ReviewFilter(),
+        reviewers=[],
+        order=GroupOrder.NEWEST,
+        text="",
+        first=False,
+        cut=None,
+    )
+    read(one)
+    assert "deleted or hidden" in one.html
+
+
+def test_search() -> None:
+    copies = (Copy("news", NASTY, 0.93, False, FIELDS), Copy("news", "new", None, False, {}))
+    hits = (SearchHit("news", NASTY, 1.0, "g1", 150, FIELDS, copies),)
+    apart = (SearchHit("news", "alone", 1.0, None, 0, {"title": ""}, ()),)
+    result = SearchResult("news", 151, 1, 1, 2, 20, 1, hits, apart)
+    page = search_page(SITE, NASTY, result)
+    found = read(page)
+    assert "150 near-copies" in page.html
+    assert "148 more are not listed." in page.html
+    assert [one.get("rel") for _, one in found.tags if one.get("rel")] == ["prev", "next"]
+    read(search_page(SITE, "", None))
+
+
+def test_comparison_and_error() -> None:
+    page = comparison_page(SITE, compare_texts(f"{NASTY} one two three", f"{NASTY} one two four"), Matching.LITERAL)
+    read(page, scripts=1)
+    assert "Sign out" in page.html
+    assert "form-action 'self'" in page.policy
+    read(error_page(SITE, NASTY))
+
+
+def test_decisions() -> None:
+    one, other = PRINCIPAL, Address("news", f"m {NASTY}")
+    low, high = "0" * 32, "f" * 32
+    decisions = (
+        Decision(
+            Verdict.DIFFERENT, (low, high), (one, other), NASTY, "2026-01-01T00:00:00Z", NASTY, 0.85, "resemblance"
+        ),
+        Decision(Verdict.KEEP, (low,), (one,), "bob", "2026-01-01T00:00:00Z", withdrawn="2026-01-02T00:00:00Z"),
+    )
+    page = decisions_page(
+        SITE,
+        DecisionPage(102, decisions, ("x",)),
+        {one: FIELDS},
+        given={"author": NASTY, "verdict": "", "state": ""},
+        authors={NASTY: 7, "bob": 1},
+        after='["x"]',
+    )
+    found = read(page)
+    assert '<b id="total">102</b> decisions' in page.html
+    assert [one["value"] for _, one in found.tags if one.get("name") == "decision"] == [decisions[0].id]
+    assert "withdrawn 2026-01-02" in page.html
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_the_preview_of_a_decision(verdict: Verdict) -> None:
+    ids, contents = [PRINCIPAL.id, f"m {NASTY}"], ["0" * 32, "f" * 32]
+    asked = DecisionRequest(verdict, "g1", ids[0], ids[1:], NASTY, dict(zip(ids, contents, strict=True)))
+    report = DecisionReport("news", (), 1, 0, (), (), (), {contents[0]: 3, contents[1]: 2}, True)
+    page = decision_preview_page(SITE, asked, report)
+    found = read(page)
+    stored = {str(one["name"]): one["value"] for tag, one in found.tags if tag == "input" and "name" in one}
+    assert (stored["verdict"], stored["confirmed"], stored["csrf"]) == (verdict.value, "true", SITE.csrf)
+    assert stored["reference"] == f"{contents[0]} {ids[0]}"
+    assert "and 2 exact copies" in page.html
+    contradiction = Contradiction((PRINCIPAL, PRINCIPAL), ())
+    refused = decision_preview_page(SITE, asked, replace(report, contradictions=(contradiction,)))
+    assert 'id="store"' not in refused.html

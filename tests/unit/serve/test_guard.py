@@ -1,0 +1,233 @@
+"""Access to the application of `serve`: token, cookie, hosts, origins, CSRF token, headers. No server is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.testclient import TestClient
+from unit_tools import FakeClient
+
+from es_neardupe.index.index import Index
+from es_neardupe.serve import asgi
+from es_neardupe.serve.guard import Keys, host_of, new_token
+
+TOKEN = "a-token-of-the-tests-0123456789"
+KEYS = Keys(TOKEN)
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+CLOSED = "/no-such-page"
+"""A page that is only answered with the token: 404."""
+
+
+APP = asgi(Index("news", FakeClient()), token=TOKEN, hosts=["reviews.example"])
+
+
+def client(base: str = "http://127.0.0.1:8765") -> TestClient:
+    """A browser without cookies."""
+    return TestClient(APP, base_url=base, follow_redirects=False)
+
+
+def test_token_is_exchanged_for_a_cookie() -> None:
+    browser = client()
+    answer = browser.get(f"{CLOSED}?q=a%26b&token={TOKEN}")
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{CLOSED}?q=a%26b")
+    cookie = answer.headers["set-cookie"]
+    assert cookie.startswith(f"{KEYS.cookie_name}={KEYS.cookie};")
+    assert {"HttpOnly", "Path=/", "SameSite=strict"} <= set(cookie.split("; "))
+    assert "Secure" not in cookie
+    assert TOKEN not in cookie + answer.headers["location"] + answer.text
+    assert browser.get(CLOSED).status_code == 404
+
+
+def test_cookie_over_tls_is_secure() -> None:
+    assert "Secure" in client("https://127.0.0.1").get(f"/?token={TOKEN}").headers["set-cookie"].split("; ")
+
+
+def test_redirect_stays_on_this_site() -> None:
+    answer = client().get(f"http://127.0.0.1:8765//evil.example/x?token={TOKEN}")
+    assert answer.headers["location"] == "/evil.example/x"
+
+
+@pytest.mark.parametrize("path", ["/", "/groups", "/group?id=1", "/compare?a=1&b=2", "/search", "/health", "/metrics"])
+@pytest.mark.parametrize("wrong", ["", "wrong", TOKEN[:-1], TOKEN + "x", "é"])
+def test_nothing_without_the_token(path: str, wrong: str) -> None:
+    browser = client()
+    assert browser.get(path).status_code == 401
+    assert browser.get(path, params={"token": wrong}).status_code == 401
+    assert browser.get(path, headers={"Authorization": f"Bearer {wrong}".encode()}).status_code == 401
+    assert browser.get(path, headers={"Cookie": f"{KEYS.cookie_name}={wrong}".encode()}).status_code == 401
+
+
+@pytest.mark.parametrize("path", ["/api/groups", "/api/openapi.json", "/api/stats", "/api/no-such"])
+def test_no_interface_without_the_token(path: str) -> None:
+    assert client().get(path).status_code == 401
+
+
+def test_bearer_token() -> None:
+    assert client().get("/api/openapi.json", headers=BEARER).status_code == 200
+    assert client().get(CLOSED, headers=BEARER).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:8765", 404),
+        ("localhost", 404),
+        ("[::1]:8765", 404),
+        ("LOCALHOST:1", 404),
+        ("reviews.example", 404),
+        ("evil.example", 421),
+        ("127.0.0.1.evil.example:8765", 421),
+        ("localhost:evil.example", 421),
+        ("", 421),
+    ],
+)
+def test_only_known_hosts(host: str, status: int) -> None:
+    assert client().get(CLOSED, headers={**BEARER, "Host": host}).status_code == status
+
+
+def test_host_of() -> None:
+    assert [host_of(one) for one in ("A:80", "a", "[::1]:9", "[::1]")] == ["a", "a", "[::1]", "[::1]"]
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("http://127.0.0.1:8765", 404),
+        ("https://127.0.0.1:8765", 403),
+        ("http://127.0.0.1:8766", 403),
+        ("http://evil.example", 403),
+        ("null", 403),
+        ("", 403),
+    ],
+)
+def test_only_its_own_origin(origin: str, status: int) -> None:
+    assert client().get(CLOSED, headers={**BEARER, "Origin": origin}).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("site", "status"), [("same-origin", 404), ("same-site", 403), ("cross-site", 403), ("none", 403)]
+)
+def test_forms_of_pages_without_referrer_have_no_origin(site: str, status: int) -> None:
+    headers = {**BEARER, "Origin": "null", "Sec-Fetch-Site": site}
+    assert client().get(CLOSED, headers=headers).status_code == status
+
+
+@pytest.mark.parametrize("data", [{}, {"csrf": ""}, {"csrf": "wrong"}, {"csrf": TOKEN}, {"csrf": KEYS.cookie}])
+def test_forms_that_change_something_need_the_csrf_token(data: Mapping[str, str]) -> None:
+    browser = client()
+    browser.get(f"{CLOSED}?token={TOKEN}")
+    assert browser.post("/sign-out", data=data).status_code == 403
+    assert browser.get(CLOSED).status_code == 404
+
+
+def test_sign_out() -> None:
+    browser = client()
+    browser.get(f"{CLOSED}?token={TOKEN}")
+    page = browser.get(CLOSED).text
+    assert f'name="csrf" value="{KEYS.csrf}"' in page
+    assert browser.post("/sign-out", data={"csrf": KEYS.csrf}).status_code == 303
+    assert browser.get(CLOSED).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        (CLOSED, BEARER, 404),
+        (CLOSED, {}, 401),
+        (f"/?token={TOKEN}", {}, 303),
+        ("/api/openapi.json", BEARER, 200),
+        ("/api/no-such", BEARER, 404),
+        ("/search", BEARER, 200),
+        ("/metrics", BEARER, 200),
+        ("/", {"Host": "evil.example"}, 421),
+    ],
+)
+def test_every_answer_has_the_security_headers(path: str, headers: Mapping[str, str], status: int) -> None:
+    answer = client().get(path, headers=dict(headers))
+    assert answer.status_code == status
+    found = answer.headers
+    assert found["cache-control"] == "no-store"
+    assert found["referrer-policy"] == "no-referrer"
+    assert found["x-content-type-options"] == "nosniff"
+    assert found["x-frame-options"] == "DENY"
+    policy = dict(one.split(maxsplit=1) for one in found["content-security-policy"].split("; "))
+    assert policy["default-src"] == "'none'"
+    assert policy["frame-ancestors"] == "'none'"
+    assert "unsafe" not in found["content-security-policy"]
+
+
+def test_pages_have_the_policy_of_their_header_and_no_other_script() -> None:
+    answer = client().get("/search", headers=BEARER)
+    policy = answer.headers["content-security-policy"]
+    in_page, _, rest = policy.rpartition("; ")
+    assert rest == "frame-ancestors 'none'"
+    assert f'content="{in_page}"' in answer.text
+    assert "script-src 'sha256-" in policy
+    assert answer.text.count("<script") == 1
+    assert TOKEN not in answer.text
+
+
+def test_values_of_a_request_are_escaped() -> None:
+    nasty = "<script>alert(1)</script>\u202e\"'"
+    answer = client().get("/compare", params={"a": "x", "b": "y", "matching": nasty}, headers=BEARER)
+    assert answer.status_code == 400
+    assert "&lt;script&gt;" in answer.text
+    assert answer.text.count("<script") == 1
+    assert "\u202e" not in answer.text
+
+
+def test_problems_are_json() -> None:
+    answer = client().get("/api/similar?id=x&min=7", headers=BEARER)
+    assert answer.status_code == 400
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json() == {
+        "type": "SettingsError",
+        "title": "Bad Request",
+        "status": 400,
+        "detail": "min: Input should be less than or equal to 1",
+    }
+
+
+def test_mounted_in_another_application() -> None:
+    inner = asgi(Index("news", FakeClient()), token=TOKEN)
+    browser = TestClient(
+        Starlette(routes=[Mount("/dupes", inner)]), base_url="http://127.0.0.1", follow_redirects=False
+    )
+    answer = browser.get(f"/dupes/search?token={TOKEN}")
+    assert answer.headers["location"] == "/dupes/search"
+    assert "Path=/dupes" in answer.headers["set-cookie"]
+    page = browser.get("/dupes/search")
+    assert page.status_code == 200
+    assert 'href="/dupes/groups"' in page.text
+    assert browser.get("/dupes/api/openapi.json").status_code == 200
+
+
+def test_openapi_names_the_types() -> None:
+    document = client().get("/api/openapi.json", headers=BEARER).json()
+    known = {"/groups", "/groups/{group}", "/compare", "/similar", "/contained", "/stats", "/decisions"}
+    known |= {"/groups/{group}/collation"}
+    assert set(document["paths"]) == known
+    schemas = document["components"]["schemas"]
+    assert {"Group", "Groups", "Comparison", "Similar", "Contained", "Stats", "Problem"} <= set(schemas)
+    assert set(schemas["Address"]["properties"]) == {"index", "id"}
+    assert "_text" not in schemas["Side"]["properties"]
+
+
+def test_tokens_are_random_and_cookies_do_not_reveal_them() -> None:
+    one, other = new_token(), new_token()
+    assert one != other
+    assert len(one) == 32
+    assert len({KEYS.cookie, KEYS.csrf, TOKEN}) == 3
+    assert Keys(one).cookie != Keys(other).cookie
+    assert Keys(one).cookie_name != Keys(other).cookie_name
+
+
+def test_metrics_count_requests() -> None:
+    app = asgi(Index("news", FakeClient()), token=TOKEN)
+    browser = TestClient(app, base_url="http://127.0.0.1")
+    browser.get("/search", headers=BEARER)
+    text = browser.get("/metrics", headers=BEARER).text
+    assert 'es_neardupe_http_requests_total{index="news",path="/search",status="200"} 1.0' in text
