@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from es_neardupe import options
 from es_neardupe.candidates.who_may_meet import Policy
+from es_neardupe.errors import Forbidden
 from es_neardupe.groups.decisions import Decision, Decisions, Verdict
 from es_neardupe.groups.read import Group, known_records, matching_record, read_groups, unknown_group
 from es_neardupe.groups.registry import GroupRecord, Registry, remembered
@@ -110,8 +111,8 @@ def suggest_keep(
 ) -> list[KeepAdvice]:
     """For each group, largest first, the document to keep, and the others in the order of ``policy``. Deletes nothing.
 
-    A document that reviewers decided to *keep* is kept; if there is none, or they disagree, the first one by ``policy``
-    is.
+    A document that reviewers decided to *keep* is kept; if there is none, or they disagree, or this user may not read
+    their decisions, the first one by ``policy`` is.
 
     The policies are those of ``group --principal``; the default is that of the last run. Raises `SettingsError` for an
     invalid policy or an unknown field.
@@ -155,9 +156,14 @@ def _advice(index: Index, policy: Policy, groups: list[Group]) -> Iterator[KeepA
 
 
 def _kept(index: Index, hits: Sequence[Hit]) -> dict[Address, Decision]:
-    """The documents whose text a reviewer decided to keep, with the first such decision."""
-    stored = {hit.address: stored_fields(hit.source, index.settings.prefix).get("content") for hit in hits}
-    found = Decisions(index).about({content for content in stored.values() if isinstance(content, str)})
+    """The documents whose text a reviewer decided to keep, with the first such decision. None for a user who may not
+    read decisions."""
+    contents = ((hit.address, stored_fields(hit.source, index.settings.prefix).get("content")) for hit in hits)
+    stored = {address: content for address, content in contents if isinstance(content, str)}
+    try:
+        found = Decisions(index).about(set(stored.values()))
+    except Forbidden:
+        return {}
     keep = {one.contents[0]: one for one in reversed(found) if one.verdict is Verdict.KEEP}
     return {address: keep[content] for address, content in stored.items() if content in keep}
 

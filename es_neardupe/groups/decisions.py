@@ -9,6 +9,7 @@ A decision between two texts waits for `group` until a run has applied it.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -48,6 +49,7 @@ CLAIM_MINUTES = 15
 """Minutes for which a claim of a group holds, counted from its last renewal."""
 
 _PAGE = 10_000
+_HASH = re.compile("[0-9a-f]{32}")
 _MAX_NOTE = 4000
 _MAX_NAME = 200
 
@@ -289,7 +291,8 @@ class Decisions:
         for chunk in chunks:
             query = all_of(*_HOLDING, _DECIDING, None if chunk is None else _either(chunk))
             for key in self._buckets(query):
-                found[key["low"], key["high"]][key["author"]] = Verdict(key["verdict"])
+                if _HASH.fullmatch(key["low"]) and _HASH.fullmatch(key["high"]):  # any client can write documents
+                    found[key["low"], key["high"]][key["author"]] = Verdict(key["verdict"])
         return found
 
     def _buckets(self, query: Mapping[str, Any]) -> Iterator[dict[str, str]]:

@@ -144,23 +144,35 @@ def encoded(fingerprint: Fingerprint) -> JSON:
 
 
 def test_hidden_indices(grouped: str, client: Client, server_cli: Cli) -> None:
-    """Entries of the registry and of evidence with any value in any place, and about documents of other indices."""
+    """Entries of the registry, of evidence and of decisions with any value in any place, and about documents of other
+    indices."""
     target = open_target(client, grouped)
-    registry, evidence = (hidden_index_name(target, kind) for kind in HiddenIndex)
+    registry, evidence, decided = (hidden_index_name(target, kind) for kind in HiddenIndex)
     entries = {hit["_id"]: hit["_source"] for hit in hits(client, registry)}
     group = next(id for id in entries if len(id) == 16)
     pair = hits(client, evidence)[0]["_source"]
     elsewhere = {"index": f"{grouped}-other", "id": "d0"}
     away = [{**pair, "a": elsewhere, "b": {"index": ".security", "id": "d1"}}, *replaced(pair)]
     led = [{**entries[group], "principal": elsewhere}, *replaced(entries[group])]
+    NearDupe(grouped, client).decide("same", "d0", ["d1"], author="ann")
+    decision = hits(client, decided)[0]["_source"]
+    wrong = [{**decision, "low": "zz", "documents": {"seen": [elsewhere, elsewhere]}}, *replaced(decision)]
     before, beside = theirs(client, grouped), others(client, grouped)
+    assert index_forged(client, decided, {f"{n:032x}": one for n, one in enumerate(wrong)}) > 50
     assert index_forged(client, evidence, {f"{n:032x}": one for n, one in enumerate(away)}) > 50
     named = {f"{'A' * 12}{n:04}": one for n, one in enumerate(led)}
     named = {id: one | {"group": id} if "group" in one else one for id, one in named.items()}
     assert index_forged(client, registry, named) > 50
     assert index_forged(client, registry, {group: led[0]}) == 1
     looking = (("groups",), ("groups", "--suggest-keep"), ("groups", "--history", group), ("what-if", "--min", "0.5"))
-    for name, *more in (*looking, ("doctor",), ("group", "--evidence", "--rebuild"), *looking, ("clean", "--yes")):
+    for name, *more in (
+        *looking,
+        ("audit",),
+        ("doctor",),
+        ("group", "--evidence", "--rebuild"),
+        *looking,
+        ("clean", "--yes", "--decisions"),
+    ):
         done = server_cli(name, grouped, *more)
         assert done.code in (0, 1), done.err
         assert "Traceback" not in done.err

@@ -369,7 +369,8 @@ def test_who_sees_a_part_does_not_write_or_read_about_the_whole(news: Secured, a
     assert found == [
         f"looker may not run load, enrich: lacks index, maintenance on {NEWS}",
         f"looker may not run group, watch: lacks index, maintenance on {NEWS} and create_index, read, "
-        f"view_index_metadata, index, maintenance on {NEWS}-neardupe-groups",
+        f"view_index_metadata, index, maintenance on {NEWS}-neardupe-groups and read, view_index_metadata, index, "
+        f"maintenance on {NEWS}-neardupe-decisions",
     ]
     with news.client("runner") as runner:
         checks = [one for one in NearDupe(NEWS, runner).doctor() if one.level != "ok"]

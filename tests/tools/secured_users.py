@@ -101,6 +101,7 @@ ROLES: dict[str, Any] = {
         {"names": [NEWS], "privileges": [*_LOOK, "index", "maintenance"]},
         {"names": [f"{NEWS}-neardupe-groups"], "privileges": [*_LOOK, "create_index", "index", "maintenance"]},
         {"names": [f"{NEWS}-neardupe-pairs"], "privileges": [*_LOOK, "create_index", "index", "maintenance", "delete"]},
+        {"names": [f"{NEWS}-neardupe-decisions"], "privileges": [*_LOOK, "index", "maintenance"]},
     ),
     # Sees the public documents, and none of the hidden indices.
     "public": _role({"names": [NEWS], "privileges": _LOOK, "query": _PUBLIC}),
@@ -110,6 +111,7 @@ ROLES: dict[str, Any] = {
     "half-runner": _role(
         {"names": [NEWS], "privileges": [*_LOOK, "index", "maintenance"], "query": _PUBLIC},
         {"names": [f"{NEWS}-neardupe-groups"], "privileges": [*_LOOK, "create_index", "index", "maintenance"]},
+        {"names": [f"{NEWS}-neardupe-decisions"], "privileges": [*_LOOK, "index", "maintenance"]},
     ),
     # A pattern that also matches the hidden indices, and a query that hides nothing of them: they have no such field.
     "not-secret": _role({"names": ["secured-*"], "privileges": _LOOK, "query": _NOT_SECRET}),

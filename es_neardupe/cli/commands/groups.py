@@ -129,11 +129,18 @@ def _show_advice(found: list[KeepAdvice], as_json: bool) -> None:
     if not found:
         show("No group matches: nothing is redundant.")
         return
+    reviewed = any(one.reviewer is not None for one in found)
     rows = [
-        (one.group, named(one.keep, several), one.is_principal, "; ".join(named(two, several) for two in one.redundant))
+        (
+            one.group,
+            named(one.keep, several),
+            one.is_principal,
+            *([one.reviewer or ""] if reviewed else []),
+            "; ".join(named(two, several) for two in one.redundant),
+        )
         for one in found
     ]
-    print_table(["group", "keep", "is principal", "redundant"], rows)
+    print_table(["group", "keep", "is principal", *(["reviewer"] if reviewed else []), "redundant"], rows)
     redundant = sum(len(one.redundant) for one in found)
     say(f"{len(found):,} groups: {len(found):,} documents to keep, {redundant:,} redundant. Nothing was deleted.")
 
