@@ -68,13 +68,13 @@ class Serving:
     """Where an application is served, and who may reach it. Raises `SettingsError` for options that are not secure,
     contradict each other or name no files."""
 
-    host: str
-    port: int
-    token: str | None
-    allow_host: Sequence[str] | None
-    tls_cert: Path | None
-    tls_key: Path | None
-    plain_http: bool
+    host: str = "127.0.0.1"
+    port: int = 0
+    token: str | None = None
+    allow_host: Sequence[str] | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    plain_http: bool = False
 
     def __post_init__(self) -> None:
         if self.token is not None and (

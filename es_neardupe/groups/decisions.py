@@ -417,7 +417,8 @@ def _decision(source: Mapping[str, Any]) -> Decision | None:
         parts = {name: source.get(name) for name in _PLAIN}
         parts["documents"] = [(one["index"], one["id"]) for one in seen]
         parts["contents"] = [one["content"] for one in seen]
-        return _DECISIONS.validate_python(parts)
+        found = _DECISIONS.validate_python(parts)
+        return found if all(map(_HASH.fullmatch, found.contents)) else None
     except (KeyError, TypeError, ValidationError):
         return None
 

@@ -94,6 +94,7 @@ def group_page(site: Site, found: GroupCollation, findings: GroupFindings, *, do
         place_columns=[(one, column(str(one.number))) for one in found.places],
         reference_link=reference_link,
         row_name=_row_name,
+        here=link().partition("?")[2],
         end=end,
         previous=link(start=max(found.start - MAX_MEMBERS, 0) or None) if found.start else None,
         next=link(start=end, sort=None, places=None) if end < found.reachable else None,

@@ -19,6 +19,8 @@ class DecisionRequest:
 
     verdict: Verdict
     group: str
+    page: str
+    """The query string of the page of the group."""
     id: str
     others: Sequence[str]
     note: str | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from es_neardupe.commands.search import SearchResult
 from es_neardupe.commands.stats import StatsScope
@@ -36,6 +36,9 @@ __all__ = [
 _WIDTH, _HEIGHT = 600, 120
 """Size of a bar chart."""
 
+_OF_A_GROUP = frozenset({"start", "sort", "places", "reference", "reference_index"})
+"""What the address of a page of a group has besides the group."""
+
 _TITLE = 120
 """Characters of a title in a list."""
 
@@ -56,6 +59,11 @@ class Site:
         """The address of a page. Empty values and None are omitted."""
         given = {name: value for name, value in values.items() if value not in (None, "")}
         return f"{self.root}{path}" + (f"?{urlencode(given, errors='replace')}" if given else "")
+
+    def group_link(self, group: str, page: str, **values: object) -> str:
+        """The address of the page of a group that has this query string: the same documents, reference and order."""
+        kept = {name: value for name, value in parse_qsl(page, errors="replace") if name in _OF_A_GROUP}
+        return self.link("/group", **{**kept, "id": group, **values})
 
 
 @dataclass(frozen=True)

@@ -50,11 +50,12 @@ def decision_pages(index: Index, fields: Sequence[str], site: Callable[[Request]
         csrf: Annotated[str, Form()] = "",
         member: Annotated[list[str] | None, Form()] = None,
         note: Annotated[str, Form()] = "",
+        page: Annotated[str, Form()] = "",
         confirmed: Annotated[bool, Form()] = False,
     ) -> Response:
         check(csrf)
         current = site(request)
-        asked = _asked(verdict, group, reference, member or [], note)
+        asked = _asked(verdict, reference, member or [], group=group, page=page, note=note)
         report = decide(
             index,
             asked.verdict,
@@ -67,7 +68,7 @@ def decision_pages(index: Index, fields: Sequence[str], site: Callable[[Request]
         )
         if confirmed:
             done = f"{report.stored} stored" if report.stored else "already decided"
-            return RedirectResponse(current.link("/group", id=group, done=done), 303)
+            return RedirectResponse(current.group_link(group, page, done=done), 303)
         return _answer(decision_preview_page(current, asked, report))
 
     @routes.post("/withdraw")
@@ -76,19 +77,25 @@ def decision_pages(index: Index, fields: Sequence[str], site: Callable[[Request]
         decision: Annotated[list[str], Form()],
         csrf: Annotated[str, Form()] = "",
         group: Annotated[str, Form()] = "",
+        page: Annotated[str, Form()] = "",
     ) -> Response:
         check(csrf)
         withdraw(index, decision)
         current = site(request)
-        back = current.link("/group", id=group, done="withdrawn") if group else current.link("/decisions")
+        back = current.group_link(group, page, done="withdrawn") if group else current.link("/decisions")
         return RedirectResponse(back, 303)
 
     @routes.post("/claim")
-    def claim(request: Request, group: Annotated[str, Form()], csrf: Annotated[str, Form()] = "") -> Response:
+    def claim(
+        request: Request,
+        group: Annotated[str, Form()],
+        csrf: Annotated[str, Form()] = "",
+        page: Annotated[str, Form()] = "",
+    ) -> Response:
         check(csrf)
         current = site(request)
         Decisions(opened(index, groups=True)).claim(group, current.reviewer)
-        return RedirectResponse(current.link("/group", id=group), 303)
+        return RedirectResponse(current.group_link(group, page), 303)
 
     @routes.post("/reviewer")
     def reviewer(request: Request, name: Annotated[str, Form()], csrf: Annotated[str, Form()] = "") -> Response:
@@ -160,7 +167,9 @@ def _verdict(name: str) -> Verdict:
         raise SettingsError(f"Unknown verdict {name!r}. Known: {', '.join(one.value for one in Verdict)}.") from None
 
 
-def _asked(verdict: str, group: str, reference: str, members: Sequence[str], note: str) -> DecisionRequest:
+def _asked(
+    verdict: str, reference: str, members: Sequence[str], *, group: str, page: str, note: str
+) -> DecisionRequest:
     """What the form asks for. Each document is given as ``CONTENT ID``: the content hash that the reviewer saw."""
     chosen = _verdict(verdict)
     first, *others = dict.fromkeys([reference, *members])
@@ -175,4 +184,4 @@ def _asked(verdict: str, group: str, reference: str, members: Sequence[str], not
     ids = list(seen)
     if len(ids) != len(given) or not all(seen.values()) or not all(ids):
         raise SettingsError("The form is not complete: open the page again.")
-    return DecisionRequest(chosen, group, ids[0], ids[1:], note.strip() or None, seen)
+    return DecisionRequest(chosen, group, page, ids[0], ids[1:], note.strip() or None, seen)

@@ -8,19 +8,20 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from browsers import chromium
+from browsers import accessibility_problems, chromium, emulated
 from page_reader import NASTY
 from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.expected_conditions import staleness_of
 from selenium.webdriver.support.ui import WebDriverWait
-from server_tools import family, make_index, put, words
+from server_tools import change, family, make_index, put, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client
@@ -40,7 +41,7 @@ def letter(number: int) -> str:
     return f"Dear citizens of {towns[number % 4]}: {before} we grant ${number + 1},000 {after} until the {season}."
 
 
-LETTERS = {f"n{n}": {"title": f"Letter {n}", "body": letter(n)} for n in range(40)}
+LETTERS = {f"n{n}": {"title": f"Letter {n}", "body": letter(n)} for n in range(200)}
 
 
 @pytest.fixture
@@ -139,12 +140,26 @@ def press(browser: webdriver.Chrome, *keys: str) -> None:
     ActionChains(browser).send_keys(*keys).perform()
 
 
+@contextmanager
+def leaving(browser: webdriver.Chrome) -> Iterator[None]:
+    """Wait for the next page, perhaps of the same address."""
+    browser.execute_script("window.isBefore = true")
+    yield
+    arrived = "return !window.isBefore && document.readyState === 'complete'"
+    waiting = WebDriverWait(browser, 20, ignored_exceptions=[WebDriverException])  # of a page that is just replaced
+    waiting.until(lambda one: one.execute_script(arrived))
+
+
 def press_on(browser: webdriver.Chrome, key: str) -> None:
     """Press a key that leads to another page."""
-    before = find(browser, "html")
-    press(browser, key)
-    WebDriverWait(browser, 20).until(staleness_of(before))
-    WebDriverWait(browser, 20).until(lambda one: one.execute_script("return document.readyState") == "complete")
+    with leaving(browser):
+        press(browser, key)
+
+
+def click_on(browser: webdriver.Chrome, label: str) -> None:
+    """Press a button that leads to another page."""
+    with leaving(browser):
+        browser.find_element(By.XPATH, f"//button[starts-with(normalize-space(), '{label}')]").click()
 
 
 def test_a_review_by_keyboard(address: str, client: Client, index_name: str, tmp_path: Path) -> None:
@@ -205,7 +220,7 @@ def test_form_letters_are_read_as_one_letter_and_a_table(address: str) -> None:
         marks = browser.find_elements(By.CSS_SELECTOR, "mark")
         assert len(marks) == 3
         rows = browser.find_elements(By.CSS_SELECTOR, ".collation tbody tr")
-        assert len(rows) == 40
+        assert len(rows) == 200
         assert "reference" in rows[0].text
         assert [one.text for one in browser.find_elements(By.CSS_SELECTOR, "td.unusual")] == ["autumn"]
         for width in (1400, 500):
@@ -218,7 +233,7 @@ def test_form_letters_are_read_as_one_letter_and_a_table(address: str) -> None:
         follow(browser, find(browser, "#place-2 a"))  # sorted by amount
         amounts = [one.text for one in browser.find_elements(By.CSS_SELECTOR, ".collation tbody td:nth-of-type(4)")]
         numbers = [int(one.strip("$").replace(",", "")) for one in amounts[1:]]
-        assert len(numbers) == 39
+        assert len(numbers) == 199
         assert numbers == sorted(numbers)
         follow(browser, find(browser, "#place-2 a"))
         assert find(browser, "#place-2").get_attribute("aria-sort") == "descending"
@@ -233,3 +248,161 @@ def test_form_letters_are_read_as_one_letter_and_a_table(address: str) -> None:
         follow(browser, find(browser, ".to-compare"))
         assert "Measures" in find(browser, "body").text
         assert browser.get_log("browser") == []
+
+
+def named(browser: webdriver.Chrome, address: str, reviewer: str) -> None:
+    """Open the application as a reviewer."""
+    browser.get(address)
+    field = find(browser, "input[name=name]")
+    field.clear()
+    field.send_keys(reviewer)
+    press_on(browser, Keys.ENTER)
+
+
+def open_group(browser: webdriver.Chrome, title: str) -> None:
+    """Open the group of a title from the list of groups."""
+    follow(browser, find(browser, "nav a[href='/groups']"))
+    follow(browser, browser.find_element(By.PARTIAL_LINK_TEXT, title))
+
+
+def progress(browser: webdriver.Chrome) -> str:
+    """The progress of the review, as the overview shows it."""
+    follow(browser, find(browser, ".home"))
+    return find(browser, "#review-progress").text
+
+
+def test_a_changed_text_returns_to_review(address: str, client: Client, index_name: str) -> None:
+    news = NearDupe(index_name, client)
+    with chromium() as browser:
+        named(browser, address, "ann")
+        open_group(browser, "Harbour")
+        press(browser, "a")
+        press_on(browser, "s")
+        press_on(browser, Keys.ENTER)
+        assert len(browser.find_elements(By.CSS_SELECTOR, ".verdict.same")) == 4
+        assert "1 of 2 groups" in progress(browser)
+        changed = next(one.documents[1].id for one in news.decisions())
+        change(client, index_name, changed, {"body": " ".join(SOURCES[changed]["body"].split()[:-3])})
+        open_group(browser, "Harbour")
+        row = next(
+            one for one in browser.find_elements(By.CSS_SELECTOR, "tbody tr") if f"\n{changed}\n" in f"\n{one.text}"
+        )
+        assert "text changed since enrich" in row.text
+        assert not row.find_elements(By.CSS_SELECTOR, "input[type=checkbox]")  # nothing to decide about until then
+        news.enrich()
+        news.group()
+        assert "0 of 2 groups" in progress(browser)
+        open_group(browser, "Harbour")
+        assert len(browser.find_elements(By.CSS_SELECTOR, ".verdict.same")) == 3
+
+
+def test_two_reviewers(address: str, client: Client, index_name: str) -> None:
+    """Each sees what the other one works on and has decided; nothing that one stores is lost."""
+    with chromium() as first, chromium() as second:
+        named(first, address, "ann")
+        named(second, address, "bob")
+        open_group(first, "Harbour")
+        open_group(second, "Harbour")
+        click_on(first, "I work on this group")
+        second.refresh()
+        assert "ann works on this group until" in find(second, "body").text
+        press_on(second, "n")  # leaves it out
+        assert "<script>" in find(second, "h1").text
+        second.back()
+        for browser, key in ((first, "s"), (second, "d")):
+            press(browser, "j", "j")
+            press_on(browser, key)
+            if browser is second:
+                assert "ann says same: the pair stays open" in find(browser, "body").text
+            press_on(browser, Keys.ENTER)
+        first.refresh()
+        row = find(first, "tbody tr:nth-child(2)")
+        assert [one.text for one in row.find_elements(By.CSS_SELECTOR, ".verdict")] == ["same", "different"]
+        follow(first, find(first, "nav a[href='/groups']"))
+        assert "disputed" in find(first, "tbody").text
+        press_on(second, "u")
+        follow(first, find(first, ".home"))
+        open_group(first, "Harbour")
+        assert [one.text for one in first.find_elements(By.CSS_SELECTOR, ".verdict")] == ["same"]
+        assert [one.author for one in NearDupe(index_name, client).decisions()] == ["ann"]
+
+
+RTL = "\u202eשלום\u2066 <script>alert(1)</script> \u200f"
+LONG = " ".join(f"{RTL} {word}" if n % 500 == 0 else word for n, word in enumerate(words("long", 50_000)))
+HOSTILE = {
+    "a": {"title": f"{RTL} title", "body": LONG},
+    "b": {"title": f"{RTL} other", "body": f"{LONG} <img src=x onerror=alert(1)>"},
+    "c": {"title": f"{RTL} third", "body": LONG.replace("</script>", "</script><b>", 20)},
+}
+
+
+@pytest.mark.parametrize("address", [HOSTILE], indirect=True)
+def test_texts_of_50_000_words_full_of_scripts_and_marks_of_direction(address: str) -> None:
+    """They are shown as text, in pages of bounded size, and nothing of them is run."""
+    with chromium() as browser:
+        browser.get(address)
+        follow(browser, find(browser, "nav a[href='/groups']"))
+        assert "<script>alert(1)</script>" in find(browser, "tbody").text
+        follow(browser, find(browser, "tbody a"))
+        assert len(browser.find_elements(By.CSS_SELECTOR, ".collation tbody tr")) == 3
+        assert "characters not shown" in find(browser, "#reference-text").text
+        check(browser, 500)
+        pages = [browser.current_url]
+        follow(browser, find(browser, ".to-compare"))
+        pages.append(browser.current_url)
+        assert browser.find_elements(By.CSS_SELECTOR, "img, script:not([nonce]):not(:empty)[src]") == []
+        for page in pages:
+            browser.get(page)
+            size = browser.execute_script("return document.documentElement.outerHTML.length")
+            assert size < 4_000_000, (page, size)
+        assert browser.get_log("browser") == []
+
+
+def shown_pages(browser: webdriver.Chrome, address: str) -> Iterator[str]:
+    """Each page of the application, with decisions."""
+    named(browser, address, "ann")
+    open_group(browser, "Harbour")
+    group = browser.current_url
+    press(browser, "j", "j")
+    press_on(browser, "d")
+    yield "preview of a decision"
+    click_on(browser, "Store")
+    yield "group"
+    follow(browser, find(browser, ".to-compare"))
+    yield "comparison"
+    for page in ("/", "/groups", "/search?q=title:harbour", "/decisions", "/group?id=unknown"):
+        browser.get(group.partition("/group")[0] + page)
+        yield page
+
+
+def test_pages_follow_the_rules_of_accessibility(address: str) -> None:
+    """In both color schemes and widths."""
+    problems = []
+    with chromium() as browser:
+        for page in shown_pages(browser, address):
+            for scheme in ("light", "dark"):
+                with emulated(browser, prefers_color_scheme=scheme):
+                    for width in (1400, 500):
+                        browser.set_window_size(width, 1000)
+                        problems += [f"{page}, {scheme}, {width}: {one}" for one in accessibility_problems(browser)]
+            browser.set_window_size(1400, 1000)
+    assert not problems, "\n".join(problems)
+
+
+def test_pages_on_paper(address: str) -> None:
+    """Without controls, dark on white also for those who prefer dark pages, and nothing cut off by a scroll bar."""
+    with chromium() as browser:
+        for page in shown_pages(browser, address):
+            with emulated(browser, media="print", prefers_color_scheme="dark"):
+                for control in browser.find_elements(By.CSS_SELECTOR, "nav, button, input, select, .keys, .pages"):
+                    assert not control.is_displayed(), (page, control.get_attribute("outerHTML"))
+                background, ink = (
+                    browser.execute_script(f"return getComputedStyle(document.body).{name}")
+                    for name in ("backgroundColor", "color")
+                )
+                assert (background, ink) == ("rgb(255, 255, 255)", "rgb(0, 0, 0)"), page
+                cut = browser.execute_script(
+                    "return [...document.querySelectorAll('.scroll, .text')].filter((one) => "
+                    "getComputedStyle(one).overflowX !== 'visible').map((one) => one.outerHTML.slice(0, 200))"
+                )
+                assert cut == [], page

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+import re
 from contextlib import suppress
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta, timezone
 from itertools import combinations
 from typing import Any
 
 import pytest
+from conftest import Cli
 from server_tools import assert_settled, change, family, make_index, ours, put, words
 
 from es_neardupe import NearDupe, Settings
@@ -126,6 +129,34 @@ def test_reviewers_who_disagree_leave_the_pair_open(client: Client, index_name: 
     assert news.group().decisions.different == 1
     assert groups(news) == [ALL - {"c"}]
     assert len(news.decisions()) == 2
+
+
+def test_audit_reports_the_precision_as_judged_by_reviewers(client: Client, index_name: str, server_cli: Cli) -> None:
+    """Every pair counts once; withdrawn decisions, other verdicts and notes count nowhere."""
+    news = begun(client, index_name)
+    assert news.audit().reviewed is None
+    news.decide("same", "a", ["b"], author="ann")
+    news.decide("same", "a", ["copy"], author="bob")  # a copy of b: the same pair
+    news.decide("different", "a", ["c"], author="ann")
+    news.decide("same", "c", ["d"], author="ann")
+    news.decide("different", "c", ["d"], author="bob")
+    news.decide("same", "x1", ["x2"], author="ann")
+    news.decide("different", "x1", ["x3", "x4"], author="ann")
+    news.decide("different", "b", ["x5"], author="ann")
+    news.decide("keep", "b", author="ann")
+    news.decide("note", "a", ["d"], author="ann", note="as well")
+    news.withdraw([one.id for one in news.decisions() if one.documents[-1].id == "x4"])
+    change(client, index_name, "x5", {"text": "it has another text now"})
+    counts = {"pairs": 6, "same": 1, "different": 1, "below_same": 1, "below_different": 1, "disputed": 1}
+    news.enrich()
+    found = news.audit(sample=5).reviewed
+    assert found is not None
+    assert asdict(found) == counts | {"gone": 1, "precision": 0.5}
+    shown = server_cli("audit", index_name).out
+    assert re.search(r"precision as judged by reviewers +0\.5000 ", shown)
+    assert news.audit(min=0.999).reviewed == replace(
+        found, same=0, different=0, below_same=2, below_different=2, precision=None
+    )
 
 
 def test_contradictions_are_refused_until_one_is_withdrawn(client: Client, index_name: str) -> None:

@@ -7,7 +7,8 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from importlib.resources import files
+from typing import Any, NoReturn
 
 import pytest
 from selenium import webdriver
@@ -44,3 +45,27 @@ def chromium() -> Iterator[webdriver.Chrome]:
         missing(f"chromium does not start: {error.msg}")
     yield started
     started.quit()
+
+
+def accessibility_problems(browser: webdriver.Chrome) -> list[str]:
+    """The rules of axe-core that the page breaks as it is now, such as contrast and names of controls, each with the
+    number of places and the first one."""
+    browser.execute_script(files("axe_core_python").joinpath("axe.min.js").read_text("utf-8"))
+    found: dict[str, Any] = browser.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
+    assert found["passes"], "no rule was checked"
+    return [
+        f"{rule['id']} ({len(rule['nodes'])}): {first['html'][:150]} {first['failureSummary'][:150]}"
+        for rule in found["violations"]
+        for first in rule["nodes"][:1]
+    ]
+
+
+@contextmanager
+def emulated(browser: webdriver.Chrome, *, media: str = "", **features: str) -> Iterator[None]:
+    """The page as shown with another medium, or for preferences: ``emulated(browser, prefers_color_scheme="dark")``."""
+    given = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": given})
+    try:
+        yield
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})

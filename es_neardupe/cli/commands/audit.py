@@ -119,6 +119,14 @@ def _expectations(report: AuditReport) -> Iterator[tuple[str, object]]:
     yield "  verified pairs of texts", report.claims
     yield "  members of stored groups", report.members
     yield "  wrong according to the texts", report.denied
+    if (reviewed := report.reviewed) is not None:
+        yield "precision as judged by reviewers", reviewed.precision
+        yield f"  pairs at least {report.min:g} similar: same", reviewed.same
+        yield "    different", reviewed.different
+        yield "  less similar pairs: same", reviewed.below_same
+        yield "    different", reviewed.below_different
+        yield "  pairs on which reviewers disagree", reviewed.disputed
+        yield "  pairs of texts that are no longer in the index", reviewed.gone
 
 
 def _lost(report: AuditReport, one: LostPairs) -> tuple[object, ...]:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from es_neardupe.cli.commands.groups import show_groups
+from es_neardupe.cli.commands.serve import check_installed, serve_pages
 from es_neardupe.cli.commands.similar import show_similar
 from es_neardupe.cli.connection import connect_to
 from es_neardupe.cli.output import print_table, progress_bars, say, show
 from es_neardupe.cli.phrasing import phrase
+from es_neardupe.cli.serving import Serving
 from es_neardupe.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,6 +46,9 @@ def demo(
         Path | None,
         typer.Option(metavar="FILE", help="Only write the texts to a file, as lines of bulk requests.", dir_okay=False),
     ] = None,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="At the end, serve the pages to review the groups, until Ctrl-C.")
+    ] = False,
 ) -> None:
     """Run all steps on real texts: start a server, enrich an index, group it, search it.
 
@@ -56,16 +61,19 @@ def demo(
     from es_neardupe.index.index import Index
     from es_neardupe.index.settings import Settings
 
+    if serve:
+        check_installed()
     records = _records(file, text_field)
     if bulk is not None:
         _write_bulk(bulk, records)
         show(f"{len(records):,} documents written to {bulk}.")
         return
     client = _client(url)
+    made = Index(index, client)
     try:
-        _run(
-            Index(index, client), records, Settings((text_field,), threshold=threshold), words=None if file else _WORDS
-        )
+        _run(made, records, Settings((text_field,), threshold=threshold), words=None if file else _WORDS)
+        if serve:
+            serve_pages(made, Serving())
     finally:
         client.close()
 
@@ -175,6 +183,7 @@ def _run(index: Index, records: list[FileRecord], settings: Settings, words: str
         f"es-neardupe groups {index.name} --min-size 5",
         f"es-neardupe similar {index.name} --text 'any text'",
         f"es-neardupe pairs {index.name} --min 0.95 --top 20",
+        f"es-neardupe serve {index.name}",
         f"es-neardupe doctor {index.name}",
         "es-neardupe node stop",
     ):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import getpass
 import importlib.util
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 import typer
@@ -17,7 +18,10 @@ from es_neardupe.cli.serving import AllowHost, Host, PlainHttp, Port, Serving, T
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import DEFAULT_PREFIX
 
-__all__ = ["serve"]
+if TYPE_CHECKING:
+    from es_neardupe.index.index import Index
+
+__all__ = ["check_installed", "serve", "serve_pages"]
 
 
 def serve(
@@ -55,21 +59,37 @@ def serve(
 
       es-neardupe serve news --port 9000 --field title --field source
     """
+    check_installed()
+    serving = Serving(host, port, token, allow_host, tls_cert, tls_key, plain_http)
+    serve_pages(open_index(index, prefix), serving, fields or (), reviewer=reviewer, allow_decisions=allow_decisions)
+
+
+def check_installed() -> None:
+    """Raises `SettingsError` without the packages of the extra ``serve``."""
     if importlib.util.find_spec("fastapi") is None or importlib.util.find_spec("uvicorn") is None:
         raise SettingsError("serve needs fastapi and uvicorn: pip install 'es-neardupe[serve]'.")
+
+
+def serve_pages(
+    index: Index,
+    serving: Serving,
+    fields: Sequence[str] = (),
+    *,
+    reviewer: str | None = None,
+    allow_decisions: bool = False,
+) -> None:
+    """Serve the pages of an index until SIGTERM or SIGINT. ``reviewer``: by default, the name of the system user."""
     from es_neardupe.index.index import opened
     from es_neardupe.index.shown_fields import shown_fields
     from es_neardupe.serve import asgi
     from es_neardupe.serve.guard import new_token
 
-    serving = Serving(host, port, token, allow_host, tls_cert, tls_key, plain_http)
-    reached = open_index(index, prefix)
-    shown_fields(opened(reached, groups=True), fields or ())  # errors appear here, not on every page
-    token = token or new_token()
+    shown_fields(opened(index, groups=True), fields)  # errors appear here, not on every page
+    token = serving.token or new_token()
     application = asgi(
-        reached,
+        index,
         token=token,
-        fields=fields or (),
+        fields=fields,
         hosts=serving.names,
         reviewer=reviewer or _user(),
         allow_decisions=allow_decisions,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from es_neardupe.commands.audit.report import (
     BandsAdvice,
     RecallCounts,
     RefutedPair,
+    ReviewedPairs,
     effective,
     ordered,
     recall_of,
@@ -34,6 +36,7 @@ from es_neardupe.commands.audit.why_missed import (
     verdicts,
 )
 from es_neardupe.errors import IndexUnusable, SettingsError
+from es_neardupe.groups.decisions import Decision, Decisions, Verdict, agreed_verdict
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
@@ -44,6 +47,7 @@ from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.arrays import U64, Numbers
 from es_neardupe.keys.scheme import choose_bands
 from es_neardupe.keys.shingles import features
+from es_neardupe.keys.text import packed_hashes
 from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import FingerprintColumns, Grouping, Hit, Reference, TextClasses
@@ -139,8 +143,43 @@ def audit(
         denied=len(wrong),
         precision=1 - len(wrong) / claimed if claimed else None,
         wrong=tuple(wrong[:_EXAMPLES]),
+        reviewed=_reviewed(index, scope.corpus, minimum),
         advice=_advice(index.target, minimum, counts, whole),
         seconds=time.monotonic() - started,
+    )
+
+
+def _reviewed(index: Index, corpus: FingerprintColumns, minimum: float) -> ReviewedPairs | None:
+    """What reviewers say about pairs. The similarity was computed when a pair was decided; it is still that of the
+    texts, since a decision is about the words of both."""
+    by_pair: dict[tuple[str, ...], list[Decision]] = defaultdict(list)
+    for one in Decisions(index).all():
+        if one.verdict.decides and one.withdrawn is None and one.similarity is not None:
+            by_pair[one.between].append(one)
+    if not by_pair:
+        return None
+    hashes = packed_hashes([content for pair in by_pair for content in pair]).reshape(-1, 2)
+    present = np.isin(hashes, corpus.content).all(axis=1)
+    counts: Counter[str] = Counter()
+    for some, known in zip(by_pair.values(), present.tolist(), strict=True):
+        verdict = agreed_verdict({one.author: one.verdict for one in some})
+        if not known:
+            counts["gone"] += 1
+        elif verdict is None:
+            counts["disputed"] += 1
+        else:
+            similar = (some[0].similarity or 0) >= minimum
+            counts[f"{'' if similar else 'below_'}{verdict.value}"] += 1
+    same, different = counts[Verdict.SAME.value], counts[Verdict.DIFFERENT.value]
+    return ReviewedPairs(
+        pairs=len(by_pair),
+        same=same,
+        different=different,
+        below_same=counts["below_same"],
+        below_different=counts["below_different"],
+        disputed=counts["disputed"],
+        gone=counts["gone"],
+        precision=same / (same + different) if same + different else None,
     )
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "RecallCounts",
     "RecallPart",
     "RefutedPair",
+    "ReviewedPairs",
     "effective",
     "ordered",
     "recall_of",
@@ -79,6 +80,29 @@ class RefutedPair:
     b: Address
     claimed: float
     actual: float
+
+
+@dataclass(frozen=True)
+class ReviewedPairs:
+    """Pairs of different texts that reviewers have decided about: ``pairs`` is the sum of the counts that follow.
+
+    Reviewers choose the pairs that they look at, so this is no random sample.
+    """
+
+    pairs: int
+    same: int
+    """At least ``min`` similar, and *same* for all reviewers of the pair."""
+    different: int
+    """At least ``min`` similar, and *different* for all reviewers of the pair."""
+    below_same: int
+    """Less than ``min`` similar, and *same*."""
+    below_different: int
+    disputed: int
+    """Their reviewers disagree."""
+    gone: int
+    """A text is no longer in the index: the document was deleted, or its text changed."""
+    precision: float | None
+    """``same / (same + different)``; None if both are 0."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +167,8 @@ class AuditReport:
     """``1 - denied / (claims + members)``: any value except 1 is an error of the program. None if both are 0."""
     wrong: tuple[RefutedPair, ...]
     """Some of the refuted pairs."""
+    reviewed: ReviewedPairs | None
+    """What reviewers say about pairs of the whole index; None if there are no decisions."""
     advice: BandsAdvice | None
     """Other bands, if the bands lost pairs and find fewer than promised; else None."""
     seconds: float = field(compare=False)
