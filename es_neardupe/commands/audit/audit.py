@@ -159,9 +159,9 @@ def _reviewed(index: Index, corpus: FingerprintColumns, minimum: float) -> Revie
     if not by_pair:
         return None
     hashes = packed_hashes([content for pair in by_pair for content in pair]).reshape(-1, 2)
-    present: list[bool] = np.isin(hashes, corpus.content).all(axis=1).tolist()
+    low, high = np.isin(hashes, corpus.content).T
     counts: Counter[str] = Counter()
-    for some, known in zip(by_pair.values(), present, strict=True):
+    for some, known in zip(by_pair.values(), (low & high).tolist(), strict=True):
         verdict = agreed_verdict({one.author: one.verdict for one in some})
         if not known:
             counts["gone"] += 1
