@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "tests" / "tools"))
 from browsers import chromium  # noqa: E402  (a module of the tests)
 
 PICTURES = ROOT / "docs" / "pictures"
-WIDE, NARROW = (1280, 900), (420, 900)
+WIDE, NARROW = (1280, 1150), (420, 1150)
 
 
 def main() -> None:
@@ -36,7 +36,7 @@ def main() -> None:
         group = f"{start}/group?id={given.group}" if given.group else f"{start}/next"
         take(browser, group, "review-group", WIDE)
         take(browser, browser.current_url, "review-group-narrow", NARROW)
-        browser.set_window_size(*WIDE)
+        browser.set_window_size(WIDE[0], 600)
         browser.find_element(By.CSS_SELECTOR, ".collation tbody tr:nth-child(2) input[type=checkbox]").click()
         browser.find_element(By.CSS_SELECTOR, "button[value=different]").click()
         save(browser, "review-preview")

@@ -19,7 +19,7 @@ __all__ = ["phrase", "phrase_for", "singular", "with_options"]
 _PARAMETER = re.compile(r"`([a-z_]+)`")
 _ON_AN_INDEX = (
     "init|load|enrich|pipeline|migrate|clean|similar|contained|search|pairs|moved|compare|duplicates|group|groups|fold|watch|stats|"
-    "doctor|shingles|audit|distribution|what-if"
+    "doctor|shingles|audit|distribution|what-if|serve|mcp"
 )
 _COMMAND = re.compile(rf"es-neardupe ({_ON_AN_INDEX}) (?!-)([^\s`]+)([^`]*)")
 _ONE = re.compile(

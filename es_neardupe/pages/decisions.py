@@ -28,11 +28,13 @@ class DecisionRequest:
     """Id -> content hash, of all these documents."""
 
 
-def decision_preview_page(site: Site, asked: DecisionRequest, report: DecisionReport) -> Hosted:
-    """What a decision would do, with the button that stores it."""
+def decision_preview_page(
+    site: Site, asked: DecisionRequest, report: DecisionReport, titles: Mapping[str, Mapping[str, str]]
+) -> Hosted:
+    """What a decision would do, with the button that stores it. ``titles``: id -> the fields to show."""
     first = report.copies.get(asked.seen[asked.id], 1)
     others = sum(report.copies.get(one, 1) for one in {asked.seen[id] for id in asked.others})
-    return hosted("decide.html.j2", site, asked=asked, report=report, first=first, others=others)
+    return hosted("decide.html.j2", site, asked=asked, report=report, titles=titles, first=first, others=others)
 
 
 def decisions_page(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from es_neardupe.commands.decide import decide, withdraw
+from es_neardupe.commands.decide import DecisionReport, decide, withdraw
 from es_neardupe.commands.group_pages import next_to_review, read_after, titles_of
 from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.groups.decisions import Decisions, Verdict
@@ -72,7 +72,7 @@ def decision_pages(
         if confirmed:
             done = f"{report.stored} stored" if report.stored else "already decided"
             return RedirectResponse(current.group_link(group, page, done=done), 303)
-        return _answer(decision_preview_page(current, asked, report))
+        return _answer(decision_preview_page(current, asked, report, _titles(index_of(request), fields, report)))
 
     @routes.post("/withdraw")
     def take_back(
@@ -163,6 +163,13 @@ def decision_pages(
 
 def _answer(page: Hosted) -> HTMLResponse:
     return HTMLResponse(page.html, headers={"Content-Security-Policy": page.policy})
+
+
+def _titles(index: Index, fields: Sequence[str], report: DecisionReport) -> dict[str, Mapping[str, str]]:
+    """Id -> the fields to show of each document that a decision is about."""
+    index = opened(index, groups=True)
+    seen = {address for one in report.decisions for address in one.documents}
+    return {address.id: one for address, one in titles_of(index, shown_fields(index, fields), sorted(seen)).items()}
 
 
 def _verdict(name: str) -> Verdict:

@@ -99,7 +99,8 @@ def test_a_review(client: Client, index_name: str) -> None:
     ann = Reviewer(news, "ann")
     assert "<b>0</b> of 2 groups with different texts are reviewed" in ann.get("/")
     preview = ann.post("/decide", ann.form("different", "b"))
-    assert "<b>2</b> documents are no longer in a group" in preview  # with the copy
+    assert "the 2 documents with the other text are never in one group with the document" in preview  # with the copy
+    assert "=Formula</span>" in preview
     assert news.decisions() == []
     assert "1 stored" in ann.decide("different", "b")
     assert "already decided" in ann.decide("different", "b")
