@@ -196,14 +196,17 @@ def test_decisions() -> None:
 @pytest.mark.parametrize("verdict", list(Verdict))
 def test_the_preview_of_a_decision(verdict: Verdict) -> None:
     ids, contents = [PRINCIPAL.id, f"m {NASTY}"], ["0" * 32, "f" * 32]
-    asked = DecisionRequest(verdict, "g1", ids[0], ids[1:], NASTY, dict(zip(ids, contents, strict=True)))
+    seen = dict(zip(ids, contents, strict=True))
+    asked = DecisionRequest(verdict, "g1", f"start=50&other={NASTY}", ids[0], ids[1:], NASTY, seen)
     report = DecisionReport("news", (), 1, 0, (), (), (), {contents[0]: 3, contents[1]: 2}, True)
-    page = decision_preview_page(SITE, asked, report)
+    page = decision_preview_page(SITE, asked, report, {ids[0]: {"title": NASTY}})
     found = read(page)
     stored = {str(one["name"]): one["value"] for tag, one in found.tags if tag == "input" and "name" in one}
     assert (stored["verdict"], stored["confirmed"], stored["csrf"]) == (verdict.value, "true", SITE.csrf)
     assert stored["reference"] == f"{contents[0]} {ids[0]}"
     assert "and 2 exact copies" in page.html
+    (back,) = (one["href"] for tag, one in found.tags if tag == "a" and one.get("data-key") == "Escape")
+    assert back == SITE.link("/group", start="50", id="g1")
     contradiction = Contradiction((PRINCIPAL, PRINCIPAL), ())
-    refused = decision_preview_page(SITE, asked, replace(report, contradictions=(contradiction,)))
+    refused = decision_preview_page(SITE, asked, replace(report, contradictions=(contradiction,)), {})
     assert 'id="store"' not in refused.html
