@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from es_neardupe.groups.collate import MAX_MEMBERS, MAX_PLACES, CollatedPlace, CollatedRow, GroupCollation
 from es_neardupe.groups.read import Member
 from es_neardupe.groups.reviewed import GroupFindings
-from es_neardupe.pages.site import Hosted, Site, hosted
+from es_neardupe.pages.page import SITE_STYLES, rendered
+from es_neardupe.pages.site import Hosted, Site, hosted, title_of
 from es_neardupe.similarity.collation import MAX_WORDS
 
-__all__ = ["WHOLE_TEXT", "group_page"]
+__all__ = ["WHOLE_TEXT", "group_file", "group_page"]
 
 WHOLE_TEXT = 20_000
 """Characters of a text that is shown whole. Of a longer one, the surroundings of each place are shown."""
@@ -45,6 +47,25 @@ class _Column:
 def group_page(site: Site, found: GroupCollation, findings: GroupFindings, *, done: str = "") -> Hosted:
     """A page of the members of a group, collated, and what reviewers have decided about their texts. ``done``: what was
     stored just before."""
+    return hosted("group.html.j2", site, **_values(site, found, findings), done=done)
+
+
+def group_file(site: Site, found: GroupCollation, findings: GroupFindings, made: str) -> str:
+    """The same as a file of its own, without links into the application. ``made``: when, as ISO 8601."""
+    values = _values(site, found, findings)
+    return rendered(
+        "group.html.j2",
+        styles=SITE_STYLES,
+        scripts=(),
+        title_of=title_of,
+        **values,
+        done="",
+        index=site.index,
+        made=made,
+    )
+
+
+def _values(site: Site, found: GroupCollation, findings: GroupFindings) -> dict[str, Any]:
     own = [one for some in findings.about.values() for one in some if one.author == site.reviewer]
     latest = max((one.at for one in own), default="")
     several = len({one.index for row in found.rows for one in row.members}) > 1
@@ -77,30 +98,29 @@ def group_page(site: Site, found: GroupCollation, findings: GroupFindings, *, do
     last = found.first_place + len(found.places) - 1
     end = found.start + found.members
     size = max(len(found.places), 1)
-    return hosted(
-        "group.html.j2",
-        site,
-        found=found,
-        findings=findings,
-        last=sorted({one.id for one in own if one.at == latest}),
-        done=done,
-        max_words=MAX_WORDS,
-        several=several,
-        pieces=list(_pieces(found)),
-        whole=len(found.text) <= WHOLE_TEXT,
-        last_place=last,
-        columns={one: column(one) for one in ("id", "similarity")},
-        field_columns={one: column(f"field.{one}") for one in found.differing},
-        place_columns=[(one, column(str(one.number))) for one in found.places],
-        reference_link=reference_link,
-        row_name=_row_name,
-        here=link().partition("?")[2],
-        end=end,
-        previous=link(start=max(found.start - MAX_MEMBERS, 0) or None) if found.start else None,
-        next=link(start=end, sort=None, places=None) if end < found.reachable else None,
-        earlier=link(places=_place(max(found.first_place - MAX_PLACES, 1))) if found.first_place > 1 else None,
-        later=link(places=found.first_place + size) if last < found.total_places else None,
-    )
+    here = link().partition("?")[2]
+    return {
+        "found": found,
+        "findings": findings,
+        "last": sorted({one.id for one in own if one.at == latest}),
+        "max_words": MAX_WORDS,
+        "several": several,
+        "pieces": list(_pieces(found)),
+        "whole": len(found.text) <= WHOLE_TEXT,
+        "last_place": last,
+        "columns": {one: column(one) for one in ("id", "similarity")},
+        "field_columns": {one: column(f"field.{one}") for one in found.differing},
+        "place_columns": [(one, column(str(one.number))) for one in found.places],
+        "reference_link": reference_link,
+        "row_name": _row_name,
+        "here": here,
+        "file": site.link("/group/file") + f"?{here}",
+        "end": end,
+        "previous": link(start=max(found.start - MAX_MEMBERS, 0) or None) if found.start else None,
+        "next": link(start=end, sort=None, places=None) if end < found.reachable else None,
+        "earlier": link(places=_place(max(found.first_place - MAX_PLACES, 1))) if found.first_place > 1 else None,
+        "later": link(places=found.first_place + size) if last < found.total_places else None,
+    }
 
 
 def _place(number: int) -> int | None:

@@ -45,8 +45,9 @@ def decisions_page(
     given: Mapping[str, str],
     authors: Mapping[str, int],
     after: str | None,
+    parquet: bool,
 ) -> Hosted:
-    """The decisions of all reviewers, newest first."""
+    """The decisions of all reviewers, newest first. ``parquet``: they can be exported as Parquet."""
     return hosted(
         "decisions.html.j2",
         site,
@@ -54,6 +55,7 @@ def decisions_page(
         titles=titles,
         given=given,
         authors=authors,
+        parquet=parquet,
         verdicts=[one.value for one in Verdict],
         next=None if after is None else site.link("/decisions", **given, after=after),
     )

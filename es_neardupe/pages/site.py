@@ -31,6 +31,7 @@ __all__ = [
     "hosted",
     "overview_page",
     "search_page",
+    "title_of",
 ]
 
 _WIDTH, _HEIGHT = 600, 120
@@ -89,7 +90,7 @@ class _Bar:
 
 def hosted(template: str, site: Site, **values: Any) -> Hosted:
     """A page of the application. Keys press its buttons and follow its links."""
-    html = rendered(template, styles=SITE_STYLES, scripts=SITE_SCRIPTS, site=site, title_of=_title_of, **values)
+    html = rendered(template, styles=SITE_STYLES, scripts=SITE_SCRIPTS, site=site, title_of=title_of, **values)
     return Hosted(html, _policy(SITE_SCRIPTS))
 
 
@@ -97,7 +98,7 @@ def _policy(scripts: Sequence[str]) -> str:
     return f"{content_security_policy(SITE_STYLES, scripts, forms=True)}; frame-ancestors 'none'"
 
 
-def _title_of(fields: Mapping[str, str] | None) -> str:
+def title_of(fields: Mapping[str, str] | None) -> str:
     """The first field of a document that is shown; empty if it has none."""
     found = next((value for value in (fields or {}).values() if value), "")
     plain = " ".join(found.split())

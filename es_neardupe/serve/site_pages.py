@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timezone
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -14,14 +16,14 @@ from es_neardupe.commands.group_pages import MAX_FOUND, page_of_groups
 from es_neardupe.commands.search import search
 from es_neardupe.commands.stats import documents_in_scope
 from es_neardupe.errors import SettingsError
-from es_neardupe.groups.collate import collate_group
+from es_neardupe.groups.collate import GroupCollation, collate_group
 from es_neardupe.groups.decisions import Decisions
 from es_neardupe.groups.listing import GroupFilter, GroupOrder, group_overview
-from es_neardupe.groups.reviewed import ReviewFilter, ReviewState, review_findings, reviewed_groups
+from es_neardupe.groups.reviewed import GroupFindings, ReviewFilter, ReviewState, review_findings, reviewed_groups
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.shown_fields import shown_fields
 from es_neardupe.options import Matching
-from es_neardupe.pages.collation import group_page
+from es_neardupe.pages.collation import group_file, group_page
 from es_neardupe.pages.site import (
     Hosted,
     Site,
@@ -87,10 +89,8 @@ def site_pages(
             )
         )
 
-    @routes.get("/group")
-    def group(request: Request, id: str = "") -> HTMLResponse:
-        given = request.query_params
-        current = opened(index_of(request), texts=True)
+    def collated(request: Request, id: str) -> tuple[GroupCollation, GroupFindings]:
+        given, current = request.query_params, opened(index_of(request), texts=True)
         found = collate_group(
             current,
             id,
@@ -102,8 +102,21 @@ def site_pages(
             order=given.get("sort", ""),
         )
         texts = [row.members[0].reference for row in found.rows]
-        findings = review_findings(current, id, found.reference.reference, texts)
-        return _answer(group_page(site(request), found, findings, done=given.get("done", "")[:100]))
+        return found, review_findings(current, id, found.reference.reference, texts)
+
+    @routes.get("/group")
+    def group(request: Request, id: str = "") -> HTMLResponse:
+        return _answer(
+            group_page(site(request), *collated(request, id), done=request.query_params.get("done", "")[:100])
+        )
+
+    @routes.get("/group/file")
+    def file_of_group(request: Request, id: str = "") -> HTMLResponse:
+        found, findings = collated(request, id)
+        page = group_file(site(request), found, findings, datetime.now(timezone.utc).isoformat(timespec="minutes"))
+        name = re.sub(r"[^\w-]", "_", found.group, flags=re.ASCII)
+        headers = {"Content-Disposition": f'attachment; filename="group-{name}.html"'}
+        return HTMLResponse(page, headers=headers)
 
     @routes.get("/compare")
     def two_documents(request: Request, a: str = "", b: str = "") -> HTMLResponse:

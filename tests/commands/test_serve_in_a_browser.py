@@ -212,8 +212,9 @@ def test_a_review_by_keyboard(address: str, client: Client, index_name: str, tmp
 
 
 @pytest.mark.parametrize("address", [LETTERS], indirect=True)
-def test_form_letters_are_read_as_one_letter_and_a_table(address: str) -> None:
+def test_form_letters_are_read_as_one_letter_and_a_table(address: str, tmp_path: Path) -> None:
     with chromium() as browser:
+        browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
         browser.get(address)
         follow(browser, find(browser, "nav a[href='/groups']"))
         follow(browser, find(browser, "tbody a"))
@@ -247,6 +248,13 @@ def test_form_letters_are_read_as_one_letter_and_a_table(address: str) -> None:
         assert browser.current_url.endswith("#place-1")
         follow(browser, find(browser, ".to-compare"))
         assert "Measures" in find(browser, "body").text
+        browser.back()
+        find(browser, ".pages a[download]").click()
+        WebDriverWait(browser, 20).until(lambda one: list(tmp_path.glob("group-*.html")))
+        browser.get(next(tmp_path.glob("group-*.html")).as_uri())
+        assert len(browser.find_elements(By.CSS_SELECTOR, ".collation tbody tr")) == 200
+        assert accessibility_problems(browser) == []
+        check(browser, 500)
         assert browser.get_log("browser") == []
 
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
+from html import unescape
 from urllib.parse import quote
 
+import pyarrow
+import pyarrow.parquet
 from page_reader import NASTY, Reader
 from server_tools import JSON, change, family, make_index, put, words
 from starlette.testclient import TestClient
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.group_pages import next_to_review
+from es_neardupe.display_text import shown
 from es_neardupe.index.index import opened
 from es_neardupe.serve import asgi
 from es_neardupe.server.client import Client
@@ -241,3 +245,33 @@ def test_programs_decide_only_if_allowed(client: Client, index_name: str) -> Non
     assert reading.get("/api/decisions?withdrawn=true").json()["total"] == 1
     for wrong in ({**body, "verdict": "x"}, {**body, "more": 1}, {**body, "others": ["none"]}, {**body, "author": ""}):
         assert writing.post("/api/decisions", json=wrong).status_code in (400, 404)
+
+
+def test_decisions_as_parquet_are_those_of_the_csv(client: Client, index_name: str) -> None:
+    news = begun(client, index_name)
+    ann = Reviewer(news, "ann")
+    ann.decide("different", "b")
+    ann.decide("keep", "d")
+    news.withdraw([news.decisions()[0].id])
+    table = pyarrow.parquet.read_table(io.BytesIO(ann.site.get("/decisions/export?format=parquet").content))
+    lines = csv.DictReader(io.StringIO(ann.site.get("/decisions/export?format=csv").content.decode("utf-8-sig")))
+    rows = [{name: "" if value is None else str(value) for name, value in row.items()} for row in table.to_pylist()]
+    assert rows == [{**line, "title_b": line["title_b"].removeprefix("'")} for line in lines]
+    assert [one["verdict"] for one in rows] == ["keep", "different"]
+    assert table.schema.field("similarity").type == pyarrow.float64()
+
+
+def test_a_group_as_a_file_of_its_own(client: Client, index_name: str) -> None:
+    """Without forms, scripts and links into the application, and with the decisions."""
+    news = begun(client, index_name)
+    ann = Reviewer(news, "ann")
+    ann.decide("different", "b")
+    answer = ann.site.get("/group/file", params={"id": ann.group()})
+    assert answer.headers["content-disposition"] == f'attachment; filename="group-{ann.group()}.html"'
+    page = Reader(answer.text)
+    assert not {"form", "input", "button", "script", "img", "nav"} & {tag for tag, _ in page.tags}
+    assert {str(one["href"])[0] for tag, one in page.tags if tag == "a"} == {"#"}
+    assert all(shown(id) in unescape(answer.text) for id in ("a", "b", "copy", "d"))
+    assert '<span class="verdict different"' in answer.text
+    assert f"of {index_name}, 20" in answer.text
+    assert ann.site.get("/group/file", params={"id": "unknown"}).status_code == 404

@@ -186,6 +186,7 @@ def test_decisions() -> None:
         given={"author": NASTY, "verdict": "", "state": ""},
         authors={NASTY: 7, "bob": 1},
         after='["x"]',
+        parquet=True,
     )
     found = read(page)
     assert '<b id="total">102</b> decisions' in page.html
