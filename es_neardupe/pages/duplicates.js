@@ -68,10 +68,11 @@ document.addEventListener("DOMContentLoaded", () => {
     title: () => [...rows].sort((one, two) => title(one).localeCompare(title(two))),
   };
 
-  for (const id of ["search", "from", "to", "kind"]) {
+  for (const id of ["search", "from", "to"]) {
     field(id).addEventListener("input", filter);
   }
-  field("order").addEventListener("input", () => list.append(...orders[field("order").value]()));
+  field("kind").addEventListener("change", filter);
+  field("order").addEventListener("change", () => list.append(...orders[field("order").value]()));
   field("all").addEventListener("click", () => {
     for (const id of ["search", "from", "to", "kind"]) {
       field(id).value = "";
