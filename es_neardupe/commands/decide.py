@@ -14,6 +14,7 @@ from es_neardupe.groups.decisions import Decision, Decisions, Verdict
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index, opened
+from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.index.stored_fields import stored_fields
 from es_neardupe.keys.text import contents
 from es_neardupe.records import Address, one_line
@@ -103,6 +104,7 @@ def decide(
     if len(others) > _MAX_DOCUMENTS:
         raise SettingsError(f"One decision can be about {_MAX_DOCUMENTS:,} documents, not {len(others):,}.")
     index = opened(index, texts=True)
+    check_sees_all(index, "deciding")  # about all copies, with the decisions about other texts
     given = list(dict.fromkeys([id, *others]))
     if len(given) != 1 + len(others):
         raise SettingsError("The same document is named twice.")
@@ -147,7 +149,9 @@ def decide(
 def withdraw(index: Index, ids: Sequence[str]) -> list[Decision]:
     """Withdraw decisions; the next run of ``group`` decides about their texts as before. They stay in the list, as
     withdrawn ones. Withdrawing one again changes nothing. Raises `NotFound` for an unknown id."""
-    store = Decisions(opened(index, groups=True))
+    index = opened(index, groups=True)
+    check_sees_all(index, "withdrawing")
+    store = Decisions(index)
     found = store.get(set(ids))
     if unknown := [id for id in ids if id not in found]:
         raise NotFound(f"There is no decision {unknown[0]!r} about {index.name}.", status=404)
@@ -161,7 +165,9 @@ def withdraw(index: Index, ids: Sequence[str]) -> list[Decision]:
 def decisions(index: Index, *, author: str | None = None, withdrawn: bool = False) -> list[Decision]:
     """The decisions of reviewers that hold, newest first. ``author``: only those of this one. ``withdrawn``: also the
     withdrawn ones."""
-    store = Decisions(opened(index, groups=True))
+    index = opened(index, groups=True)
+    check_sees_all(index, "the list of decisions")
+    store = Decisions(index)
     found = (one for one in store.all() if author in (None, one.author))
     return [one for one in found if withdrawn or one.withdrawn is None]
 

@@ -51,6 +51,8 @@ class Site:
     """The token that each form that changes something must carry."""
     reviewer: str
     """The name under which decisions are stored."""
+    by_login: bool = False
+    """The reviewer has logged in, and cannot enter another name or sign out here."""
 
     def link(self, path: str, **values: object) -> str:
         """The address of a page. Empty values and None are omitted."""

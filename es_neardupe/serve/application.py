@@ -13,15 +13,17 @@ from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Red
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
-from es_neardupe.errors import NeardupeError
+from es_neardupe.errors import LoginRefused, NeardupeError, SettingsError
 from es_neardupe.index.index import Index, opened
 from es_neardupe.pages.site import Site, error_page
 from es_neardupe.serve.answers import refusal, status_of
 from es_neardupe.serve.decision_pages import REVIEWER, decision_pages
-from es_neardupe.serve.guard import Guard, Keys
+from es_neardupe.serve.guard import Guard, Keys, login_required, same
 from es_neardupe.serve.http_interface import http_interface
 from es_neardupe.serve.site_pages import site_pages
 from es_neardupe.serve.traffic import Traffic
+from es_neardupe.server.drivers.driver import user_name
+from es_neardupe.server.http_client import ServerClient
 
 __all__ = ["asgi"]
 
@@ -34,6 +36,7 @@ def asgi(
     hosts: Sequence[str] = (),
     reviewer: str = "reviewer",
     allow_decisions: bool = False,
+    auth_proxy: bool = False,
 ) -> ASGIApp:
     """The web application for an index, which can be mounted in another one. It writes nothing but decisions of
     reviewers.
@@ -42,14 +45,27 @@ def asgi(
     title. ``hosts`` are the names by which it is reached, besides those of the loopback interface. ``reviewer`` is the
     name under which decisions are stored, until a reviewer enters another one. ``allow_decisions``: programs may decide
     as well, over the HTTP interface.
+
+    ``auth_proxy``: no token; each request must carry an ``Authorization`` header for the search server, and everything
+    is read and written with this login, so that the server decides what each reader may see. Decisions are stored under
+    the user name. Raises `SettingsError` if the connection of ``index`` cannot send other logins.
     """
     keys, traffic = Keys(token), Traffic(index.name)
+    if auth_proxy:
+        _as_user(index, "Basic Og==")  # a connection that cannot do this is an error now, not on every page
     app = FastAPI(title=f"es-neardupe: {index.name}", docs_url=None, redoc_url=None, openapi_url=None)
 
+    def index_of(request: Request) -> Index:
+        return _as_user(index, request.headers["authorization"]) if auth_proxy else index
+
     def site(request: Request) -> Site:
+        root = request.scope.get("root_path", "")
+        if auth_proxy:
+            login = request.headers["authorization"]
+            return Site(root, index.name, keys.csrf(login), user_name(login) or reviewer, by_login=True)
         name = unquote(request.cookies.get(REVIEWER, "")).strip()
         named = name[:100] if name and name.isprintable() else reviewer
-        return Site(request.scope.get("root_path", ""), index.name, keys.csrf, named)
+        return Site(root, index.name, keys.csrf(""), named)
 
     @app.middleware("http")
     async def count(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
@@ -59,7 +75,9 @@ def asgi(
         return answer
 
     @app.exception_handler(NeardupeError)
-    def error(request: Request, error: NeardupeError) -> HTMLResponse:
+    def error(request: Request, error: NeardupeError) -> Response:
+        if auth_proxy and isinstance(error, LoginRefused):
+            return login_required()
         found = error_page(site(request), str(error))
         return HTMLResponse(found.html, status_of(error), headers={"Content-Security-Policy": found.policy})
 
@@ -75,26 +93,35 @@ def asgi(
         return HTMLResponse(found.html, error.status_code, headers={"Content-Security-Policy": found.policy})
 
     @app.get("/health")
-    def health() -> JSONResponse:
+    def health(request: Request) -> JSONResponse:
         try:
-            opened(index, groups=True)
+            opened(index_of(request), groups=True)
         except NeardupeError as error:
             return refusal(error, status=503)
         return JSONResponse({"status": "ok"})
 
     @app.get("/metrics")
-    def metrics() -> PlainTextResponse:
+    def metrics(request: Request) -> PlainTextResponse:
+        if auth_proxy:
+            opened(index_of(request), groups=True)  # otherwise any login would do
         return PlainTextResponse(*traffic.text())
 
     @app.post("/sign-out")
     def sign_out(request: Request, csrf: Annotated[str, Form()] = "") -> Response:
-        if not keys.is_csrf(csrf):
+        if not same(csrf, site(request).csrf):
             return PlainTextResponse("The form is not from this application: open the page again.\n", 403)
         answer = RedirectResponse(site(request).link("/"), status_code=303)
         answer.delete_cookie(keys.cookie_name, path=request.scope.get("root_path") or "/")
         return answer
 
-    app.include_router(site_pages(index, fields, site))
-    app.include_router(decision_pages(index, fields, site, keys))
-    app.mount("/api", http_interface(index, fields, allow_decisions=allow_decisions))
-    return Guard(app, keys, hosts)
+    app.include_router(site_pages(index_of, fields, site))
+    app.include_router(decision_pages(index_of, fields, site))
+    app.mount("/api", http_interface(index_of, index.name, fields, allow_decisions=allow_decisions, logins=auth_proxy))
+    return Guard(app, keys, hosts, logins=auth_proxy)
+
+
+def _as_user(index: Index, authorization: str) -> Index:
+    """The index with another login. Raises `SettingsError` if its connection cannot send one."""
+    if not isinstance(index.plain, ServerClient):
+        raise SettingsError("`auth_proxy` needs a connection that es-neardupe has opened itself.")
+    return index.through(index.plain.as_user(authorization))

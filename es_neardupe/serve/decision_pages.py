@@ -15,11 +15,12 @@ from es_neardupe.commands.group_pages import next_to_review, read_after, titles_
 from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.groups.decisions import Decisions, Verdict
 from es_neardupe.index.index import Index, opened
+from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.index.shown_fields import shown_fields
 from es_neardupe.pages.decisions import DecisionRequest, decision_preview_page, decisions_page
 from es_neardupe.pages.site import Hosted, Site
 from es_neardupe.serve.exports import decisions_csv, decisions_jsonl
-from es_neardupe.serve.guard import Keys
+from es_neardupe.serve.guard import same
 
 __all__ = ["REVIEWER", "decision_pages"]
 
@@ -32,12 +33,14 @@ _DECISIONS = 100
 _YEAR = 365 * 24 * 3600
 
 
-def decision_pages(index: Index, fields: Sequence[str], site: Callable[[Request], Site], keys: Keys) -> APIRouter:
-    """The routes. ``fields`` are shown of documents."""
+def decision_pages(
+    index_of: Callable[[Request], Index], fields: Sequence[str], site: Callable[[Request], Site]
+) -> APIRouter:
+    """The routes. ``index_of``: the index with the login of a request. ``fields`` are shown of documents."""
     routes = APIRouter(default_response_class=HTMLResponse)
 
-    def check(csrf: str) -> None:
-        if not keys.is_csrf(csrf):
+    def check(request: Request, csrf: str) -> None:
+        if not same(csrf, site(request).csrf):
             raise Forbidden("The form is not from this application: open the page again.", status=403)
 
     @routes.post("/decide")
@@ -53,11 +56,11 @@ def decision_pages(index: Index, fields: Sequence[str], site: Callable[[Request]
         page: Annotated[str, Form()] = "",
         confirmed: Annotated[bool, Form()] = False,
     ) -> Response:
-        check(csrf)
+        check(request, csrf)
         current = site(request)
         asked = _asked(verdict, reference, member or [], group=group, page=page, note=note)
         report = decide(
-            index,
+            index_of(request),
             asked.verdict,
             asked.id,
             asked.others,
@@ -79,8 +82,8 @@ def decision_pages(index: Index, fields: Sequence[str], site: Callable[[Request]
         group: Annotated[str, Form()] = "",
         page: Annotated[str, Form()] = "",
     ) -> Response:
-        check(csrf)
-        withdraw(index, decision)
+        check(request, csrf)
+        withdraw(index_of(request), decision)
         current = site(request)
         back = current.group_link(group, page, done="withdrawn") if group else current.link("/decisions")
         return RedirectResponse(back, 303)
@@ -92,14 +95,14 @@ def decision_pages(index: Index, fields: Sequence[str], site: Callable[[Request]
         csrf: Annotated[str, Form()] = "",
         page: Annotated[str, Form()] = "",
     ) -> Response:
-        check(csrf)
+        check(request, csrf)
         current = site(request)
-        Decisions(opened(index, groups=True)).claim(group, current.reviewer)
+        Decisions(opened(index_of(request), groups=True)).claim(group, current.reviewer)
         return RedirectResponse(current.group_link(group, page), 303)
 
     @routes.post("/reviewer")
     def reviewer(request: Request, name: Annotated[str, Form()], csrf: Annotated[str, Form()] = "") -> Response:
-        check(csrf)
+        check(request, csrf)
         name = " ".join(name.split())[:100]
         if not name or not name.isprintable():
             raise SettingsError("The name of a reviewer must have 1 to 100 printable characters.")
@@ -114,7 +117,7 @@ def decision_pages(index: Index, fields: Sequence[str], site: Callable[[Request]
     @routes.get("/next")
     def next_group(request: Request, after: str = "") -> Response:
         current = site(request)
-        found = next_to_review(index, after or None, current.reviewer)
+        found = next_to_review(index_of(request), after or None, current.reviewer)
         there = current.link("/groups", review="open") if found is None else current.link("/group", id=found)
         return RedirectResponse(there, 303)
 
@@ -126,7 +129,8 @@ def decision_pages(index: Index, fields: Sequence[str], site: Callable[[Request]
         state: Annotated[str, Query(pattern="^(|holding|withdrawn)$")] = "",
         after: str = "",
     ) -> HTMLResponse:
-        current = opened(index, groups=True)
+        current = opened(index_of(request), groups=True)
+        check_sees_all(current, "the list of decisions")
         store = Decisions(current)
         found = store.page(
             author=author or None,
@@ -144,8 +148,9 @@ def decision_pages(index: Index, fields: Sequence[str], site: Callable[[Request]
         )
 
     @routes.get("/decisions/export")
-    def export(form: Annotated[str, Query(pattern="^(csv|jsonl)$", alias="format")]) -> Response:
-        current = opened(index, groups=True)
+    def export(request: Request, form: Annotated[str, Query(pattern="^(csv|jsonl)$", alias="format")]) -> Response:
+        current = opened(index_of(request), groups=True)
+        check_sees_all(current, "the list of decisions")
         exported = decisions_csv if form == "csv" else decisions_jsonl
         media_type = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}[form]
         headers = {"Content-Disposition": f'attachment; filename="decisions.{form}"'}

@@ -2,7 +2,8 @@
 
 A request must name a known host (else any web page could reach the application by a name that resolves to this
 machine: DNS rebinding), must not come from another origin, and must carry the token: in a header
-``Authorization: Bearer TOKEN``, in a cookie, or once in the URL, which is exchanged for the cookie by a redirect.
+``Authorization: Bearer TOKEN``, in a cookie, or once in the URL, which is exchanged for the cookie by a redirect. Or it
+must carry the reader's own login, with which all requests to the search server are then sent.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["LOOPBACK", "Guard", "Keys", "host_of", "new_token"]
+__all__ = ["LOOPBACK", "Guard", "Keys", "host_of", "login_required", "new_token", "same"]
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 """Names of this machine that every application accepts."""
@@ -57,18 +58,17 @@ class Keys:
         self.cookie_name = f"es-neardupe-{self._derived('name')[:8]}"
         """Browsers do not separate cookies by port: applications on one machine have cookies of different names."""
         self.cookie = self._derived("cookie")
-        self.csrf = self._derived("csrf")
 
     def _derived(self, purpose: str) -> str:
-        return hmac.new(self._token, purpose.encode(), hashlib.sha256).hexdigest()
+        return hmac.new(self._token, purpose.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()
 
     def is_token(self, given: str) -> bool:
         """Whether this is the token; takes the same time for each wrong one."""
-        return secrets.compare_digest(given.encode("utf-8", "surrogateescape"), self._token)
+        return same(given, self._token.decode())
 
-    def is_csrf(self, given: object) -> bool:
-        """Whether a form carries the CSRF token."""
-        return isinstance(given, str) and secrets.compare_digest(given.encode(), self.csrf.encode())
+    def csrf(self, login: str) -> str:
+        """The token that the forms of a user carry, so that no other site, and no other user, can send them."""
+        return self._derived(f"csrf {login}")
 
     def in_cookies(self, header: str) -> bool:
         """Whether a ``Cookie`` header has the cookie."""
@@ -76,7 +76,12 @@ class Keys:
             found = SimpleCookie(header).get(self.cookie_name)
         except CookieError:
             return False
-        return found is not None and secrets.compare_digest(found.value.encode(), self.cookie.encode())
+        return found is not None and same(found.value, self.cookie)
+
+
+def same(given: str, secret: str) -> bool:
+    """Whether both are equal; takes the same time for each wrong value."""
+    return secrets.compare_digest(given.encode("utf-8", "surrogateescape"), secret.encode())
 
 
 def host_of(netloc: str) -> str:
@@ -88,8 +93,10 @@ def host_of(netloc: str) -> str:
 class Guard:
     """ASGI middleware: lets a request in, or answers it itself."""
 
-    def __init__(self, app: ASGIApp, keys: Keys, hosts: Sequence[str]) -> None:
+    def __init__(self, app: ASGIApp, keys: Keys, hosts: Sequence[str], *, logins: bool = False) -> None:
+        """``logins``: each request carries a login of the search server, which checks it; there is no token."""
         self._app = app
+        self._logins = logins
         self._keys = keys
         self._hosts = {*LOOPBACK, *(one.lower() for one in hosts)}
 
@@ -118,6 +125,8 @@ class Guard:
         origin = headers.get("origin")
         if origin is not None and not _is_own(origin, scope["scheme"], host, headers.get("sec-fetch-site")):
             return _refused(403, "Requests from other sites are refused.\n")
+        if self._logins:
+            return None if headers.get("authorization") else login_required()
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = [value for name, value in query if name == "token"]
         if given and scope["method"] in _SAFE:
@@ -141,6 +150,13 @@ class Guard:
             path=scope.get("root_path") or "/",
         )
         return answer
+
+
+def login_required() -> Response:
+    """Asks for a login of the search server."""
+    answer = _refused(401, "This page needs a login of the search server.\n")
+    answer.headers["WWW-Authenticate"] = 'Basic realm="search server", charset="UTF-8"'
+    return answer
 
 
 def _is_own(origin: str, scheme: str, host: str, site: str | None) -> bool:

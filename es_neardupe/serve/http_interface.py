@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Annotated, Any
 
@@ -18,11 +18,12 @@ from es_neardupe.commands.decide import decide, withdraw
 from es_neardupe.commands.group_pages import group_of_id, page_of_groups, read_after
 from es_neardupe.commands.similar import similar
 from es_neardupe.commands.stats import stats
-from es_neardupe.errors import NeardupeError
+from es_neardupe.errors import LoginRefused, NeardupeError
 from es_neardupe.groups.collate import collate_group
 from es_neardupe.groups.decisions import Decisions, Verdict
 from es_neardupe.groups.listing import GroupFilter, GroupOrder
 from es_neardupe.index.index import Index, opened
+from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.index.shown_fields import shown_fields
 from es_neardupe.json_models import (
     CollationAnswer,
@@ -49,12 +50,21 @@ _MAX_START = 2**31
 _Top = Annotated[int, Query(ge=1, le=1000)]
 
 
-def http_interface(index: Index, fields: Sequence[str], *, allow_decisions: bool = False) -> FastAPI:
-    """The application below ``/api``. Errors are problem JSON (RFC 9457). ``allow_decisions``: programs may store and
-    withdraw decisions."""
+def http_interface(
+    index_of: Callable[[Request], Index],
+    name: str,
+    fields: Sequence[str],
+    *,
+    allow_decisions: bool = False,
+    logins: bool = False,
+) -> FastAPI:
+    """The application below ``/api``. ``name`` is that of the index, and ``index_of`` the index with the login of a
+    request; ``logins``: each request carries its own. Errors are problem JSON (RFC 9457). ``allow_decisions``: programs
+    may store and withdraw decisions."""
+    how = "your login of the search server" if logins else "the token as Authorization: Bearer TOKEN"
     app = FastAPI(
-        title=f"es-neardupe: {index.name}",
-        description="Near-duplicates in one index. Send the token as Authorization: Bearer TOKEN.",
+        title=f"es-neardupe: {name}",
+        description=f"Near-duplicates in one index. Send {how}.",
         version=version("es-neardupe"),
         docs_url=None,
         redoc_url=None,
@@ -64,7 +74,7 @@ def http_interface(index: Index, fields: Sequence[str], *, allow_decisions: bool
 
     @app.exception_handler(NeardupeError)
     def error(request: Request, error: NeardupeError) -> JSONResponse:
-        return refusal(error)
+        return refusal(error, status=401 if logins and isinstance(error, LoginRefused) else None)
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
@@ -77,6 +87,7 @@ def http_interface(index: Index, fields: Sequence[str], *, allow_decisions: bool
 
     @app.get("/groups", response_model=GroupsAnswer, summary="Page of groups, from the registry")
     def groups(
+        request: Request,
         *,
         min_size: Annotated[int, Query(ge=2)] = 2,
         max_size: Annotated[int | None, Query(ge=2)] = None,
@@ -88,7 +99,9 @@ def http_interface(index: Index, fields: Sequence[str], *, allow_decisions: bool
         size: _Top = 50,
     ) -> Any:
         only = GroupFilter(min_size=min_size, max_size=max_size, min_similarity=min_similarity, below=below)
-        return groups_json(page_of_groups(index, only, text=q, order=order, after=after, size=size, fields=fields))
+        return groups_json(
+            page_of_groups(index_of(request), only, text=q, order=order, after=after, size=size, fields=fields)
+        )
 
     @app.get(
         "/groups/{group}",
@@ -96,8 +109,8 @@ def http_interface(index: Index, fields: Sequence[str], *, allow_decisions: bool
         response_model_exclude_unset=True,
         summary="One group: `groups --group ID`",
     )
-    def group(group: str) -> Any:
-        return group_json(group_of_id(index, group, fields))
+    def group(request: Request, group: str) -> Any:
+        return group_json(group_of_id(index_of(request), group, fields))
 
     @app.get(
         "/groups/{group}/collation",
@@ -105,6 +118,7 @@ def http_interface(index: Index, fields: Sequence[str], *, allow_decisions: bool
         summary="What differs in a page of the members of a group, as a text and a table",
     )
     def collation(
+        request: Request,
         *,
         group: str,
         start: Annotated[int, Query(ge=0, le=_MAX_START)] = 0,
@@ -113,7 +127,7 @@ def http_interface(index: Index, fields: Sequence[str], *, allow_decisions: bool
         places: Annotated[int, Query(ge=1, le=_MAX_START)] = 1,
         sort: str = "",
     ) -> Any:
-        current = opened(index, texts=True)
+        current = opened(index_of(request), texts=True)
         return plain(
             collate_group(
                 current,
@@ -128,8 +142,8 @@ def http_interface(index: Index, fields: Sequence[str], *, allow_decisions: bool
         )
 
     @app.get("/compare", response_model=ComparisonAnswer, summary="Two documents: `compare`")
-    def two_documents(a: str, b: str) -> Any:
-        return plain(compare(index, a, b, fields=fields))
+    def two_documents(request: Request, a: str, b: str) -> Any:
+        return plain(compare(index_of(request), a, b, fields=fields))
 
     @app.get(
         "/similar",
@@ -137,8 +151,8 @@ def http_interface(index: Index, fields: Sequence[str], *, allow_decisions: bool
         response_model_exclude_unset=True,
         summary="Near-duplicates of a document: `similar --id`",
     )
-    def similar_to_document(id: str, min: _Share = None, top: _Top = 10) -> Any:
-        return plain(similar_json(similar(index, id=id, min=min, top=top, fields=fields)))
+    def similar_to_document(request: Request, id: str, min: _Share = None, top: _Top = 10) -> Any:
+        return plain(similar_json(similar(index_of(request), id=id, min=min, top=top, fields=fields)))
 
     @app.post(
         "/similar",
@@ -146,24 +160,29 @@ def http_interface(index: Index, fields: Sequence[str], *, allow_decisions: bool
         response_model_exclude_unset=True,
         summary="Near-duplicates of a text: `similar --text`",
     )
-    def similar_to_text(query: TextQuery) -> Any:
-        return plain(similar_json(similar(index, text=query.text, min=query.min, top=query.top, fields=fields)))
+    def similar_to_text(request: Request, query: TextQuery) -> Any:
+        return plain(
+            similar_json(similar(index_of(request), text=query.text, min=query.min, top=query.top, fields=fields))
+        )
 
     @app.get("/contained", response_model=ContainedAnswer, summary="Contained documents: `contained --id`")
-    def contained_in_document(id: str, min: Annotated[float, Query(ge=0, le=1)] = 0.5, top: _Top = 10) -> Any:
-        return plain(contained(index, id=id, min=min, top=top))
+    def contained_in_document(
+        request: Request, id: str, min: Annotated[float, Query(ge=0, le=1)] = 0.5, top: _Top = 10
+    ) -> Any:
+        return plain(contained(index_of(request), id=id, min=min, top=top))
 
     @app.post("/contained", response_model=ContainedAnswer, summary="Contained documents: `contained --text`")
-    def contained_in_text(query: TextQuery) -> Any:
+    def contained_in_text(request: Request, query: TextQuery) -> Any:
         minimum = 0.5 if query.min is None else query.min
-        return plain(contained(index, text=query.text, min=minimum, top=query.top))
+        return plain(contained(index_of(request), text=query.text, min=minimum, top=query.top))
 
     @app.get("/stats", response_model=StatsAnswer, summary="Documents and groups: `stats`")
-    def numbers() -> Any:
-        return plain(stats(index))
+    def numbers(request: Request) -> Any:
+        return plain(stats(index_of(request)))
 
     @app.get("/decisions", response_model=DecisionsAnswer, summary="Page of decisions of reviewers, newest first")
     def decisions(
+        request: Request,
         *,
         author: str | None = None,
         verdict: Verdict | None = None,
@@ -171,7 +190,9 @@ def http_interface(index: Index, fields: Sequence[str], *, allow_decisions: bool
         after: str | None = None,
         size: _Top = 50,
     ) -> Any:
-        store = Decisions(opened(index, groups=True))
+        current = opened(index_of(request), groups=True)
+        check_sees_all(current, "the list of decisions")
+        store = Decisions(current)
         found = store.page(author=author, verdict=verdict, withdrawn=withdrawn, after=read_after(after), size=size)
         return {
             "total": found.total,
@@ -182,10 +203,10 @@ def http_interface(index: Index, fields: Sequence[str], *, allow_decisions: bool
     if allow_decisions:
 
         @app.post("/decisions", response_model=DecisionReportAnswer, summary="Store a decision")
-        def store(query: DecisionQuery) -> Any:
+        def store(request: Request, query: DecisionQuery) -> Any:
             return plain(
                 decide(
-                    index,
+                    index_of(request),
                     query.verdict,
                     query.id,
                     query.others,
@@ -196,7 +217,7 @@ def http_interface(index: Index, fields: Sequence[str], *, allow_decisions: bool
             )
 
         @app.delete("/decisions/{id}", response_model=DecisionAnswer, summary="Withdraw a decision")
-        def take_back(id: str) -> Any:
-            return decision_json(withdraw(index, [id])[0])
+        def take_back(request: Request, id: str) -> Any:
+            return decision_json(withdraw(index_of(request), [id])[0])
 
     return app

@@ -42,13 +42,16 @@ _HITS = 20
 _Choice = TypeVar("_Choice", bound=Enum)
 
 
-def site_pages(index: Index, fields: Sequence[str], site: Callable[[Request], Site]) -> APIRouter:
-    """The routes of the pages. ``fields`` are shown of documents."""
+def site_pages(
+    index_of: Callable[[Request], Index], fields: Sequence[str], site: Callable[[Request], Site]
+) -> APIRouter:
+    """The routes of the pages. ``index_of``: the index with the login of a request. ``fields`` are shown of
+    documents."""
     routes = APIRouter(default_response_class=HTMLResponse)
 
     @routes.get("/")
     def overview(request: Request) -> HTMLResponse:
-        current = opened(index)
+        current = opened(index_of(request))
         reviews = [state for _, state in reviewed_groups(current).values()]
         waiting = Decisions(current).count_waiting()
         documents, overview = documents_in_scope(current), group_overview(current)
@@ -56,7 +59,7 @@ def site_pages(index: Index, fields: Sequence[str], site: Callable[[Request], Si
 
     @routes.get("/groups")
     def groups(request: Request) -> HTMLResponse:
-        given = request.query_params
+        given, index = request.query_params, index_of(request)
         only = GroupFilter(
             min_size=max(_number(given, "min_size", int) or 2, 2),
             max_size=_number(given, "max_size", int),
@@ -87,7 +90,7 @@ def site_pages(index: Index, fields: Sequence[str], site: Callable[[Request], Si
     @routes.get("/group")
     def group(request: Request, id: str = "") -> HTMLResponse:
         given = request.query_params
-        current = opened(index, texts=True)
+        current = opened(index_of(request), texts=True)
         found = collate_group(
             current,
             id,
@@ -107,13 +110,13 @@ def site_pages(index: Index, fields: Sequence[str], site: Callable[[Request], Si
         if not a or not b:
             raise SettingsError("Give the ids of two documents: a and b.")
         matching = _chosen(Matching, request.query_params.get("matching") or Matching.LITERAL.value)
-        return _answer(comparison_page(site(request), compare(index, a, b, fields=fields), matching))
+        return _answer(comparison_page(site(request), compare(index_of(request), a, b, fields=fields), matching))
 
     @routes.get("/search")
     def results(request: Request) -> HTMLResponse:
         text = request.query_params.get("q", "").strip()
         start = _number(request.query_params, "start", int) or 0
-        found = search(index, text, size=_HITS, start=start, fields=fields, expand=True) if text else None
+        found = search(index_of(request), text, size=_HITS, start=start, fields=fields, expand=True) if text else None
         return _answer(search_page(site(request), text, found))
 
     return routes

@@ -142,7 +142,8 @@ def connect(settings: ConnectionSettings, *, local_url: Callable[[], str | None]
     if server.product is Product.OPENSEARCH:
         driver.close()
         driver = driver.over(PatientDriver(_opensearch(settings), patience))
-    return ServerClient(driver, server, settings.retries, settings.options)
+    only_header = settings.client_cert is None
+    return ServerClient(driver, server, settings.retries, settings.options, other_logins=only_header)
 
 
 def wrap(client: object, *, retries: Retries | None = None, run: str | None = None) -> Client:

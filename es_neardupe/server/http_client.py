@@ -8,11 +8,11 @@ from typing import Any
 
 from tenacity import RetryCallState
 
-from es_neardupe.errors import NeardupeError, RequestError, Unreachable
+from es_neardupe.errors import NeardupeError, RequestError, SettingsError, Unreachable
 from es_neardupe.log_events import log_event
 from es_neardupe.records import Hit, Product, Server
 from es_neardupe.server.client import Params, query_of, to_json
-from es_neardupe.server.drivers.driver import Driver
+from es_neardupe.server.drivers.driver import Driver, LoginDriver
 from es_neardupe.server.login.settings import Retries
 from es_neardupe.server.pacing import Pace, may_pass, retrying
 from es_neardupe.server.read_all import ReadQuery, Skip, pages
@@ -32,13 +32,33 @@ class ServerClient:
     """A :class:`~es_neardupe.server.client.Client` over a driver."""
 
     def __init__(
-        self, driver: Driver, server: Server, retries: Retries, options: Mapping[str, Any] | None = None
+        self,
+        driver: Driver,
+        server: Server,
+        retries: Retries,
+        options: Mapping[str, Any] | None = None,
+        *,
+        other_logins: bool = False,
     ) -> None:
+        """``other_logins``: the server knows the user by a header alone, which `as_user` can replace."""
         self._driver = driver
+        self._other_logins = other_logins
         self._retries = retries
         self.options = options
         self.server = server
         self.pace = Pace()
+
+    def as_user(self, authorization: str) -> ServerClient:
+        """The same connections with the credentials of another user: an ``authorization`` header.
+
+        Raises `SettingsError` if the connections may carry a client certificate, which can be stronger than the header.
+        """
+        if not self._other_logins:
+            raise SettingsError(
+                "This connection cannot send the logins of others: it must be opened by es-neardupe, from a URL and "
+                "without a client certificate."
+            )
+        return ServerClient(LoginDriver(self._driver, authorization), self.server, self._retries)
 
     @property
     def url(self) -> str:

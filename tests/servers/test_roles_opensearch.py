@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Iterator
@@ -22,12 +23,14 @@ from role_tools import (
     works,
 )
 from secured import Secured
-from secured_opensearch import ACTIONS, VERSION, opensearch_roles
+from secured_opensearch import ACTIONS, PASSWORD, VERSION, opensearch_roles
 from secured_users import LIMITS, WORKED, names_beside
 from server_tools import theirs, versions
+from starlette.testclient import TestClient
 
 from es_neardupe import NearDupe
 from es_neardupe.commands.doctor.roles import ROLES
+from es_neardupe.serve import asgi
 from es_neardupe.server.client import Client
 
 
@@ -118,3 +121,20 @@ def test_an_index_beside_that_a_user_may_not_see(secured_opensearch_server: Secu
     with secured_opensearch_server.client("neardupe-init") as client:
         NearDupe(WORKED, admin).clean()
         assert "sidecar" not in {one.name for one in NearDupe(WORKED, client).doctor()}
+
+
+def test_serve_sends_the_login_of_each_request(worked: Secured, admin: Client) -> None:
+    """Instead of that of its own connection, which may do everything."""
+    app = asgi(NearDupe(WORKED, admin), token="not used at all", auth_proxy=True)
+    site = TestClient(app, base_url="http://127.0.0.1")
+
+    def status(address: str, name: str, password: str = PASSWORD) -> int:
+        word = base64.b64encode(f"{name}:{password}".encode()).decode()
+        return site.get(address, headers={"Authorization": f"Basic {word}"}).status_code
+
+    assert status("/api/stats", "neardupe-read") == 200
+    assert status("/api/decisions", "neardupe-read") == 403
+    assert status("/api/stats", "stranger") == 403
+    assert status("/api/stats", "neardupe-read", "wrong") == 401
+    assert status("/compare?a=d0&b=d1", "admin") == 200
+    assert status("/compare?a=d0&b=d1", "sees-some-documents") == 404  # d0 is hidden

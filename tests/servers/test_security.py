@@ -6,11 +6,14 @@ by other means: neither by the hidden indices, nor by the user's cache. On a rea
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +24,12 @@ from conftest import Cli
 from secured import Secured
 from secured_users import CLEANED, NEWS
 from server_tools import JSON, TEXT, assert_settled, family, hits, jaccard, make_index, one_line, put, words
+from starlette.testclient import TestClient
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.errors import Forbidden, IndexUnusable, LoginRefused, NotFound
+from es_neardupe.errors import Forbidden, IndexUnusable, LoginRefused, NotFound, SettingsError
 from es_neardupe.index.index import Index, opened
+from es_neardupe.serve import asgi
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
@@ -355,6 +360,9 @@ def test_who_sees_a_part_does_not_write_or_read_about_the_whole(news: Secured, a
             lambda: NearDupe(NEWS, half).migrate(threshold=0.7),
             lambda: NearDupe(NEWS, half).group_history(group),
             lambda: NearDupe(NEWS, half).what_if(min=[0.5]),
+            lambda: NearDupe(NEWS, half).decide("same", "open ü/0", ["open ü/1"], author="half"),
+            lambda: NearDupe(NEWS, half).withdraw(["0" * 32]),
+            lambda: NearDupe(NEWS, half).decisions(),
         ):
             with pytest.raises(
                 Forbidden, match=f"sees only a part of the documents or fields of {NEWS}, and .* needs all"
@@ -491,3 +499,86 @@ def _login(worker: distributed.LocalCluster, news: Secured, user: str) -> None:
 
 def _set_environment(variables: dict[str, str]) -> None:
     os.environ.update(variables)
+
+
+def login(news: Secured, name: str, password: str = "") -> dict[str, str]:
+    """The header of a login, as a proxy or a browser sends it."""
+    word = f"{name}:{password or news.users[name].password}".encode()
+    return {"Authorization": f"Basic {base64.b64encode(word).decode()}"}
+
+
+@pytest.fixture
+def site(news: Secured, admin: Client) -> TestClient:
+    """`serve --auth-proxy`; its own login may do everything."""
+    app = asgi(NearDupe(NEWS, admin), token="not used at all", auth_proxy=True, allow_decisions=True)
+    return TestClient(app, base_url="http://127.0.0.1")
+
+
+def test_pages_show_what_the_login_of_the_request_may_see(news: Secured, admin: Client, site: TestClient) -> None:
+    group = next(one.group for one in NearDupe(NEWS, admin).groups() if one.size == 4)  # the first one is hidden
+    for name, members in (("reader", 3), ("loose-reader", 3), ("looker", 4)):
+        headers = login(news, name)
+        api = site.get(f"/api/groups/{group}", headers=headers).json()
+        assert (api["size"], len(api["members"])) == (members, members), name
+        assert ("hidden" in json.dumps(api)) == (members == 4)
+    headers = login(news, "registry-reader")
+    page = site.get("/group", params={"id": group}, headers=headers)
+    assert page.status_code == 200, page.text
+    assert "<b>3</b> documents" in page.text
+    assert "distinct text" not in page.text  # that of the registry counts hidden ones
+    found = site.get("/search", params={"q": HIDDEN["hidden head ü/0"]}, headers=headers).text
+    for text in (page.text, found, site.get("/compare", params={"a": "head ü/1", "b": "hidden head ü/0"}).text):
+        assert not [id for id in HIDDEN if id in text.replace("hidden head ü/0&#39;", "")]
+    for address in ("/", "/groups", "/decisions", "/decisions/export?format=csv", "/api/groups", "/api/decisions"):
+        refused = site.get(address, headers=headers)
+        assert refused.status_code == 403, address
+        assert "sees only a part of the documents" in refused.text
+    decision = {"verdict": "same", "id": "head ü/1", "others": ["head ü/2"], "author": "me"}
+    assert site.post("/api/decisions", json=decision, headers=headers).status_code == 403
+
+
+def test_without_a_login_that_the_server_accepts_nothing_is_shown(news: Secured, site: TestClient) -> None:
+    for address in ("/", "/groups", "/search?q=a", "/api/stats", "/api/groups", "/health", "/metrics", "/nowhere"):
+        answer = site.get(address)
+        assert (answer.status_code, answer.headers["WWW-Authenticate"].partition(" ")[0]) == (401, "Basic"), address
+    for address in ("/", "/search?q=a", "/api/stats", "/metrics"):
+        for header in (login(news, "reader", "wrong"), {"Authorization": "Bearer not used at all"}):
+            assert site.get(address, headers=header).status_code == 401, address
+    assert site.get("/health", headers=login(news, "reader", "wrong")).status_code == 503
+    assert site.get("/metrics", headers=login(news, "looker")).status_code == 200
+
+
+def test_logins_need_a_connection_without_certificate(news: Secured) -> None:
+    """The server might know the user by the certificate, whatever the header says."""
+    certificate = news.certificates["runner"]
+    settings = ConnectionSettings(
+        url=news.url, ca_certs=str(news.ca_file), client_cert=str(certificate.cert), client_key=str(certificate.key)
+    )
+    client = connect(settings)
+    try:
+        with pytest.raises(SettingsError, match="without a client certificate"):
+            asgi(NearDupe(NEWS, client), token="not used at all", auth_proxy=True)
+    finally:
+        client.close()
+
+
+def test_decisions_are_stored_under_the_name_of_the_login(news: Secured, admin: Client, site: TestClient) -> None:
+    """With the privileges of this user, and by a form of this user."""
+    found = NearDupe(NEWS, admin)
+    group = next(one for one in found.groups() if one.size == 4)
+    headers = login(news, "admin") | {"Cookie": "es-neardupe-reviewer=somebody"}
+    page = site.get("/group", params={"id": group.group}, headers=headers).text
+    assert "Reviewer <b>admin</b>" in page
+    values = {name: re.search(rf'name="{name}" value="([^"]*)"', page) for name in ("csrf", "reference")}
+    members = [unescape(one) for one in re.findall(r'name="member" value="([^"]*)"', page)]
+    csrf, reference = (unescape(one[1]) for one in values.values() if one)
+    form = {"group": group.group, "reference": reference, "verdict": "different", "confirmed": "true"}
+    form |= {"csrf": csrf, "member": next(one for one in members if one != reference)}
+    try:
+        assert (
+            site.post("/decide", data=form, headers=login(news, "looker")).status_code == 403
+        )  # a form of another user
+        assert site.post("/decide", data=form, headers=headers, follow_redirects=False).status_code == 303
+        assert [one.author for one in found.decisions()] == ["admin"]
+    finally:
+        admin.request("DELETE", path(f"{NEWS}-neardupe-decisions"))

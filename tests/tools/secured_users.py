@@ -125,7 +125,7 @@ ROLES: dict[str, Any] = {
     "maker": _role({"names": [CLEANED], "privileges": ["manage"]}),
     # Sees that there is a registry, but may not read it; and one who may.
     "unread": _role({"names": [f"{NEWS}-neardupe-groups"], "privileges": ["view_index_metadata"]}),
-    "auditor": _role({"names": [f"{NEWS}-neardupe-groups"], "privileges": _LOOK}),
+    "auditor": _role({"names": [f"{NEWS}-neardupe-groups", f"{NEWS}-neardupe-decisions"], "privileges": _LOOK}),
     "companions": _role({"names": [f"{NEWS}-neardupe-*"], "privileges": _LOOK}),
     "looker": _role({"names": [NEWS], "privileges": _LOOK}),
     # May read an index and nothing more; its keys and groups are in a sidecar.

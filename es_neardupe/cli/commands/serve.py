@@ -42,6 +42,14 @@ def serve(
     allow_decisions: Annotated[
         bool, typer.Option("--allow-decisions", help="Let programs store decisions over the HTTP interface.")
     ] = False,
+    auth_proxy: Annotated[
+        bool,
+        typer.Option(
+            "--auth-proxy",
+            help="Use the login in each request's Authorization header for the search server, instead of a token.",
+            rich_help_panel="Security",
+        ),
+    ] = False,
     token: Annotated[str | None, token_option("ES_NEARDUPE_SERVE_TOKEN")] = None,
     allow_host: AllowHost = None,
     tls_cert: TlsCert = None,
@@ -61,7 +69,18 @@ def serve(
     """
     check_installed()
     serving = Serving(host, port, token, allow_host, tls_cert, tls_key, plain_http)
-    serve_pages(open_index(index, prefix), serving, fields or (), reviewer=reviewer, allow_decisions=allow_decisions)
+    if auth_proxy and (token is not None or reviewer is not None):
+        raise SettingsError(
+            "With --auth-proxy there is no token, and each login is a reviewer: omit --token, --reviewer."
+        )
+    serve_pages(
+        open_index(index, prefix),
+        serving,
+        fields or (),
+        reviewer=reviewer,
+        allow_decisions=allow_decisions,
+        auth_proxy=auth_proxy,
+    )
 
 
 def check_installed() -> None:
@@ -77,6 +96,7 @@ def serve_pages(
     *,
     reviewer: str | None = None,
     allow_decisions: bool = False,
+    auth_proxy: bool = False,
 ) -> None:
     """Serve the pages of an index until SIGTERM or SIGINT. ``reviewer``: by default, the name of the system user."""
     from es_neardupe.index.index import opened
@@ -93,9 +113,14 @@ def serve_pages(
         hosts=serving.names,
         reviewer=reviewer or _user(),
         allow_decisions=allow_decisions,
+        auth_proxy=auth_proxy,
     )
 
     def announce(address: str) -> None:
+        if auth_proxy:
+            show(address)
+            say("Requests must carry a login of the search server. Ctrl-C stops.")
+            return
         show(f"{address}/?token={quote(token, safe='')}")
         say("Open this address. It contains the token: whoever has it can read the index. Ctrl-C stops.")
 

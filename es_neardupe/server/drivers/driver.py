@@ -38,6 +38,7 @@ __all__ = [
     "POOL_SIZE",
     "Driver",
     "LimitedPool",
+    "LoginDriver",
     "PatientDriver",
     "TracedDriver",
     "deep",
@@ -45,6 +46,7 @@ __all__ = [
     "lost_connection",
     "parsed",
     "unreadable",
+    "user_name",
 ]
 
 POOL_SIZE = 16
@@ -91,6 +93,27 @@ class _ForwardingDriver:
     def close(self) -> None:
         """See ``Driver.close``."""
         self._driver.close()
+
+
+class LoginDriver(_ForwardingDriver):
+    """Forwards requests with the credentials of another user: ``authorization`` is sent instead of the header of the
+    other driver, over the same connections."""
+
+    def __init__(self, driver: Driver, authorization: str) -> None:
+        super().__init__(driver)
+        self._authorization = authorization
+
+    @property
+    def login(self) -> str:
+        """See ``Driver.login``."""
+        return identity(self._authorization)
+
+    def send(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+        """See ``Driver.send``."""
+        return self._driver.send(method, target, body, {**headers, "authorization": self._authorization})
+
+    def close(self) -> None:
+        """Close nothing: the connections belong to the other driver."""
 
 
 _RUN = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -274,13 +297,24 @@ def identity(header: str | None) -> str:
     """The scheme of an ``authorization`` header, with the user name, the id of the API key, or a hash of anything else;
     empty without a header. It contains no secret."""
     kind, _, word = (header or "").partition(" ")
-    if kind.lower() in {"basic", "apikey"}:
-        with suppress(ValueError):  # also binascii.Error and UnicodeDecodeError
-            name, colon, _ = base64.b64decode(word, validate=True).decode().partition(":")
-            if colon:
-                return f"{kind.lower()} {name}"
+    if kind.lower() in {"basic", "apikey"} and (name := _name_in(word)) is not None:
+        return f"{kind.lower()} {name}"
     digest = hashlib.sha256(word.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{kind.lower()} {digest}" if header else ""
+
+
+def user_name(header: str) -> str | None:
+    """The user name in an ``authorization`` header; None unless it is one with a password."""
+    kind, _, word = header.partition(" ")
+    return _name_in(word) if kind.lower() == "basic" else None
+
+
+def _name_in(word: str) -> str | None:
+    """The part before the colon of encoded credentials."""
+    with suppress(ValueError):  # also binascii.Error and UnicodeDecodeError
+        name, colon, _ = base64.b64decode(word, validate=True).decode().partition(":")
+        return name if colon else None
+    return None
 
 
 def parsed(text: str | bytes) -> Any:

@@ -127,8 +127,8 @@ def test_sign_out() -> None:
     browser = client()
     browser.get(f"{CLOSED}?token={TOKEN}")
     page = browser.get(CLOSED).text
-    assert f'name="csrf" value="{KEYS.csrf}"' in page
-    assert browser.post("/sign-out", data={"csrf": KEYS.csrf}).status_code == 303
+    assert f'name="csrf" value="{KEYS.csrf("")}"' in page
+    assert browser.post("/sign-out", data={"csrf": KEYS.csrf("")}).status_code == 303
     assert browser.get(CLOSED).status_code == 401
 
 
@@ -220,7 +220,7 @@ def test_tokens_are_random_and_cookies_do_not_reveal_them() -> None:
     one, other = new_token(), new_token()
     assert one != other
     assert len(one) == 32
-    assert len({KEYS.cookie, KEYS.csrf, TOKEN}) == 3
+    assert len({KEYS.cookie, KEYS.csrf(""), KEYS.csrf("Basic x"), TOKEN}) == 4
     assert Keys(one).cookie != Keys(other).cookie
     assert Keys(one).cookie_name != Keys(other).cookie_name
 
