@@ -196,7 +196,7 @@ def test_decisions() -> None:
 @pytest.mark.parametrize("verdict", list(Verdict))
 def test_the_preview_of_a_decision(verdict: Verdict) -> None:
     ids, contents = [PRINCIPAL.id, f"m {NASTY}"], ["0" * 32, "f" * 32]
-    asked = DecisionRequest(verdict, "g1", ids[0], ids[1:], NASTY, dict(zip(ids, contents, strict=True)))
+    asked = DecisionRequest(verdict, "g1", "", ids[0], ids[1:], NASTY, dict(zip(ids, contents, strict=True)))
     report = DecisionReport("news", (), 1, 0, (), (), (), {contents[0]: 3, contents[1]: 2}, True)
     page = decision_preview_page(SITE, asked, report)
     found = read(page)
