@@ -11,7 +11,7 @@ from es_neardupe.groups.collate import MAX_MEMBERS, MAX_PLACES, CollatedPlace, C
 from es_neardupe.groups.read import Member
 from es_neardupe.groups.reviewed import GroupFindings
 from es_neardupe.pages.page import SITE_STYLES, rendered
-from es_neardupe.pages.site import Hosted, Site, hosted, title_of
+from es_neardupe.pages.site import Hosted, Site, hosted
 from es_neardupe.similarity.collation import MAX_WORDS
 
 __all__ = ["WHOLE_TEXT", "group_file", "group_page"]
@@ -57,7 +57,6 @@ def group_file(site: Site, found: GroupCollation, findings: GroupFindings, made:
         "group.html.j2",
         styles=SITE_STYLES,
         scripts=(),
-        title_of=title_of,
         **values,
         done="",
         index=site.index,

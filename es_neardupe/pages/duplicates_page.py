@@ -1,19 +1,20 @@
 """HTML page of a `duplicates` request: the request, the pairs with their texts side by side, and the diagnostics.
 
-Example (`page_texts` is in `es_neardupe.commands.duplicates.results`):
+Example (`page_contents` and `page_texts` are in `es_neardupe.commands.duplicates.results`):
 
-    texts = page_texts(client, plan, islice(result.pairs, MAX_OPENED), MAX_TEXT + 1)
-    content = duplicates_page(report, plan.name, texts, explained=explain(request, index), title=f"Pairs in {index}")
-    write_page(file, content)
+    pairs = listed_pairs(result.pairs)
+    contents = page_contents(client, plan, pairs)
+    texts = page_texts(client, plan, opened_pairs(pairs, contents), MAX_TEXT + 1)
+    page = duplicates_page(report, plan.name, texts, contents=contents, explained=explain(request, index), title=title)
+    write_page(file, page)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from math import log10
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +31,19 @@ from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS
 from es_neardupe.similarity.comparison import Matched, compare_texts
 from es_neardupe.similarity.histogram import EDGES, Histogram, counted
 
-__all__ = ["MAX_LISTED", "MAX_OPENED", "MAX_TEXT", "Bar", "Bars", "bars", "duplicates_page"]
+__all__ = [
+    "MAX_LISTED",
+    "MAX_OPENED",
+    "MAX_TEXT",
+    "Bar",
+    "Bars",
+    "bars",
+    "duplicates_page",
+    "listed_pairs",
+    "opened_pairs",
+]
 
+_Item = TypeVar("_Item")
 
 _WIDTH, _HEIGHT = 720, 160
 _GAP = 0.15
@@ -129,9 +141,9 @@ def _top(pairs: int, maximum: int) -> float:
 
 
 MAX_OPENED = 200
-"""Default maximum number of pairs that are shown with their texts."""
+"""Default maximum number of rows that are shown with their texts: half of them the most similar, half the least."""
 MAX_LISTED = 5_000
-"""Maximum number of pairs on a page."""
+"""Maximum number of pairs on a page: half of them the most similar, half the least similar ones."""
 MAX_TEXT = 100_000
 """Characters of each text that are compared and shown. A longer text is marked as cut."""
 
@@ -155,10 +167,18 @@ class _Content:
     fields: Mapping[Address, Mapping[str, str]]
 
     def heading(self, pair: DocumentPair) -> str:
-        """The shown fields of both documents, if they have any, else the beginning of text a, in one line."""
-        values = (value for one in (pair.a, pair.b) for value in self.fields.get(one, {}).values() if value)
-        heads = list(dict.fromkeys(beginning(value, _BEGINNING) for value in values))
-        return " | ".join(heads) if heads else _beginning(self.texts.get(pair.a, ""))
+        """The beginning of text a in one line; "" if a document has fields to show, or the text is not available."""
+        has_fields = any(value for one in (pair.a, pair.b) for value in self.fields.get(one, {}).values())
+        return "" if has_fields else beginning(self.texts.get(pair.a, "")[: 2 * _BEGINNING], _BEGINNING)
+
+
+class _Folded(NamedTuple):
+    """A pair, and further pairs of the same two texts with the same similarity."""
+
+    number: int
+    """Its place among all pairs, from 1."""
+    pair: DocumentPair
+    copies: list[DocumentPair]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,13 +208,49 @@ class _Row:
 
     number: int
     similarity: float
-    names: tuple[str, str]
+    documents: tuple[tuple[str, Mapping[str, str]], ...]
+    """The name of each document, and its fields to show."""
     explanation: str | None
     beginning: str
-    """Fields of the documents, or the beginning of text a, in one line; "" if it is not available."""
+    """The beginning of text a, in one line, if the documents have no fields to show."""
+    kind: str
+    """``copies`` if both texts have the same words, else ``different``."""
+    folded: list[tuple[str, str]]
+    """The names of the documents of further pairs of the same two texts."""
     view: _View | None
     missing: tuple[str, ...]
     """Documents that should be shown, but have no text any more."""
+
+
+def listed_pairs(pairs: Sequence[DocumentPair]) -> list[DocumentPair]:
+    """The pairs of a page: all, or of more than `MAX_LISTED` the most and the least similar ones."""
+    return _both_ends(pairs, MAX_LISTED)
+
+
+def opened_pairs(
+    listed: Sequence[DocumentPair], contents: Mapping[Address, str], opened: int = MAX_OPENED
+) -> list[DocumentPair]:
+    """Of the `listed_pairs`, those that a page shows with their texts."""
+    return [one.pair for one in _both_ends(_folded(enumerate(listed), contents), opened)]
+
+
+def _both_ends(items: Sequence[_Item], maximum: int) -> list[_Item]:
+    """All items, or the first and the last ones."""
+    if len(items) <= maximum:
+        return list(items)
+    last = maximum // 2
+    return [*items[: maximum - last], *items[len(items) - last :]]
+
+
+def _folded(numbered: Iterable[tuple[int, DocumentPair]], contents: Mapping[Address, str]) -> list[_Folded]:
+    """Fold pairs of the same two texts, in their order. A document without a content hash is a text of its own."""
+    found: dict[tuple[frozenset[str | Address], float], _Folded] = {}
+    for number, pair in numbered:
+        texts = frozenset(contents.get(one, one) for one in (pair.a, pair.b))
+        first = found.setdefault((texts, pair.similarity), _Folded(number, pair, []))
+        if first.pair is not pair:
+            first.copies.append(pair)
+    return list(found.values())
 
 
 def duplicates_page(
@@ -204,20 +260,27 @@ def duplicates_page(
     *,
     explained: Sequence[str],
     title: str,
+    contents: Mapping[Address, str] | None = None,
     fields: Mapping[Address, Mapping[str, str]] | None = None,
     opened: int = MAX_OPENED,
 ) -> str:
     """The pairs of one stage as an HTML page: one file that loads nothing from the network, with all values escaped.
 
-    ``texts`` has the texts of the first ``opened`` pairs (see `page_texts`); a document whose text is missing is shown
-    as deleted. ``explained`` is the request in words; ``fields`` are shown of each document. Pairs beyond `MAX_LISTED`,
-    and texts beyond ``opened`` or beyond the size that a browser opens quickly, are left out; the page says how many.
+    ``texts`` has the texts of `opened_pairs`; a document whose text is missing is shown as deleted. ``contents`` has
+    the content hashes of all listed documents, by which pairs of the same two texts are folded. ``explained`` is the
+    request in words; ``fields`` are shown of each document. Pairs beyond `MAX_LISTED`, and texts beyond ``opened`` or
+    beyond the size that a browser opens quickly, are left out; the page says how many.
     Raises `SettingsError` for a stage of another type.
     """
     result = report.stages[stage]
     if not isinstance(result, PairsResult):
         raise SettingsError(f"Stage {stage!r} finds no pairs: a page shows those of a documentPairs:duplicates stage.")
-    rows = list(_rows(report, result.pairs, _Content(texts, fields or {}), opened))
+    listed = listed_pairs(result.pairs)
+    unlisted = len(result.pairs) - len(listed)
+    first_after = len(listed) - len(listed) // 2 if unlisted else 0
+    numbered = ((k + (unlisted if unlisted and k > first_after else 0), one) for k, one in enumerate(listed, 1))
+    folded = _folded(numbered, contents or {})
+    rows = _rows(folded, _Content(texts, fields or {}), contents or {}, opened, several=len(report.indices) > 1)
     skipped = _skipped(result)
     return rendered(
         "duplicates.html.j2",
@@ -231,7 +294,19 @@ def duplicates_page(
         bars=bars(result.pairs.similarity) if rows else None,
         rows=rows,
         closed=sum(row.view is None and not row.missing for row in rows),
-        unlisted=len(result.pairs) - len(rows),
+        folded=len(listed) - len(rows),
+        kinds={
+            "different": sum(row.kind == "different" for row in rows) if contents else 0,
+            "copies": sum(row.kind == "copies" for row in rows),
+            "facts": sum(bool(row.view and row.view.facts) for row in rows),
+        },
+        unlisted=unlisted,
+        between=(
+            result.pairs.similarity[first_after].item(),
+            result.pairs.similarity[first_after + unlisted - 1].item(),
+        )
+        if unlisted
+        else (),
         groups=result.skipped_groups,
         more_groups=skipped - len(result.skipped_groups),
         name=lambda address: _name(address, len(report.indices) > 1),
@@ -244,32 +319,54 @@ def _skipped(result: PairsResult) -> int:
     return max([len(result.skipped_groups), *counts])
 
 
-def _rows(report: DuplicatesReport, pairs: Sequence[DocumentPair], content: _Content, opened: int) -> Iterator[_Row]:
-    """The rows of the list. When the page is full, further pairs are listed without texts."""
-    several, room = len(report.indices) > 1, _MAX_SIZE
-    for number, pair in enumerate(islice(pairs, MAX_LISTED), 1):
-        names = _name(pair.a, several), _name(pair.b, several)
-        with_texts = number <= opened and room > 0
-        view = _view(pair, names, content) if with_texts else None
+def _rows(
+    folded: Sequence[_Folded], content: _Content, contents: Mapping[Address, str], opened: int, *, several: bool
+) -> list[_Row]:
+    """The rows of the list. When the page is full, further rows are listed without texts."""
+    names = {one.number: (_name(one.pair.a, several), _name(one.pair.b, several)) for one in folded}
+    views: dict[int, _View | None] = {}
+    room = _MAX_SIZE
+    for one in _from_both_ends(_both_ends(folded, opened)):
+        if room <= 0:
+            break
+        views[one.number] = view = _view(one.pair, names[one.number], content)
         room -= view.size if view else 0
-        missing = [name for name, one in zip(names, (pair.a, pair.b), strict=True) if one not in content.texts]
-        yield _Row(
-            number,
-            pair.similarity,
-            names,
-            pair.explanation,
-            content.heading(pair),
-            view,
-            tuple(missing) if with_texts else (),
-        )
+    return [_row(one, names[one.number], views, content, contents, several=several) for one in folded]
+
+
+def _from_both_ends(items: Sequence[_Item]) -> Iterator[_Item]:
+    """The first, the last, the second, the last but one, and so on."""
+    for k in range(len(items)):
+        yield items[k // 2] if k % 2 == 0 else items[-1 - k // 2]
+
+
+def _row(
+    one: _Folded,
+    names: tuple[str, str],
+    views: Mapping[int, _View | None],
+    content: _Content,
+    contents: Mapping[Address, str],
+    *,
+    several: bool,
+) -> _Row:
+    both, pair = (one.pair.a, one.pair.b), one.pair
+    known = {contents.get(address) for address in both}
+    missing = [name for name, address in zip(names, both, strict=True) if address not in content.texts]
+    return _Row(
+        one.number,
+        pair.similarity,
+        tuple((name, content.fields.get(address, {})) for name, address in zip(names, both, strict=True)),
+        pair.explanation,
+        content.heading(pair),
+        "copies" if len(known) == 1 and None not in known else "different",
+        [(_name(copy.a, several), _name(copy.b, several)) for copy in one.copies],
+        views.get(one.number),
+        tuple(missing) if one.number in views else (),
+    )
 
 
 def _name(address: Address, several: bool) -> str:
     return f"{address[0]}/{address[1]}" if several else address[1]
-
-
-def _beginning(text: str) -> str:
-    return " ".join(text[:_BEGINNING].split()) + ("…" if len(text) > _BEGINNING else "")
 
 
 def _view(pair: DocumentPair, names: tuple[str, str], content: _Content) -> _View | None:

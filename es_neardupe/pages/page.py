@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -68,8 +68,17 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["shown"], environment.globals["beginning"] = shown, beginning
+    environment.globals.update(shown=shown, beginning=beginning, title_of=_title_of)
     return environment
+
+
+_TITLE = 120
+"""Characters of a title that are shown."""
+
+
+def _title_of(fields: Mapping[str, str] | None) -> str:
+    """The first field of a document that has a value; "" if none has."""
+    return beginning(next(filter(None, (fields or {}).values()), ""), _TITLE)
 
 
 def _joined(names: Sequence[str]) -> str:

@@ -86,11 +86,15 @@ const stepper = (bar) => {
   return { choose, step, go: (number) => show(differences.indexOf(number)) };
 };
 
+// Whether a key is not for the page: it is typed into a field, or a key of the browser.
+const isTyping = (event) => event.ctrlKey || event.metaKey || event.altKey
+  || event.target.matches("select, input:not([type=radio])");
+
 // Keys n and p go to the next and the previous difference of the stepper that ``current`` returns, if any.
 const stepByKeys = (current) => {
   document.addEventListener("keydown", (event) => {
     const by = { n: 1, p: -1 }[event.key];
-    const steps = by && !(event.ctrlKey || event.metaKey || event.altKey) && current();
+    const steps = by && !isTyping(event) && current();
     if (steps) {
       steps.step(by);
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -31,7 +31,6 @@ __all__ = [
     "hosted",
     "overview_page",
     "search_page",
-    "title_of",
 ]
 
 _WIDTH, _HEIGHT = 600, 120
@@ -39,9 +38,6 @@ _WIDTH, _HEIGHT = 600, 120
 
 _OF_A_GROUP = frozenset({"start", "sort", "places", "reference", "reference_index"})
 """What the address of a page of a group has besides the group."""
-
-_TITLE = 120
-"""Characters of a title in a list."""
 
 
 @dataclass(frozen=True)
@@ -90,19 +86,12 @@ class _Bar:
 
 def hosted(template: str, site: Site, **values: Any) -> Hosted:
     """A page of the application. Keys press its buttons and follow its links."""
-    html = rendered(template, styles=SITE_STYLES, scripts=SITE_SCRIPTS, site=site, title_of=title_of, **values)
+    html = rendered(template, styles=SITE_STYLES, scripts=SITE_SCRIPTS, site=site, **values)
     return Hosted(html, _policy(SITE_SCRIPTS))
 
 
 def _policy(scripts: Sequence[str]) -> str:
     return f"{content_security_policy(SITE_STYLES, scripts, forms=True)}; frame-ancestors 'none'"
-
-
-def title_of(fields: Mapping[str, str] | None) -> str:
-    """The first field of a document that is shown; empty if it has none."""
-    found = next((value for value in (fields or {}).values() if value), "")
-    plain = " ".join(found.split())
-    return plain if len(plain) <= _TITLE else f"{plain[:_TITLE]}..."
 
 
 def overview_page(

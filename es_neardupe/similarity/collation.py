@@ -22,7 +22,6 @@ from es_neardupe.records import one_line
 from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS, Alignment, literal
 from es_neardupe.similarity.comparison import Side, side_of
 from es_neardupe.similarity.differences import (
-    MAX_FACT_WORDS,
     Kind,
     TextChange,
     changes,
@@ -32,6 +31,9 @@ from es_neardupe.similarity.differences import (
 )
 
 __all__ = ["MAX_TEXTS", "MAX_WORDS", "Cell", "CellKind", "Collation", "Place", "collate"]
+
+_SHORT_WORDS = 20
+"""Maximum number of words of a short difference. A longer one is another passage, with a place of its own."""
 
 MAX_TEXTS = 201
 """Maximum number of texts: the reference and 200 others."""
@@ -176,7 +178,7 @@ def collate(texts: Sequence[str], *, passage: int = DEFAULT_MIN_WORDS) -> Collat
 
 
 def _is_short(words: Range) -> bool:
-    return words[1] - words[0] <= MAX_FACT_WORDS
+    return words[1] - words[0] <= _SHORT_WORDS
 
 
 def _rows(hashes: Sequence[U64]) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
@@ -286,7 +288,7 @@ class _Columns:
         at += (at < 0) | ((a[:, 0] < a[:, 1]) & (np.append(ends, 0)[at] <= a[:, 0]))
         numbers = np.append(self.short, -1).astype(np.int64)[at]
         long_ends = [self.ranges[one][1] for one in self.long]
-        for change in np.flatnonzero(np.maximum(a[:, 1] - a[:, 0], b[:, 1] - b[:, 0]) > MAX_FACT_WORDS).tolist():
+        for change in np.flatnonzero(np.maximum(a[:, 1] - a[:, 0], b[:, 1] - b[:, 0]) > _SHORT_WORDS).tolist():
             start, end = a[change].tolist()
             place = bisect_left(long_ends, start)
             for number in self.long[place : place + 2]:

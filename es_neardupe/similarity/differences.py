@@ -13,14 +13,14 @@ from enum import Enum
 from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from es_neardupe.keys.arrays import U64, Ints
+from es_neardupe.keys.arrays import U64, Flags, Ints
 from es_neardupe.keys.text import Range
 from es_neardupe.similarity.alignment import Alignment
 
 __all__ = [
-    "MAX_FACT_WORDS",
     "Fact",
     "Kind",
     "TextChange",
@@ -105,8 +105,14 @@ def _refined(a: U64, b: U64, gap: TextChange) -> Iterator[TextChange]:
     yield from refined
 
 
-MAX_FACT_WORDS = 20
-"""Maximum number of words of a change in which facts differ. A longer change is another passage, not another fact."""
+_MAX_FACT_WORDS = 8
+"""Maximum number of words of a change, in each text, in which facts differ. A longer change is a rewritten passage."""
+_MAX_NEGATION_WORDS = 4
+"""The same for a change by which only a negation comes or goes."""
+_MAX_OTHER_WORDS = 2
+"""Maximum number of words of a change, in each text, that are not part of a fact."""
+_NEIGHBOURS = 6
+"""Words on each side of a change, of which with those of the other side at least half must be equal in both texts."""
 _CONTEXT = 40
 """Characters around a change in which facts are searched: a change may be a part of a date or an amount."""
 _MAX_EXTENSION = 8
@@ -178,28 +184,105 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _JOINT = re.compile(r"[.,:/'’+@&-]")
 _SENTENCE_END = re.compile(r"(?:[.!?:;\n\r\"“”(*•]|--)\s*$")
 _PRONOUNS = ("I", "I'm", "I’m")
+_AROUND, _LOWER = 3, 2
+"""Of so many words before and after a name, at least so many begin with a small letter."""
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _BEFORE, _AFTER = re.compile(r"[$€£¥+-]$"), re.compile(r"^\s?%")
 
 
+class _FactsAt(NamedTuple):
+    """The facts in a range of characters."""
+
+    values: Mapping[Kind, list[str]]
+    """Normalised, in order."""
+    places: Sequence[Range]
+
+
 def facts(texts: tuple[str, str], spans: tuple[Ints, Ints], changes: Sequence[TextChange]) -> Iterator[Fact]:
-    """The facts that differ in changes of up to 20 words, in order. ``spans``: int64[words, 2] of each text."""
-    names = tuple(_names(text) for text in texts) if changes else ()
-    short = [one for one in changes if max(one.a[1] - one.a[0], one.b[1] - one.b[0]) <= MAX_FACT_WORDS]
+    """The facts that differ, in order. ``spans``: int64[words, 2] of each text.
+
+    A change is a differing fact if each text has a fact of the same kind there and hardly any other words, and if it is
+    surrounded by equal words: in a rewritten sentence, or after unrelated endings, two facts have no relation. A
+    negation may be in one text only.
+    """
+    short = [one for one in changes if _longer(one) <= _MAX_FACT_WORDS]
+    if not short:
+        return
+    names = _names(texts[0]), _names(texts[1])
+    changed = _changed(changes, spans)
     for change in _merged(extended(one, texts, spans) for one in short):
+        surrounded, at_an_end = _surroundings(change, changed)
+        if not surrounded or _longer(change) > _MAX_FACT_WORDS:
+            continue
         places = tuple(
             characters_with_signs(text, its, words) for text, its, words in zip(texts, spans, change, strict=True)
         )
         in_a, in_b = (_facts_at(text, place, known) for text, place, known in zip(texts, places, names, strict=True))
-        kinds = tuple(kind for kind in Kind if in_a.get(kind) != in_b.get(kind))
-        if kinds:
-            words = [text[start:end] for text, (start, end) in zip(texts, places, strict=True)]
-            yield Fact(kinds, places[0], places[1], words[0], words[1])
+        words_a, words_b = (text[start:end] for text, (start, end) in zip(texts, places, strict=True))
+        if _letters(words_a) == _letters(words_b):
+            continue  # written in another way, such as "JeffersonCounty"
+        others = max(_words_outside(in_a.places, spans[0], change.a), _words_outside(in_b.places, spans[1], change.b))
+        if kinds := tuple(_kinds(in_a.values, in_b.values, change, others, at_an_end=at_an_end)):
+            yield Fact(kinds, places[0], places[1], words_a, words_b)
+
+
+def _longer(change: TextChange) -> int:
+    return max(change.a[1] - change.a[0], change.b[1] - change.b[0])
+
+
+def _changed(changes: Iterable[TextChange], spans: tuple[Ints, Ints]) -> tuple[Flags, Flags]:
+    """Whether each word of a text is in a change: bool[words] of each text."""
+    flags = np.zeros(len(spans[0]), bool), np.zeros(len(spans[1]), bool)
+    for change in changes:
+        for flag, (first, end) in zip(flags, change, strict=True):
+            flag[first:end] = True
+    return flags
+
+
+def _surroundings(change: TextChange, changed: tuple[Flags, Flags]) -> tuple[bool, bool]:
+    """Whether a change is surrounded by equal words, and whether it begins or ends both texts."""
+    starts = [first > 0 for first, _ in change]
+    ends = [end < len(flags) for (_, end), flags in zip(change, changed, strict=True)]
+    if starts[0] != starts[1] or ends[0] != ends[1] or not (starts[0] or ends[0]):
+        return False, False
+    for (first, end), flags in zip(change, changed, strict=True):
+        before, after = flags[max(first - _NEIGHBOURS, 0) : first], flags[end : end + _NEIGHBOURS]
+        neighbours = np.concatenate([before, after])
+        touched = before[-1:].any() or after[:1].any()
+        if touched or 2 * np.count_nonzero(neighbours) > len(neighbours):
+            return False, False
+    return True, not (starts[0] and ends[0])
+
+
+def _kinds(
+    a: Mapping[Kind, list[str]], b: Mapping[Kind, list[str]], change: TextChange, others: int, *, at_an_end: bool
+) -> Iterator[Kind]:
+    """The kinds of facts that differ. ``others``: words that are not part of a fact, in the text that has more."""
+    as_many = change.a[1] - change.a[0] == change.b[1] - change.b[0]
+    for kind in Kind:
+        in_a, in_b = a.get(kind), b.get(kind)
+        if in_a == in_b:
+            continue
+        if kind is Kind.NEGATION:
+            if _longer(change) <= _MAX_NEGATION_WORDS and not at_an_end:
+                yield kind
+        elif in_a and in_b and others <= _MAX_OTHER_WORDS and (not at_an_end or (as_many and not others)):
+            yield kind
+
+
+def _words_outside(places: Sequence[Range], spans: Ints, words: Range) -> int:
+    return sum(not _in_any(start, end, places) for start, end in spans[words[0] : words[1]].tolist())
+
+
+def _letters(text: str) -> str:
+    """The letters and digits of a text without digits; other texts as they are, since 1.5 is not 15."""
+    return text if any(map(str.isdigit, text)) else "".join(filter(str.isalnum, text.casefold()))
 
 
 def fact_kinds(text: str, places: Sequence[Range]) -> list[tuple[Kind, ...]]:
     """The kinds of the facts in each of some ranges of characters."""
     names = _names(text) if places else frozenset()
-    found = (_facts_at(text, place, names) for place in places)
+    found = (_facts_at(text, place, names).values for place in places)
     return [tuple(kind for kind in Kind if kind in one) for one in found]
 
 
@@ -255,26 +338,27 @@ def characters_with_signs(text: str, spans: Ints, words: Range) -> Range:
     return start, stop
 
 
-def _facts_at(text: str, place: Range, names: frozenset[str]) -> Mapping[Kind, list[str]]:
-    """The normalised facts in a range of characters, by kind."""
+def _facts_at(text: str, place: Range, names: frozenset[str]) -> _FactsAt:
+    """The facts in a range of characters, or partly in it."""
     start, end = place
-    if start == end:
-        return {}
-    low, high = max(start - _CONTEXT, 0), min(end + _CONTEXT, len(text))
-    window = text[low:high]
     found: dict[Kind, list[str]] = {}
     taken: list[Range] = []
+    if start == end:
+        return _FactsAt(found, taken)
+    low, high = max(start - _CONTEXT, 0), min(end + _CONTEXT, len(text))
+    window = text[low:high]
     for kind, pattern in _PATTERNS.items():
         for match in pattern.finditer(window):
             first, last = match.start() + low, match.end() + low
             if first < end and start < last and not _in_any(first, last, taken):
-                found.setdefault(kind, []).append(" ".join(match[0].lower().split()))
+                found.setdefault(kind, []).append(_THOUSANDS.sub("", " ".join(match[0].lower().split())))
                 taken.append((first, last))
     for match in _WORD.finditer(text, start, end):
         name = match[0]
         if name[0].isupper() and name.lower() in names and not _in_any(match.start(), match.end(), taken):
             found.setdefault(Kind.NAME, []).append(name.lower())
-    return found
+            taken.append(match.span())
+    return _FactsAt(found, taken)
 
 
 def _in_any(start: int, end: int, ranges: Iterable[Range]) -> bool:
@@ -283,14 +367,18 @@ def _in_any(start: int, end: int, ranges: Iterable[Range]) -> bool:
 
 def _names(text: str) -> frozenset[str]:
     """The words, in lower case, that are capitalised inside a sentence and never occur in lower case. Words in capitals
-    throughout are ignored, since headings have them."""
+    throughout are ignored, since headings have them, and so are words among capitalised ones only, as in titles."""
     found, common = set(), set()
-    for match in _WORD.finditer(text):
+    matches = list(_WORD.finditer(text))
+    lower = [match[0][0].islower() for match in matches]
+    for number, match in enumerate(matches):
         word = match[0]
-        if word[0].islower():
+        if lower[number]:
             common.add(word)
-        elif not (len(word) > 1 and word.isupper()) and word not in _PRONOUNS:
+        elif not (len(word) > 1 and word.isupper()) and word not in _PRONOUNS and word.lower() not in found:
+            around = lower[max(number - _AROUND, 0) : number + _AROUND + 1]
             before = max(match.start() - 4, 0)
-            if not _SENTENCE_END.search(text[before : match.start()] if before else f".{text[: match.start()]}"):
+            inside = not _SENTENCE_END.search(text[before : match.start()] if before else f".{text[: match.start()]}")
+            if inside and sum(around) >= _LOWER:
                 found.add(word.lower())
     return frozenset(found - common)

@@ -66,7 +66,9 @@ def test_page(filled: str, server_cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "page.html"
     done = server_cli("compare", filled, "one", "other", "--html", str(out))
     assert done.code == 0
-    assert "<title>one and other compared</title>" in out.read_text("utf-8")
+    content = out.read_text("utf-8")
+    assert "<title>Head and Head compared</title>" in content
+    assert '<span class="title" dir="auto">Head</span> <small class="name">other</small>' in content
 
 
 def test_shingle(filled: str, client: Client) -> None:

@@ -12,7 +12,7 @@ from unit_tools import words
 
 from es_neardupe.commands.duplicates.request_json import example
 from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan, SchemeKeys, Validation
-from es_neardupe.commands.duplicates.results import DocumentPair, page_texts
+from es_neardupe.commands.duplicates.results import DocumentPair, page_contents, page_texts
 from es_neardupe.options import Matching
 from es_neardupe.records import Address
 from es_neardupe.server.client import Client
@@ -71,6 +71,32 @@ def test_more_documents_than_are_read_at_once(client: Client, index_name: str) -
     addresses = [(index_name, f"d{k}") for k in range(60)]
     found = texts_of(client, PLAN, *((addresses[0], one) for one in addresses[1:]))
     assert found == {(index_name, f"d{k}"): f"title {k}" for k in range(60)}
+
+
+def test_content_hashes(client: Client, index_name: str) -> None:
+    """Of the whole text, by its words: more documents than are hashed at once, without deleted ones."""
+    make_index(client, index_name)
+    put(client, index_name, {f"d{k}": {"title": f"{'Title,' if k % 2 else 'title'} {k // 2}"} for k in range(600)})
+    addresses = [Address(index_name, f"d{k}") for k in range(600)]
+    gone = Address(index_name, "gone")
+    found = page_contents(client, PLAN, [DocumentPair(one, gone, 1.0) for one in addresses])
+    assert set(found) == set(addresses)
+    assert all(found[addresses[k]] == found[addresses[k + 1]] for k in range(0, 600, 2))
+    assert len(set(found.values())) == 300
+
+
+def test_copies_are_folded_on_the_page(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    make_index(client, index_name, FIELDS)
+    red, blue = (f"{words(0, 60)} {colour}" for colour in ("red", "blue"))
+    put(client, index_name, {"r1": {"title": red}, "r2": {"title": red}, "b1": {"title": blue}, "b2": {"title": blue}})
+    request, file = tmp_path / "request.json", tmp_path / "page.html"
+    request.write_text(example("near-identical-titles"), "utf-8")
+    assert server_cli("duplicates", index_name, "--request", str(request), "--html", str(file)).code == 0
+    content = file.read_text("utf-8")
+    assert "<b>4</b> pairs" in content, "identical titles are excluded by the request"
+    assert "1 row for 4 pairs" in content
+    assert len(Reader(content).with_class("pair")) == 1
+    assert "3 more pairs of exact copies of these texts" in content
 
 
 def test_page_of_the_command(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:

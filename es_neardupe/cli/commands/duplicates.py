@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -191,14 +190,16 @@ def _write_page(
     explained: Sequence[str],
     fields: Sequence[str],
 ) -> None:
-    """Write the page of a stage, with the texts of its most similar pairs, and the ``fields`` of all listed ones."""
-    from es_neardupe.commands.duplicates.results import page_fields, page_texts
-    from es_neardupe.pages.duplicates_page import MAX_LISTED, MAX_OPENED, MAX_TEXT, duplicates_page
+    """Write the page of a stage, with the texts of its most and least similar pairs, and the ``fields`` of all."""
+    from es_neardupe.commands.duplicates.results import page_contents, page_fields, page_texts
+    from es_neardupe.pages.duplicates_page import MAX_TEXT, duplicates_page, listed_pairs, opened_pairs
     from es_neardupe.pages.page import write_page
 
-    pairs = _pairs(report, stage).pairs
-    texts = page_texts(client, stage, islice(pairs, MAX_OPENED), MAX_TEXT + 1)
-    shown = page_fields(client, islice(pairs, MAX_LISTED), fields) if fields else {}
+    pairs = listed_pairs(_pairs(report, stage).pairs)
+    contents = page_contents(client, stage, pairs)
+    texts = page_texts(client, stage, opened_pairs(pairs, contents), MAX_TEXT + 1)
+    shown = page_fields(client, pairs, fields) if fields else {}
     title = f"Pairs in {report.index}: {stage.name}"
-    write_page(file, duplicates_page(report, stage.name, texts, explained=explained, title=title, fields=shown))
+    page = duplicates_page(report, stage.name, texts, contents=contents, explained=explained, title=title, fields=shown)
+    write_page(file, page)
     say(f"Wrote {file}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, overload
 
 from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan
@@ -12,6 +13,7 @@ from es_neardupe.display_text import escaped
 from es_neardupe.index.document_text import text_of
 from es_neardupe.keys.arrays import Floats, Ints, Numbers
 from es_neardupe.keys.shingles import token_hashes
+from es_neardupe.keys.text import contents
 from es_neardupe.records import Address, DocumentsInScope, Reference, one_line
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import find
@@ -30,6 +32,7 @@ __all__ = [
     "PairsResult",
     "SkippedGroup",
     "overlaps",
+    "page_contents",
     "page_fields",
     "page_texts",
 ]
@@ -275,6 +278,20 @@ def page_texts(
     """
     sources = _sources(client, pairs, plan.fields)
     return {address: text_of(source, plan.fields)[:characters] for address, source in sources}
+
+
+_CONTENTS_AT_A_TIME = 256
+"""Texts that are hashed at a time."""
+
+
+def page_contents(client: Client, plan: DuplicatesPlan, pairs: Iterable[DocumentPair]) -> dict[Address, str]:
+    """The content hash of the text (see `page_texts`) of each document in the pairs, without deleted documents."""
+    found: dict[Address, str] = {}
+    sources = _sources(client, pairs, plan.fields)
+    while some := list(islice(sources, _CONTENTS_AT_A_TIME)):
+        texts = [text_of(source, plan.fields) for _, source in some]
+        found |= zip((address for address, _ in some), contents(texts), strict=True)
+    return found
 
 
 _FIELD_CHARACTERS = 1000

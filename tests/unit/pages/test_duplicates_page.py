@@ -24,14 +24,14 @@ from es_neardupe.commands.duplicates.results import (
 )
 from es_neardupe.display_text import shown
 from es_neardupe.errors import SettingsError
-from es_neardupe.pages.duplicates_page import bars, duplicates_page
+from es_neardupe.pages.duplicates_page import bars, duplicates_page, listed_pairs, opened_pairs
 from es_neardupe.records import Address
 
 ANY = st.text(st.characters(exclude_categories=()) | st.sampled_from("<>&\"' \r\n{}%"), max_size=40)
 OURS = re.findall(
     r"\w+",
     "html head meta title style script body header h1 h2 h3 p b span a details summary div section main svg line text "
-    "rect table thead tbody caption tr th td mark small kbd footer button output",
+    "rect table thead tbody caption tr th td mark small kbd footer button output label input select option ul li",
 )
 DIAGNOSTICS: dict[str, dict[str, Any]] = {
     "Computing feature hashes": {"Features": "5-grams of words from field: title", "Hash count": 367_799},
@@ -112,7 +112,9 @@ def test_pairs_open_in_their_order() -> None:
         "pair-1", "pair-2", "pair-3"
     ]  # fmt: skip
     assert re.findall(r'class="score">([^<]*)', content) == ["1.0000", "0.9000", "0.8000"]
-    assert "a1 and b1" in plain(content)
+    assert re.findall(r'<span class="name">([^<]*)</span></span>', content) == [
+        "a0", "b0", "a1", "b1", "a2", "b2"
+    ]  # fmt: skip
     assert "Documents share 8 out of 9 distinct features." in content
     assert content.count("In common: 40 of 42 and 42 words, in 1 passage of 5 words or more.") == 3
     ids = [one["id"] for _, one in found.tags if "id" in one]
@@ -142,13 +144,13 @@ def test_facts_that_differ() -> None:
     assert "1 difference<" in content
 
 
-def test_texts_beyond_the_first_pairs_are_not_shown_and_it_is_said() -> None:
+def test_texts_of_the_most_and_the_least_similar_pairs_are_shown_and_it_is_said() -> None:
     pairs = [pair(k) for k in range(5)]
     texts = {address: words(0, 10) for one in pairs for address in (one.a, one.b)}
     content = page(report(pairs), texts, opened=2)
-    assert len(Reader(content).panes) == 4
-    assert "3 pairs are listed without texts, to keep this page small." in content
-    assert "a4 and b4" in plain(content)
+    assert {name.rpartition("-texts")[0] for name in Reader(content).panes} == {"pair-1", "pair-5"}
+    assert "3 rows are listed without texts, to keep this page small" in content
+    assert '<span class="name">a3</span>' in content
     assert "listed without" not in page(report(pairs), texts)
 
 
@@ -156,15 +158,15 @@ def test_a_full_page_opens_no_more_pairs(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("es_neardupe.pages.duplicates_page._MAX_SIZE", 4_000)
     pairs = [pair(k) for k in range(5)]
     content = page(report(pairs), {address: words(0, 300) for one in pairs for address in (one.a, one.b)})
-    assert len(Reader(content).panes) == 4
-    assert "3 pairs are listed without texts" in content
+    assert {name.rpartition("-texts")[0] for name in Reader(content).panes} == {"pair-1", "pair-5"}
+    assert "3 rows are listed without texts" in content
 
 
 def test_the_list_is_bounded_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("es_neardupe.pages.duplicates_page.MAX_LISTED", 3)
-    content = page(report([pair(k) for k in range(5)]), opened=0)
-    assert "2 less similar pairs are not listed here." in content
-    assert content.count('class="pair"') == 3
+    content = page(report([pair(k, 1 - k / 10) for k in range(5)]), opened=0)
+    assert "2 pairs between 0.8000 and 0.7000 are not listed here." in content
+    assert re.findall(r'id="(pair-\d+)" data-similarity', content) == ["pair-1", "pair-2", "pair-5"]
     assert "<b>5</b> pairs" in content
     assert "<b>10</b> documents<" in content
 
@@ -176,6 +178,56 @@ def test_long_texts_are_cut_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> N
     assert Reader(content).panes["pair-1-texts-a"] == text[:50]
     assert "Long texts: only the beginning of each is compared and shown here." in content
     assert "Long texts" not in page(report([pair(1)]), {pair(1).a: text[:50], pair(1).b: text[:50]})
+
+
+def test_pairs_of_the_same_texts_are_folded() -> None:
+    """Two texts with two copies each are four pairs, but one row; their own copies are two rows more."""
+    ids = {name: Address("news", name) for name in ("x1", "x2", "y1", "y2")}
+    contents = {address: name[0] for name, address in ids.items()}
+    copies = [DocumentPair(ids[a], ids[b], 1.0) for a, b in (("x1", "x2"), ("y1", "y2"))]
+    near = [DocumentPair(ids[a], ids[b], 0.9) for a in ("x1", "x2") for b in ("y1", "y2")]
+    texts = {address: f"{words(0, 40)} {address.id[0]}" for address in ids.values()}
+    content = page(report([*copies, *near]), texts, contents=contents)
+    assert re.findall(r'id="(pair-\d+)" data-similarity="([\d.]+)" data-kind="(\w+)"', content) == [
+        ("pair-1", "1.0", "copies"), ("pair-2", "1.0", "copies"), ("pair-3", "0.9", "different")
+    ]  # fmt: skip
+    assert "3 rows for 6 pairs" in plain(content)
+    assert "<b>6</b> pairs" in content
+    assert "3 more pairs of exact copies of these texts" in plain(content)
+    listed = re.findall(r'<li><span class="name">(\w+)</span> and <span class="name">(\w+)</span></li>', content)
+    assert listed == [("x1", "y2"), ("x2", "y1"), ("x2", "y2")]
+    assert 'id="folded"' not in page(report([*copies, *near]), texts)
+
+
+def test_pairs_of_another_similarity_are_not_folded() -> None:
+    """The features of a request may tell texts with the same words apart."""
+    pairs = [pair(1, 0.9), pair(2, 0.8)]
+    contents = {address: address.id[0] for one in pairs for address in (one.a, one.b)}
+    assert 'id="folded"' not in page(report(pairs), contents=contents)
+    assert opened_pairs(pairs, contents) == pairs
+
+
+def test_titles_and_fields_instead_of_ids() -> None:
+    one = pair(1)
+    fields = {one.a: {"title": NASTY, "date": "3 May"}, one.b: {"title": "", "date": "4 May"}}
+    texts = {one.a: words(0, 40), one.b: words(1, 40)}
+    content = page(report([one]), texts, fields=fields)
+    head = plain(content.partition("<summary><b")[2].partition("</summary>")[0])
+    assert " ".join(head.split()) == f'class="score">0.9000 a {NASTY} a1 · 3 May b 4 May b1'
+    assert words(0, 40) not in head, "no beginning of a text that has a title"
+
+
+def test_every_control_and_sign_is_explained() -> None:
+    content = page(report([pair(1)]), {pair(1).a: "one two", pair(1).b: "one three"})
+    found = Reader(content)
+    controls = [some["id"] for tag, some in found.tags if tag in ("input", "select")]
+    assert controls == ["search", "from", "to", "kind", "order"]
+    legend = plain("".join(re.findall(r'<p class="legend">.*?</p>', content)))
+    for part in ("passage", "differs", "only the other text", "chosen difference", "grey", "▸", "yellow label"):
+        assert part in legend
+    keys = plain(content.partition('<p class="keys">')[2].partition("</p>")[0])
+    assert re.findall(r"/|\b[jknp]\b|Enter|Tab", keys) == ["/", "j", "k", "Enter", "n", "p", "Tab", "Enter"]
+    assert content.index('class="keys"') < content.index('id="pair-1"')
 
 
 def test_documents_that_are_gone() -> None:
@@ -206,7 +258,7 @@ def test_5000_pairs_stay_usable() -> None:
     pairs = [pair(k, 1 - k / 10_000, "Documents share 9 out of 10 distinct features.") for k in range(6_000)]
     texts = {
         address: f"{words(0, 120)} {mark} {words(200, 120)}"
-        for one in pairs[:200]
+        for one in opened_pairs(listed_pairs(pairs), {})
         for address, mark in ((one.a, "red"), (one.b, "blue"))
     }
     began = time.monotonic()
@@ -214,8 +266,9 @@ def test_5000_pairs_stay_usable() -> None:
     assert time.monotonic() - began < 20
     assert len(content) < 5_000_000
     assert len(Reader(content).panes) == 400
-    assert "4,800 pairs are listed without texts" in content
-    assert "1,000 less similar pairs are not listed here" in content
+    assert "4,800 rows are listed without texts" in content
+    assert "1,000 pairs between 0.7500 and 0.6501 are not listed here" in content
+    assert 'id="pair-6000"' in content
 
 
 def test_other_stages_have_no_page() -> None:
