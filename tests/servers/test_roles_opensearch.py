@@ -107,22 +107,6 @@ def test_a_role_is_enough_where_keys_are_beside(run_as: As, admin: Client) -> No
     with_keys_beside(run_as, admin, 99)
 
 
-def test_a_role_is_enough_for_its_commands(run_as: As) -> None:
-    """One of the last tests: it leaves other keys than before."""
-    for role in ROLES:
-        for name in role.commands:
-            run = run_as(role.name, name)
-            assert works(run) or (name == "doctor" and run.out), (name, run.err)
-
-
-def test_an_index_beside_that_a_user_may_not_see(secured_opensearch_server: Secured, admin: Client, run_as: As) -> None:
-    """A request for an index that does not exist is rejected for users without privileges on its name: treated as
-    missing."""
-    with secured_opensearch_server.client("neardupe-init") as client:
-        NearDupe(WORKED, admin).clean()
-        assert "sidecar" not in {one.name for one in NearDupe(WORKED, client).doctor()}
-
-
 def test_serve_sends_the_login_of_each_request(worked: Secured, admin: Client) -> None:
     """Instead of that of its own connection, which may do everything."""
     app = asgi(NearDupe(WORKED, admin), token="not used at all", auth_proxy=True)
@@ -138,3 +122,19 @@ def test_serve_sends_the_login_of_each_request(worked: Secured, admin: Client) -
     assert status("/api/stats", "neardupe-read", "wrong") == 401
     assert status("/compare?a=d0&b=d1", "admin") == 200
     assert status("/compare?a=d0&b=d1", "sees-some-documents") == 404  # d0 is hidden
+
+
+def test_a_role_is_enough_for_its_commands(run_as: As) -> None:
+    """One of the last tests: it leaves other keys than before."""
+    for role in ROLES:
+        for name in role.commands:
+            run = run_as(role.name, name)
+            assert works(run) or (name == "doctor" and run.out), (name, run.err)
+
+
+def test_an_index_beside_that_a_user_may_not_see(secured_opensearch_server: Secured, admin: Client, run_as: As) -> None:
+    """A request for an index that does not exist is rejected for users without privileges on its name: treated as
+    missing."""
+    with secured_opensearch_server.client("neardupe-init") as client:
+        NearDupe(WORKED, admin).clean()
+        assert "sidecar" not in {one.name for one in NearDupe(WORKED, client).doctor()}
