@@ -49,9 +49,10 @@ _CONFIG = {
     "distributed.deploy.lost-worker-timeout": "1 day",
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
+    "distributed.worker.profile.enabled": False,
 }
 """For this process and our own workers. A lost one is always replaced, however long that takes. Without routes, the
-ports for browsers answer nothing."""
+ports for browsers answer nothing. Before Python 3.11.9, the profiler of Dask can hang a worker for ever."""
 
 
 class DaskEngine:

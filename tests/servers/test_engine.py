@@ -129,6 +129,14 @@ def test_results_are_those_of_one_process(client: Client, index_name: str, engin
     assert list(_life(_new(client, index_name, **made), client, engine, **rules)) == expected
 
 
+def test_own_processes_have_no_profiler() -> None:
+    """It hangs workers before Python 3.11.9 (https://github.com/python/cpython/issues/106883)."""
+    with dask.DaskEngine("processes:1") as mine:
+        (callbacks,) = mine._client.run(lambda dask_worker: sorted(dask_worker.periodic_callbacks)).values()
+    assert "heartbeat" in callbacks
+    assert "profile" not in callbacks
+
+
 def test_own_processes_and_spilled_keys(news: NearDupe, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verify, "_MANY", 1)
     expected = plain_report(news.group(dry_run=True))

@@ -17,11 +17,17 @@ import dask.config
 import distributed
 
 
+_CONFIG = {
+    "distributed.deploy.lost-worker-timeout": "1 hour",
+    "distributed.worker.profile.enabled": False,  # it can hang a worker for ever before Python 3.11.9
+}
+
+
 @contextmanager
 def local_cluster(workers: int = 2) -> Iterator[distributed.LocalCluster]:
     """A cluster on the loopback interface, with worker processes. Lost ones are always replaced."""
     with (
-        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
+        dask.config.set(_CONFIG),
         distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
@@ -53,7 +59,9 @@ class Programs:
 
     def _start(self, *arguments: str, environ: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "dask", *arguments]
-        variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **(environ or {})}
+        profiler = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}  # as docs/cluster.md advises
+        path = os.pathsep.join(filter(None, sys.path))
+        variables = {**os.environ, **profiler, "PYTHONPATH": path, **(environ or {})}
         program = subprocess.Popen(
             command,
             cwd=self._folder,  # the current folder comes first in the path, and could have another version
