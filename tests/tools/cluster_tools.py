@@ -16,7 +16,6 @@ from pathlib import Path
 import dask.config
 import distributed
 
-
 _CONFIG = {
     "distributed.deploy.lost-worker-timeout": "1 hour",
     "distributed.worker.profile.enabled": False,  # it can hang a worker for ever before Python 3.11.9
