@@ -128,6 +128,7 @@ GroupsAnswer = create_model(
     "Groups",
     __config__=_STRICT,
     total=(int, ...),
+    all_found=(bool, ...),
     groups=(_list_of(_LISTED), ...),
     after=(str | None, ...),
 )

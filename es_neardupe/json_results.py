@@ -67,7 +67,7 @@ def groups_json(found: TitledPage) -> dict[str, Any]:
     for one in found.page.groups:
         line = {name: value for name, value in plain(one).items() if name not in ("settings", "history", "ended")}
         listed.append(line | {"fields": found.fields.get(one.principal, {})})
-    return {"total": found.page.total, "groups": listed, "after": found.after}
+    return {"total": found.page.total, "all_found": found.all_found, "groups": listed, "after": found.after}
 
 
 def decision_json(decision: Decision) -> dict[str, Any]:

@@ -242,7 +242,7 @@ def group(
         if lease is None:
             written, stored = run.write_documents(result, workers=1), None  # to the client of a dry run
         else:
-            written, stored = run.write(scope, result, lease, waiting)
+            written, stored = run.write(scope, result, lease, waiting, decisions)
         mirrored = index.storage.write_group_ids(batch=batch, workers=workers, dry_run=dry_run)
     group_scope = _scope(index, scope, result)
     return GroupReport(
@@ -369,7 +369,12 @@ class _Run:
         return verified, None if self.decisions is None else PairDecisions.of(self.decisions.pairs())
 
     def write(
-        self, scope: RunScope, result: GroupingResult, lease: Lease, waiting: WaitingDecisions
+        self,
+        scope: RunScope,
+        result: GroupingResult,
+        lease: Lease,
+        waiting: WaitingDecisions,
+        decisions: PairDecisions | None,
     ) -> tuple[BulkCounts, EvidenceReport | None]:
         """Store common shingles, evidence, registry and documents.
 
@@ -388,6 +393,7 @@ class _Run:
                 self.criterion,
                 self.evidence,
                 result.linked.verified,
+                verdicts=None if decisions is None else decisions.verdicts,
                 whole=scope.whole,
                 batch=self.batch,
                 workers=self.workers,

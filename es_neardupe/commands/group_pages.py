@@ -4,60 +4,188 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from es_neardupe.commands.groups import groups
-from es_neardupe.commands.search import search
+from es_neardupe.commands.search import query_of
 from es_neardupe.errors import SettingsError
 from es_neardupe.groups.decisions import Decisions
 from es_neardupe.groups.listing import GroupFilter, GroupOrder, list_groups
+from es_neardupe.groups.of_documents import groups_of_texts, groups_with
 from es_neardupe.groups.read import Group, unknown_group
 from es_neardupe.groups.registry import Registry
 from es_neardupe.groups.reviewed import ReviewFilter, ReviewState, TitledPage, review_of_groups
+from es_neardupe.index import mapping as schema
+from es_neardupe.index import queries
+from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
+from es_neardupe.index.hidden_indices import find as find_hidden
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.shown_fields import ShownFields, shown_fields
 from es_neardupe.records import Address
-from es_neardupe.server.search import find
+from es_neardupe.server.search import buckets, find, refresh_if_allowed, search
+from es_neardupe.similarity.pair_relation import Relation
 
 __all__ = [
     "MAX_FOUND",
+    "CommonValues",
+    "DocumentFilter",
+    "GroupSelection",
+    "common_values",
     "group_of_id",
+    "has_evidence",
     "next_to_review",
     "page_of_groups",
     "read_after",
+    "read_values",
     "titles_of",
 ]
 
-MAX_FOUND = 200
-"""Groups found by a text search that a list can show."""
+MAX_FOUND = 50_000
+"""Groups, and pairs of the evidence, that a filter of documents can find."""
+
+_MAX_FIELDS = 8
+"""Fields whose most common values are offered."""
+
+_MAX_VALUES = 50
+"""Values of a field that are offered."""
+
+
+@dataclass(frozen=True)
+class DocumentFilter:
+    """Which groups to list by their documents."""
+
+    text: str = ""
+    """A query string: groups with a document that matches it."""
+    values: tuple[tuple[str, str], ...] = ()
+    """(field, value): groups with a document that has all of these values, and matches the text."""
+    relation: Relation | None = None
+    """Groups with two documents that have this relation, by the evidence."""
+
+    def applied(self, index: Index, only: GroupFilter) -> tuple[GroupFilter, bool]:
+        """The filter of groups with these conditions, and whether all such groups were found."""
+        complete = True
+        if self.text or self.values:
+            clauses = [{"term": {_checked_field(index, field): value}} for field, value in self.values]
+            query = queries.all_of(query_of(index, self.text) if self.text else None, *clauses)
+            found = list(islice(groups_with(index, query), MAX_FOUND + 1))
+            complete = len(found) <= MAX_FOUND
+            only = only.among(found[:MAX_FOUND])
+        if self.relation is not None:
+            related, all_of_them = _related(index, self.relation)
+            complete = complete and all_of_them
+            only = only.among(related)
+        return only, complete
+
+
+@dataclass(frozen=True)
+class CommonValues:
+    """The most common values of a field of the documents."""
+
+    field: str
+    values: tuple[tuple[str, int], ...]
+    """(value, documents), most common first; the numbers are approximate with several shards."""
+    others: int
+    """Documents with other values."""
+
+
+@dataclass(frozen=True)
+class GroupSelection:
+    """Which groups to list, and in which order: those that satisfy all three filters."""
+
+    numbers: GroupFilter = field(default_factory=GroupFilter)
+    documents: DocumentFilter = field(default_factory=DocumentFilter)
+    review: ReviewFilter = field(default_factory=ReviewFilter)
+    order: GroupOrder = GroupOrder.LARGEST
 
 
 def page_of_groups(
-    index: Index,
-    only: GroupFilter,
-    *,
-    text: str = "",
-    review: ReviewFilter | None = None,
-    order: GroupOrder,
-    after: str | None,
-    size: int,
-    fields: Sequence[str],
+    index: Index, selection: GroupSelection, *, after: str | None, size: int, fields: Sequence[str]
 ) -> TitledPage:
-    """A page of groups, also those with documents that match a query string."""
+    """A page of groups. Raises `SettingsError` for a field that has no values to count, and for a relation if no
+    evidence is stored."""
     index = opened(index, groups=True)
     shown = shown_fields(index, fields)
-    searched = None
-    if text:
-        window = min(MAX_FOUND, index.target.max_result_window)
-        found = search(index, text, size=window, fields=shown.names)
-        searched = found.groups
-        only = only.among([hit.group for hit in found.hits if hit.group is not None])
-    if review is not None:
-        only = review.applied(index, only)
-    page = list_groups(index, only, order=order, after=read_after(after), size=size)
+    only, complete = selection.documents.applied(index, selection.numbers)
+    only = selection.review.applied(index, only)
+    page = list_groups(index, only, order=selection.order, after=read_after(after), size=size)
     titles = titles_of(index, shown, [one.principal for one in page.groups])
     following = None if page.after is None else json.dumps(page.after)
-    return TitledPage(page, titles, searched, following, review_of_groups(index, [one.group for one in page.groups]))
+    return TitledPage(page, titles, complete, following, review_of_groups(index, [one.group for one in page.groups]))
+
+
+def has_evidence(index: Index) -> bool:
+    """Whether evidence is stored for an opened index."""
+    return find_hidden(index, HiddenIndex.PAIRS) is not None
+
+
+def _related(index: Index, relation: Relation) -> tuple[list[str], bool]:
+    """The groups with two texts that have this relation, and whether all pairs were read."""
+    if not has_evidence(index):
+        raise SettingsError(
+            f"Relations of documents are part of the evidence, and none is stored: run "
+            f"`es-neardupe group {index.name} --evidence`."
+        )
+    name = hidden_index_name(index.target, HiddenIndex.PAIRS)
+    refresh_if_allowed(index.plain, name)
+    wanted = {"relation": relation.value, "decision": "accepted", "scheme": index.scheme_id}
+    query = queries.all_of(*({"term": {field: value}} for field, value in wanted.items()))
+    both = buckets(index.plain, name, query, {"a": "content_a", "b": "content_b"})
+    pairs = [(one["a"], one["b"]) for one in islice(both, MAX_FOUND + 1)]
+    groups_by_text: dict[str, set[str]] = {}
+    for group, contents in groups_of_texts(index, {one for pair in pairs for one in pair}).items():
+        for content in contents:
+            groups_by_text.setdefault(content, set()).add(group)
+    found = (groups_by_text.get(a, set()) & groups_by_text.get(b, set()) for a, b in pairs[:MAX_FOUND])
+    return sorted(set[str]().union(*found)), len(pairs) <= MAX_FOUND
+
+
+def common_values(index: Index, fields: Sequence[str] = ()) -> list[CommonValues]:
+    """The most common values of some fields of an opened index whose values can be counted, with one search.
+
+    ``fields``: only these, and their multi-fields. Fields of which no value occurs twice, and those with one value, are
+    left out.
+    """
+    known = [one for one in _counted_fields(index) if not fields or one in fields or one.rpartition(".")[0] in fields]
+    if not known:
+        return []
+    sizes = {name: {"terms": {"field": name, "size": _MAX_VALUES}} for name in known[:_MAX_FIELDS]}
+    body = {"size": 0, "track_total_hits": False, "query": queries.matching(index.target.within()), "aggs": sizes}
+    found = []
+    for name, answer in search(index.plain, index.path, body)["aggregations"].items():
+        values = tuple((_value(one), int(one["doc_count"])) for one in answer["buckets"])
+        if len(values) > 1 and values[0][1] > 1:
+            found.append(CommonValues(name, values, int(answer["sum_other_doc_count"])))
+    return found
+
+
+def _value(bucket: dict[str, Any]) -> str:
+    """The value of a bucket as a query accepts it."""
+    return str(bucket.get("key_as_string", bucket["key"]))
+
+
+def _counted_fields(index: Index) -> list[str]:
+    """The fields of the user whose values can be counted in each index that has them."""
+    mappings = [one.get("properties", {}) for one in index.target.mappings.values()]
+    counted = [dict.fromkeys(schema.keyword_fields(one)) for one in mappings]
+    own = tuple(f"{prefix}." for prefix in {index.prefix, index.settings.prefix})
+    names = dict.fromkeys(name for some in counted for name in some if not name.startswith(own) and ":" not in name)
+    names.pop(index.settings.group_field or "", None)
+    everywhere = [dict(schema.field_types(one)) for one in mappings]
+    return [
+        name
+        for name in names
+        if all(name in some or name not in types for some, types in zip(counted, everywhere, strict=True))
+    ]
+
+
+def _checked_field(index: Index, name: str) -> str:
+    known = _counted_fields(index)
+    if name not in known:
+        fields = f"Fields with such values: {', '.join(known)}." if known else "It has no field with such values."
+        raise SettingsError(f"Index {index.name} has no keyword field {name!r} to filter by. {fields}")
+    return name
 
 
 def next_to_review(index: Index, after: str | None, reviewer: str) -> str | None:
@@ -90,6 +218,14 @@ def read_after(text: str | None) -> list[Any] | None:
     if not isinstance(found, list) or not all(isinstance(one, str | int | float) for one in found):
         raise SettingsError("`after` must be that of the previous page.")
     return found
+
+
+def read_values(given: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Pairs of a field and its value, each given as ``FIELD:VALUE``; empty ones are ignored. Raises `SettingsError`."""
+    pairs = [one.partition(":") for one in given if one]
+    if not all(field and colon for field, colon, _ in pairs):
+        raise SettingsError("A value must be given as FIELD:VALUE.")
+    return tuple((field, value) for field, _, value in pairs)
 
 
 def titles_of(index: Index, shown: ShownFields, addresses: Sequence[Address]) -> dict[Address, dict[str, str]]:

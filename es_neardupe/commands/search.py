@@ -19,7 +19,7 @@ from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.index.target import IndexTarget, mappings_of
 from es_neardupe.records import one_line
 
-__all__ = ["Copy", "SearchHit", "SearchResult", "search", "search_request"]
+__all__ = ["Copy", "SearchHit", "SearchResult", "query_of", "search", "search_request"]
 
 
 @dataclass(frozen=True)
@@ -143,6 +143,12 @@ def search_request(
     """The body that `search` sends to ``/INDEX/_search`` for its hits. Raises what `search` raises."""
     index, request = _checked(index, text, query=query, size=size, start=start, fields=fields, expand=expand)
     return index.storage.collapse_request(request)
+
+
+def query_of(index: Index, text: str) -> JSON:
+    """A query for the documents of an opened index that match a query string, as `search` finds them."""
+    known = user_fields(mappings_of(index.client, index.path).values(), index.prefix, index.settings.prefix)
+    return _limited(_query_string(text, known), None, index.target)
 
 
 def _hit(

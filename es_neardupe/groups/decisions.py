@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import xxhash
+from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from es_neardupe.errors import Conflict, RequestError, SettingsError
@@ -30,7 +31,7 @@ from es_neardupe.keys.arrays import Bytes, Flags
 from es_neardupe.keys.text import packed_hashes
 from es_neardupe.records import Action, Address, one_line
 from es_neardupe.server.bulk import chunked, write
-from es_neardupe.server.search import count, fetch, refresh, refresh_if_allowed, search
+from es_neardupe.server.search import buckets, count, fetch, refresh, refresh_if_allowed, search
 
 __all__ = [
     "CLAIM_MINUTES",
@@ -50,6 +51,7 @@ CLAIM_MINUTES = 15
 
 _PAGE = 10_000
 _HASH = re.compile("[0-9a-f]{32}")
+_VERDICTS = ("low", "high", "verdict", "author")
 _MAX_NOTE = 4000
 _MAX_NAME = 200
 
@@ -160,8 +162,27 @@ class PairDecisions:
         same = np.array([one is Verdict.SAME for one in agreed.values()], np.bool_)
         return cls(hashes[:, 0], hashes[:, 1], same, len(verdicts) - len(agreed))
 
+    def verdicts(self, left: Bytes, right: Bytes) -> NDArray[np.int8]:
+        """The verdict about each pair of contents, S16[p] in any order: 0 none, 1 *same*, 2 *different*; int8[p]."""
+        found = np.zeros(len(left), np.int8)
+        if not len(self):
+            return found
+        known, asked = _joined(self.low, self.high), _joined(left, right)
+        order = np.argsort(known, kind="stable")
+        place = order[np.minimum(np.searchsorted(known, asked, sorter=order), len(known) - 1)]
+        about = known[place] == asked
+        found[about] = np.where(self.same[place[about]], 1, 2)
+        return found
+
     def __len__(self) -> int:
         return len(self.low)
+
+
+def _joined(left: Bytes, right: Bytes) -> Bytes:
+    """Both hashes of each pair, the lower one first, as one value; S32[p]."""
+    both = np.stack((left, right), axis=1).astype("S16")
+    both.sort(axis=1)
+    return both.view("S32").reshape(-1)
 
 
 @dataclass(frozen=True)
@@ -290,22 +311,10 @@ class Decisions:
         chunks = [None] if contents is None else chunked(sorted(contents), MAX_TERMS // 2)
         for chunk in chunks:
             query = all_of(*_HOLDING, _DECIDING, None if chunk is None else _either(chunk))
-            for key in self._buckets(query):
+            for key in buckets(self._client, self.name, query, {name: name for name in _VERDICTS}):
                 if _HASH.fullmatch(key["low"]) and _HASH.fullmatch(key["high"]):  # any client can write documents
                     found[key["low"], key["high"]][key["author"]] = Verdict(key["verdict"])
         return found
-
-    def _buckets(self, query: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-        """Pairs and verdicts. As buckets, they are read several times as fast as documents are."""
-        names = [{name: {"terms": {"field": name}}} for name in ("low", "high", "verdict", "author")]
-        after = None
-        while True:
-            page: dict[str, Any] = {"size": _PAGE, "sources": names, **({} if after is None else {"after": after})}
-            body = {"size": 0, "track_total_hits": False, "query": query, "aggs": {"pairs": {"composite": page}}}
-            found = search(self._client, self.name, body)["aggregations"]["pairs"]
-            yield from (one["key"] for one in found["buckets"])
-            if (after := found.get("after_key")) is None:
-                return
 
     def waiting(self) -> WaitingDecisions:
         """The decisions that wait for `group`, also withdrawn ones."""

@@ -19,19 +19,16 @@ from es_neardupe.errors import RequestError, SettingsError
 from es_neardupe.groups.rules import RunRules, decode_rules, encode_rules
 from es_neardupe.index.hidden_indices import HiddenIndex, StoredDocument, ensure, find, hidden_index_name, read, store
 from es_neardupe.index.index import Index
-from es_neardupe.index.queries import MAX_TERMS
+from es_neardupe.index.queries import MAX_TERMS, all_of
 from es_neardupe.index.settings import Settings
 from es_neardupe.records import Action, Address, one_line
 from es_neardupe.server.bulk import chunked, write
-from es_neardupe.server.search import fetch, refresh, refresh_if_allowed, search
+from es_neardupe.server.search import buckets, fetch, refresh, refresh_if_allowed, search
 from es_neardupe.verification.criterion import MatchOptions
 
 __all__ = ["GroupEvent", "GroupHistoryUpdate", "GroupRecord", "LastRun", "Registry", "Totals", "remembered"]
 
 _RUN = "run"
-
-_PAGE = 10_000
-"""Groups whose sizes are read at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,12 +318,20 @@ class Registry:
         """Id and size of each group that has not ended, as they are stored; None for a group without a size."""
         if self._exists():
             refresh_if_allowed(self._index.client, self.name)
-            after = None
-            while True:
-                found = search(self._index.client, self.name, _sizes(after))["aggregations"]["groups"]
-                yield from ((one["key"]["group"], one["key"]["size"]) for one in found["buckets"])
-                if (after := found.get("after_key")) is None:
-                    return
+            names = {"group": "group", "size": "size"}
+            for one in buckets(self._index.client, self.name, _living(()), names, optional=["size"]):
+                yield one["group"], one["size"]
+
+    def texts(self, ids: Collection[str]) -> dict[str, int]:
+        """The number of distinct texts of some groups; without groups that have ended or do not exist."""
+        found: dict[str, int] = {}
+        if ids and self._exists():
+            names = {"group": "group", "texts": "texts"}
+            for chunk in chunked(sorted(ids), MAX_TERMS):
+                query = all_of(_living(()), {"terms": {"group": chunk}})
+                for one in buckets(self._index.client, self.name, query, names):
+                    found[one["group"]] = one["texts"]
+        return found
 
     def search(self, clauses: Iterable[Mapping[str, Any]], body: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """The answer to one search for the groups that have not ended and satisfy all clauses. None if there is no
@@ -378,17 +383,6 @@ class Registry:
                     reason=outcome.reason,
                 )
         refresh(self._index.client, name)
-
-
-def _sizes(after: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A search for the next page of living groups with their sizes. As buckets, they are read four times as fast as
-    documents are."""
-    names: list[dict[str, Any]] = [
-        {"group": {"terms": {"field": "group"}}},
-        {"size": {"terms": {"field": "size", "missing_bucket": True}}},
-    ]
-    page = {"size": _PAGE, "sources": names, **({} if after is None else {"after": after})}
-    return {"size": 0, "track_total_hits": False, "query": _living(()), "aggs": {"groups": {"composite": page}}}
 
 
 def _living(without: Iterable[str]) -> dict[str, Any]:

@@ -7,20 +7,18 @@ are. Since decisions are about contents, a group returns to review when one of i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
 
 from es_neardupe.groups.decisions import Claim, Decision, Decisions, PairVerdicts, agreed_verdict
 from es_neardupe.groups.listing import GroupFilter, GroupPage
+from es_neardupe.groups.of_documents import groups_of_texts, texts_of_groups
 from es_neardupe.groups.registry import Registry
-from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import stored_fields
 from es_neardupe.records import Address, Reference
-from es_neardupe.server.bulk import chunked
-from es_neardupe.server.search import fetch, refresh_if_allowed, search
+from es_neardupe.server.search import fetch
 
 __all__ = [
     "GroupFindings",
@@ -34,8 +32,7 @@ __all__ = [
     "state_of",
 ]
 
-_PAGE = 10_000
-_MAX_BUCKETS = 50_000
+_MAX_TEXTS = 50_000
 """Texts of the groups of one page that are read."""
 
 
@@ -68,8 +65,8 @@ class TitledPage:
     page: GroupPage
     fields: Mapping[Address, Mapping[str, str]]
     """None for a principal that was deleted or is hidden."""
-    searched: int | None
-    """With a text search: number of the groups it found, approximately; only the first of them are listed."""
+    all_found: bool
+    """False: too many groups have documents of the filter; only the first of them, by id, are counted and listed."""
     after: str | None
     """Continues with the next page."""
     reviews: Mapping[str, GroupReview]
@@ -113,7 +110,7 @@ def review_of_groups(index: Index, groups: Sequence[str]) -> dict[str, GroupRevi
     store = Decisions(index)
     if not groups or not store.exist():
         return {}
-    found = _contents(index, {"terms": {index.fields.group: list(groups)}}, _MAX_BUCKETS)
+    found = texts_of_groups(index, {"terms": {index.fields.group: list(groups)}}, _MAX_TEXTS)
     verdicts = store.pairs({content for some in found.values() for content in some})
     return _reviews(found, verdicts)
 
@@ -121,42 +118,10 @@ def review_of_groups(index: Index, groups: Sequence[str]) -> dict[str, GroupRevi
 def reviewed_groups(index: Index) -> dict[str, tuple[GroupReview, ReviewState]]:
     """The reviews and states of all groups of an opened index with a decision about two of their texts."""
     verdicts = Decisions(index).pairs()
-    contents = sorted({content for pair in verdicts for content in pair})
-    found: dict[str, set[str]] = defaultdict(set)
-    for chunk in chunked(contents, queries.MAX_TERMS):
-        for group, some in _contents(index, {"terms": {index.fields.content: chunk}}).items():
-            found[group] |= some
+    found = groups_of_texts(index, {content for pair in verdicts for content in pair})
     reviews = _reviews({group: some for group, some in found.items() if len(some) > 1}, verdicts)
-    records = Registry(index).records(reviews)
-    return {
-        group: (review, state_of(review, records[group].texts))
-        for group, review in reviews.items()
-        if group in records and records[group].ended is None
-    }
-
-
-def _contents(index: Index, query: Mapping[str, Any], maximum: int | None = None) -> dict[str, set[str]]:
-    """Group -> content hashes of its documents that match a query."""
-    found: dict[str, set[str]] = defaultdict(set)
-    refresh_if_allowed(index.client, index.path)
-    for number, key in enumerate(_buckets(index, query)):
-        if maximum is not None and number >= maximum:
-            break
-        found[key["group"]].add(key["content"])
-    return found
-
-
-def _buckets(index: Index, query: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-    fields, after = index.fields, None
-    names = [{"group": {"terms": {"field": fields.group}}}, {"content": {"terms": {"field": fields.content}}}]
-    matching = queries.all_of(queries.fingerprinted(fields, index.scheme_id), query)
-    while True:
-        page: dict[str, Any] = {"size": _PAGE, "sources": names, **({} if after is None else {"after": after})}
-        body = {"size": 0, "track_total_hits": False, "query": matching, "aggs": {"texts": {"composite": page}}}
-        answer = search(index.client, index.path, body)["aggregations"]["texts"]
-        yield from (one["key"] for one in answer["buckets"])
-        if (after := answer.get("after_key")) is None:
-            return
+    texts = Registry(index).texts(reviews)
+    return {group: (review, state_of(review, texts[group])) for group, review in reviews.items() if group in texts}
 
 
 def _reviews(contents: Mapping[str, Collection[str]], verdicts: PairVerdicts) -> dict[str, GroupReview]:

@@ -28,6 +28,7 @@ __all__ = [
     "field_types",
     "fields_mapping",
     "is_mapped",
+    "keyword_fields",
     "lies_in",
     "load_mapping",
     "missing",
@@ -48,6 +49,9 @@ TEXT_TYPES = frozenset({"text", "match_only_text", "annotated_text", "search_as_
 VALUE_TYPES = frozenset({"keyword", "constant_keyword", "wildcard", "boolean", "date", "date_nanos", "ip", "version"})
 VALUE_TYPES |= {"byte", "short", "integer", "long", "unsigned_long", "half_float", "float", "double", "scaled_float"}
 """Other field types that hold plain values in ``_source``."""
+
+
+_COUNTED = frozenset({"keyword", "constant_keyword", "boolean", "ip"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +177,20 @@ def field_types(properties: Mapping[str, Any], parent: str = "") -> Iterator[tup
         for sub in mapping.get("fields", {}):
             yield f"{full}.{sub}", "multi-field"
         yield from field_types(mapping.get("properties", {}), f"{full}.")
+
+
+def keyword_fields(properties: Mapping[str, Any], parent: str = "") -> Iterator[str]:
+    """Full names of the fields, and multi-fields, that hold whole values which can be counted; not of those inside
+    nested objects."""
+    for name, mapping in properties.items():
+        if mapping.get("type") == "nested":
+            continue
+        full = f"{parent}{name}"
+        subs = ((f"{full}.{sub}", one) for sub, one in mapping.get("fields", {}).items())
+        for field, one in ((full, mapping), *subs):
+            if one.get("type") in _COUNTED and one.get("doc_values", True) and one.get("index", True):
+                yield field
+        yield from keyword_fields(mapping.get("properties", {}), f"{full}.")
 
 
 def nested_objects(properties: Mapping[str, Any], parent: str = "") -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from es_neardupe.errors import SettingsError
 from es_neardupe.index.mapping import Fields
 from es_neardupe.records import Address, State
 
@@ -17,6 +18,7 @@ __all__ = [
     "MAX_CLAUSES",
     "MAX_TERMS",
     "UNCHANGED",
+    "TooManyDocuments",
     "all_of",
     "candidates",
     "collapsed",
@@ -57,6 +59,10 @@ MAX_CLAUSES = 1000
 
 MAX_TERMS = 8192
 """Maximum number of terms in one query: servers allow 65,536 by default, and some are configured for fewer."""
+
+
+class TooManyDocuments(SettingsError):
+    """With a sidecar index: both sides of a query, documents and entries, match too many for one request."""
 
 
 def matching(scope: Mapping[str, Any] | None) -> JSON:

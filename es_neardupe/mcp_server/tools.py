@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, create_model
 
 from es_neardupe.commands.compare import compare as compare_
 from es_neardupe.commands.contained import contained as contained_
-from es_neardupe.commands.group_pages import page_of_groups
+from es_neardupe.commands.group_pages import DocumentFilter, GroupSelection, page_of_groups
 from es_neardupe.commands.similar import similar as similar_
 from es_neardupe.commands.stats import stats as stats_
 from es_neardupe.errors import NeardupeError
@@ -105,13 +105,12 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
         ] = None,  # FastMCP reads a text of JSON as its value
         size: _Top = 20,
     ) -> _Groups:
-        only = GroupFilter(min_size=min_size, max_size=max_size, min_similarity=min_similarity, below=below)
+        numbers = GroupFilter(min_size=min_size, max_size=max_size, min_similarity=min_similarity, below=below)
+        selection = GroupSelection(numbers, DocumentFilter(query.strip()), order=order)
         place = json.dumps(after) if isinstance(after, list) else after
         return await _answer(
             _Groups,
-            lambda: groups_json(
-                page_of_groups(index, only, text=query, order=order, after=place, size=size, fields=fields)
-            ),
+            lambda: groups_json(page_of_groups(index, selection, after=place, size=size, fields=fields)),
         )
 
     @tool(description="One group of near-duplicates: its documents, and what differs in their texts.")

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
+from es_neardupe.commands.group_pages import MAX_FOUND, CommonValues, GroupSelection
 from es_neardupe.commands.search import SearchResult
 from es_neardupe.commands.stats import StatsScope
-from es_neardupe.groups.listing import GroupCount, GroupFilter, GroupOrder, GroupOverview
-from es_neardupe.groups.reviewed import ReviewFilter, ReviewState, TitledPage, state_of
+from es_neardupe.groups.listing import GroupCount, GroupOrder, GroupOverview
+from es_neardupe.groups.reviewed import ReviewState, TitledPage, state_of
 from es_neardupe.options import Matching
 from es_neardupe.pages.page import (
     COMPARISON_SCRIPTS,
@@ -21,6 +22,7 @@ from es_neardupe.pages.page import (
     rendered,
 )
 from es_neardupe.similarity.comparison import Comparison
+from es_neardupe.similarity.pair_relation import Relation
 
 __all__ = [
     "Hosted",
@@ -55,9 +57,9 @@ class Site:
     """The reviewer has logged in, and cannot enter another name or sign out here."""
 
     def link(self, path: str, **values: object) -> str:
-        """The address of a page. Empty values and None are omitted."""
-        given = {name: value for name, value in values.items() if value not in (None, "")}
-        return f"{self.root}{path}" + (f"?{urlencode(given, errors='replace')}" if given else "")
+        """The address of a page. Empty values and None are omitted; a list is repeated."""
+        given = {name: value for name, value in values.items() if value not in (None, "", [])}
+        return f"{self.root}{path}" + (f"?{urlencode(given, doseq=True, errors='replace')}" if given else "")
 
     def group_link(self, group: str, page: str, **values: object) -> str:
         """The address of the page of a group that has this query string: the same documents, reference and order."""
@@ -153,23 +155,23 @@ def _bars(counts: Sequence[tuple[str, int, str]]) -> list[_Bar]:
 def groups_page(
     site: Site,
     found: TitledPage,
+    selection: GroupSelection,
     *,
-    only: GroupFilter,
-    review: ReviewFilter,
+    values: Sequence[CommonValues],
+    relations: Sequence[Relation],
     reviewers: Sequence[str],
-    order: GroupOrder,
-    text: str,
     first: bool,
-    cut: int | None,
 ) -> Hosted:
-    """A page of the list of groups. ``reviewers``: all who have decided something. ``cut``: the text search found more
-    than this number."""
+    """A page of the list of groups. ``values``, ``relations``, ``reviewers`` are offered as filters."""
+    numbers, documents, review, order = selection.numbers, selection.documents, selection.review, selection.order
     given = {
-        "q": text,
-        "min_size": only.min_size if only.min_size > 2 else None,
-        "max_size": only.max_size,
-        "min_similarity": only.min_similarity,
-        "below": only.below,
+        "q": documents.text,
+        "value": [f"{field}:{value}" for field, value in documents.values],
+        "relation": "" if documents.relation is None else documents.relation.value,
+        "min_size": numbers.min_size if numbers.min_size > 2 else None,
+        "max_size": numbers.max_size,
+        "min_similarity": numbers.min_similarity,
+        "below": numbers.below,
         "order": order.value,
         "review": None if review.state is None else review.state.value,
         "reviewer": review.reviewer,
@@ -179,6 +181,8 @@ def groups_page(
         site,
         found=found,
         given=given,
+        filters=_value_filters(values, documents.values),
+        relations=[one.value for one in relations],
         states=[one.value for one in ReviewState],
         state_of=state_of,
         reviewers=reviewers,
@@ -189,8 +193,29 @@ def groups_page(
         order=order,
         start=None if first else site.link("/groups", **given),
         next=None if found.after is None else site.link("/groups", **given, after=found.after),
-        cut=cut,
+        most=MAX_FOUND,
     )
+
+
+@dataclass(frozen=True)
+class _Choice:
+    label: str
+    value: str
+    selected: bool
+
+
+def _value_filters(values: Sequence[CommonValues], given: Sequence[tuple[str, str]]) -> dict[str, list[_Choice]]:
+    """Field -> the values that can be chosen, also those that were chosen and are not among the most common ones."""
+    filters: dict[str, list[_Choice]] = {}
+    for one in values:
+        filters[one.field] = [
+            _Choice(f"{value} ({count:,})", value, (one.field, value) in given) for value, count in one.values
+        ]
+    for field, value in given:
+        choices = filters.setdefault(field, [])
+        if not any(one.selected for one in choices):
+            choices.append(_Choice(value, value, True))
+    return filters
 
 
 def comparison_page(site: Site, comparison: Comparison, matching: Matching) -> Hosted:

@@ -15,13 +15,21 @@ from starlette.exceptions import HTTPException
 from es_neardupe.commands.compare import compare
 from es_neardupe.commands.contained import contained
 from es_neardupe.commands.decide import decide, withdraw
-from es_neardupe.commands.group_pages import group_of_id, page_of_groups, read_after
+from es_neardupe.commands.group_pages import (
+    DocumentFilter,
+    GroupSelection,
+    group_of_id,
+    page_of_groups,
+    read_after,
+    read_values,
+)
 from es_neardupe.commands.similar import similar
 from es_neardupe.commands.stats import stats
 from es_neardupe.errors import LoginRefused, NeardupeError
 from es_neardupe.groups.collate import collate_group
 from es_neardupe.groups.decisions import Decisions, Verdict
 from es_neardupe.groups.listing import GroupFilter, GroupOrder
+from es_neardupe.groups.reviewed import ReviewFilter, ReviewState
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.index.shown_fields import shown_fields
@@ -42,6 +50,7 @@ from es_neardupe.json_models import (
 )
 from es_neardupe.json_results import decision_json, group_json, groups_json, plain, similar_json
 from es_neardupe.serve.answers import problem, refusal
+from es_neardupe.similarity.pair_relation import Relation
 
 __all__ = ["http_interface"]
 
@@ -94,14 +103,18 @@ def http_interface(
         min_similarity: _Share = None,
         below: _Share = None,
         q: str = "",
+        value: Annotated[list[str] | None, Query(description="FIELD:VALUE")] = None,
+        relation: Relation | None = None,
+        review: ReviewState | None = None,
+        reviewer: str | None = None,
         order: GroupOrder = GroupOrder.LARGEST,
         after: str | None = None,
         size: _Top = 50,
     ) -> Any:
-        only = GroupFilter(min_size=min_size, max_size=max_size, min_similarity=min_similarity, below=below)
-        return groups_json(
-            page_of_groups(index_of(request), only, text=q, order=order, after=after, size=size, fields=fields)
-        )
+        numbers = GroupFilter(min_size=min_size, max_size=max_size, min_similarity=min_similarity, below=below)
+        documents = DocumentFilter(q.strip(), read_values(value or []), relation)
+        selection = GroupSelection(numbers, documents, ReviewFilter(review, reviewer), order)
+        return groups_json(page_of_groups(index_of(request), selection, after=after, size=size, fields=fields))
 
     @app.get(
         "/groups/{group}",

@@ -12,7 +12,14 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from es_neardupe.commands.compare import compare
-from es_neardupe.commands.group_pages import MAX_FOUND, page_of_groups
+from es_neardupe.commands.group_pages import (
+    DocumentFilter,
+    GroupSelection,
+    common_values,
+    has_evidence,
+    page_of_groups,
+    read_values,
+)
 from es_neardupe.commands.search import search
 from es_neardupe.commands.stats import documents_in_scope
 from es_neardupe.errors import SettingsError
@@ -32,6 +39,7 @@ from es_neardupe.pages.site import (
     overview_page,
     search_page,
 )
+from es_neardupe.similarity.pair_relation import Relation
 
 __all__ = ["site_pages"]
 
@@ -61,31 +69,32 @@ def site_pages(
 
     @routes.get("/groups")
     def groups(request: Request) -> HTMLResponse:
-        given, index = request.query_params, index_of(request)
-        only = GroupFilter(
+        given, current = request.query_params, opened(index_of(request), groups=True)
+        numbers = GroupFilter(
             min_size=max(_number(given, "min_size", int) or 2, 2),
             max_size=_number(given, "max_size", int),
             min_similarity=_number(given, "min_similarity", float),
             below=_number(given, "below", float),
         )
-        order = _chosen(GroupOrder, given.get("order") or GroupOrder.LARGEST.value)
-        text = given.get("q", "").strip()
+        documents = DocumentFilter(
+            text=given.get("q", "").strip(),
+            values=read_values(given.getlist("value")),
+            relation=_chosen(Relation, given["relation"]) if given.get("relation") else None,
+        )
         state = _chosen(ReviewState, given["review"]) if given.get("review") else None
         review = ReviewFilter(state, given.get("reviewer") or None)
-        found = page_of_groups(
-            index, only, text=text, review=review, order=order, after=given.get("after"), size=_GROUPS, fields=fields
-        )
+        order = _chosen(GroupOrder, given.get("order") or GroupOrder.LARGEST.value)
+        selection = GroupSelection(numbers, documents, review, order)
+        found = page_of_groups(current, selection, after=given.get("after"), size=_GROUPS, fields=fields)
         return _answer(
             groups_page(
                 site(request),
                 found,
-                only=only,
-                review=review,
-                reviewers=list(Decisions(opened(index, groups=True)).totals()),
-                order=order,
-                text=text,
+                selection,
+                values=common_values(current, fields),
+                relations=list(Relation) if has_evidence(current) else [],
+                reviewers=list(Decisions(current).totals()),
                 first=not given.get("after"),
-                cut=MAX_FOUND if found.searched is not None and found.searched > MAX_FOUND else None,
             )
         )
 

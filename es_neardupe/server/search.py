@@ -7,7 +7,7 @@ request must be sent again: `fetch` does so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -21,6 +21,7 @@ from es_neardupe.server.request_sizes import RequestSize, in_requests, is_too_la
 from es_neardupe.server.responses import hit_of
 
 __all__ = [
+    "buckets",
     "count",
     "counts",
     "fetch",
@@ -34,6 +35,10 @@ __all__ = [
     "search",
     "whole_source",
 ]
+
+
+_BUCKETS = 10_000
+"""Buckets read in one request."""
 
 
 def knows(client: Client, method: str, endpoint: str, body: Mapping[str, Any] | None = None) -> bool:
@@ -61,6 +66,28 @@ def search(client: Client, name: str, body: Mapping[str, Any], *, shard: int | N
     params = of_shard(client.server, shard)
     answer: JSON = client.request("POST", path(name, "_search"), params=params, body=body)
     return answer
+
+
+def buckets(
+    client: Client, name: str, query: Mapping[str, Any], fields: Mapping[str, str], optional: Collection[str] = ()
+) -> Iterator[JSON]:
+    """The different values that documents have in some fields, ascending: several times as fast as reading documents.
+
+    ``fields``: key -> field; each result has these keys. Documents without one of the fields are left out, except for
+    the keys ``optional``, which are then None. Raises as `search` does.
+    """
+    sources = [
+        {key: {"terms": {"field": field, **({"missing_bucket": True} if key in optional else {})}}}
+        for key, field in fields.items()
+    ]
+    page: JSON = {"size": _BUCKETS, "sources": sources}
+    while True:
+        body = {"size": 0, "track_total_hits": False, "query": query, "aggs": {"values": {"composite": page}}}
+        found = search(client, name, body)["aggregations"]["values"]
+        yield from (one["key"] for one in found["buckets"])
+        if (after := found.get("after_key")) is None:
+            return
+        page = {**page, "after": after}
 
 
 def first_hits(client: Client, name: str, body: Mapping[str, Any], maximum: int) -> list[JSON]:

@@ -59,8 +59,14 @@ __all__ = [
 
 Reader = Callable[[Positions], Iterable[tuple[int, str]]]
 
-_ENTRY_FIELDS = ["content_a", "content_b", "scheme", "measure", "value", "min", "max"]
+_ENTRY_FIELDS = ["content_a", "content_b", "scheme", "measure", "value", "min", "max", "verdict"]
 """The fields of an entry that `read_entries` needs."""
+
+_VERDICTS = (None, "same", "different")
+"""Verdicts by their numbers in arrays."""
+
+Verdicts = Callable[[Bytes, Bytes], NDArray[np.int8]]
+"""What reviewers have decided about pairs of contents, both S16[p]: 0 nothing, 1 *same*, 2 *different*; int8[p]."""
 
 _HASH = re.compile("[0-9a-f]{32}")
 _PAGE = 5000
@@ -88,10 +94,13 @@ class JudgedPairs(NamedTuple):
     value: Floats
     """Similarity by the deciding measure."""
     accepted: Flags
+    verdict: NDArray[np.int8]
+    """Numbers of `Verdicts`."""
 
     def only(self, numbers: Positions) -> JudgedPairs:
         """The pairs with these numbers."""
-        return JudgedPairs(self.left[numbers], self.right[numbers], self.value[numbers], self.accepted[numbers])
+        accepted, verdict = self.accepted[numbers], self.verdict[numbers]
+        return JudgedPairs(self.left[numbers], self.right[numbers], self.value[numbers], accepted, verdict)
 
 
 @dataclass(frozen=True)
@@ -110,6 +119,8 @@ class StoredEvidence:
     """Whether it is of this scheme and measure, bool[e]."""
     limits: Floats
     """Minimum and maximum of accepted similarities, float64[e, 2]."""
+    verdict: NDArray[np.int8]
+    """Numbers of `Verdicts`, int8[e]."""
     invalid: tuple[str, ...]
     """Ids of entries that `write_evidence` cannot have written."""
 
@@ -128,6 +139,8 @@ class PairEvidence:
     """Similarity by the deciding measure."""
     at: str
     """When it was decided."""
+    verdict: Literal["same", "different"] | None = None
+    """What reviewers agreed on, as of the last run that used the pair."""
 
 
 class EvidencePlan(NamedTuple):
@@ -136,10 +149,10 @@ class EvidencePlan(NamedTuple):
     fresh: Positions
     """Numbers of the judged pairs without a valid entry."""
     judged_anew: Positions
-    """Numbers of the judged pairs whose entry is valid, but was decided by other limits."""
+    """Numbers of the judged pairs whose entry is valid, but was decided by other limits, or has another verdict."""
     unchanged: int
     stale: list[str]
-    """Ids of entries about a changed or deleted document, or of another scheme."""
+    """Ids of entries about a changed or deleted document, of another scheme, or with a verdict that does not hold."""
 
 
 def read_entries(
@@ -154,11 +167,11 @@ def read_entries(
         invalid += [hit.id for hit in page if not _is_valid(hit)]
         part = _columns(valid, scheme, measure)
         values = np.array([hit.source["value"] for hit in valid], np.float64)
-        _, hashes, _, same_measure, _ = part
+        _, hashes, _, same_measure, _, _ = part
         memory.add(hashes[same_measure, 0], hashes[same_measure, 1], values[same_measure])
         columns.append(part)
-    pairs, contents, current, mine, limits = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return StoredEvidence(memory, pairs, contents, current, mine, limits, tuple(invalid))
+    pairs, contents, current, mine, limits, verdict = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return StoredEvidence(memory, pairs, contents, current, mine, limits, verdict, tuple(invalid))
 
 
 def _is_valid(hit: Hit) -> bool:
@@ -170,6 +183,7 @@ def _is_valid(hit: Hit) -> bool:
         all(isinstance(one, str) and _HASH.fullmatch(one) for one in hashes)
         and all(isinstance(one, str) for one in names)
         and all(isinstance(one, int | float) and 0 <= one < 2 for one in numbers)  # a sum of weights may be above 1
+        and source.get("verdict") in _VERDICTS
     )
 
 
@@ -184,6 +198,7 @@ def _columns(hits: Sequence[Hit], scheme: str, measure: str) -> tuple[NDArray[An
         current,
         current & np.array([one["measure"] == measure for one in sources], np.bool_),
         np.array([[one["min"], one["max"]] for one in sources], np.float64).reshape(-1, 2),
+        np.array([_VERDICTS.index(one.get("verdict")) for one in sources], np.int8),
     )
 
 
@@ -195,18 +210,23 @@ def plan(
     *,
     changed_or_deleted: Flags,
     whole: bool,
+    verdicts: Verdicts | None = None,
 ) -> EvidencePlan:
     """Compare stored entries with judged pairs. ``changed_or_deleted``: bool of the rows. ``whole``: the corpus has all
-    documents of the index, so entries about other documents are stale."""
+    documents of the index, so entries about other documents are stale. ``verdicts``: those that hold; None: none."""
     addresses = _address_hashes(corpus)
     stale = ~valid_entries(stored, corpus, changed_or_deleted=changed_or_deleted, whole=whole)
+    outdated = stored.verdict != _verdicts(verdicts, *stored.contents.T)
     usable = np.flatnonzero(~stale & stored.same_measure)
     ids = _ids(addresses[judged.left], addresses[judged.right])
     place = _places(stored.pairs[usable], ids)
     known = place >= 0
     same = known.copy()
-    same[known] = (stored.limits[usable[place[known]]] == (basis.min, basis.max)).all(axis=1)
+    entry = usable[place[known]]
+    same[known] = (stored.limits[entry] == (basis.min, basis.max)).all(axis=1)
+    same[known] &= stored.verdict[entry] == judged.verdict[known]
     fresh = np.flatnonzero(~known)
+    stale |= outdated & ~np.isin(stored.pairs, ids)
     removed = stored.pairs[stale]
     return EvidencePlan(
         fresh=fresh,
@@ -292,6 +312,7 @@ def entries(
             "value": float(judged.value[k]),
             **asdict(description),
             "relation": description.relation.value,
+            **({"verdict": _VERDICTS[judged.verdict[k]]} if judged.verdict[k] else {}),
         }
         yield Action(op="index", index=index, id=id, body=body)
 
@@ -324,11 +345,12 @@ def _documents(corpus: FingerprintColumns, sides: Sequence[int]) -> dict[str, An
 def decisions(
     index: str, corpus: FingerprintColumns, judged: JudgedPairs, basis: EvidenceBasis, at: str
 ) -> Iterator[Action]:
-    """Updates of valid entries that were decided by other limits."""
+    """Updates of valid entries that were decided by other limits, or have another verdict."""
     addresses = _address_hashes(corpus)
     ids = _texts(_ids(addresses[judged.left], addresses[judged.right]))
-    for id, accepted in zip(ids, judged.accepted.tolist(), strict=True):
-        yield Action(op="update", index=index, id=id, body={"doc": _decision(accepted, basis, at)})
+    for id, accepted, verdict in zip(ids, judged.accepted.tolist(), judged.verdict.tolist(), strict=True):
+        doc = _decision(accepted, basis, at) | {"verdict": _VERDICTS[verdict]}
+        yield Action(op="update", index=index, id=id, body={"doc": doc})
 
 
 def _decision(accepted: bool, basis: EvidenceBasis, at: str) -> dict[str, Any]:
@@ -414,7 +436,8 @@ class EvidenceReport:
     left_out: int
     """Pairs with a document that was changed or deleted while evidence was written."""
     removed: int
-    """Deleted entries: about a changed or deleted document, or of another scheme."""
+    """Deleted entries: about a changed or deleted document, of another scheme, or of pairs that this run did not use,
+    with a verdict that reviewers have withdrawn."""
     refused: int
     refusals: tuple[str, ...]
 
@@ -492,6 +515,7 @@ def write_evidence(
     evidence: Evidence,
     verified: Verified,
     *,
+    verdicts: Verdicts | None = None,
     whole: bool = True,
     workers: int = 2,
     batch: int = 500,
@@ -502,14 +526,17 @@ def write_evidence(
 
     ``evidence`` must have the memory that `verified_pairs` used, and all entries about documents of the corpus. Call
     this after all pairs were compared and after `Verifier.confirmed`, when changed and deleted texts are known.
+    ``verdicts``: of reviewers; None: they are ignored.
     ``whole``: whether the corpus has all documents of the index; if not, entries about other documents stay. Creates
     the hidden index if it does not exist.
     """
     name = ensure(index, HiddenIndex.PAIRS)
     corpus, verifier, basis = verified.corpus, verified.verifier, evidence.basis
-    judged, at = _judged(verified, criterion), timestamp()
+    judged, at = _judged(verified, criterion, verdicts), timestamp()
     changed_or_deleted = verifier.documents.changed_or_deleted
-    todo = plan(evidence.stored, judged, corpus, basis, changed_or_deleted=changed_or_deleted, whole=whole)
+    todo = plan(
+        evidence.stored, judged, corpus, basis, changed_or_deleted=changed_or_deleted, whole=whole, verdicts=verdicts
+    )
     described = _Counted(
         entries(
             name,
@@ -567,8 +594,9 @@ class _Counted:
             yield action
 
 
-def _judged(verified: Verified, criterion: MatchCriterion) -> JudgedPairs:
+def _judged(verified: Verified, criterion: MatchCriterion, verdicts: Verdicts | None) -> JudgedPairs:
     """The verified pairs as pairs of documents: one of each class, and each copy with the first of its class."""
+    content = verified.corpus.content
     changed_or_deleted = verified.verifier.documents.changed_or_deleted
     classes = verified.classes
     first = verified.verifier.first_rows(np.arange(len(classes)))
@@ -578,9 +606,11 @@ def _judged(verified: Verified, criterion: MatchCriterion) -> JudgedPairs:
     of_row = first[classes.numbers]
     copy = ~changed_or_deleted[classes.rows] & (of_row != classes.rows)
     value = np.concatenate([similarity[exist], np.ones(int(copy.sum()))])
-    return JudgedPairs(
-        np.concatenate([left[exist], of_row[copy]]),
-        np.concatenate([right[exist], classes.rows[copy]]),
-        value,
-        criterion.matches(value),
-    )
+    left = np.concatenate([left[exist], of_row[copy]])
+    right = np.concatenate([right[exist], classes.rows[copy]])
+    verdict = _verdicts(verdicts, content[left], content[right])
+    return JudgedPairs(left, right, value, criterion.matches(value), verdict)
+
+
+def _verdicts(verdicts: Verdicts | None, left: Bytes, right: Bytes) -> NDArray[np.int8]:
+    return np.zeros(len(left), np.int8) if verdicts is None else verdicts(left, right)

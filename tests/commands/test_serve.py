@@ -25,6 +25,7 @@ from starlette.testclient import TestClient
 from tls_tools import authority
 
 from es_neardupe import NearDupe, Settings
+from es_neardupe.commands import group_pages
 from es_neardupe.errors import SettingsError
 from es_neardupe.groups import collate
 from es_neardupe.groups.listing import GroupFilter, GroupOrder, group_overview, list_groups
@@ -114,6 +115,75 @@ def test_pages(client: Client, index_name: str, storage: str) -> None:
     assert "5 near-copies" in results
     assert f"/group?id={large.group}" in results
     assert "No document matches." in shown(site, "/search", q="nowhere")
+
+
+@STORAGES
+def test_groups_by_values_and_relations(
+    client: Client, index_name: str, storage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same groups as by looking at each document and each pair of the evidence."""
+    towns = ["Ghent", "Liège: centre", "Ghent"]
+    sources = {
+        id: {**one, "town": towns[n % 3], "open": n % 2 == 0, "url": f"/{n}"}
+        for n, (id, one) in enumerate(SOURCES.items())
+    }
+    contained = " ".join(words("contained", 60))
+    sources["c0"] = {"title": "Whole", "body": f"{contained} {' '.join(words('rest', 40))}", "town": "Mons"}
+    sources["c1"] = {"title": "Part", "body": contained, "town": "Ghent", "open": True}
+    keyword = {"type": "keyword"}
+    more = {"town": {"type": "text", "fields": {"raw": keyword}}, "open": {"type": "boolean"}, "url": keyword}
+    make_index(client, index_name, PROPERTIES | more | {"notes": {"type": "nested", "properties": {"by": keyword}}})
+    put(client, index_name, sources)
+    news = NearDupe(index_name, client)
+    news.init(Settings(("body",), sample_mod=4), sidecar=storage == "sidecar")
+    news.enrich()
+    news.group(min=0.5, evidence=True)
+    site = browser(news)
+    members = {one.group: {two.id for two in one.members} for one in news.groups(fields=None)}
+    assert len(members) == 3
+
+    def listed(**given: object) -> set[str]:
+        answer = site.get("/api/groups", params=given)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["all_found"]
+        assert f'<b id="total">{answer.json()["total"]}</b>' in site.get("/groups", params=given).text
+        return {one["group"] for one in answer.json()["groups"]}
+
+    def having(**values: object) -> set[str]:
+        found = {id for id, one in sources.items() if all(one.get(name) == value for name, value in values.items())}
+        return {group for group, some in members.items() if found & some}
+
+    assert listed(value="town.raw:Ghent") == having(town="Ghent")
+    assert listed(value="town.raw:Liège: centre") == having(town="Liège: centre") != having(town="Ghent")
+    assert listed(value=["town.raw:Ghent", "open:true"]) == having(town="Ghent", open=True)
+    assert listed(value=["town.raw:Mons", "open:true"]) == set()  # no document has both
+    assert listed(value="town.raw:Ghent", q="title:part") == having(title="Part")
+    relations = {relation: set[str]() for relation in ("exact", "revision", "contained", "near")}
+    evidence = client.request("POST", f"/{index_name}-neardupe-pairs/_search", body={"size": 100})
+    for pair in (hit["_source"] for hit in evidence["hits"]["hits"]):
+        if pair["decision"] == "accepted":
+            both = {pair["a"]["id"], pair["b"]["id"]}
+            relations[pair["relation"]] |= {group for group, some in members.items() if both <= some}
+    assert relations["contained"] == having(title="Part")
+    assert relations["exact"]
+    for relation, groups in relations.items():
+        assert listed(relation=relation) == groups, relation
+
+    page = shown(site, "/groups")
+    assert re.findall(r"<label>([\w.]+) <select name=\"value\">", page) == ["town.raw", "open"]  # each url occurs once
+    assert "Ghent (8)" in page
+    assert "has no keyword field" in shown(site, "/groups", 400, value="notes.by:x")
+    assert "FIELD:VALUE" in shown(site, "/groups", 400, value="town")
+    shown(site, "/groups", 400, relation="other")
+    monkeypatch.setattr(group_pages, "MAX_FOUND", 1)
+    assert site.get("/api/groups", params={"value": "town.raw:Ghent"}).json()["all_found"] is False
+    assert "More groups match" in shown(site, "/groups", relation="exact", value="town.raw:Ghent")
+
+
+def test_relations_need_evidence(client: Client, index_name: str) -> None:
+    site = browser(grouped(client, index_name))
+    assert "Relation of two documents" not in shown(site, "/groups")
+    assert f"es-neardupe group {index_name} --evidence" in shown(site, "/groups", 400, relation="near")
 
 
 def test_errors_are_pages_and_problems(client: Client, index_name: str) -> None:

@@ -16,8 +16,10 @@ from server_tools import assert_settled, change, family, make_index, ours, put, 
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, InputError, NotFound, SettingsError
+from es_neardupe.groups.collate import collate_group
 from es_neardupe.groups.decisions import Decisions
 from es_neardupe.index.index import opened
+from es_neardupe.index.shown_fields import NO_FIELDS
 from es_neardupe.server.client import Client, path
 
 FIELDS = {"text": {"type": "text"}}
@@ -101,6 +103,40 @@ def test_texts_that_are_the_same_are_held(client: Client, index_name: str) -> No
     assert news.group().decisions.held == 3
     assert groups(news) == [ALL | {"x1", "x2", "y"}]
     assert_settled(client, index_name)
+
+
+def test_the_evidence_has_the_verdicts(client: Client, index_name: str) -> None:
+    """Of the last run that used the pair, also incremental ones."""
+
+    def verdicts() -> dict[str, str]:
+        body = {"size": 100, "query": {"exists": {"field": "verdict"}}}
+        found = client.request("POST", path(f"{index_name}-neardupe-pairs", "_search"), body=body)["hits"]["hits"]
+        sources = [hit["_source"] for hit in found]
+        return {" ".join(sorted((one["a"]["id"], one["b"]["id"]))): one["verdict"] for one in sources}
+
+    news = begun(client, index_name, evidence=True)
+    assert verdicts() == {}
+    news.decide("different", "a", ["b"], author="ann")
+    news.decide("same", "a", ["c", "x1"], author="ann")
+    report = news.group(evidence=True)
+    assert not report.scope.whole
+    assert verdicts() == {"a b": "different", "a c": "same", "a x1": "same"}
+    (group,) = (one.group for one in news.groups() if "c" in {two.id for two in one.members})
+    found = {row.members[0].id: row.evidence for row in collate_group(opened(news, texts=True), group, NO_FIELDS).rows}
+    assert {id: one.verdict for id, one in found.items() if one is not None and one.verdict} == {
+        "c": "same",
+        "x1": "same",
+    }
+    again = news.group(evidence=True, rebuild=True).evidence
+    assert again is not None
+    assert (again.written, again.judged_anew, again.removed) == (0, 0, 0)
+    news.withdraw([one.id for one in news.decisions() if "c" not in {two.id for two in one.documents}])
+    again = news.group(evidence=True).evidence
+    assert again is not None
+    assert (again.judged_anew, again.removed) == (1, 1)  # a and x1 share no key
+    assert verdicts() == {"a c": "same"}
+    news.group(evidence=True, ignore_reviews=True)
+    assert verdicts() == {}
 
 
 def test_a_decision_holds_as_long_as_both_texts_are_unchanged(client: Client, index_name: str) -> None:

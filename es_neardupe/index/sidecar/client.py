@@ -29,7 +29,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from es_neardupe.errors import Blocked, Forbidden, SettingsError
-from es_neardupe.index.queries import JSON
+from es_neardupe.index.queries import JSON, TooManyDocuments
 from es_neardupe.index.sidecar.entries import (
     fetch_documents,
     fetch_docvalues,
@@ -44,7 +44,6 @@ from es_neardupe.index.sidecar.queries import (
     MATCH_ALL,
     MAX_IDS,
     Source,
-    TooManyDocuments,
     ids_clause,
     joined,
     joined_queries,

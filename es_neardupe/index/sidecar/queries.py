@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
-from es_neardupe.index.queries import JSON
+from es_neardupe.index.queries import JSON, TooManyDocuments
 from es_neardupe.index.sidecar.indices import SidecarNames
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Address
@@ -30,7 +30,6 @@ __all__ = [
     "MAX_IDS",
     "FieldLocation",
     "Source",
-    "TooManyDocuments",
     "addresses_of",
     "change_parts",
     "ids_clause",
@@ -305,10 +304,6 @@ def _without(value: Any, clause: JSON) -> Any:
     if isinstance(copy.get("must_not"), list):
         copy["must_not"] = [one for one in copy["must_not"] if one != clause]
     return copy
-
-
-class TooManyDocuments(SettingsError):
-    """Both sides of a query match too many documents for one request."""
 
 
 def _matching(index: Index, names: SidecarNames, part: Mapping[str, Any], rest: Mapping[str, Any]) -> list[Address]:

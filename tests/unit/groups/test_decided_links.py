@@ -17,7 +17,7 @@ from es_neardupe.groups.build import LINK
 from es_neardupe.groups.decided_links import DecidedClasses, LinkedByDecisions, Matches, link_decided
 from es_neardupe.groups.decisions import PairDecisions, Verdict
 from es_neardupe.keys.arrays import Flags, Positions
-from es_neardupe.keys.text import contents
+from es_neardupe.keys.text import contents, packed_hashes
 from es_neardupe.options import Linkage
 
 Pair = tuple[int, int]
@@ -139,6 +139,24 @@ def test_decisions_that_contradict_each_other() -> None:
 def test_a_chain_breaks_at_its_weakest_link() -> None:
     found = linked(Linkage.CHAIN, (4, [(0, 1), (1, 2), (2, 3)], [], [(0, 3)]), [0.9, 0.8, 0.95])
     assert found.principal.tolist() == [0, 0, 2, 2]
+
+
+@given(
+    st.dictionaries(
+        st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda pair: pair[0] < pair[1]),
+        st.sampled_from([Verdict.SAME, Verdict.DIFFERENT]),
+    ),
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9))),
+)
+def test_verdicts_about_pairs(decided: dict[tuple[int, int], Verdict], asked: list[tuple[int, int]]) -> None:
+    """In either order of the two texts; hashes that end with zeros are no others."""
+    hashes = sorted([*contents([str(n) for n in range(8)]), "00" * 16, "01" + "00" * 15])
+    found = PairDecisions.of({(hashes[a], hashes[b]): {"ann": verdict} for (a, b), verdict in decided.items()})
+    packed = packed_hashes(hashes)
+    left, right = (packed[[pair[side] for pair in asked]] for side in (0, 1))
+    numbers = {None: 0, Verdict.SAME: 1, Verdict.DIFFERENT: 2}
+    expected = [numbers[decided.get((min(pair), max(pair)))] for pair in asked]
+    assert found.verdicts(left, right).tolist() == expected
 
 
 def test_reviewers_who_disagree_decide_nothing() -> None:

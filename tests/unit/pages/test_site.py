@@ -4,11 +4,13 @@ are those of the records."""
 from __future__ import annotations
 
 from dataclasses import replace
+from urllib.parse import quote_plus
 
 import pytest
 from page_reader import NASTY, Reader
 
 from es_neardupe.commands.decide import Contradiction, DecisionReport
+from es_neardupe.commands.group_pages import CommonValues, DocumentFilter, GroupSelection
 from es_neardupe.commands.search import Copy, SearchHit, SearchResult
 from es_neardupe.commands.stats import StatsScope
 from es_neardupe.groups.decisions import Decision, DecisionPage, Verdict
@@ -28,6 +30,7 @@ from es_neardupe.pages.site import (
 )
 from es_neardupe.records import Address
 from es_neardupe.similarity.comparison import compare_texts
+from es_neardupe.similarity.pair_relation import Relation
 
 SITE = Site("/below", "news", "csrf-of-the-tests", f"ann {NASTY}")
 STATES = {"signed": 90, "short": 5, "empty": 1, "too_large": 0, "failed": 0}
@@ -109,17 +112,22 @@ def test_groups() -> None:
         TitledPage(
             GroupPage(120, (RECORD,), ("x",)),
             {PRINCIPAL: FIELDS},
-            300,
+            False,
             '[1234, "g1"]',
             {"g1": GroupReview(3, 0, (NASTY,))},
         ),
-        only=GroupFilter(min_size=3, below=0.9),
-        review=ReviewFilter(ReviewState.OPEN, NASTY),
+        GroupSelection(
+            GroupFilter(min_size=3, below=0.9),
+            DocumentFilter(NASTY, (("source", NASTY), ("town", "rare"), ("gone", "x:y")), Relation.CONTAINED),
+            ReviewFilter(ReviewState.OPEN, NASTY),
+        ),
+        values=[
+            CommonValues("source", ((NASTY, 1200), ("other", 3)), 0),
+            CommonValues("town", (("Ghent", 7), ("Liège", 2)), 9),
+        ],
+        relations=list(Relation),
         reviewers=[NASTY],
-        order=GroupOrder.LARGEST,
-        text=NASTY,
         first=True,
-        cut=200,
     )
     found = read(page)
     assert '<td class="value">1,234</td><td class="value">7</td><td class="value">0.8125</td>' in page.html
@@ -128,7 +136,12 @@ def test_groups() -> None:
     assert "below=0.9" in following
     assert "after=%5B1234%2C+%22g1%22%5D" in following
     assert [one.get("value") for _, one in found.tags if one.get("name") == "q"] == [NASTY]
-    assert "only the first 200" in page.html
+    chosen = [str(one.get("value")) for name, one in found.tags if name == "option" and "selected" in one]
+    assert chosen[:3] == [f"source:{NASTY}", "town:rare", "gone:x:y"]
+    assert f"value={quote_plus('town:rare')}" in following
+    assert "relation=contained" in following
+    assert "Ghent (7)" in page.html
+    assert "only 50,000 were looked at" in page.html
     assert "<td>open <small>3 of 7</small></td>" in page.html
     assert "review=open" in following
 
@@ -136,16 +149,16 @@ def test_groups() -> None:
 def test_a_group_whose_principal_is_gone() -> None:
     one = groups_page(
         SITE,
-        TitledPage(GroupPage(1, (RECORD,), None), {}, None, None, {}),
-        only=GroupFilter(),
-        review=ReviewFilter(),
+        TitledPage(GroupPage(1, (RECORD,), None), {}, True, None, {}),
+        GroupSelection(order=GroupOrder.NEWEST),
+        values=[],
+        relations=[],
         reviewers=[],
-        order=GroupOrder.NEWEST,
-        text="",
         first=False,
-        cut=None,
     )
     read(one)
+    assert "Relation of two documents" not in one.html
+    assert "looked at" not in one.html
     assert "deleted or hidden" in one.html
 
 

@@ -38,10 +38,10 @@ def corpus_of(texts: dict[str, str]) -> FingerprintColumns:
     return read_corpus([hits(texts)], "neardupe", SETTINGS.scheme.bands)
 
 
-def judged_of(pairs: list[tuple[int, int]]) -> JudgedPairs:
+def judged_of(pairs: list[tuple[int, int]], verdict: int = 0) -> JudgedPairs:
     left, right = (np.array([pair[side] for pair in pairs], np.intp) for side in (0, 1))
     value = np.array([(a + b) / 10 for a, b in pairs], np.float64)
-    return JudgedPairs(left, right, value, value >= BASIS.min)
+    return JudgedPairs(left, right, value, value >= BASIS.min, np.full(len(pairs), verdict, np.int8))
 
 
 def written(
@@ -66,7 +66,7 @@ def ids(actions: list[Action]) -> dict[frozenset[str], str]:
     return {frozenset((one.body["a"]["id"], one.body["b"]["id"])): one.id for one in actions}
 
 
-before = st.sampled_from(["absent", "same", "other min", "other max", "other measure", "other scheme"])
+before = st.sampled_from(["absent", "same", "other min", "other max", "other verdict", "other measure", "other scheme"])
 now = st.sampled_from(["same", "same", "same", "changed", "deleted", "away"])
 
 
@@ -82,6 +82,7 @@ def test_what_is_to_be_written(kinds: list[str], fates: list[str], asked: list[b
         "same": BASIS,
         "other min": BASIS._replace(min=0.7),
         "other max": BASIS._replace(max=0.9),
+        "other verdict": BASIS,
         "other measure": BASIS._replace(measure="edit"),
         "other scheme": BASIS._replace(scheme="v1-bbbbbbbb"),
     }
@@ -90,7 +91,7 @@ def test_what_is_to_be_written(kinds: list[str], fates: list[str], asked: list[b
         action
         for pair, kind in zip(PAIRS, kinds, strict=True)
         if kind != "absent"
-        for action in written(first, judged_of([pair]), others[kind])
+        for action in written(first, judged_of([pair], verdict=2 * (kind == "other verdict")), others[kind])
     ]
     kept = read_entries([stored(kept_actions)], BASIS.scheme, BASIS.measure)
     fate = dict(zip(TEXTS, fates, strict=True))
@@ -113,13 +114,16 @@ def test_what_is_to_be_written(kinds: list[str], fates: list[str], asked: list[b
     of_wanted = [frozenset(corpus.references[row][1] for row in pair) for pair in wanted]
     state = [kind_of[pair] if pair in holds else "absent" for pair in of_wanted]
     fresh = [k for k, kind in enumerate(state) if kind in ("absent", "other measure")]
+    again = ("other min", "other max", "other verdict")
     assert found.fresh.tolist() == fresh
-    assert found.judged_anew.tolist() == [k for k, kind in enumerate(state) if kind in ("other min", "other max")]
+    assert found.judged_anew.tolist() == [k for k, kind in enumerate(state) if kind in again]
     assert found.unchanged == state.count("same")
     stale = {pair for pair, kind in kind_of.items() if kind != "absent" and pair not in holds}
+    invalid = len(stale)
+    stale |= {pair for pair, kind in kind_of.items() if kind == "other verdict" and pair not in of_wanted}
     names = ids(kept_actions)
     assert sorted(found.stale) == sorted(names[pair] for pair in stale - {of_wanted[k] for k in fresh})
-    assert valid_entries(kept, corpus, changed_or_deleted=mask, whole=whole).sum() == len(kept) - len(stale)
+    assert valid_entries(kept, corpus, changed_or_deleted=mask, whole=whole).sum() == len(kept) - invalid
 
 
 def test_the_memory_has_values_of_the_basis_only() -> None:
@@ -178,7 +182,8 @@ def test_a_decision_renews_what_depends_on_it() -> None:
         changed = bodies[one.id] | one.body["doc"]
         assert (changed["min"], changed["max"]) == (0.05, 0.5)
         assert {changed["decision"], bodies[one.id]["decision"]} == {"accepted", "rejected"}
-        assert changed.keys() == bodies[one.id].keys()
+        assert changed.keys() == bodies[one.id].keys() | {"verdict"}
+        assert changed["verdict"] is None
 
 
 @pytest.mark.parametrize("broken", [{"content_a": None}, {"content_b": "short"}])
