@@ -16,7 +16,7 @@ from es_neardupe.groups.listing import GroupFilter, GroupOrder, list_groups
 from es_neardupe.groups.of_documents import groups_of_texts, groups_with
 from es_neardupe.groups.read import Group, unknown_group
 from es_neardupe.groups.registry import Registry
-from es_neardupe.groups.reviewed import ReviewFilter, ReviewState, TitledPage, review_of_groups
+from es_neardupe.groups.reviewed import ReviewedGroups, ReviewFilter, ReviewState, TitledPage, review_of_groups
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
 from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
@@ -101,14 +101,20 @@ class GroupSelection:
 
 
 def page_of_groups(
-    index: Index, selection: GroupSelection, *, after: str | None, size: int, fields: Sequence[str]
+    index: Index,
+    selection: GroupSelection,
+    *,
+    after: str | None,
+    size: int,
+    fields: Sequence[str],
+    reviewed: ReviewedGroups | None = None,
 ) -> TitledPage:
-    """A page of groups. Raises `SettingsError` for a field that has no values to count, and for a relation if no
-    evidence is stored."""
+    """A page of groups. ``reviewed``: what was read for earlier pages. Raises `SettingsError` for a field that has no
+    values to count, and for a relation if no evidence is stored."""
     index = opened(index, groups=True)
     shown = shown_fields(index, fields)
     only, complete = selection.documents.applied(index, selection.numbers)
-    only = selection.review.applied(index, only)
+    only = selection.review.applied(index, reviewed or ReviewedGroups(), only)
     page = list_groups(index, only, order=selection.order, after=read_after(after), size=size)
     titles = titles_of(index, shown, [one.principal for one in page.groups])
     following = None if page.after is None else json.dumps(page.after)
@@ -188,11 +194,11 @@ def _checked_field(index: Index, name: str) -> str:
     return name
 
 
-def next_to_review(index: Index, after: str | None, reviewer: str) -> str | None:
+def next_to_review(index: Index, reviewed: ReviewedGroups, after: str | None, reviewer: str) -> str | None:
     """The largest group that is not reviewed, of those that come after the group ``after`` if it is given; None if
     there is none. Groups that another reviewer works on are left out."""
     index = opened(index, groups=True)
-    only = ReviewFilter(ReviewState.OPEN).applied(index, GroupFilter())
+    only = ReviewFilter(ReviewState.OPEN).applied(index, reviewed, GroupFilter())
     start = None
     if after is not None and (record := Registry(index).records({after}).get(after)) is not None:
         start = [record.size, record.group]
@@ -203,7 +209,7 @@ def next_to_review(index: Index, after: str | None, reviewer: str) -> str | None
         if free:
             return free[0]
         if page.after is None:
-            return None if after is None else next_to_review(index, None, reviewer)
+            return None if after is None else next_to_review(index, reviewed, None, reviewer)
         start = list(page.after)
 
 

@@ -316,6 +316,21 @@ class Decisions:
                     found[key["low"], key["high"]][key["author"]] = Verdict(key["verdict"])
         return found
 
+    def last_write(self) -> int | None:
+        """The number of the last write that is visible; None if nothing was ever decided."""
+        if not self.exist():
+            return None
+        refresh_if_allowed(self._client, self.name)
+        body = {"size": 1, "_source": False, "seq_no_primary_term": True, "sort": [{"_seq_no": "desc"}]}
+        hits = search(self._client, self.name, body)["hits"]["hits"]
+        return int(hits[0]["_seq_no"]) if hits else None
+
+    def written_since(self, first: int) -> set[tuple[str, str]]:
+        """The pairs of contents with a decision that was written since the write ``first``, also withdrawn ones."""
+        query = all_of(_KIND, _DECIDING, {"range": {"_seq_no": {"gte": first}}})
+        both = buckets(self._client, self.name, query, {"low": "low", "high": "high"})
+        return {(one["low"], one["high"]) for one in both}
+
     def waiting(self) -> WaitingDecisions:
         """The decisions that wait for `group`, also withdrawn ones."""
         contents, versions = set[str](), dict[str, tuple[int, int]]()

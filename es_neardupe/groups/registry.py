@@ -291,6 +291,11 @@ class Registry:
         }
         store(self._index.client, self.name, _RUN, {"kind": "run", "settings": settings, "value": value}, before)
 
+    def version(self) -> tuple[str, int] | None:
+        """Changes with every run that has changed anything; None before the first one."""
+        stored = self._stored_run()
+        return None if stored is None else (str(stored.source.get("value")), stored.seq_no)
+
     def _stored_run(self) -> StoredDocument | None:
         return read(self._index.client, self.name, _RUN) if self._exists() else None
 

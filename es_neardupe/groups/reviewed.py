@@ -10,8 +10,9 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from threading import Lock
 
-from es_neardupe.groups.decisions import Claim, Decision, Decisions, PairVerdicts, agreed_verdict
+from es_neardupe.groups.decisions import Claim, Decision, Decisions, PairVerdicts, Verdict, agreed_verdict
 from es_neardupe.groups.listing import GroupFilter, GroupPage
 from es_neardupe.groups.of_documents import groups_of_texts, texts_of_groups
 from es_neardupe.groups.registry import Registry
@@ -25,12 +26,15 @@ __all__ = [
     "GroupReview",
     "ReviewFilter",
     "ReviewState",
+    "ReviewedGroups",
     "TitledPage",
     "review_findings",
     "review_of_groups",
-    "reviewed_groups",
     "state_of",
 ]
+
+_OVERLAP = 100
+"""Writes before the last known one that are read again: of two writes at a time, the later one may be visible first."""
 
 _MAX_TEXTS = 50_000
 """Texts of the groups of one page that are read."""
@@ -81,11 +85,11 @@ class ReviewFilter:
     reviewer: str | None = None
     """Only groups about which this reviewer has decided something."""
 
-    def applied(self, index: Index, only: GroupFilter) -> GroupFilter:
+    def applied(self, index: Index, reviewed: ReviewedGroups, only: GroupFilter) -> GroupFilter:
         """The filter of groups with these conditions."""
         if self.state is None and self.reviewer is None:
             return only
-        found = reviewed_groups(index)
+        found = reviewed.read(index)
         if self.reviewer is not None:
             found_by = [group for group, (review, _) in found.items() if self.reviewer in review.reviewers]
             only = only.among(found_by)
@@ -115,13 +119,62 @@ def review_of_groups(index: Index, groups: Sequence[str]) -> dict[str, GroupRevi
     return _reviews(found, verdicts)
 
 
-def reviewed_groups(index: Index) -> dict[str, tuple[GroupReview, ReviewState]]:
-    """The reviews and states of all groups of an opened index with a decision about two of their texts."""
-    verdicts = Decisions(index).pairs()
-    found = groups_of_texts(index, {content for pair in verdicts for content in pair})
-    reviews = _reviews({group: some for group, some in found.items() if len(some) > 1}, verdicts)
-    texts = Registry(index).texts(reviews)
-    return {group: (review, state_of(review, texts[group])) for group, review in reviews.items() if group in texts}
+class ReviewedGroups:
+    """The reviews and states of all groups of one index with a decision about two of their texts.
+
+    Groups and texts are those of the last run of `group`, decisions are current. What was read is kept: the next call
+    only reads the decisions that were stored or withdrawn since, unless `group` has run. Threads may share it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._run: object = None
+        """The version of the last run of `group`."""
+        self._last_write = -1
+        self._verdicts: dict[tuple[str, str], Mapping[str, Verdict]] = {}
+        self._asked: set[str] = set()
+        """The content hashes whose groups were read."""
+        self._contents: dict[str, set[str]] = {}
+        """Group -> which of these its documents have."""
+        self._texts: dict[str, int | None] = {}
+        """Group -> its distinct texts; None if it has ended."""
+        self._found: dict[str, tuple[GroupReview, ReviewState]] = {}
+
+    def read(self, index: Index) -> Mapping[str, tuple[GroupReview, ReviewState]]:
+        """Group -> its review and state, of an opened index. Raises `Forbidden` unless its user may read decisions."""
+        store, registry = Decisions(index), Registry(index)
+        with self._lock:
+            written, run = store.last_write(), registry.version()
+            if written is None:
+                return {}
+            if run != self._run or written < self._last_write:  # otherwise nobody has deleted the decisions
+                self._verdicts, self._asked, self._contents, self._texts = dict(store.pairs()), set(), {}, {}
+            elif written > self._last_write:
+                self._read_changed(store)
+            else:
+                return self._found
+            self._read_groups(index, registry)
+            self._run, self._last_write = run, written
+            return self._found
+
+    def _read_changed(self, store: Decisions) -> None:
+        changed = store.written_since(max(self._last_write - _OVERLAP, 0))
+        verdicts = store.pairs({content for pair in changed for content in pair})
+        for pair in changed:
+            self._verdicts.pop(pair, None)
+            if pair in verdicts:
+                self._verdicts[pair] = verdicts[pair]
+
+    def _read_groups(self, index: Index, registry: Registry) -> None:
+        new = {content for pair in self._verdicts for content in pair} - self._asked
+        for group, some in groups_of_texts(index, new).items():
+            self._contents[group] = self._contents.get(group, set()) | some
+        self._asked |= new
+        reviews = _reviews({group: some for group, some in self._contents.items() if len(some) > 1}, self._verdicts)
+        unknown = reviews.keys() - self._texts.keys()
+        self._texts |= dict.fromkeys(unknown) | registry.texts(unknown)
+        sizes = ((group, review, self._texts[group]) for group, review in reviews.items())
+        self._found = {group: (review, state_of(review, texts)) for group, review, texts in sizes if texts is not None}
 
 
 def _reviews(contents: Mapping[str, Collection[str]], verdicts: PairVerdicts) -> dict[str, GroupReview]:

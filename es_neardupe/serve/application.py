@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from es_neardupe.errors import LoginRefused, NeardupeError, SettingsError
+from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import Index, opened
 from es_neardupe.pages.site import Site, error_page
 from es_neardupe.serve.answers import refusal, status_of
@@ -114,9 +115,11 @@ def asgi(
         answer.delete_cookie(keys.cookie_name, path=request.scope.get("root_path") or "/")
         return answer
 
-    app.include_router(site_pages(index_of, fields, site))
-    app.include_router(decision_pages(index_of, fields, site))
-    app.mount("/api", http_interface(index_of, index.name, fields, allow_decisions=allow_decisions, logins=auth_proxy))
+    reviewed = ReviewedGroups()
+    app.include_router(site_pages(index_of, fields, site, reviewed))
+    app.include_router(decision_pages(index_of, fields, site, reviewed))
+    api = http_interface(index_of, index.name, fields, reviewed, allow_decisions=allow_decisions, logins=auth_proxy)
+    app.mount("/api", api)
     return Guard(app, keys, hosts, logins=auth_proxy)
 
 

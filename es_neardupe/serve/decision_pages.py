@@ -15,6 +15,7 @@ from es_neardupe.commands.decide import DecisionReport, decide, withdraw
 from es_neardupe.commands.group_pages import next_to_review, read_after, titles_of
 from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.groups.decisions import Decisions, Verdict
+from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.index.shown_fields import ShownFields, shown_fields
@@ -44,7 +45,10 @@ _YEAR = 365 * 24 * 3600
 
 
 def decision_pages(
-    index_of: Callable[[Request], Index], fields: Sequence[str], site: Callable[[Request], Site]
+    index_of: Callable[[Request], Index],
+    fields: Sequence[str],
+    site: Callable[[Request], Site],
+    reviewed: ReviewedGroups,
 ) -> APIRouter:
     """The routes. ``index_of``: the index with the login of a request. ``fields`` are shown of documents."""
     routes = APIRouter(default_response_class=HTMLResponse)
@@ -127,7 +131,7 @@ def decision_pages(
     @routes.get("/next")
     def next_group(request: Request, after: str = "") -> Response:
         current = site(request)
-        found = next_to_review(index_of(request), after or None, current.reviewer)
+        found = next_to_review(index_of(request), reviewed, after or None, current.reviewer)
         there = current.link("/groups", review="open") if found is None else current.link("/group", id=found)
         return RedirectResponse(there, 303)
 

@@ -29,7 +29,7 @@ from es_neardupe.errors import LoginRefused, NeardupeError
 from es_neardupe.groups.collate import collate_group
 from es_neardupe.groups.decisions import Decisions, Verdict
 from es_neardupe.groups.listing import GroupFilter, GroupOrder
-from es_neardupe.groups.reviewed import ReviewFilter, ReviewState
+from es_neardupe.groups.reviewed import ReviewedGroups, ReviewFilter, ReviewState
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.index.shown_fields import shown_fields
@@ -63,6 +63,7 @@ def http_interface(
     index_of: Callable[[Request], Index],
     name: str,
     fields: Sequence[str],
+    reviewed: ReviewedGroups,
     *,
     allow_decisions: bool = False,
     logins: bool = False,
@@ -114,7 +115,9 @@ def http_interface(
         numbers = GroupFilter(min_size=min_size, max_size=max_size, min_similarity=min_similarity, below=below)
         documents = DocumentFilter(q.strip(), read_values(value or []), relation)
         selection = GroupSelection(numbers, documents, ReviewFilter(review, reviewer), order)
-        return groups_json(page_of_groups(index_of(request), selection, after=after, size=size, fields=fields))
+        return groups_json(
+            page_of_groups(index_of(request), selection, after=after, size=size, fields=fields, reviewed=reviewed)
+        )
 
     @app.get(
         "/groups/{group}",

@@ -26,7 +26,7 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.groups.collate import GroupCollation, collate_group
 from es_neardupe.groups.decisions import Decisions
 from es_neardupe.groups.listing import GroupFilter, GroupOrder, group_overview
-from es_neardupe.groups.reviewed import GroupFindings, ReviewFilter, ReviewState, review_findings, reviewed_groups
+from es_neardupe.groups.reviewed import GroupFindings, ReviewedGroups, ReviewFilter, ReviewState, review_findings
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.shown_fields import shown_fields
 from es_neardupe.options import Matching
@@ -53,7 +53,10 @@ _Choice = TypeVar("_Choice", bound=Enum)
 
 
 def site_pages(
-    index_of: Callable[[Request], Index], fields: Sequence[str], site: Callable[[Request], Site]
+    index_of: Callable[[Request], Index],
+    fields: Sequence[str],
+    site: Callable[[Request], Site],
+    reviewed: ReviewedGroups,
 ) -> APIRouter:
     """The routes of the pages. ``index_of``: the index with the login of a request. ``fields`` are shown of
     documents."""
@@ -62,7 +65,7 @@ def site_pages(
     @routes.get("/")
     def overview(request: Request) -> HTMLResponse:
         current = opened(index_of(request))
-        reviews = [state for _, state in reviewed_groups(current).values()]
+        reviews = [state for _, state in reviewed.read(current).values()]
         waiting = Decisions(current).count_waiting()
         documents, overview = documents_in_scope(current), group_overview(current)
         return _answer(overview_page(site(request), documents, overview, reviews=reviews, waiting=waiting))
@@ -85,7 +88,9 @@ def site_pages(
         review = ReviewFilter(state, given.get("reviewer") or None)
         order = _chosen(GroupOrder, given.get("order") or GroupOrder.LARGEST.value)
         selection = GroupSelection(numbers, documents, review, order)
-        found = page_of_groups(current, selection, after=given.get("after"), size=_GROUPS, fields=fields)
+        found = page_of_groups(
+            current, selection, after=given.get("after"), size=_GROUPS, fields=fields, reviewed=reviewed
+        )
         return _answer(
             groups_page(
                 site(request),

@@ -18,6 +18,7 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, InputError, NotFound, SettingsError
 from es_neardupe.groups.collate import collate_group
 from es_neardupe.groups.decisions import Decisions
+from es_neardupe.groups.reviewed import ReviewedGroups, ReviewState
 from es_neardupe.index.index import opened
 from es_neardupe.index.shown_fields import NO_FIELDS
 from es_neardupe.server.client import Client, path
@@ -280,6 +281,42 @@ def test_decisions_outlive_clean_and_migrate(client: Client, index_name: str) ->
     assert news.decisions() == []
 
 
+def test_the_state_of_a_review_is_kept_up_to_date(client: Client, index_name: str) -> None:
+    """From call to call: decisions at once, groups and texts with each run of `group`."""
+    news = begun(client, index_name)
+    (group,) = (one.group for one in news.groups())
+    kept = ReviewedGroups()
+
+    def state() -> Any:
+        found = kept.read(opened(news, groups=True))
+        assert found == ReviewedGroups().read(opened(news, groups=True))
+        review, reached = found.get(group, (None, None))
+        return reached if review is None else (review.decided, review.disputed, review.reviewers, reached)
+
+    assert state() is None
+    news.decide("same", "a", ["b"], author="ann")
+    assert state() == (2, 0, ("ann",), ReviewState.OPEN)
+    news.decide("same", "a", ["c", "d"], author="bob")
+    assert state() == (4, 0, ("ann", "bob"), ReviewState.REVIEWED)
+    assert state() == (4, 0, ("ann", "bob"), ReviewState.REVIEWED)
+    news.decide("different", "a", ["b"], author="bob")
+    assert state() == (3, 1, ("ann", "bob"), ReviewState.DISPUTED)
+    news.withdraw([one.id for one in news.decisions() if "b" in {two.id for two in one.documents}])
+    assert state() == (3, 0, ("bob",), ReviewState.OPEN)
+    change(client, index_name, "c", {"text": f"{TEXTS['c']} changed"})
+    news.enrich()
+    news.group()
+    assert state() == (2, 0, ("bob",), ReviewState.OPEN)
+    news.clean(decisions=True)
+    news.init(Settings(("text",)))
+    news.enrich()
+    news.group()
+    assert state() is None
+    news.decide("same", "a", ["b"], author="eve")
+    (group,) = (one.group for one in news.groups())
+    assert state() == (2, 0, ("eve",), ReviewState.OPEN)
+
+
 def test_a_decision_that_changes_while_group_runs_waits(client: Client, index_name: str) -> None:
     news = begun(client, index_name)
     news.decide("different", "a", ["c"], author="ann")
@@ -317,6 +354,7 @@ def test_each_run_ends_as_a_rebuild_does(client: Client, index_name: str, linkag
     news.enrich()
     news.group(linkage=linkage)
     pairs = list(combinations([f"d{n}" for n in range(12)], 2))
+    kept = ReviewedGroups()
     for _ in range(8):
         for _ in range(chance.randint(1, 3)):
             step = chance.choice(["same", "different", "different", "change", "delete", "create", "withdraw"])
@@ -336,6 +374,7 @@ def test_each_run_ends_as_a_rebuild_does(client: Client, index_name: str, linkag
         news.group()
         assert news.group(rebuild=True, dry_run=True).writes.written == 0
         assert news.group().scope.affected == 0
+        assert kept.read(opened(news)) == ReviewedGroups().read(opened(news))
         together = groups(news)
         content = {id: one["content"] for id, one in ours(client, index_name).items()}
         decided = {frozenset(one.contents): set[str]() for one in news.decisions()}
