@@ -29,6 +29,7 @@ __all__ = [
     "DEFAULT_MAX_CHARS",
     "DEFAULT_PREFIX",
     "PRESETS",
+    "PRESETS_IN_WORDS",
     "FoldAction",
     "Linkage",
     "Matching",
@@ -135,6 +136,10 @@ class Linkage(str, Enum):
 
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "strict": {"threshold": 0.8, "shingle": 5},
+    # Fröbe et al., CopyCat: Near-Duplicates within and between the ClueWeb and the Common Crawl, SIGIR 2021, and their
+    # reproduction at ECIR 2020, with pairs graded by people.
+    "reader": {"threshold": 0.7, "shingle": 3},
     # Two of six supershingles: Broder et al., Syntactic clustering of the Web, 1997; Henzinger, Finding near-duplicate
     # web pages, 2006. The threshold is the lowest multiple of 0.001 that has the default detection.
     "supershingles": {"threshold": 0.976, "shingle": 8, "permutations": 84, "bands": 6, "rows": 14, "agree": 2},
@@ -142,6 +147,14 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "short": {"threshold": 0.6, "shingle": 2, "measure": MeasureName.JACCARD},
 }
 """Preset -> settings. Of a preset with bands, only the threshold can be changed."""
+
+PRESETS_IN_WORDS: Mapping[str, str] = {
+    "strict": "copies with few changes: 5-word shingles, threshold 0.8; the default",
+    "reader": "what people call near-duplicates: 3-word shingles, threshold 0.7",
+    "supershingles": "nearly identical long texts: 8-word shingles, two keys of six must agree",
+    "short": "titles, ads, mails: 2-word shingles, bands from the lengths of the texts",
+}
+"""Preset -> what it finds, and how."""
 
 
 def preset_measure(preset: str | None) -> str | None:

@@ -66,6 +66,8 @@ def test_all_figures_of_a_whole_index(filled: str, client: Client) -> None:
     report = NearDupe(filled, client).distribution()
     (one,) = report.distributions
     check_totals(report)
+    assert report.preset.preset == "reader"  # many revisions
+    assert "less than 0.8: revisions" in report.preset.reasons
     assert (report.documents, one.sampled, report.stale, report.skipped) == (len(TEXTS), len(TEXTS), 0, 0)
     assert (one.measure, one.matching, one.shingle, report.threshold) == ("resemblance", None, 5, 0.7)
     truth = {pair: jaccard(*(TEXTS[id] for id in pair)) for pair in combinations(sorted(TEXTS), 2)}

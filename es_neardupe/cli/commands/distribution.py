@@ -125,6 +125,7 @@ def _example(example: SimilarityExample, several: bool) -> list[tuple[object, ..
 def _say(found: DistributionReport, plot: str | None) -> None:
     if found.recommendation is not None:
         say(found.recommendation.text)
+    say(f"Preset for new keys (init, migrate): {found.preset.preset}. {found.preset.reasons}")
     if found.labels is not None and (unused := found.labels.missing + found.labels.changed):
         warn(
             f"{unused:,} of {found.labels.pairs:,} labelled pairs were not used: {found.labels.missing:,} have a "

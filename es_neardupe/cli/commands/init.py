@@ -65,9 +65,21 @@ def init(
 ) -> None:
     """Prepare an index: choose the keys and add fields for them to the mapping. Changes no document.
 
+    Presets:
+
+      strict: copies with few changes: 5-word shingles, threshold 0.8; the default
+
+      reader: what people call near-duplicates: 3-word shingles, threshold 0.7
+
+      supershingles: nearly identical long texts: 8-word shingles, two keys of six must agree
+
+      short: titles, ads, mails: 2-word shingles, bands from the lengths of the texts
+
     Examples:
 
       es-neardupe init news --field title --field body
+
+      es-neardupe init news --field body --preset reader
 
       es-neardupe init ads --field text --threshold 0.6 --create
 
@@ -125,6 +137,8 @@ def init(
         print_json(report.template)
         say(_HOW_TO_USE.format(prefix=prefix))
         return
+    if preset is not None:
+        show(f"Preset {preset}: {options.PRESETS_IN_WORDS[preset]}.")
     _show(report)
     show_first(report.requests)
     if report.by_lengths is not None:

@@ -14,7 +14,7 @@ from es_neardupe.candidates.join import CandidatePairs, candidate_pairs
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.commands.distribution.labels import read_labels
 from es_neardupe.commands.distribution.plots import check_plot, draw
-from es_neardupe.commands.distribution.recommendation import recommended
+from es_neardupe.commands.distribution.recommendation import preset_advice, recommended
 from es_neardupe.commands.distribution.report import (
     Distribution,
     DistributionReport,
@@ -134,6 +134,7 @@ def distribution(
         edges=tuple(EDGES.tolist()),
         labels=None if labelled is None else labelled.counts,
         recommendation=None if labelled is None else recommended(index, distributions, labelled.counts, chosen),
+        preset=preset_advice(index, distributions, int(np.median(corpus.tokens[keyed_rows(corpus)]))),
         distributions=tuple(distributions),
         seconds=time.monotonic() - started,
     )

@@ -1,16 +1,23 @@
-"""Recommended measure and threshold, from labelled pairs, in words."""
+"""Recommended measure and threshold, from labelled pairs, and the preset that suits the texts, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from es_neardupe.commands.distribution.report import Distribution, LabelCounts, LabelResults, Recommendation
+from es_neardupe.commands.distribution.report import (
+    Distribution,
+    LabelCounts,
+    LabelResults,
+    PresetAdvice,
+    Recommendation,
+)
 from es_neardupe.index.index import Index
-from es_neardupe.keys.scheme import Unit, shingle_text
-from es_neardupe.options import MeasureName
+from es_neardupe.keys.scheme import Scheme, Unit, shingle_text
+from es_neardupe.options import PRESETS, MeasureName
+from es_neardupe.similarity.histogram import EDGES, Histogram
 from es_neardupe.similarity.measure import ALIGNED
 
-__all__ = ["recommended"]
+__all__ = ["preset_advice", "recommended"]
 
 _FEW = 30
 """Pairs of one label below which the recommendation warns."""
@@ -37,6 +44,80 @@ def recommended(
         threshold=labels.best.threshold,
         text=" ".join(sentences),
     )
+
+
+_LONG = 500
+"""Median number of words from which texts are long."""
+
+_NEARLY_IDENTICAL = 0.96
+"""Resemblance of pairs for supershingles."""
+
+_MOST = 0.95
+"""Minimum share of such pairs for supershingles."""
+
+_REVISED = 0.6
+"""Resemblance of 5-word shingles below which few pairs reach the threshold of the preset reader."""
+
+_MANY = 0.25
+"""Minimum share of pairs between `_REVISED` and the threshold of the preset strict for reader."""
+
+
+def preset_advice(index: Index, distributions: Sequence[Distribution], median: int) -> PresetAdvice:
+    """The preset for texts of this median number of words: by their length, if one changed word takes them below the
+    threshold of a preset; otherwise by the candidate pairs, if these were compared by the resemblance of 5-word
+    shingles, and the keys of the index are made of these."""
+    for preset, shorter in (("reader", "short"), ("strict", "reader")):
+        if (share := _after_one_word(median, preset)) < PRESETS[preset]["threshold"]:
+            return PresetAdvice(
+                shorter,
+                f"The median text has {median:,} words. If one word in the middle changes, {share:.2f} of its "
+                f"{PRESETS[preset]['shingle']}-word shingles are the same, less than the threshold "
+                f"{PRESETS[preset]['threshold']:g} of the preset {preset}.",
+            )
+    for one in distributions:
+        size = (one.shingle, one.unit) == (PRESETS["strict"]["shingle"], Unit.WORD)
+        if one.measure == MeasureName.RESEMBLANCE.value and size and _as_in_the_index(index, one):
+            return _by_pairs(index.settings.scheme, one.candidates, median)
+    return PresetAdvice(
+        "strict", f"It is the default, and texts of {median:,} words (the median) are long enough for it."
+    )
+
+
+def _by_pairs(scheme: Scheme, pairs: Histogram, median: int) -> PresetAdvice:
+    """The preset by the similarities of the candidate pairs. Those that the keys miss are added by the detection."""
+    strict = PRESETS["strict"]["threshold"]
+    middles = [(low + high) / 2 for low, high in zip(EDGES[:-1].tolist(), EDGES[1:].tolist(), strict=True)]
+    numbers = {
+        middle: number / max(scheme.detection(middle), 0.01)
+        for middle, number in zip(middles, pairs.counts, strict=True)
+        if middle > _REVISED
+    }
+    everything = sum(numbers.values()) + pairs.one
+    if not everything:
+        return PresetAdvice("strict", f"It is the default: no pair has a resemblance of {_REVISED:g} or more.")
+    identical = (
+        sum(number for middle, number in numbers.items() if middle > _NEARLY_IDENTICAL) + pairs.one
+    ) / everything
+    revised = sum(number for middle, number in numbers.items() if middle < strict) / everything
+    if median >= _LONG and identical >= _MOST:
+        return PresetAdvice(
+            "supershingles",
+            f"The texts are long (median: {median:,} words), and about {identical:.0%} of the pairs of resemblance "
+            f"{_REVISED:g} or more have {_NEARLY_IDENTICAL:g} or more.",
+        )
+    share = f"About {revised:.0%} of the pairs of resemblance {_REVISED:g} or more have less than {strict:g}"
+    if revised >= _MANY:
+        return PresetAdvice(
+            "reader", f"{share}: revisions that people call near-duplicates, and the preset strict omits."
+        )
+    return PresetAdvice("strict", f"{share}: most near-duplicates are copies with few changes.")
+
+
+def _after_one_word(words: int, preset: str) -> float:
+    """The resemblance of a text of so many different words and a copy with one changed word in the middle."""
+    size = int(PRESETS[preset]["shingle"])
+    shingles = max(words - size + 1, size)
+    return (shingles - size) / (shingles + size)
 
 
 def _sentences(

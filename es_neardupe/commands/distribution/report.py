@@ -17,6 +17,7 @@ __all__ = [
     "LabelCounts",
     "LabelLevel",
     "LabelResults",
+    "PresetAdvice",
     "Recommendation",
     "SimilarityExample",
     "ThresholdLevel",
@@ -135,6 +136,15 @@ class Recommendation:
 
 
 @dataclass(frozen=True)
+class PresetAdvice:
+    """The preset of `init` that suits the texts of an index."""
+
+    preset: str
+    reasons: str
+    """In words, with the numbers it rests on."""
+
+
+@dataclass(frozen=True)
 class Distribution:
     """Distribution of one measure."""
 
@@ -188,6 +198,7 @@ class DistributionReport:
     labels: LabelCounts | None
     recommendation: Recommendation | None
     """With labelled pairs."""
+    preset: PresetAdvice
     distributions: tuple[Distribution, ...]
     seconds: float = field(compare=False)
 

@@ -133,7 +133,7 @@ def test_options_beside_the_preset() -> None:
     lower = Settings.chosen(("text",), preset="supershingles", threshold=0.9, detection=0.4, prefix="nd", shingle=None)
     assert (lower.threshold, lower.detection, lower.prefix, lower.scheme) == (0.9, 0.4, "nd", PRESET.scheme)
     assert Settings.chosen(("text",), threshold=None, agree=None) == Settings(("text",))
-    with pytest.raises(SettingsError, match=r"Unknown preset 'super'\. Presets: supershingles"):
+    with pytest.raises(SettingsError, match=r"Unknown preset 'super'\. Presets: strict, reader, supershingles"):
         Settings.chosen(("text",), preset="super")
     with pytest.raises(SettingsError, match="agree requires bands and rows"):
         Settings(("text",), agree=2)
