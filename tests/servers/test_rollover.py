@@ -170,7 +170,7 @@ def rolled_over_at(client: Client, kind: str, moment: int, *, sidecar: bool) -> 
                 found.group(evidence=True, batch=2)
         finally:
             client._driver = plain  # type: ignore[attr-defined]
-        if moment:
+        if 0 < moment <= driver.requests:  # a faster run sends fewer: mappings are read again after a while
             users = theirs(client, rolling.name)
             assert len(users) == 9
             found.watch(once=True)

@@ -14,10 +14,18 @@ from matplotlib import image
 from matplotlib.figure import Figure
 
 from es_neardupe.commands.distribution.plots import check_plot, draw
-from es_neardupe.commands.distribution.report import Distribution, DistributionReport, EstimatedPairs, ThresholdLevel
+from es_neardupe.commands.distribution.report import (
+    Distribution,
+    DistributionReport,
+    EstimatedPairs,
+    PresetAdvice,
+    ThresholdLevel,
+)
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.keys.scheme import Unit
 from es_neardupe.similarity.histogram import EDGES, Histogram
+
+ADVICE = PresetAdvice("strict", "It is the default.")
 
 
 def report(name: str = "news", measures: Sequence[str] = ("resemblance",), *, pairs: int = 7) -> DistributionReport:
@@ -43,7 +51,7 @@ def report(name: str = "news", measures: Sequence[str] = ("resemblance",), *, pa
         Distribution(one, None, 5, Unit.WORD, False, 50, sample, candidates, levels, (), (), None) for one in measures
     ]
     edges = tuple(EDGES.tolist())
-    return DistributionReport(name, (name,), "v1-0", 0.8, 1, 100, 21, 0, 0, edges, None, None, tuple(made), 1.0)
+    return DistributionReport(name, (name,), "v1-0", 0.8, 1, 100, 21, 0, 0, edges, None, None, ADVICE, tuple(made), 1.0)
 
 
 @pytest.mark.parametrize("number", [2, *(pytest.param(one, marks=pytest.mark.long) for one in (1, 3))])
