@@ -199,7 +199,9 @@ def test_command(filled: str, server_cli: Cli, client: Client, tmp_path: Path) -
     picture = tmp_path / "news.svg"
     shown = server_cli("distribution", filled, "--plot", str(picture), "--thresholds", "0.5,0.9", "--threshold", "0.75")
     assert shown.code == 0
-    assert shown.err.splitlines() == [f"Wrote {picture}"]
+    advice, wrote = shown.err.splitlines()
+    assert advice.startswith("Preset for new keys (init, migrate): reader. About 44%")
+    assert wrote == f"Wrote {picture}"
     assert "threshold 0.75" in picture.read_text("utf-8")
     for said in ("resemblance, 5 words: all", "^ threshold 0.75", "just above", "just below", "candidates", "█"):
         assert said in shown.out
