@@ -10,7 +10,7 @@ from typing import Any
 
 from es_neardupe.commands.groups import groups
 from es_neardupe.commands.search import query_of
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.groups.decisions import Decisions
 from es_neardupe.groups.listing import GroupFilter, GroupOrder, list_groups
 from es_neardupe.groups.of_documents import groups_of_texts, groups_with
@@ -122,13 +122,16 @@ def page_of_groups(
 
 
 def has_evidence(index: Index) -> bool:
-    """Whether evidence is stored for an opened index."""
-    return find_hidden(index, HiddenIndex.PAIRS) is not None
+    """Whether evidence is stored for an opened index, and this user may read it."""
+    try:
+        return find_hidden(index, HiddenIndex.PAIRS) is not None
+    except Forbidden:
+        return False
 
 
 def _related(index: Index, relation: Relation) -> tuple[list[str], bool]:
     """The groups with two texts that have this relation, and whether all pairs were read."""
-    if not has_evidence(index):
+    if find_hidden(index, HiddenIndex.PAIRS) is None:
         raise SettingsError(
             f"Relations of documents are part of the evidence, and none is stored: run "
             f"`es-neardupe group {index.name} --evidence`."
