@@ -159,10 +159,11 @@ def common_values(index: Index, fields: Sequence[str] = ()) -> list[CommonValues
     known = [one for one in _counted_fields(index) if not fields or one in fields or one.rpartition(".")[0] in fields]
     if not known:
         return []
-    sizes = {name: {"terms": {"field": name, "size": _MAX_VALUES}} for name in known[:_MAX_FIELDS]}
+    sizes = {name: {"terms": {"field": name, "size": _MAX_VALUES}} for name in sorted(known)[:_MAX_FIELDS]}
     body = {"size": 0, "track_total_hits": False, "query": queries.matching(index.target.within()), "aggs": sizes}
-    found = []
-    for name, answer in search(index.plain, index.path, body)["aggregations"].items():
+    found, answers = [], search(index.plain, index.path, body)["aggregations"]
+    for name in sizes:
+        answer = answers[name]
         values = tuple((_value(one), int(one["doc_count"])) for one in answer["buckets"])
         if len(values) > 1 and values[0][1] > 1:
             found.append(CommonValues(name, values, int(answer["sum_other_doc_count"])))

@@ -17,6 +17,7 @@ from starlette.testclient import TestClient
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.group_pages import next_to_review
 from es_neardupe.display_text import shown
+from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import opened
 from es_neardupe.serve import asgi
 from es_neardupe.server.client import Client
@@ -171,15 +172,17 @@ def test_a_changed_text_returns_to_review(client: Client, index_name: str) -> No
 def test_two_reviewers(client: Client, index_name: str) -> None:
     news = begun(client, index_name)
     ann, bob = Reviewer(news, "ann"), Reviewer(news, "bob")
-    index = opened(news)
-    first = next_to_review(index, None, "ann")
+    index, kept = opened(news), ReviewedGroups()
+    first = next_to_review(index, kept, None, "ann")
     assert first == ann.group()
     ann.post("/claim", {"csrf": ann.csrf, "group": first})
     assert "ann works on this group until" in bob.get("/group", id=first)
     assert "works on this group until" not in ann.get("/group", id=first)
-    assert next_to_review(index, None, "bob") not in (None, first)
-    assert next_to_review(index, None, "ann") == first
-    assert next_to_review(index, next_to_review(index, first, "ann"), "ann") == first  # from the start again
+    assert next_to_review(index, kept, None, "bob") not in (None, first)
+    assert next_to_review(index, kept, None, "ann") == first
+    assert (
+        next_to_review(index, kept, next_to_review(index, kept, first, "ann"), "ann") == first
+    )  # from the start again
 
     ann.decide("different", "b")
     preview = bob.post("/decide", bob.form("same", "b"))
