@@ -379,4 +379,5 @@ def test_every_query_is_tested() -> None:
         "without_similarity",
         "without_group",
         "JSON",
+        "TooManyDocuments",
     } == set(queries.__all__)
