@@ -200,7 +200,8 @@ def groups_page(
 @dataclass(frozen=True)
 class _Choice:
     label: str
-    value: str
+    value: str | None
+    """None: it cannot be chosen."""
     selected: bool
 
 
@@ -211,6 +212,8 @@ def _value_filters(values: Sequence[CommonValues], given: Sequence[tuple[str, st
         filters[one.field] = [
             _Choice(f"{value} ({count:,})", value, (one.field, value) in given) for value, count in one.values
         ]
+        if one.others:
+            filters[one.field].append(_Choice(f"other values ({one.others:,})", None, False))
     for field, value in given:
         choices = filters.setdefault(field, [])
         if not any(one.selected for one in choices):

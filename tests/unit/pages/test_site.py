@@ -141,6 +141,7 @@ def test_groups() -> None:
     assert f"value={quote_plus('town:rare')}" in following
     assert "relation=contained" in following
     assert "Ghent (7)" in page.html
+    assert "<option disabled>other values (9)</option>" in page.html
     assert "only 50,000 were looked at" in page.html
     assert "<td>open <small>3 of 7</small></td>" in page.html
     assert "review=open" in following
