@@ -77,11 +77,14 @@ def decided_classes(
     both = (low[0] < low[1]) & (high[0] < high[1])
     label = np.full(len(classes), -1, np.int32)
     apart: dict[int, set[int]] = {}
-    left: list[Positions] = [np.zeros(0, np.intp)]
-    right: list[Positions] = [np.zeros(0, np.intp)]
-    of: list[Positions] = [np.zeros(0, np.intp)]
-    for number, place in enumerate(np.flatnonzero(both & decisions.same).tolist()):
-        ones, others = numbers[slice(*low[:, place])], numbers[slice(*high[:, place])]
+    same = np.flatnonzero(both & decisions.same)
+    single = (low[1] - low[0] == 1) & (high[1] - high[0] == 1)
+    if window is not None or corpus.scopes.any():
+        single[:] = False
+    ends = numbers[low[0, same[single[same]]]], numbers[high[0, same[single[same]]]]
+    left, right, of = [np.minimum(*ends)], [np.maximum(*ends)], [np.flatnonzero(single[same])]
+    for number in np.flatnonzero(~single[same]).tolist():
+        ones, others = (numbers[slice(*bounds[:, same[number]])] for bounds in (low, high))
         pairs = _linkable(corpus, classes, ones, others, window)
         left.append(np.minimum(*pairs))
         right.append(np.maximum(*pairs))
@@ -96,7 +99,7 @@ def decided_classes(
         np.concatenate(left),
         np.concatenate(right),
         np.concatenate(of),
-        int((both & decisions.same).sum()),
+        len(same),
         int((both & ~decisions.same).sum()),
         label,
         {one: frozenset(others) for one, others in apart.items()},
@@ -112,8 +115,6 @@ def _linkable(
     corpus: FingerprintColumns, classes: TextClasses, ones: Positions, others: Positions, window: Window | None
 ) -> tuple[Positions, Positions]:
     """Pairs of classes of two contents: each with the first one of the other content that it may be grouped with."""
-    if len(ones) == len(others) == 1 and window is None and not corpus.scopes.any():
-        return ones, others
     pairs: set[tuple[int, int]] = set()
     for some, more in ((ones, others), (others, ones)):
         rows, candidates = classes.first[some], classes.first[more]

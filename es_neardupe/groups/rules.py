@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
+import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from es_neardupe.candidates.who_may_meet import (
@@ -116,11 +117,20 @@ def encode_rules(rules: RunRules) -> dict[str, Any]:
 
 def decode_rules(stored: object) -> RunRules:
     """Read the output of `encode_rules`. Raises `ValueError` for anything else."""
+    try:
+        return _decoded(orjson.dumps(stored))
+    except TypeError as error:  # such as an integer of more than 64 bits
+        raise ValueError(str(error)) from error
+
+
+@lru_cache(maxsize=16)  # each group has its rules, usually the same ones
+def _decoded(text: bytes) -> RunRules:
+    stored = orjson.loads(text)
     version = stored.get("version") if isinstance(stored, Mapping) else None
     if version != 1:
         raise ValueError(f"version {version!s:.20}, not 1")
     try:
-        rules = _RULES.validate_json(json.dumps(stored), strict=True)
+        rules = _RULES.validate_json(text, strict=True)
         parse_policy(rules.group.principal.name)
     except ValidationError as error:
         first = error.errors()[0]

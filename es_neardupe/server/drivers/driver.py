@@ -268,16 +268,20 @@ class LimitedPool:
         """As ``urllib3.HTTPConnectionPool.urlopen``. Raises ``AnswerTooLarge``."""
         response = self._pool.urlopen(*args, **options, preload_content=False)
         pieces, size, maximum = [], 0, current_limit(MAX_ANSWER)
-        for piece in response.stream(_PIECE, decode_content=True):
-            pieces.append(piece)
-            size += len(piece)
-            if size > maximum:
-                response.close()
-                raise AnswerTooLarge(
-                    f"{self._url}: the answer is larger than {maximum:,} bytes. Check any proxy in front of the "
-                    "server, or request less (a smaller `batch`)."
-                )
-        response.release_conn()
+        try:
+            for piece in response.stream(_PIECE, decode_content=True):
+                pieces.append(piece)
+                size += len(piece)
+                if size > maximum:
+                    raise AnswerTooLarge(
+                        f"{self._url}: the answer is larger than {maximum:,} bytes. Check any proxy in front of the "
+                        "server, or request less (a smaller `batch`)."
+                    )
+        except BaseException:
+            response.close()  # the rest of the answer is never read
+            raise
+        finally:
+            response.release_conn()  # even if it is closed: the pool has no other place for a new one
         self.body = b"".join(pieces)
         return _ReadResponse(response, self.body)
 

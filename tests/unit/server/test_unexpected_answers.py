@@ -68,6 +68,22 @@ def test_large_answers(fake: Fake, client: Client, headers: dict[str, str], monk
     assert search(client, "i", {}) == {"took": 1}
 
 
+@pytest.mark.parametrize("broken", [False, True])
+def test_more_refused_answers_than_connections(
+    fake: Fake, client: Client, broken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each gives its connection back, otherwise the next request would wait for ever."""
+    monkeypatch.setattr(driver, "MAX_ANSWER", 300_000)
+    sized(fake, 1_000_000, {})
+    if broken:
+        fake.on("POST /i/_search", reply(b"not compressed", headers=JSON | ZIPPED))
+    for _ in range(driver.POOL_SIZE + 1):
+        with pytest.raises(NeardupeError):
+            search(client, "i", {})
+    sized(fake, 1000, {})
+    assert search(client, "i", {}) == {"took": 1}
+
+
 _MEASURE = """
 import sys
 from es_neardupe.errors import UnexpectedAnswer
