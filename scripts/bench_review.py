@@ -4,8 +4,8 @@
 
 The index has groups of two short texts, one group of form letters, and one of three texts of 100,000 words. The pages
 are asked for in turn, in several rounds; each is read whole, without a browser. Then reviewers decide about one pair of
-each group of two, *different* about every fourth, and ``group --rebuild --dry-run`` alternates with the same run with
-``--ignore-reviews``.
+each group of two, *different* about every fourth. ``group --rebuild --dry-run`` is timed before, and after `group` has
+applied the decisions.
 """
 
 from __future__ import annotations
@@ -56,8 +56,10 @@ def main() -> None:
     try:
         news = prepare(client, arguments.groups, arguments.members)
         pages(news, arguments.rounds)
+        without = rebuilds(news, arguments.rounds)
         decide(news, min(arguments.decisions, arguments.groups))
-        rebuilds(news, arguments.rounds)
+        ratios = [one / other for one, other in zip(rebuilds(news, arguments.rounds), without, strict=True)]
+        print(f"With decisions: {ratios[0]:.3f} times the time, {ratios[1]:.3f} times the processor time")
         pages(news, arguments.rounds)
     finally:
         drop_index(client, INDEX)
@@ -127,6 +129,8 @@ def pages(news: NearDupe, rounds: int) -> None:
     site = TestClient(
         asgi(news, token=token), base_url="http://127.0.0.1", headers={"Authorization": f"Bearer {token}"}
     )
+    first, _ = timed(lambda: site.get("/"))
+    print(f"\nfirst overview, right after the start: {first:.2f} s")
     seconds: dict[str, list[float]] = {name: [] for name in addresses}
     used: dict[str, list[float]] = {name: [] for name in addresses}
     sizes = {}
@@ -157,29 +161,25 @@ def decide(news: NearDupe, number: int) -> None:
             yield Decision(verdict, (first, second), seen, "bench", now, None, 0.9, "resemblance")
 
     seconds, _ = timed(lambda: Decisions(opened(news)).put(made()))
-    print(f"\n{number:,} decisions stored in {seconds:.1f} s")
+    applied, _ = timed(news.group)
+    print(f"\n{number:,} decisions stored in {seconds:.1f} s, applied by `group` in {applied:.1f} s")
 
 
-def rebuilds(news: NearDupe, rounds: int) -> None:
-    """Time rebuilds with and without the decisions, and print."""
-    seconds: dict[bool, list[float]] = {False: [], True: []}
-    used: dict[bool, list[float]] = {False: [], True: []}
+def rebuilds(news: NearDupe, rounds: int) -> tuple[float, float]:
+    """The median time of ``group --rebuild --dry-run`` and of its own processor time, in seconds; also printed."""
+    seconds, used = [], []
     for _ in range(rounds):
-        for ignored in (True, False):
-            began = time.process_time()
-            taken, report = timed(
-                lambda ignored=ignored: news.group(rebuild=True, dry_run=True, ignore_reviews=ignored)
-            )  # type: ignore[misc]
-            used[ignored].append(time.process_time() - began)
-            seconds[ignored].append(taken)
-    ratios = [one / other for one, other in zip(seconds[False], seconds[True], strict=True)]
+        began = time.process_time()
+        taken, report = timed(lambda: news.group(rebuild=True, dry_run=True))
+        used.append(time.process_time() - began)
+        seconds.append(taken)
+    assert report.writes.written == 0
     print(
-        f"group --rebuild --dry-run: {statistics.median(seconds[False]):.1f} s with them, "
-        f"{statistics.median(seconds[True]):.1f} s without; median of the ratios {statistics.median(ratios):.3f} "
-        f"({min(ratios):.3f} to {max(ratios):.3f}), own processor time {statistics.median(used[False]):.1f} s and "
-        f"{statistics.median(used[True]):.1f} s; applied: {report.decisions.same:,} same, "
-        f"{report.decisions.different:,} different"
+        f"group --rebuild --dry-run with {report.decisions.same:,} decisions same and {report.decisions.different:,} "
+        f"different: {statistics.median(seconds):.1f} s ({min(seconds):.1f} to {max(seconds):.1f}), own processor time "
+        f"{statistics.median(used):.1f} s"
     )
+    return statistics.median(seconds), statistics.median(used)
 
 
 if __name__ == "__main__":

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, TimeoutError
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
-from threading import Lock
 
 from es_neardupe.groups.decisions import Claim, Decision, Decisions, PairVerdicts, Verdict, agreed_verdict
 from es_neardupe.groups.listing import GroupFilter, GroupPage
 from es_neardupe.groups.of_documents import groups_of_texts, texts_of_groups
 from es_neardupe.groups.registry import Registry
-from es_neardupe.index.index import Index
+from es_neardupe.index.index import Index, opened
 from es_neardupe.index.stored_fields import stored_fields
 from es_neardupe.records import Address, Reference
 from es_neardupe.server.search import fetch
@@ -35,6 +36,11 @@ __all__ = [
 
 _OVERLAP = 100
 """Writes before the last known one that are read again: of two writes at a time, the later one may be visible first."""
+
+_MANY = 10_000
+"""Decided pairs whose states are read in less than a second."""
+_PATIENCE = 0.5
+"""Seconds that a page waits for current states of more pairs, if former ones are known."""
 
 _MAX_TEXTS = 50_000
 """Texts of the groups of one page that are read."""
@@ -127,10 +133,9 @@ class ReviewedGroups:
     """
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._run: object = None
-        """The version of the last run of `group`."""
-        self._last_write = -1
+        self._reader = ThreadPoolExecutor(1, "reviews")  # the only thread that changes the values below
+        self._as_of: tuple[object, int] | None = None
+        """The version of the last run of `group`, and the last write of a decision; None: nothing was read."""
         self._verdicts: dict[tuple[str, str], Mapping[str, Verdict]] = {}
         self._asked: set[str] = set()
         """The content hashes whose groups were read."""
@@ -140,25 +145,38 @@ class ReviewedGroups:
         """Group -> its distinct texts; None if it has ended."""
         self._found: dict[str, tuple[GroupReview, ReviewState]] = {}
 
-    def read(self, index: Index) -> Mapping[str, tuple[GroupReview, ReviewState]]:
-        """Group -> its review and state, of an opened index. Raises `Forbidden` unless its user may read decisions."""
-        store, registry = Decisions(index), Registry(index)
-        with self._lock:
-            written, run = store.last_write(), registry.version()
-            if written is None:
-                return {}
-            if run != self._run or written < self._last_write:  # otherwise nobody has deleted the decisions
-                self._verdicts, self._asked, self._contents, self._texts = dict(store.pairs()), set(), {}, {}
-            elif written > self._last_write:
-                self._read_changed(store)
-            else:
-                return self._found
-            self._read_groups(index, registry)
-            self._run, self._last_write = run, written
-            return self._found
+    def begin(self, index: Index) -> None:
+        """Read in the background, for the first page that asks. An error is raised there."""
+        self._reader.submit(lambda: self._read(opened(index, groups=True)))
 
-    def _read_changed(self, store: Decisions) -> None:
-        changed = store.written_since(max(self._last_write - _OVERLAP, 0))
+    def read(self, index: Index) -> Mapping[str, tuple[GroupReview, ReviewState]]:
+        """Group -> its review and state, of an opened index. With many decisions, reading can take longer than a page
+        may; then it goes on in the background, and the result is the former one. Raises `Forbidden` unless its user may
+        read decisions."""
+        now = _state(index)
+        if now is None:
+            return {}
+        if now != self._as_of:
+            many = self._as_of is not None and len(self._verdicts) > _MANY
+            with suppress(TimeoutError):
+                self._reader.submit(self._read, index).result(_PATIENCE if many else None)
+        return self._found
+
+    def _read(self, index: Index) -> None:
+        now = _state(index)
+        if now is None or now == self._as_of:
+            return
+        store, registry = Decisions(index), Registry(index)
+        run, written = self._as_of or (None, -1)
+        if now[0] != run or now[1] < written:  # the last write is only earlier if somebody has deleted decisions
+            self._verdicts, self._asked, self._contents, self._texts = dict(store.pairs()), set(), {}, {}
+        else:
+            self._read_changed(store, written)
+        self._read_groups(index, registry)
+        self._as_of = now
+
+    def _read_changed(self, store: Decisions, written: int) -> None:
+        changed = store.written_since(max(written - _OVERLAP, 0))
         verdicts = store.pairs({content for pair in changed for content in pair})
         for pair in changed:
             self._verdicts.pop(pair, None)
@@ -175,6 +193,12 @@ class ReviewedGroups:
         self._texts |= dict.fromkeys(unknown) | registry.texts(unknown)
         sizes = ((group, review, self._texts[group]) for group, review in reviews.items())
         self._found = {group: (review, state_of(review, texts)) for group, review, texts in sizes if texts is not None}
+
+
+def _state(index: Index) -> tuple[object, int] | None:
+    """The version of the last run of `group`, and the last write of a decision; None if nothing was ever decided."""
+    written = Decisions(index).last_write()
+    return None if written is None else (Registry(index).version(), written)
 
 
 def _reviews(contents: Mapping[str, Collection[str]], verdicts: PairVerdicts) -> dict[str, GroupReview]:

@@ -116,6 +116,8 @@ def asgi(
         return answer
 
     reviewed = ReviewedGroups()
+    if not auth_proxy:  # otherwise only the logins of readers may read
+        reviewed.begin(index)
     app.include_router(site_pages(index_of, fields, site, reviewed))
     app.include_router(decision_pages(index_of, fields, site, reviewed))
     api = http_interface(index_of, index.name, fields, reviewed, allow_decisions=allow_decisions, logins=auth_proxy)

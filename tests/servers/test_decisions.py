@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta, timezone
 from itertools import combinations
+from threading import Event
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from server_tools import assert_settled, change, family, make_index, ours, put, 
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, InputError, NotFound, SettingsError
+from es_neardupe.groups import reviewed
 from es_neardupe.groups.collate import collate_group
 from es_neardupe.groups.decisions import Decisions
 from es_neardupe.groups.reviewed import ReviewedGroups, ReviewState
@@ -315,6 +317,30 @@ def test_the_state_of_a_review_is_kept_up_to_date(client: Client, index_name: st
     news.decide("same", "a", ["b"], author="eve")
     (group,) = (one.group for one in news.groups())
     assert state() == (2, 0, ("eve",), ReviewState.OPEN)
+
+
+def test_a_page_does_not_wait_for_the_states_of_many_decisions(
+    client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The former ones are shown until the current ones are read."""
+    news, kept, go_on = begun(client, index_name), ReviewedGroups(), Event()
+    index = opened(news, groups=True)
+    news.decide("same", "a", ["b"], author="ann")
+    before = dict(kept.read(index))
+    news.decide("same", "a", ["c"], author="ann")
+    read = Decisions.written_since
+
+    def later(store: Decisions, first: int) -> Any:
+        assert go_on.wait(60)
+        return read(store, first)
+
+    monkeypatch.setattr(Decisions, "written_since", later)
+    monkeypatch.setattr(reviewed, "_MANY", 0)
+    monkeypatch.setattr(reviewed, "_PATIENCE", 0.01)
+    assert kept.read(index) == before
+    go_on.set()
+    monkeypatch.setattr(reviewed, "_PATIENCE", 60)
+    assert kept.read(index) == ReviewedGroups().read(index) != before
 
 
 def test_a_decision_that_changes_while_group_runs_waits(client: Client, index_name: str) -> None:
