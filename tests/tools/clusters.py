@@ -20,7 +20,7 @@ import psutil
 from server_tools import JSON, required
 from transport_links import TransportLinks
 
-from es_neardupe.errors import NodeError
+from es_neardupe.errors import NodeError, RequestError
 from es_neardupe.local_server import control, download
 from es_neardupe.local_server.process import require_extra
 from es_neardupe.local_server.versions import Release
@@ -201,9 +201,16 @@ def wait_for_green(client: Client, nodes: int) -> JSON:
         "wait_for_no_relocating_shards": True,
         "timeout": "25s",
     }
-    health: JSON = client.request("GET", path("_cluster", "health"), params=params)
-    assert not health["timed_out"], health
-    return health
+    for attempt in range(5):  # three nodes on a busy machine
+        try:
+            health: JSON = client.request("GET", path("_cluster", "health"), params=params)
+        except RequestError as error:  # the answer of OpenSearch after the time
+            if error.status != 408 or attempt == 4:
+                raise
+        else:
+            if not health["timed_out"]:
+                return health
+    raise AssertionError(health)
 
 
 def copies(client: Client, index: str) -> dict[int, set[str]]:
