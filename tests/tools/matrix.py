@@ -132,9 +132,10 @@ def run_drivers(release: versions.Release, given: Mapping[str, str]) -> Iterator
 
 @contextmanager
 def _server(release: versions.Release) -> Iterator[dict[str, str]]:
-    """A node for the block, in the form in which the tests' environment names it."""
+    """A node for the block, in the form in which the tests' environment names it. It has twice the usual heap, since
+    tests with large documents run beside others."""
     with tempfile.TemporaryDirectory() as data:
-        started = control.start(release.server, release.version, data=data)
+        started = control.start(release.server, release.version, data=data, heap="1g")
         try:
             yield {"ES_NEARDUPE_TEST_URL": f"{_name(release)}={started.url}"}
         finally:
