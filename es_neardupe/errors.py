@@ -169,7 +169,14 @@ class Blocked(RequestError):
 
 
 class IncompleteAnswer(NeardupeError):
-    """Shards failed or the search timed out: the answer is incomplete."""
+    """Shards failed or the search timed out: the answer is incomplete.
+
+    Attributes: ``type`` (the server's error type of the first failure, may be empty).
+    """
+
+    def __init__(self, message: str, *, type: str = "") -> None:
+        super().__init__(message)
+        self.type = type
 
 
 class UnexpectedAnswer(NeardupeError):

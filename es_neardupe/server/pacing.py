@@ -23,7 +23,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from es_neardupe.errors import Blocked, RequestError, SettingsError, Unreachable
+from es_neardupe.errors import Blocked, IncompleteAnswer, RequestError, SettingsError, Unreachable
 from es_neardupe.log_events import log_event
 from es_neardupe.server.login.settings import Retries
 from es_neardupe.server.parallel import pause
@@ -49,6 +49,10 @@ def may_pass(error: BaseException) -> bool:
         return error.status == 503  # no master, or a cluster that starts; an administrator must remove any other block
     if isinstance(error, RequestError):
         return error.status in _TEMPORARY or error.type in _NODE_LOST
+    if isinstance(
+        error, IncompleteAnswer
+    ):  # statistics of all shards, before the cluster has noticed that a node is lost
+        return error.type == "failed_node_exception"
     return isinstance(error, Unreachable)
 
 

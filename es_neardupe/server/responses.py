@@ -174,10 +174,11 @@ def _check_one(body: Mapping[str, Any], doing: str) -> None:
     # A single written document ("result") reports replicas here: it is stored all the same.
     if not isinstance(shards, dict) or not shards.get("failed") or "result" in body:
         return
-    why = next((_one_line(_cause({"error": f.get("reason")})[1]) for f in _dicts(shards.get("failures"))), "")
+    type_, why = next((_cause({"error": f.get("reason")}) for f in _dicts(shards.get("failures"))), ("", ""))
     raise IncompleteAnswer(
         f"{doing}: {shards['failed']} of {shards.get('total', '?')} shards failed"
-        f"{f' ({why})' if why else ''}. Check the health of the cluster, then try again."
+        f"{f' ({why})' if why else ''}. Check the health of the cluster, then try again.",
+        type=type_,
     )
 
 

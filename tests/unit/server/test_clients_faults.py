@@ -246,6 +246,17 @@ def test_a_node_that_was_just_lost_is_asked_round(client: Client, fake: Fake) ->
     assert fake.count("GET /i/_doc/1") == 3 + 1
 
 
+def test_statistics_without_a_node_that_was_just_lost_are_asked_for_again(client: Client, fake: Fake) -> None:
+    why = {"type": "failed_node_exception", "reason": "Failed node [n1]"}
+    failed = reply({"_shards": {"total": 6, "failed": 2, "failures": [{"shard": 0, "index": "i", "reason": why}]}})
+    fake.on("GET /i/_stats", failed, failed, reply({"_shards": {"total": 6, "failed": 0}}))
+    assert client.request("GET", "/i/_stats")["_shards"]["failed"] == 0
+    fake.on("GET /i/_stats", failed)
+    with pytest.raises(IncompleteAnswer, match=r"2 of 6 shards failed \(Failed node \[n1\]\)"):
+        client.request("GET", "/i/_stats")
+    assert fake.count("GET /i/_stats") == 3 + AT_ONCE.attempts
+
+
 def test_a_cluster_without_a_master_is_waited_for(client: Client, fake: Fake) -> None:
     """The answer is a block, but not one that an administrator must remove."""
     starting = error(503, "cluster_block_exception", "blocked by: [SERVICE_UNAVAILABLE/1/state not recovered];")
