@@ -5,7 +5,7 @@
 
 The newest major version of each driver is installed: all server tests run with it.
 
-The servers run one after the other, each as one node, on which three processes share the tests. The results are printed
+The servers run one after the other, each as one node, on which two processes share the tests. The results are printed
 at the end, and written into docs/matrix.json and the table of the README, which hold the last run of each server.
 """
 
@@ -41,7 +41,7 @@ BEGIN, END = "<!-- begin of what scripts/test --matrix wrote -->\n", "<!-- end o
 OLDER = tuple(one for one in DRIVERS if any(one.package == d.package and one.major < d.major for d in DRIVERS))
 """All but the newest major version of each driver, which is installed."""
 
-_SPREAD = ["-n", "3", "--dist", "loadgroup", "--spread"]
+_SPREAD = ["-n", "2", "--dist", "loadgroup", "--spread"]
 _WHICH = ["-m", "server and not nodes and not long"]
 _SERVER_TESTS = [*_SPREAD, "--soak-seconds", "10", *_WHICH]
 _DRIVER_TESTS = [
@@ -132,10 +132,9 @@ def run_drivers(release: versions.Release, given: Mapping[str, str]) -> Iterator
 
 @contextmanager
 def _server(release: versions.Release) -> Iterator[dict[str, str]]:
-    """A node for the block, in the form in which the tests' environment names it. It has twice the usual heap, since
-    tests with large documents run beside others."""
+    """A node for the block, in the form in which the tests' environment names it."""
     with tempfile.TemporaryDirectory() as data:
-        started = control.start(release.server, release.version, data=data, heap="1g")
+        started = control.start(release.server, release.version, data=data)
         try:
             yield {"ES_NEARDUPE_TEST_URL": f"{_name(release)}={started.url}"}
         finally:
