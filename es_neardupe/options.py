@@ -500,8 +500,8 @@ Measure = Annotated[
     _one_of(
         names_of(DECIDING),
         "--measure",
-        help="Similarity measure that decides a match. The Jaccard similarity of sets of shingles is `resemblance`; "
-        "`jaccard` is about words in common passages.",
+        help="Similarity measure that decides a match. The Jaccard similarity of sets of shingles is called "
+        "resemblance; jaccard is about words in common passages.",
         show_default="that of the index: resemblance, unless init chose another",
         rich_help_panel=_MEASURE,
     ),
