@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
+from importlib.metadata import requires
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from server_tools import TEXT, family, make_index, ours
 from es_neardupe import NearDupe, Settings
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client
+from es_neardupe.server.search import refresh
 
 PAGE = Path(__file__).parents[2] / "docs" / "async.md"
 COPIES = family("async", 3)
@@ -39,16 +41,15 @@ def program(client: Client, index_name: str) -> Iterator[dict[str, Any]]:
     names["news"].close()
 
 
-@pytest.mark.filterwarnings(
-    "ignore:Sending a large body directly:ResourceWarning"
-)  # how the drivers send bulk requests
+# The drivers send the body of a bulk request as bytes.
+@pytest.mark.filterwarnings("ignore:Sending a large body directly:ResourceWarning")
 def test_the_program_of_the_page(program: dict[str, Any], client: Client, index_name: str) -> None:
     texts = [*COPIES, *(f"{COPIES[0]} {' '.join(f'other{n}{k}' for k in range(100))}" for n in range(400))]
     actions = [{"_id": f"d{n}", "text": text} for n, text in enumerate(texts)]
 
     async def run() -> Any:
         assert await program["index"](actions) == (len(texts), [])
-        client.request("POST", f"/{index_name}/_refresh")
+        refresh(client, index_name)
         return await program["similar"](COPIES[0])
 
     found = asyncio.run(run())
@@ -71,8 +72,6 @@ def test_keys_without_a_thread(program: dict[str, Any], client: Client, index_na
 
 
 def test_the_packages_that_the_page_names() -> None:
-    from importlib.metadata import requires
-
     named = re.findall(r"pip install '([\w-]+)\[async\]'", PAGE.read_text("utf-8"))
     assert named == ["elasticsearch", "opensearch-py"]
     for package in named:

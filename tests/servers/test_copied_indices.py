@@ -26,10 +26,8 @@ from server_tools import (
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import Blocked, IndexReplaced, NameTaken, NotInitialised
 from es_neardupe.local_server.versions import Release, pick
-from es_neardupe.records import Action, Product
-from es_neardupe.server.bulk import write
+from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path
-from es_neardupe.server.search import refresh
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
 
@@ -288,10 +286,7 @@ def test_reindexed_with_keys(server: Client, name: str) -> None:
         body = {"source": {"index": name}, "dest": {"index": other}}
         server.request("POST", path("_reindex"), params={"refresh": True}, body=body)
     else:  # the local node has no module for it; a client does the same
-        hits = (hit for page in server.pages(name, {}) for hit in page)
-        copies = (Action("index", other, hit.id, hit.source, hit.routing) for hit in hits)
-        assert all(outcome.done for outcome in write(server, copies))
-        refresh(server, other)
+        put(server, other, {hit["_id"]: hit["_source"] for hit in hits(server, name)})
     assert copied.enrich().scope.unnoticed == {other: "it was not processed before"}
     assert text_changes(server, other, copied, "alone1") == 1
     assert found.enrich(check=True).writes.written == 0

@@ -6,7 +6,8 @@
 The newest major version of each driver is installed: all server tests run with it.
 
 The servers run one after the other, each as one node, on which two processes share the tests. The results are printed
-at the end, and written into docs/matrix.json and the table of the README, which hold the last run of each server.
+at the end. Those of each server are written, when it is done, into docs/matrix.json and the table of the README, which
+hold the last run of each server.
 """
 
 from __future__ import annotations
