@@ -421,10 +421,9 @@ def test_a_server_with_little_room(client: Client, proxy: FaultProxy, through: C
     proxy.set(Fault(queue, BULK, range(1, 1000)))
     report = NearDupe(index_name, through).enrich(all=True, batch=24, workers=1)
     assert (report.writes.written, report.writes.refused) == (300, 0)
-    early, late = queue.refused[:10], queue.refused[10:]
-    print(early, late)
-    assert sum(early) > 2 * sum(late)
-    assert max(late) < 12
+    late = queue.refused[10:]  # how many of the first requests were cut before the first rejection depends on time
+    assert max(late) < 12, queue.refused
+    assert late.count(0) > len(late) / 2, queue.refused
 
 
 def test_a_lost_answer_and_a_synthetic_source(
