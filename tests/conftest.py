@@ -8,6 +8,7 @@ import json
 import lzma
 import os
 import shutil
+import signal
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
@@ -45,6 +46,9 @@ START_SERVERS = ("test_node.py", "test_clusters.py", "test_copied_indices.py", "
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts its background jobs like this, and every program that the tests stop by SIGINT would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 compile_quickly()
 typer.main.get_command = functools.lru_cache(typer.main.get_command)  # otherwise created again for each command
 

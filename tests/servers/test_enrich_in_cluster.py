@@ -198,13 +198,14 @@ def test_the_documents_of_a_query(painless: Client, index_name: str) -> None:
 def test_requests(painless: Client, index_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     opened(painless, index_name, shards=1)
     asked: list[tuple[str, dict[str, Any]]] = []
-    request = painless.request
+    request = type(painless).request
 
-    def noted(method: str, target: str, **more: Any) -> Any:
+    def noted(self: Client, method: str, target: str, **more: Any) -> Any:
         asked.append((target, more.get("params") or {}))
-        return request(method, target, **more)
+        return request(self, method, target, **more)
 
-    monkeypatch.setattr(painless, "request", noted)
+    # Not of the instance, which all tests share: undone, the method would stay there, and hide those of its class.
+    monkeypatch.setattr(type(painless), "request", noted)
     painless.pace.limit(max_rate=1000)
     try:
         NearDupe(index_name, painless).enrich(in_cluster=True, batch=10)
@@ -217,7 +218,7 @@ def test_requests(painless: Client, index_name: str, monkeypatch: pytest.MonkeyP
     assert updates[0].items() >= wanted.items()
     task = next(target for target, _ in asked if target.startswith("/_tasks/"))
     with pytest.raises(NotFound):  # its result was deleted
-        request("GET", task)
+        painless.request("GET", task)
 
 
 def test_documents_that_change_meanwhile(painless: Client, index_name: str) -> None:

@@ -42,7 +42,7 @@ def test_many_documents_on_four_shards(number: int, client: Client, index_name: 
     assert {frozenset((one.a[1], one.b[1])) for one in NearDupe(index_name, client).pairs()} == expected
     assert NearDupe(index_name, client).enrich(check=True).writes.unchanged == number
     assert NearDupe(index_name, client).group().writes.written == 0
-    assert NearDupe(index_name, client).audit(sample=10).recall.recall == 1
+    assert NearDupe(index_name, client).audit(sample=100).recall.recall == 1
     assert NearDupe(index_name, client).stats().groups.count == similar
     assert NearDupe(index_name, client).clean().writes.written == number
     assert count(client, index_name, {"exists": {"field": "neardupe"}}) == 0

@@ -95,16 +95,16 @@ def test_a_run_that_ends_early_leaves_nothing_open(client: Client, index_name: s
 def test_an_error_in_one_slice_ends_the_run(client: Client, index_name: str) -> None:
     """The second page of one shard fails, while the others still have pages."""
     news = filled(client, index_name)
-    pages = client.pages
+    pages = type(client).pages
 
-    def failing(index: str, body: Any, **options: Any) -> Iterator[list[Hit]]:
-        for number, page in enumerate(pages(index, body, **{**options, "page_size": 2})):
+    def failing(self: Client, index: str, body: Any, **options: Any) -> Iterator[list[Hit]]:
+        for number, page in enumerate(pages(self, index, body, **{**options, "page_size": 2})):
             if number and options["shard"] == 1:
                 raise RequestError("rejected", status=400)
             yield page
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(client, "pages", failing)
+        patch.setattr(type(client), "pages", failing)
         with pytest.raises(RequestError, match="rejected"):
             news.enrich(slices=SHARDS)
     assert nothing_open(client, index_name)
