@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -50,7 +49,9 @@ def similar_json(found: Similar) -> dict[str, Any]:
         | {"shared_bands": hit.shared_bands, "group": hit.group, "copies": hit.copies, "fields": hit.fields}
         for hit in found.hits
     ]
-    return {field.name: getattr(found, field.name) for field in dataclasses.fields(found)} | {"hits": hits}
+    return {one.name: getattr(found, one.name) for one in fields(found) if not one.name.startswith("_")} | {
+        "hits": hits
+    }
 
 
 def group_json(group: Group) -> dict[str, Any]:

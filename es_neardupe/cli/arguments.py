@@ -23,7 +23,7 @@ from es_neardupe.options import FEATURES
 if TYPE_CHECKING:
     from es_neardupe.server.login.settings import ConnectionSettings
 
-__all__ = ["AsJson", "FeatureSources", "IndexName", "TextFile", "complete_example", "complete_index"]
+__all__ = ["AsJson", "FeatureSources", "IndexName", "Output", "TextFile", "complete_example", "complete_index"]
 
 _TIMEOUT = 1.0
 """Seconds for a completion, including the lookup of the host name."""
@@ -118,6 +118,15 @@ IndexName = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        metavar="FILE",
+        help="Write the result as a table (.parquet, .arrow, .csv or .jsonl) instead of printing it.",
+        show_default=False,
+    ),
+]
 TextFile = Annotated[
     str | None, typer.Option("--file", metavar="FILE", help="File with a text, or -.", show_default=False)
 ]

@@ -1,15 +1,12 @@
-"""Results of ``es-neardupe duplicates`` as tables, JSON, lines and CSV."""
+"""Results of ``es-neardupe duplicates`` as tables, JSON and lines."""
 
 from __future__ import annotations
 
-import csv
-import sys
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from es_neardupe.cli.output import harmless_cell, named, print_lines, print_table, printable, say, show, warn
+from es_neardupe.cli.output import named, print_lines, print_table, printable, say, show, warn
 from es_neardupe.commands.duplicates.results import (
     ContentResult,
     DocumentPair,
@@ -18,10 +15,9 @@ from es_neardupe.commands.duplicates.results import (
     OverlapsResult,
     PairsResult,
 )
-from es_neardupe.pages.files import replacing
 from es_neardupe.records import Address
 
-__all__ = ["duplicates_json", "print_pairs", "show_report", "warn_of_losses", "write_csv"]
+__all__ = ["duplicates_json", "print_pairs", "show_report", "warn_of_losses"]
 
 
 _MAX_GROUPS = 5
@@ -29,9 +25,6 @@ _MAX_GROUPS = 5
 
 _MAX_VALUE = 60
 """Maximum characters of a value in a table; --json has the whole value."""
-
-_COLUMNS = ["index_a", "id_a", "index_b", "id_b", "similarity", "explanation"]
-"""Columns of CSV, followed by the similarities of further validations: ``similarity_2``, ..."""
 
 Result = PairsResult | ContentResult | OverlapsResult
 
@@ -78,7 +71,7 @@ def _show_pairs(name: str, result: PairsResult, top: int, several: bool) -> None
 
 
 def _more(total: int, shown: int) -> str:
-    return "" if total == shown else ": raise --top, or use --pairs-only or --csv"
+    return "" if total == shown else ": raise --top, or use --pairs-only or --output"
 
 
 def _steps(result: PairsResult) -> Iterator[tuple[str, int, str, Any]]:
@@ -245,22 +238,3 @@ def _pair_json(pair: DocumentPair) -> dict[str, Any]:
 def print_pairs(result: PairsResult) -> None:
     """Print each pair as a line of JSON."""
     print_lines(map(_pair_json, result.pairs))
-
-
-def write_csv(file: str, result: PairsResult) -> None:
-    """Write each pair as a row of CSV to a file, or to stdout for ``-``. Raises `InputError`."""
-    if file == "-":
-        return _write_rows(sys.stdout, result)
-    with replacing(Path(file)) as stream:
-        _write_rows(stream, result)
-    return say(f"Wrote {file}")
-
-
-def _write_rows(stream: IO[str], result: PairsResult) -> None:
-    writer = csv.writer(stream, lineterminator="\n")
-    more = range(2, result.validations + 1)
-    writer.writerow([*_COLUMNS, *(f"similarity_{number}" for number in more)])
-    for pair in result.pairs:
-        words = (*pair.a, *pair.b, pair.explanation or "")
-        *addresses, explanation = map(harmless_cell, words)
-        writer.writerow([*addresses, pair.similarity, explanation, *pair.similarities[1:]])

@@ -25,17 +25,21 @@ from es_neardupe.json_results import plain
 from es_neardupe.log_events import log_event, logged_progress
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from es_neardupe.similarity.histogram import Histogram
+    from es_neardupe.tables import Table as ResultTable
 
 __all__ = [
     "ExitCode",
     "as_json_text",
+    "check_output",
     "escaped",
     "fail",
-    "harmless_cell",
     "named",
     "plot_counts",
     "plot_curve",
+    "print_csv",
     "print_json",
     "print_lines",
     "print_table",
@@ -48,14 +52,12 @@ __all__ = [
     "value_cells",
     "warn",
     "without_controls",
+    "write_output",
 ]
 
 
 _CONTROLS = re.compile(rf"[\x00-\x1f\x7f-\x9f{STEERING}]")
 """Control characters, and characters that change the direction or the lines of the text around them."""
-
-_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""First characters of cells that a spreadsheet takes for formulas."""
 
 _FILE_WIDTH = 140
 """Width of tables in a file or a pipe, in columns."""
@@ -86,12 +88,6 @@ def without_controls(text: str) -> str:
 def escaped(json: str) -> str:
     """An equivalent line of JSON, with control characters escaped."""
     return _CONTROLS.sub(lambda one: f"\\u{ord(one[0]):04x}", json)
-
-
-def harmless_cell(text: str) -> str:
-    """A cell of CSV that cannot control a terminal and is no formula for a spreadsheet."""
-    plain = without_controls(text)
-    return f"'{plain}" if plain.startswith(_FORMULA) else plain
 
 
 def show_messages(minimum: int | None) -> None:
@@ -162,6 +158,26 @@ def print_lines(values: Iterable[Any]) -> None:
     """Print results as JSON lines."""
     for value in values:
         sys.stdout.write(as_json_text(value) + "\n")
+
+
+def print_csv(table: ResultTable) -> None:
+    """Print rows as CSV as they are made, each in one line, with U+FFFD instead of control characters."""
+    for line in table.csv_lines():
+        sys.stdout.write(without_controls(line) + "\n")
+
+
+def check_output(output: Path | None, read: Iterable[str | None] = ()) -> None:
+    """Raise `SettingsError` or `InputError` if a table cannot be written to this file, as `check_table_file` does."""
+    if output is not None:
+        from es_neardupe.tables import check_table_file
+
+        check_table_file(output, read)
+
+
+def write_output(output: Path, table: ResultTable) -> None:
+    """Write the table of ``--output``. Raises as `Table.write` does."""
+    table.write(output)
+    say(f"Wrote {output}")
 
 
 def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title: str | None = None) -> None:
@@ -298,7 +314,7 @@ _FOOT = 0.5
 
 def plot_counts(histogram: Histogram, threshold: float) -> None:
     """Plot counts over similarities as columns on a logarithmic scale, with separate columns for exactly 0 and 1."""
-    counts = [histogram.zero, *histogram.counts, histogram.one]
+    counts = histogram.bins
     decades = max(1.0, log10(max(1, *counts))) + _FOOT
     heights = [_HISTOGRAM_HEIGHT * (log10(count) + _FOOT) / decades if count else 0.0 for count in counts]
     powers = range(int(decades - _FOOT) + 1)

@@ -18,9 +18,9 @@ import typer
 from es_neardupe.cli.output import printable, show_messages, without_controls
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.errors import InputError, NeardupeError, SettingsError
+from es_neardupe.files import check_file, replacing
 from es_neardupe.json_results import plain
 from es_neardupe.log_events import LOGGER, fields_of, log_event, loggable_arguments, new_run
-from es_neardupe.pages.files import check_file, replacing
 
 if TYPE_CHECKING:
     from es_neardupe.server.client import Client

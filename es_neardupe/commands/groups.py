@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from es_neardupe import options
@@ -20,8 +20,34 @@ from es_neardupe.index.stored_fields import count_of, group_of, stored_fields
 from es_neardupe.records import Address, Hit, one_line
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import refresh_if_allowed
+from es_neardupe.tables import Cell, Table, Tabular
 
-__all__ = ["KeepAdvice", "group_history", "groups", "suggest_keep", "with_titles"]
+__all__ = ["Groups", "KeepAdvice", "KeepAdviceList", "group_history", "groups", "suggest_keep", "with_titles"]
+
+
+class Groups(list[Group], Tabular):
+    """Groups, largest first."""
+
+    def __init__(self, found: Iterable[Group], names: Sequence[str]) -> None:
+        """``names``: the fields to show of all members."""
+        super().__init__(found)
+        self._names = tuple(names)
+
+    def table(self) -> Table:
+        """A row for each member of each group, the principal first."""
+        columns: dict[str, type] = {"group": str, "size": int, "min_similarity": float}
+        columns |= {"diameter": int, "weakest": float, "principal_index": str, "principal_id": str}
+        columns |= {"index": str, "id": str, "is_principal": bool, "similarity": float}
+        columns |= {f"fields_{name}": str for name in self._names}
+        return Table(columns, self._rows())
+
+    def _rows(self) -> Iterator[tuple[Cell, ...]]:
+        for one in self:
+            known = (None, None) if one.known is None else (one.known.diameter, one.known.weakest)
+            head = (one.group, one.size, one.min_similarity, *known, *(one.principal or (None, None)))
+            for member in one.members:
+                document = (member.index, member.id, member.address == one.principal, member.similarity)
+                yield *head, *document, *map(member.fields.get, self._names)
 
 
 def groups(
@@ -31,7 +57,7 @@ def groups(
     top: options.TopGroups = None,
     group: options.GroupId = None,
     fields: options.TitleFields = (),
-) -> list[Group]:
+) -> Groups:
     """The groups of an index, largest first; with ``group`` only this one.
 
     Reads only grouped documents. ``fields`` are shown of all members; None: none.
@@ -42,7 +68,7 @@ def groups(
     found = read_groups(index, min_size=min_size, top=top, group=group)
     records = known_records(index, [one.group for one in found])
     described = [replace(one, known=matching_record(records.get(one.group), one.size)) for one in found]
-    return _with_fields(index, described, shown)
+    return Groups(_with_fields(index, described, shown), shown.names)
 
 
 def with_titles(index: Index, found: list[Group], fields: options.TitleFields = ()) -> list[Group]:
@@ -101,6 +127,21 @@ class KeepAdvice:
         )
 
 
+class KeepAdviceList(list[KeepAdvice], Tabular):
+    """Suggestions for groups, largest first."""
+
+    def table(self) -> Table:
+        """A row for each redundant document."""
+        columns: dict[str, type] = {"group": str, "policy": str, "keep_index": str, "keep_id": str}
+        columns |= {"is_principal": bool, "reviewer": str, "redundant_index": str, "redundant_id": str}
+        rows = (
+            (one.group, one.policy, *one.keep, one.is_principal, one.reviewer, *other)
+            for one in self
+            for other in one.redundant
+        )
+        return Table(columns, rows)
+
+
 def suggest_keep(
     index: Index,
     *,
@@ -108,7 +149,7 @@ def suggest_keep(
     min_size: options.MinSize = 2,
     top: options.TopGroups = None,
     group: options.GroupId = None,
-) -> list[KeepAdvice]:
+) -> KeepAdviceList:
     """For each group, largest first, the document to keep, and the others in the order of ``policy``. Deletes nothing.
 
     A document that reviewers decided to *keep* is kept; if there is none, or they disagree, or this user may not read
@@ -125,7 +166,7 @@ def suggest_keep(
     refresh_if_allowed(index.client, index.path)
     found = read_groups(index, min_size=min_size, top=top, group=group)
     advice = (one for part in chunked(found, _TERMS) for one in _advice(index, chosen, part))
-    return list(advice)
+    return KeepAdviceList(advice)
 
 
 def _advice(index: Index, policy: Policy, groups: list[Group]) -> Iterator[KeepAdvice]:

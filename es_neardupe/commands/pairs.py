@@ -27,6 +27,7 @@ from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, Reference, one_line
 from es_neardupe.server.bulk import chunked
+from es_neardupe.tables import Table, Tabular
 from es_neardupe.verification.common_shingles import CommonShinglesUsed, used
 from es_neardupe.verification.criterion import MatchOptions, WeightsUsed, match_criterion
 from es_neardupe.verification.verify import verified_pairs
@@ -71,7 +72,7 @@ class _Fields:
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs(Sequence[Pair]):
+class Pairs(Sequence[Pair], Tabular):
     """A sequence of pairs, most similar first; exact copies, which need no comparison, come before all others.
 
     There may be millions, so each `Pair` is made when it is accessed.
@@ -134,6 +135,20 @@ class Pairs(Sequence[Pair]):
             )
             for pair in starmap(self._pair, some):
                 yield replace(pair, fields={"a": values.get(pair.a, {}), "b": values.get(pair.b, {})})
+
+    def table(self, top: int | None = None) -> Table:
+        """A row for each pair, or for the first ``top`` of them, with the fields to show of both documents.
+
+        Reads the fields as `with_fields` does.
+        """
+        names = () if self._shown is None else self._shown.shown.names
+        shown = [(side, name) for side in "ab" for name in names]
+        columns = {"a_index": str, "a_id": str, "b_index": str, "b_id": str, "measure": str, "similarity": float}
+        rows = (
+            (*pair.a, *pair.b, pair.measure, pair.similarity, *(pair.fields[side].get(name) for side, name in shown))
+            for pair in self.with_fields(top)
+        )
+        return Table(columns | {f"fields_{side}_{name}": str for side, name in shown}, rows)
 
     @property
     def copies_not_listed(self) -> int:

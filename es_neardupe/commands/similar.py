@@ -25,6 +25,7 @@ from es_neardupe.server.request_sizes import RequestSize, is_too_large
 from es_neardupe.server.responses import hit_of
 from es_neardupe.server.search import search
 from es_neardupe.similarity.features import named_fields
+from es_neardupe.tables import Cell, Table, Tabular
 from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, WeightsUsed, match_criterion
 from es_neardupe.verification.current_texts import compared_with, current_hits, current_source
 
@@ -75,7 +76,7 @@ class Detection:
 
 
 @dataclass(frozen=True)
-class Similar:
+class Similar(Tabular):
     """The hits, most similar first; equal ones by shared bands, then by index and id."""
 
     query: Mapping[str, Any]
@@ -95,6 +96,19 @@ class Similar:
     """For other measures than the resemblance: probabilities of some kinds of documents to be candidates."""
     weights: WeightsUsed | None
     """For the measure weighted: the source of the weights."""
+    _shown: tuple[str, ...] = ()
+    """Names of the fields to show."""
+
+    def table(self) -> Table:
+        """A row for each hit."""
+        columns = {"index": str, "id": str, "measure": str, "similarity": float}
+        columns |= {"shared_bands": int, "group": str, "copies": int}
+        return Table(columns | {f"fields_{name}": str for name in self._shown}, self._rows())
+
+    def _rows(self) -> Iterator[tuple[Cell, ...]]:
+        for hit in self.hits:
+            figures = (hit.measure, hit.similarity, hit.shared_bands, hit.group, hit.copies)
+            yield hit.index, hit.id, *figures, *map(hit.fields.get, self._shown)
 
     def __repr__(self) -> str:
         return one_line(
@@ -185,6 +199,7 @@ def similar(
                 match.measure, match.min, index.settings.scheme, TextLength.of(fingerprint)
             ),
             weights=match.weights,
+            _shown=shown.names,
         )
 
     return with_texts(index, in_index)

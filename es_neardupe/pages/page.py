@@ -15,8 +15,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from es_neardupe.display_text import beginning, shown
+from es_neardupe.files import replacing
 from es_neardupe.options import Matching
-from es_neardupe.pages.files import replacing
 from es_neardupe.pages.panes import MAX_SHOWN, facts, panes, visible_changes
 from es_neardupe.similarity.comparison import Comparison
 from es_neardupe.similarity.measure import MEANINGS

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 from urllib.parse import quote
 
@@ -18,11 +17,12 @@ from es_neardupe.groups.decisions import Decisions, Verdict
 from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
-from es_neardupe.index.shown_fields import ShownFields, shown_fields
+from es_neardupe.index.shown_fields import shown_fields
 from es_neardupe.pages.decisions import DecisionRequest, decision_preview_page, decisions_page
 from es_neardupe.pages.site import Hosted, Site
-from es_neardupe.serve.exports import decisions_csv, decisions_jsonl, decisions_parquet
+from es_neardupe.serve.exports import decisions_jsonl, decisions_table
 from es_neardupe.serve.guard import same
+from es_neardupe.tables import check_format, has_format
 
 __all__ = ["REVIEWER", "decision_pages"]
 
@@ -32,14 +32,12 @@ REVIEWER = "es-neardupe-reviewer"
 _DECISIONS = 100
 """Decisions on a page."""
 
-HAS_PARQUET = importlib.util.find_spec("pyarrow") is not None
-"""Whether decisions can be exported as Parquet."""
-
-_EXPORTS: dict[str, tuple[Callable[[Index, ShownFields], Iterator[str] | Iterator[bytes]], str]] = {
-    "csv": (decisions_csv, "text/csv; charset=utf-8"),
-    "jsonl": (decisions_jsonl, "application/x-ndjson"),
-    "parquet": (decisions_parquet, "application/vnd.apache.parquet"),
+_EXPORTS = {
+    "csv": "text/csv; charset=utf-8",
+    "jsonl": "application/x-ndjson",
+    "parquet": "application/vnd.apache.parquet",
 }
+"""Format -> media type."""
 
 _YEAR = 365 * 24 * 3600
 
@@ -159,7 +157,13 @@ def decision_pages(
         following = None if found.after is None else json.dumps(found.after)
         return _answer(
             decisions_page(
-                site(request), found, titles, given=given, authors=store.totals(), after=following, parquet=HAS_PARQUET
+                site(request),
+                found,
+                titles,
+                given=given,
+                authors=store.totals(),
+                after=following,
+                parquet=has_format("parquet"),
             )
         )
 
@@ -167,15 +171,13 @@ def decision_pages(
     def export(
         request: Request, form: Annotated[str, Query(pattern="^(csv|jsonl|parquet)$", alias="format")]
     ) -> Response:
-        if form == "parquet" and not HAS_PARQUET:
-            raise SettingsError("Parquet needs pyarrow: pip install 'es-neardupe[parquet]'.")
+        check_format(form)
         current = opened(index_of(request), groups=True)
         check_sees_all(current, "the list of decisions")
-        exported, media_type = _EXPORTS[form]
+        lines = decisions_jsonl(current) if form == "jsonl" else None
+        exported = lines or decisions_table(current, shown_fields(current, fields)).encoded(form)
         headers = {"Content-Disposition": f'attachment; filename="decisions.{form}"'}
-        return StreamingResponse(
-            exported(current, shown_fields(current, fields)), media_type=media_type, headers=headers
-        )
+        return StreamingResponse(exported, media_type=_EXPORTS[form], headers=headers)
 
     return routes
 

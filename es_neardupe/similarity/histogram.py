@@ -27,6 +27,11 @@ class Histogram:
     one: int
     """Pairs of exactly 1."""
 
+    @property
+    def bins(self) -> tuple[int, ...]:
+        """Pairs of exactly 0, in each bin, and of exactly 1."""
+        return self.zero, *self.counts, self.one
+
     @classmethod
     def of(cls, counts: Ints) -> Histogram:
         """The histogram of the counts by `counted`."""

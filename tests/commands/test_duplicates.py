@@ -212,38 +212,36 @@ def test_skipped_groups_are_reported(ask: Any, news: str) -> None:
     assert "similarPairs: 1 group of documents larger than maxHashGroupSize made no pairs." in done.err
     assert "3 documents share 'lucy had a gray cat'" in done.err
     assert "Raise maxHashGroupSize, or group by rarer features." in done.err
-    for option in ("--json", "--pairs-only", "--csv"):
-        assert "3 documents share" in ask(f"{news}-one", request, option, *["-"] * (option == "--csv")).err
+    for option in ("--json", "--pairs-only"):
+        assert "3 documents share" in ask(f"{news}-one", request, option).err
     answer = found(ask(f"{news}-one", request, "--json"))
     (group,) = answer["skipped_groups"]
     assert group["size"] == 3
     assert {one["id"] for one in group["documents"]} == {SLASH, ODD, "4"}
 
 
-def test_lines_csv_and_page(ask: Any, news: str, tmp_path: Path) -> None:
+def test_lines_table_and_page(ask: Any, news: str, tmp_path: Path) -> None:
     """Each output has the same pairs, even with unusual ids."""
     index, file, page = f"{news}-one", tmp_path / "pairs.csv", tmp_path / "pairs.html"
-    done = ask(index, example("copies-between-fields"), "--pairs-only", "--csv", str(file), "--html", str(page))
+    done = ask(index, example("copies-between-fields"), "--pairs-only", "--output", str(file), "--html", str(page))
     assert done.code == 0
     assert f"Wrote {file}" in done.err
     assert ids({"pairs": done.lines}) == FOUND["copies-between-fields"]
-    rows = list(csv.DictReader(io.StringIO(file.read_text("utf-8"), newline="")))
+    rows = list(csv.DictReader(io.StringIO(file.read_text("utf-8-sig"), newline="")))
     assert [
-        ({"index": row["index_a"], "id": row["id_a"]}, {"index": row["index_b"], "id": row["id_b"]}) for row in rows
+        ({"index": row["a_index"], "id": row["a_id"]}, {"index": row["b_index"], "id": row["b_id"]}) for row in rows
     ] == [tuple(pair["pair"]) for pair in done.lines]
     assert [float(row["similarity"]) for row in rows] == [pair["similarity"] for pair in done.lines]
     assert {row["explanation"] for row in rows} == {pair["explanation"] for pair in done.lines}
     html = page.read_text("utf-8")
     assert "LUCY HAD A GRAY CAT" in html
     assert "Grouping: by words from fields: title, body." in html
-    printed = ask(index, example("copies-between-fields"), "--csv", "-")
-    assert printed.out == file.read_text("utf-8")
 
 
 def test_outputs_that_cannot_be_written(ask: Any, news: str, tmp_path: Path) -> None:
     """The error comes before the run."""
-    for option in ("--csv", "--html"):
-        for place, why in {tmp_path: "is a folder", tmp_path / "none" / "file": "its folder does not exist"}.items():
+    for option in ("--output", "--html"):
+        for place, why in {tmp_path: "is a folder", tmp_path / "none" / "x.csv": "its folder does not exist"}.items():
             done = ask(news, example("identical-titles"), option, str(place))
             assert (done.code, done.out) == (1, "")
             assert why in one_line(done.err)

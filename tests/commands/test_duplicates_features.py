@@ -174,9 +174,9 @@ def test_two_validations_at_once(client: Client, index_name: str, server_cli: Cl
 
     file, rows = tmp_path / "both.json", tmp_path / "both.csv"
     file.write_text(json.dumps(request), "utf-8")
-    done = server_cli("duplicates", index_name, "--request", str(file), "--pairs-only", "--csv", str(rows))
+    done = server_cli("duplicates", index_name, "--request", str(file), "--pairs-only", "--output", str(rows))
     assert [one["similarities"] for one in done.lines] == [[7 / 9, 7 / 9]]
-    (row,) = csv.DictReader(rows.read_text("utf-8").splitlines())
+    (row,) = csv.DictReader(rows.read_text("utf-8-sig").splitlines())
     assert (row["similarity"], row["similarity_2"]) == (str(7 / 9), str(7 / 9))
     assert "similarity 2" in server_cli("duplicates", index_name, "--request", str(file)).out
 

@@ -152,15 +152,15 @@ def test_a_list_as_csv(crawled: str, site: History, server_cli: Cli, tmp_path: P
     file.write_text("\ufeff" + "\n\n  ".join(asked) + "\n", "utf-8")
     done = server_cli("moved", crawled, "--gone", str(file))
     rows = list(csv.DictReader(io.StringIO(done.out)))
-    assert list(rows[0]) == ["old", "new", "similarity", "old_date", "new_date", "basis", "known_at", "reason"]
-    assert [row["old"] for row in rows] == [*asked[:-1], "'=1+1"]
+    assert list(rows[0])[:6] == ["address", "reason", "best_address", "best_similarity", "date", "best_date"]
+    assert [row["address"] for row in rows] == [*asked[:-1], "'=1+1"]
     for row in rows[:-2]:
-        expected, similarity = site.best(row["old"])
-        assert (row["new"] in expected) if expected else (row["new"] == "" and row["reason"] != "")
-        assert row["similarity"] == (f"{similarity:.4f}" if expected else "")
-        assert bool(row["reason"]) != bool(row["new"])
-    assert [(row["new"], row["reason"]) for row in rows[-2:]] == [("", "unknown address")] * 2
-    found = sum(bool(row["new"]) for row in rows)
+        expected, similarity = site.best(row["address"])
+        assert (row["best_address"] in expected) if expected else (row["best_address"] == "" and row["reason"] != "")
+        assert row["best_similarity"] == (str(similarity) if expected else "")
+        assert bool(row["reason"]) != bool(row["best_address"])
+    assert [(row["best_address"], row["reason"]) for row in rows[-2:]] == [("", "unknown address")] * 2
+    found = sum(bool(row["best_address"]) for row in rows)
     assert f"{len(asked)} addresses: {found} found; " in done.err
     assert "2 unknown address" in done.err
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO("\n".join(asked).encode())))
@@ -253,7 +253,7 @@ def test_a_deleted_document(basis: str, client: Client, index_name: str, server_
     done = server_cli("moved", index_name, gone)
     assert f"which was deleted; known only from {basis}" in done.out
     (row, *_) = csv.DictReader(io.StringIO(_as_list(server_cli, index_name, gone).out))
-    assert (row["basis"], bool(row["known_at"]), row["old_date"]) == (basis, True, "")
+    assert (row["best_basis"], bool(row["best_known_at"]), row["date"]) == (basis, True, "")
     if basis == "evidence":  # the same text, put elsewhere since
         put(client, index_name, {"again": page(pages[gone]["text"], "/again", "2024-06-01")})
         NearDupe(index_name, client).enrich()

@@ -144,7 +144,7 @@ def test_exports(client: Client, index_name: str) -> None:
     exported = ann.site.get("/decisions/export?format=csv")
     assert exported.content.startswith(b"\xef\xbb\xbf")
     rows = list(csv.DictReader(io.StringIO(exported.content.decode("utf-8-sig"))))
-    assert sorted((row["verdict"], row["id_b"], row["title_b"]) for row in rows) == [
+    assert sorted((row["verdict"], row["b_id"], row["b_title"]) for row in rows) == [
         ("different", "b", "'=Formula"),
         ("different", f"c/ü {NASTY}", NASTY),
     ]
@@ -259,7 +259,7 @@ def test_decisions_as_parquet_are_those_of_the_csv(client: Client, index_name: s
     table = pyarrow.parquet.read_table(io.BytesIO(ann.site.get("/decisions/export?format=parquet").content))
     lines = csv.DictReader(io.StringIO(ann.site.get("/decisions/export?format=csv").content.decode("utf-8-sig")))
     rows = [{name: "" if value is None else str(value) for name, value in row.items()} for row in table.to_pylist()]
-    assert rows == [{**line, "title_b": line["title_b"].removeprefix("'")} for line in lines]
+    assert rows == [{**line, "b_title": line["b_title"].removeprefix("'")} for line in lines]
     assert [one["verdict"] for one in rows] == ["keep", "different"]
     assert table.schema.field("similarity").type == pyarrow.float64()
 

@@ -36,7 +36,7 @@ LOOKING: Mapping[str, list[list[str]]] = {
     "audit": [["INDEX"]],
     "duplicates": [
         ["INDEX", "--request", "REQUEST", "--explain"],
-        ["INDEX", "--request", "REQUEST", "--stage", "similarPairs", "--csv", "-"],
+        ["INDEX", "--request", "REQUEST", "--stage", "similarPairs", "--pairs-only"],
         ["INDEX", "--request", "REQUEST", "--stage", "similarPairs", "--html", "OUT"],
     ],
     "bands": [[]],

@@ -32,8 +32,8 @@ SITE = "https://a.example"
 STEADY = {"number_of_replicas": 0, "refresh_interval": "-1", "merge.policy.segments_per_tier": 1000}
 """Hits of the same score come in the order of the segments: nothing may merge or add segments in the background."""
 
-NO_REPORT = {"--html", "--csv", "--show-request"}
-"""Calls with one of these options do not print JSON."""
+NO_REPORT = {"--html", "--pairs-only", "--show-request"}
+"""Calls with one of these options print no JSON, or something else than a report."""
 
 DURATIONS = {"seconds", "lag"}
 OF_THE_MACHINE = {"compiled", "python", "system", "version"}

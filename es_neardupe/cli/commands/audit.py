@@ -8,10 +8,21 @@ from typing import TYPE_CHECKING
 import typer
 
 from es_neardupe import options
-from es_neardupe.cli.arguments import AsJson, IndexName
+from es_neardupe.cli.arguments import AsJson, IndexName, Output
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.messages import warn_of_dominating
-from es_neardupe.cli.output import ExitCode, named, print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.cli.output import (
+    ExitCode,
+    check_output,
+    named,
+    print_json,
+    print_table,
+    progress_bars,
+    say,
+    show,
+    warn,
+    write_output,
+)
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 
@@ -41,6 +52,7 @@ def audit(
     slices: options.Slices = None,
     engine: options.EngineName = None,
     insecure_engine: options.InsecureEngine = False,
+    output: Output = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
@@ -56,6 +68,7 @@ def audit(
     """
     from es_neardupe.commands.audit.audit import audit as audit_
 
+    check_output(output)
     with progress_bars() as progress:
         report = audit_(
             open_index(index, prefix),
@@ -70,7 +83,9 @@ def audit(
         )
     if as_json:
         print_json(report)
-    else:
+    if output is not None:
+        write_output(output, report.table())
+    elif not as_json:
         _show(report)
     _warn(report)
     if report.denied:

@@ -72,7 +72,7 @@ def compare(
     """
     from es_neardupe.commands.compare import compare as compare_
     from es_neardupe.commands.input_files import read_text_file
-    from es_neardupe.pages.files import check_file
+    from es_neardupe.files import check_file
     from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS
 
     _check(what, file)

@@ -5,9 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from es_neardupe import options
-from es_neardupe.cli.arguments import AsJson, IndexName
+from es_neardupe.cli.arguments import AsJson, IndexName, Output
 from es_neardupe.cli.connection import open_index
-from es_neardupe.cli.output import named, plot_counts, print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.cli.output import (
+    check_output,
+    named,
+    plot_counts,
+    print_json,
+    print_table,
+    progress_bars,
+    say,
+    show,
+    warn,
+    write_output,
+)
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 
@@ -38,6 +49,7 @@ def distribution(
     thresholds: options.ThresholdsOfTable = None,
     plot: options.Plot = None,
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
+    output: Output = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
@@ -53,6 +65,7 @@ def distribution(
     """
     from es_neardupe.commands.distribution.distribution import distribution as distribution_
 
+    check_output(output, [labels])
     with progress_bars() as progress:
         found = distribution_(
             open_index(index, prefix),
@@ -71,7 +84,9 @@ def distribution(
         )
     if as_json:
         print_json(found)
-    else:
+    if output is not None:
+        write_output(output, found.table())
+    elif not as_json:
         for one in found.distributions:
             _show(found, one)
     _say(found, plot)

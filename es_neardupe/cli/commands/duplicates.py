@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from es_neardupe import options
-from es_neardupe.cli.arguments import AsJson, complete_example, complete_index
+from es_neardupe.cli.arguments import AsJson, Output, complete_example, complete_index
 from es_neardupe.cli.connection import open_index
-from es_neardupe.cli.output import print_json, progress_bars, say, warn
+from es_neardupe.cli.output import check_output, print_json, progress_bars, say, warn, write_output
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import DEFAULT_PREFIX
 
@@ -53,10 +53,7 @@ def duplicates(
     dry_run: options.DryRun = False,
     top: Annotated[int, typer.Option(min=1, help="Maximum number of rows per table.")] = 20,
     pairs_only: Annotated[bool, typer.Option("--pairs-only", help="Print each pair as a line of JSON.")] = False,
-    csv: Annotated[
-        str | None,
-        typer.Option("--csv", metavar="FILE", help="Write the pairs as CSV; - for stdout.", show_default=False),
-    ] = None,
+    output: Output = None,
     html: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write an HTML page with the pairs side by side.", show_default=False),
@@ -66,7 +63,7 @@ def duplicates(
         typer.Option(
             "--field",
             metavar="FIELD",
-            help="With --example: field to compare. With --request: field to show on the page. Repeatable.",
+            help="With --example: field to compare. With --request: field to show in --html and --output. Repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -85,15 +82,16 @@ def duplicates(
 
       es-neardupe duplicates news --request titles.json --explain
 
-      es-neardupe duplicates news --request titles.json --csv pairs.csv --html pairs.html
+      es-neardupe duplicates news --request titles.json --output pairs.csv --html pairs.html
 
       es-neardupe duplicates news --request titles.json --write-groups titles --dry-run
     """
     _check_source(index, request, example, schema=schema)
-    if as_json + pairs_only + (csv == "-") > 1:
-        raise typer.BadParameter("Only one of --json, --pairs-only and --csv - can be on stdout.")
-    if (fields and html is None and example is None) or (dry_run and write_groups is None):
-        raise typer.BadParameter("--field needs --html or --example, and --dry-run needs --write-groups.")
+    if as_json and pairs_only:
+        raise typer.BadParameter("Only one of --json and --pairs-only can be on stdout.")
+    files = [file for file in (html, output) if file is not None]
+    if (fields and not files and example is None) or (dry_run and write_groups is None):
+        raise typer.BadParameter("--field needs --html, --output or --example, and --dry-run needs --write-groups.")
     from es_neardupe.commands.duplicates import request_json
 
     if schema:
@@ -103,13 +101,7 @@ def duplicates(
     if index is None:
         sys.stdout.write(ready)
         return
-    from es_neardupe.cli.duplicates_output import (
-        duplicates_json,
-        print_pairs,
-        show_report,
-        warn_of_losses,
-        write_csv,
-    )
+    from es_neardupe.cli.duplicates_output import duplicates_json, print_pairs, show_report, warn_of_losses
     from es_neardupe.commands.duplicates import request_explain
     from es_neardupe.commands.duplicates.duplicates import chosen_stage
     from es_neardupe.commands.duplicates.duplicates import duplicates as duplicates_
@@ -118,14 +110,14 @@ def duplicates(
     from es_neardupe.index.shown_fields import title_fields
 
     plan = parse_request(ready if request is None else read_text_file(request))
-    needed = pairs_only or csv is not None or html is not None or write_groups is not None
+    needed = pairs_only or bool(files) or write_groups is not None
     chosen = chosen_stage(plan, stage, needed=needed)
-    _check_files(csv, html, request)
+    _check_files(html, output, request)
     if explain:
         for line in request_explain.explain(plan, index):
             say(line)
     opened = open_index(index, prefix)
-    shown = () if html is None else title_fields(opened, (fields or ()) if example is None else ())
+    shown = title_fields(opened, (fields or ()) if example is None else ()) if files else ()
     with progress_bars() as progress:
         report = duplicates_(
             opened, plan, stage=chosen.name, write_groups=write_groups, dry_run=dry_run, progress=progress
@@ -134,10 +126,10 @@ def duplicates(
         print_json(duplicates_json(report))
     elif pairs_only:
         print_pairs(_pairs(report, chosen))
-    elif csv != "-":
+    elif output is None:
         show_report(report, top)
-    if csv is not None:
-        write_csv(csv, _pairs(report, chosen))
+    if output is not None:
+        write_output(output, _pairs(report, chosen).table(opened.client, shown))
     warn_of_losses(report)
     if _across(plan) and len(report.indices) == 1:
         warn(f"The request finds only pairs across indices, but {index} is one index: name several, such as old,new.")
@@ -155,15 +147,15 @@ def _check_source(index: str | None, request: str | None, example: str | None, *
         )
 
 
-def _check_files(csv: str | None, html: Path | None, request: str | None) -> None:
+def _check_files(html: Path | None, output: Path | None, request: str | None) -> None:
     """Raises `InputError` if a file cannot be written, `SettingsError` if both options name the same file."""
-    from es_neardupe.pages.files import check_file
+    from es_neardupe.files import check_file
 
-    files = ([Path(csv)] if csv not in (None, "-") else []) + ([html] if html else [])
-    for file in files:
-        check_file(file, [request])
-    if len({file.resolve() for file in files}) < len(files):
-        raise SettingsError(f"--csv and --html both name {html}: use two files.")
+    check_output(output, [request])
+    if html is not None:
+        check_file(html, [request])
+        if output is not None and output.resolve() == html.resolve():
+            raise SettingsError(f"--html and --output both name {html}: use two files.")
 
 
 def _across(plan: RequestPlan) -> bool:

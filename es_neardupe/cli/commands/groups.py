@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from es_neardupe import options
-from es_neardupe.cli.arguments import AsJson, IndexName
+from es_neardupe.cli.arguments import AsJson, IndexName, Output
 from es_neardupe.cli.connection import open_index
-from es_neardupe.cli.output import named, print_json, print_lines, print_table, say, show, value_cells
+from es_neardupe.cli.output import (
+    check_output,
+    named,
+    print_json,
+    print_lines,
+    print_table,
+    say,
+    show,
+    value_cells,
+    write_output,
+)
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.errors import NotFound
 from es_neardupe.json_results import group_json
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.groups import KeepAdvice
+    from es_neardupe.commands.groups import KeepAdvice, KeepAdviceList
     from es_neardupe.groups.read import Group
     from es_neardupe.groups.registry import GroupRecord
 
@@ -43,6 +54,7 @@ def groups(
     ] = False,
     keep_policy: options.KeepPolicy = None,
     fields: Annotated[list[str] | None, options.TITLE_FIELDS] = None,
+    output: Output = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
@@ -63,30 +75,41 @@ def groups(
     if keep_policy is not None and not suggest_keep:
         raise typer.BadParameter("--keep-policy requires --suggest-keep.")
     if history is not None:
-        if suggest_keep or group is not None or top is not None:
-            raise typer.BadParameter("--history shows one group: leave out --suggest-keep, --group and --top.")
+        if suggest_keep or group is not None or top is not None or output is not None:
+            raise typer.BadParameter(
+                "--history shows one group: leave out --suggest-keep, --group, --top and --output."
+            )
         return _show_history(group_history(open_index(index, prefix), history), as_json)
+    check_output(output)
     opened = open_index(index, prefix)
     scope: dict[str, Any] = {"min_size": min_size, "top": top, "group": group}
     if suggest_keep:
         advice = suggest_keep_(opened, policy=keep_policy, **scope)
         _check_found(advice, index, group, min_size)
-        return _show_advice(advice, as_json)
-    whole = as_json or group is not None
+        return _give_advice(advice, output, as_json)
+    whole = as_json or output is not None or group is not None
     found = groups_(opened, fields=(fields or ()) if whole else None, **scope)
     _check_found(found, index, group, min_size)
     if as_json:
         print_lines(group_json(one) for one in found)
-    elif group is not None:
+    if output is not None:
+        write_output(output, found.table())
+    elif group is not None and not as_json:
         _show_group(found[0])
-    elif found:
+    elif not as_json:
         shown = found if top is not None else found[:_TOP]
-        show_groups(with_titles(opened, shown, fields or ()))
-        if len(shown) < len(found):
-            say(f"{len(shown):,} of {len(found):,} groups are shown: --top shows more, --json all.")
-    else:
-        show(phrase(f"No group has {min_size} or more documents. `es-neardupe group {index}` creates groups."))
+        _show_all(with_titles(opened, shown, fields or ()) if found else [], len(found), index, min_size)
     return None
+
+
+def _show_all(shown: list[Group], number: int, index: str, min_size: int) -> None:
+    """Print the groups shown, of a ``number`` of all."""
+    if not number:
+        show(phrase(f"No group has {min_size} or more documents. `es-neardupe group {index}` creates groups."))
+        return
+    show_groups(shown)
+    if len(shown) < number:
+        say(f"{len(shown):,} of {number:,} groups are shown: --top shows more, --json all.")
 
 
 def _check_found(found: list[Any], index: str, group: str | None, min_size: int) -> None:
@@ -120,12 +143,17 @@ def _show_history(entry: GroupRecord, as_json: bool) -> None:
     print_table(["when", "what", "group"], [(one.at, one.event, one.group or "") for one in entry.history])
 
 
-def _show_advice(found: list[KeepAdvice], as_json: bool) -> None:
-    several = len({address.index for one in found for address in (one.keep, *one.redundant)}) > 1
+def _give_advice(found: KeepAdviceList, output: Path | None, as_json: bool) -> None:
     if as_json:
-        for one in found:
-            print_json(one)
-        return
+        print_lines(found)
+    if output is not None:
+        write_output(output, found.table())
+    elif not as_json:
+        _show_advice(found)
+
+
+def _show_advice(found: list[KeepAdvice]) -> None:
+    several = len({address.index for one in found for address in (one.keep, *one.redundant)}) > 1
     if not found:
         show("No group matches: nothing is redundant.")
         return

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-import csv
-import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from es_neardupe import options
-from es_neardupe.cli.arguments import AsJson, IndexName
+from es_neardupe.cli.arguments import AsJson, IndexName, Output
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.messages import warn_of_candidates, warn_of_detection
-from es_neardupe.cli.output import ExitCode, harmless_cell, print_json, print_table, say, show, warn
+from es_neardupe.cli.output import (
+    ExitCode,
+    check_output,
+    print_csv,
+    print_json,
+    print_table,
+    say,
+    show,
+    warn,
+    write_output,
+)
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
     from es_neardupe.commands.moved.moved import Moved, NewPlace
 
 __all__ = ["moved"]
-
-_COLUMNS = ("old", "new", "similarity", "old_date", "new_date", "basis", "known_at", "reason")
 
 
 def moved(
@@ -46,6 +53,7 @@ def moved(
     min: options.Minimum = None,
     earlier: options.Earlier = False,
     max_candidates: options.CandidatesByKeys = 1000,
+    output: Output = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
@@ -70,14 +78,18 @@ def moved(
         "earlier": earlier,
         "max_candidates": max_candidates,
     }
+    check_output(output, [gone])
     opened = open_index(index, prefix)
     if gone is not None:
-        return _print_all(index, moved_all(opened, read_lines(gone), **given), as_json)
+        return _print_all(index, moved_all(opened, read_lines(gone), **given), output, as_json)
     found = moved_(opened, str(address), **given)
     if as_json:
         print_json(found)
-    else:
+    if output is not None:
+        write_output(output, found.table())
+    elif not as_json:
         _show(found)
+    if not as_json:
         say(_fields(found))
     _warn(index, found)
     if found.basis is None:
@@ -159,45 +171,53 @@ def _warn_of_unprocessed(index: str, found: Moved) -> None:
         warn(f"{found.unprocessed:,} documents are not enriched and cannot be found: run `es-neardupe enrich {index}`.")
 
 
-def _print_all(index: str, answers: Iterable[Moved], as_json: bool) -> None:
-    """Print one line for each address as soon as its result is known, then the counts."""
-    counts: Counter[str] = Counter()
-    not_compared = several = 0
-    last: Moved | None = None
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    if not as_json:
-        writer.writerow(_COLUMNS)
-    for found in answers:
-        if as_json:
-            print_json(found)
-        else:
-            writer.writerow(_cells(found))
-        counts[found.reason or "found"] += 1
-        not_compared += found.not_compared
-        several += found.versions > 1 and found.best is None
-        last = found if last is None or found.detection is not None else last
-    parts = [f"{number:,} {reason}" for reason, number in sorted(counts.items())]
-    say(f"{counts.total():,} addresses: {'; '.join(parts) or 'the list is empty'}")
-    if last is None:
-        return
-    say(_fields(last))
-    if last.detection is not None:
-        warn_of_detection(last.min, last.detection, ())
-    _warn_of_unprocessed(index, last)
-    if several:
-        warn(
-            f"{several:,} addresses without a result have several documents, and only the latest was searched for: "
-            f"name the others by their ids."
-        )
-    warn_of_candidates(not_compared)
+def _print_all(index: str, answers: Iterable[Moved], output: Path | None, as_json: bool) -> None:
+    """Print one line for each address as soon as its result is known, or write it to the table; then the counts."""
+    from es_neardupe.commands.moved.moved import moved_table
+
+    seen = _Seen()
+    answers = seen.passing(answers, as_json)
+    if output is not None:
+        write_output(output, moved_table(answers))
+    elif as_json:
+        deque(answers, 0)
+    else:
+        print_csv(moved_table(answers))
+    seen.report(index)
 
 
-def _cells(found: Moved) -> Iterator[str]:
-    """The row of an address: the most similar current copy, or the reason why there is none."""
-    best = found.best
-    values = (
-        (found.address, best.address, f"{best.similarity:.4f}", found.date, best.date, best.basis, best.known_at, "")
-        if best
-        else (found.address, "", "", found.date, "", "", "", found.reason)
-    )
-    return (harmless_cell(value or "") for value in values)
+class _Seen:
+    """What was found for a list of addresses."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._not_compared = self._several = 0
+        self._last: Moved | None = None
+
+    def passing(self, answers: Iterable[Moved], as_json: bool) -> Iterator[Moved]:
+        """The results as they are counted and, on request, printed as JSON."""
+        for found in answers:
+            if as_json:
+                print_json(found)
+            self._counts[found.reason or "found"] += 1
+            self._not_compared += found.not_compared
+            self._several += found.versions > 1 and found.best is None
+            self._last = found if self._last is None or found.detection is not None else self._last
+            yield found
+
+    def report(self, index: str) -> None:
+        """Print the counts, and warn of what was not searched."""
+        parts = [f"{number:,} {reason}" for reason, number in sorted(self._counts.items())]
+        say(f"{self._counts.total():,} addresses: {'; '.join(parts) or 'the list is empty'}")
+        if self._last is None:
+            return
+        say(_fields(self._last))
+        if self._last.detection is not None:
+            warn_of_detection(self._last.min, self._last.detection, ())
+        _warn_of_unprocessed(index, self._last)
+        if self._several:
+            warn(
+                f"{self._several:,} addresses without a result have several documents, and only the latest was "
+                f"searched for: name the others by their ids."
+            )
+        warn_of_candidates(self._not_compared)

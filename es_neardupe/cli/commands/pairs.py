@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from es_neardupe import options
-from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName
+from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName, Output
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.messages import (
     range_text,
@@ -16,7 +16,17 @@ from es_neardupe.cli.messages import (
     warn_of_buckets,
     warn_of_detection,
 )
-from es_neardupe.cli.output import named, print_lines, print_table, progress_bars, say, value_cells, warn
+from es_neardupe.cli.output import (
+    check_output,
+    named,
+    print_lines,
+    print_table,
+    progress_bars,
+    say,
+    value_cells,
+    warn,
+    write_output,
+)
 from es_neardupe.json_results import by_measure
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 
@@ -48,6 +58,7 @@ def pairs(
     engine: options.EngineName = None,
     insecure_engine: options.InsecureEngine = False,
     fields: Annotated[list[str] | None, options.TITLE_FIELDS] = None,
+    output: Output = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
@@ -55,12 +66,13 @@ def pairs(
 
     Examples:
 
-      es-neardupe pairs news --min 0.9 --json > pairs.jsonl
+      es-neardupe pairs news --min 0.9 --output pairs.parquet
 
       es-neardupe pairs news --features 'title:flatten(words)' --min 0.9 --max 0.999
     """
     from es_neardupe.commands.pairs import pairs as pairs_
 
+    check_output(output)
     with progress_bars() as progress:
         found = pairs_(
             open_index(index, prefix),
@@ -81,11 +93,13 @@ def pairs(
             fields=fields or (),
             progress=progress,
         )
-    shown = found.with_fields(top)
     if as_json:
-        print_lines(map(_pair_line, shown))
-    else:
-        _show(list(shown), found.measure, several=len(found.indices) > 1)
+        print_lines(map(_pair_line, found.with_fields(top)))
+    if output is not None:
+        write_output(output, found.table(top))
+    elif not as_json:
+        _show(list(found.with_fields(top)), found.measure, several=len(found.indices) > 1)
+    if not as_json:
         range = range_text(found.measure, found.min, found.max)
         say(f"{len(found):,} pairs {range}, from {found.candidates:,} verified candidates")
     say_weights(found.weights)

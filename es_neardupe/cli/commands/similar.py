@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from es_neardupe import options
-from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName, TextFile
+from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName, Output, TextFile
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.messages import say_weights, warn_of_candidates, warn_of_detection
-from es_neardupe.cli.output import named, print_json, print_table, say, value_cells, warn
+from es_neardupe.cli.output import check_output, named, print_json, print_table, say, value_cells, warn, write_output
 from es_neardupe.json_results import similar_json
 from es_neardupe.options import DEFAULT_PREFIX
 
@@ -38,6 +38,7 @@ def similar(
     query: options.Query = None,
     max_candidates: options.CandidatesByKeys = 1000,
     fields: Annotated[list[str] | None, options.TITLE_FIELDS] = None,
+    output: Output = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
@@ -58,6 +59,7 @@ def similar(
         raise typer.BadParameter("Give exactly one of --id, --text and --file.")
     if file is not None:
         text = read_text_file(file)
+    check_output(output, [file])
     found = similar_(
         open_index(index, prefix),
         id=id,
@@ -77,7 +79,9 @@ def similar(
     )
     if as_json:
         print_json(similar_json(found))
-    else:
+    if output is not None:
+        write_output(output, found.table())
+    elif not as_json:
         show_similar(found)
     say_weights(found.weights)
     warn_of_detection(found.detection.min, found.detection.probability, found.detection_cases)

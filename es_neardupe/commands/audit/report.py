@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from es_neardupe.keys.arrays import Flags, Ints, Positions
 from es_neardupe.keys.intervals import wilson_interval
 from es_neardupe.keys.scheme import Scheme, Unit
 from es_neardupe.records import Address
+from es_neardupe.tables import Cell, Table, Tabular
 from es_neardupe.verification.dominating_passage import DominatingPassage
 
 __all__ = [
@@ -122,7 +123,7 @@ class BandsAdvice:
 
 
 @dataclass(frozen=True)
-class AuditReport:
+class AuditReport(Tabular):
     """``recall.pairs = recall.found + sum of the pairs in lost``; so do the pairs of ``lengths`` and of ``scripts``."""
 
     index: str
@@ -172,6 +173,23 @@ class AuditReport:
     advice: BandsAdvice | None
     """Other bands, if the bands lost pairs and find fewer than promised; else None."""
     seconds: float = field(compare=False)
+
+    def table(self) -> Table:
+        """A row for each share: of all pairs, of those of each kind, and of those lost for each reason."""
+        columns: dict[str, type] = {"index": str, "scheme": str, "min": float, "part": str, "name": str}
+        columns |= {"pairs": int, "found": int, "recall": float, "low": float, "high": float}
+        return Table(columns, ((self.index, self.scheme, self.min, *row) for row in self._rows()))
+
+    def _rows(self) -> Iterator[tuple[Cell, ...]]:
+        shares = {"recall": self.recall, "within": self.within, "boilerplate": self.boilerplate}
+        for part, share in shares.items():
+            if share is not None:
+                yield part, None, *astuple(share)
+        for part, shares_of in {"lengths": self.lengths, "scripts": self.scripts}.items():
+            for one in shares_of:
+                yield part, one.name, *astuple(one.recall)
+        for reason in self.lost:
+            yield "lost", reason.reason.value, reason.pairs, 0, None, None, None
 
     def __repr__(self) -> str:
         return one_line(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from es_neardupe.commands.distribution.sample import EstimatedPairs
@@ -9,6 +10,7 @@ from es_neardupe.commands.report_parts import one_line
 from es_neardupe.keys.scheme import Unit, shingle_text
 from es_neardupe.records import Address
 from es_neardupe.similarity.histogram import Histogram
+from es_neardupe.tables import Cell, Table, Tabular
 
 __all__ = [
     "CrossValidation",
@@ -177,7 +179,7 @@ class Distribution:
 
 
 @dataclass(frozen=True)
-class DistributionReport:
+class DistributionReport(Tabular):
     """The distributions of an index. ``edges`` are the bin edges of all histograms."""
 
     index: str
@@ -201,6 +203,21 @@ class DistributionReport:
     preset: PresetAdvice
     distributions: tuple[Distribution, ...]
     seconds: float = field(compare=False)
+
+    def table(self) -> Table:
+        """A row for each bin of each distribution: pairs of at least ``low`` and below ``high``, or of exactly 0 or 1,
+        which are in bins of their own (``low == high``)."""
+        columns: dict[str, type] = {"index": str, "scheme": str, "measure": str, "matching": str, "shingle": int}
+        columns |= {"unit": str, "whitespace": bool, "low": float, "high": float, "sample": int, "candidates": int}
+        return Table(columns, self._rows())
+
+    def _rows(self) -> Iterator[tuple[Cell, ...]]:
+        bins = [(0.0, 0.0), *zip(self.edges, self.edges[1:], strict=False), (1.0, 1.0)]
+        for one in self.distributions:
+            unit = None if one.unit is None else one.unit.value
+            kind = (one.measure, one.matching, one.shingle, unit, one.whitespace)
+            for (low, high), sample, candidates in zip(bins, one.sample.bins, one.candidates.bins, strict=True):
+                yield self.index, self.scheme, *kind, low, high, sample, candidates
 
     def __repr__(self) -> str:
         return one_line(

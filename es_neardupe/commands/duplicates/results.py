@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, overload
 
+import numpy as np
+
 from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan
 from es_neardupe.commands.report_parts import WriteCounts
 from es_neardupe.display_text import escaped
@@ -15,10 +17,12 @@ from es_neardupe.keys.arrays import Floats, Ints, Numbers
 from es_neardupe.keys.shingles import token_hashes
 from es_neardupe.keys.text import contents
 from es_neardupe.records import Address, DocumentsInScope, Reference, one_line
+from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import find
 from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS, literal
 from es_neardupe.similarity.comparison import Block, blocks_of, side_of
+from es_neardupe.tables import Cell, Table, Tabular
 
 __all__ = [
     "ContentResult",
@@ -153,8 +157,12 @@ class SkippedGroup:
     """The feature, as read from one of these documents; None if none of them has it any more."""
 
 
+_PAIRS_READ = 250
+"""Pairs whose fields are read at a time."""
+
+
 @dataclass(frozen=True)
-class PairsResult:
+class PairsResult(Tabular):
     """Result of a stage of type ``documentPairs:duplicates``."""
 
     pairs: PairList
@@ -168,6 +176,24 @@ class PairsResult:
     """Number of validations that each pair has passed."""
     scope: DocumentsInScope | None = field(default=None, repr=False, compare=False)
     """All documents in scope."""
+
+    def table(self, client: Client | None = None, fields: Sequence[str] = ()) -> Table:
+        """A row for each pair. With ``client``, also these ``fields`` of both documents, which are read while the rows
+        are made."""
+        columns: dict[str, type] = {"a_index": str, "a_id": str, "b_index": str, "b_id": str}
+        values = (self.pairs.similarity, *self.pairs.others)
+        names = ["similarity", *(f"similarity_{number}" for number in range(2, len(values) + 1))]
+        kinds = (int if np.issubdtype(each.dtype, np.integer) else float for each in values)
+        columns |= {**dict(zip(names, kinds, strict=True)), "explanation": str}
+        columns |= {f"fields_{side}_{name}": str for side in "ab" for name in fields}
+        return Table(columns, self._rows(client, fields))
+
+    def _rows(self, client: Client | None, fields: Sequence[str]) -> Iterator[list[Cell]]:
+        for some in chunked(self.pairs, _PAIRS_READ):
+            found = dict(_fields_of(client, some, fields)) if client is not None and fields else {}
+            for pair in some:
+                shown = [found.get(one, {}).get(name) for one in (pair.a, pair.b) for name in fields]
+                yield [*pair.a, *pair.b, *(pair.similarities or [pair.similarity]), pair.explanation, *shown]
 
     def __repr__(self) -> str:
         return one_line(self, pairs=len(self.pairs), skipped_groups=len(self.skipped_groups))
@@ -300,10 +326,16 @@ _FIELD_CHARACTERS = 1000
 
 def page_fields(client: Client, pairs: Iterable[DocumentPair], names: Sequence[str]) -> dict[Address, dict[str, str]]:
     """The beginnings of some fields of the documents in the pairs, without deleted documents."""
-    sources = _sources(client, pairs, names)
-    return {
-        address: {name: text_of(source, [name])[:_FIELD_CHARACTERS] for name in names} for address, source in sources
-    }
+    found = _fields_of(client, pairs, names)
+    return {address: {name: value[:_FIELD_CHARACTERS] for name, value in one.items()} for address, one in found}
+
+
+def _fields_of(
+    client: Client, pairs: Iterable[DocumentPair], names: Sequence[str]
+) -> Iterator[tuple[Address, dict[str, str]]]:
+    """Some fields of the documents in the pairs, without deleted documents."""
+    for address, source in _sources(client, pairs, names):
+        yield address, {name: text_of(source, [name]) for name in names}
 
 
 def _sources(

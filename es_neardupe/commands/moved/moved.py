@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -28,10 +28,11 @@ from es_neardupe.records import Address, Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import count
 from es_neardupe.similarity.measure import Measure
+from es_neardupe.tables import Cell, Table, Tabular
 from es_neardupe.verification.criterion import check_min
 from es_neardupe.verification.current_texts import compared_with, current_hits
 
-__all__ = ["Moved", "NewPlace", "in_order", "moved", "moved_all"]
+__all__ = ["Moved", "NewPlace", "in_order", "moved", "moved_all", "moved_table"]
 
 _BATCH = 64
 """Addresses that are looked up ahead of the result being returned."""
@@ -68,7 +69,7 @@ class NewPlace:
 
 
 @dataclass(frozen=True)
-class Moved:
+class Moved(Tabular):
     """Result for one address."""
 
     address: str
@@ -105,6 +106,10 @@ class Moved:
     def best(self) -> NewPlace | None:
         """The most similar place that is there now."""
         return next((one for one in self.places if one.replaced is None), None)
+
+    def table(self) -> Table:
+        """One row: see `moved_table`."""
+        return moved_table([self])
 
     def __repr__(self) -> str:
         return one_line(self, address=self.address, places=len(self.places), reason=self.reason)
@@ -162,6 +167,37 @@ def moved_all(
     with ThreadPoolExecutor(_WORKERS) as pool:
         for batch in chunked(addresses, _BATCH):
             yield from pool.map(finder.find, batch)
+
+
+_COLUMNS: Mapping[str, type] = {
+    "address": str,
+    "reason": str,
+    "best_address": str,
+    "best_similarity": float,
+    "date": str,
+    "best_date": str,
+    "basis": str,
+    "best_basis": str,
+    "best_known_at": str,
+    "best_measure": str,
+    "versions": int,
+    "index": str,
+    "id": str,
+    "best_index": str,
+    "best_id": str,
+}
+
+
+def moved_table(answers: Iterable[Moved]) -> Table:
+    """A row for each address, also of an iterator such as that of `moved_all`: the document that was there, and as
+    ``best_...`` the most similar place that is there now (`Moved.best`)."""
+    return Table(_COLUMNS, map(_row, answers))
+
+
+def _row(found: Moved) -> list[Cell]:
+    best = found.best
+    places = [(found if name in Moved.__dataclass_fields__ else best, name.removeprefix("best_")) for name in _COLUMNS]
+    return [None if one is None else getattr(one, name) for one, name in places]
 
 
 class _Finder:

@@ -169,17 +169,19 @@ def test_every_command_takes_json(cli: Cli, name: str) -> None:
 SCHEME = {"preset", "threshold", "detection", "shingle", "permutations", "bands", "rows", "agree", "sample_mod"}
 
 ELSEWHERE = {
+    "audit": {"output"},
     "compare": {"what", "file", "matching", "context", "html", "no_color"},  # what is printed, and of which texts
     "contained": {"file"},
-    "duplicates": {"request", "explain", "example", "schema", "top", "pairs_only", "csv", "html", "fields"},
-    "groups": {"history", "suggest_keep", "keep_policy"},  # other functions: see below
+    "distribution": {"output"},
+    "duplicates": {"request", "explain", "example", "schema", "top", "pairs_only", "output", "html", "fields"},
+    "groups": {"history", "suggest_keep", "keep_policy", "output"},  # other functions: see below
     "init": {"fields", "relations", "group_field"},  # of `Settings`
     "load": {"files", "report"},  # a file, and a `ScreenReport`
-    "moved": {"gone"},
-    "pairs": {"top"},
+    "moved": {"gone", "output"},
+    "pairs": {"top", "output"},
     "search": {"dsl", "show_request"},
     "shingles": {"what", "top", *SCHEME, "id", "text"},  # the scheme of a file
-    "similar": {"file"},
+    "similar": {"file", "output"},
     "version": {"no_server"},
     "watch": {"metrics_port", "metrics_host"},
 }

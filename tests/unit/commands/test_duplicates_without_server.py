@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import Cli
 from server_tools import one_line
+from unit_tools import pair_list
 
-from es_neardupe.cli.duplicates_output import duplicates_json, write_csv
+from es_neardupe.cli.duplicates_output import duplicates_json
 from es_neardupe.commands.duplicates.request_json import example, names, schema
 from es_neardupe.commands.duplicates.results import (
     ContentResult,
@@ -20,6 +20,7 @@ from es_neardupe.commands.duplicates.results import (
     DuplicatesReport,
     OverlappingPair,
     OverlapsResult,
+    PairList,
     PairOverlaps,
     PairsResult,
     SkippedGroup,
@@ -58,8 +59,6 @@ def test_schema(cli: Cli) -> None:
         ("news", "--schema"),
         ("--example", "identical-titles", "--schema"),
         ("news", "--request", "x.json", "--json", "--pairs-only"),
-        ("news", "--request", "x.json", "--csv", "-", "--pairs-only"),
-        ("news", "--request", "x.json", "--json", "--csv", "-"),
         ("news", "--request", "x.json", "--top", "0"),
     ],
 )
@@ -107,37 +106,29 @@ def test_several_stages_of_a_kind_are_named() -> None:
     assert [list(one) for one in made["stages"].values()] == [["pairs", "diagnostics", "skipped_groups"]] * 2
 
 
-def test_csv_that_a_spreadsheet_opens(tmp_path: Path) -> None:
-    file = tmp_path / "pairs.csv"
-    pair = DocumentPair(Address("news", "=1+1"), Address("news", "-2"), 0.5, "@said")
-    write_csv(str(file), PairsResult([pair], {}, ()))
-    with file.open(newline="") as stream:
-        assert list(csv.reader(stream))[1:] == [["news", "'=1+1", "news", "'-2", "0.5", "'@said"]]
+def test_table_of_pairs() -> None:
+    """A row for each pair, with the similarity by each validation, and integers if it is a number of features."""
+    found = PairsResult(pair_list([DocumentPair(A, B, 0.5, "said")]), {}, ())
+    assert found.to_arrow().to_pylist() == [
+        {"a_index": "news", "a_id": "1", "b_index": "news", "b_id": "2", "similarity": 0.5, "explanation": "said"}
+    ]
+    pairs = PairList([("news", "1", None), ("news", "2", None)], *np.array([[0], [1], [12]]), None, (np.array([0.25]),))
+    (row,) = PairsResult(pairs, {}, ()).to_polars().rows(named=True)
+    assert (row["similarity"], row["similarity_2"], row["explanation"]) == (12, 0.25, None)
+    empty = PairsResult(pair_list([]), {}, ()).to_pandas()
+    assert list(empty) == ["a_index", "a_id", "b_index", "b_id", "similarity", "explanation"]
 
 
-def test_an_interrupted_csv_leaves_the_file_unchanged(tmp_path: Path) -> None:
-    class Breaking(list[DocumentPair]):
-        def __iter__(self) -> Iterator[DocumentPair]:
-            yield DocumentPair(A, B, 0.5)
-            raise KeyboardInterrupt
-
-    file = tmp_path / "pairs.csv"
-    file.write_text("before")
-    with pytest.raises(KeyboardInterrupt):
-        write_csv(str(file), PairsResult(Breaking(), {}, ()))
-    assert [one.read_text() for one in tmp_path.iterdir()] == ["before"]
-
-
-def test_csv_and_page_need_different_files(cli: Cli, tmp_path: Path) -> None:
+def test_table_and_page_need_different_files(cli: Cli, tmp_path: Path) -> None:
     request = tmp_path / "request.json"
     request.write_text(example("identical-titles"))
-    files = ("--csv", str(tmp_path / "x"), "--html", f"{tmp_path}/../{tmp_path.name}/x")
+    files = ("--output", str(tmp_path / "x.csv"), "--html", f"{tmp_path}/../{tmp_path.name}/x.csv")
     done = cli("duplicates", "news", "--request", str(request), *files)
     assert (done.code, done.out) == (2, "")
-    assert "--csv and --html both name" in one_line(done.err)
+    assert "--html and --output both name" in one_line(done.err)
 
 
-@pytest.mark.parametrize("option", ["--csv", "--html"])
+@pytest.mark.parametrize("option", ["--output", "--html"])
 def test_files_that_cannot_be_written_are_reported_before_the_run(cli: Cli, tmp_path: Path, option: str) -> None:
     request = tmp_path / "request.json"
     request.write_text(example("identical-titles"))

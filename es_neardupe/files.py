@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
-from typing import IO
 
 from es_neardupe.errors import InputError
 from es_neardupe.folders import replaced
@@ -29,7 +29,7 @@ def check_file(file: Path, read: Iterable[str | None] = ()) -> None:
 
 
 @contextmanager
-def replacing(file: Path) -> Iterator[IO[str]]:
+def replacing(file: Path) -> Iterator[TextIOWrapper]:
     """A UTF-8 text stream whose content replaces the file when the ``with`` block ends. Raises `InputError` if the file
     cannot be written."""
     check_file(file)
