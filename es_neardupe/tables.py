@@ -165,7 +165,7 @@ def check_table_file(file: Path, read: Iterable[str | None] = ()) -> str:
     check_file(file, read)
     name = file.suffix.lower().removeprefix(".")
     if name not in _FORMATS:
-        raise SettingsError(f"{file} must end with .parquet, .arrow, .csv or .jsonl: its ending is its format.")
+        raise SettingsError(f"{file} has an unknown ending. Name it .parquet, .arrow, .csv or .jsonl.")
     check_format(name)
     return name
 

@@ -150,7 +150,7 @@ def test_a_spreadsheet_evaluates_no_cell(first: str) -> None:
 
 @pytest.mark.parametrize("name", ["table", "table.xlsx", "table.parquet.gz", ".csv"])
 def test_an_unknown_ending_names_the_known_ones(tmp_path: Path, name: str) -> None:
-    with pytest.raises(SettingsError, match=r"must end with \.parquet, \.arrow, \.csv or \.jsonl"):
+    with pytest.raises(SettingsError, match=r"unknown ending\. Name it \.parquet, \.arrow, \.csv or \.jsonl"):
         check_table_file(tmp_path / name)
 
 
