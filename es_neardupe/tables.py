@@ -30,7 +30,7 @@ Cell = str | int | float | bool | None
 _ROWS = 1 << 16
 """Maximum number of rows converted at a time: a row group of Parquet, a batch of Arrow."""
 
-_CHARACTERS = 1 << 23
+_CHARACTERS = 1 << 22
 """Characters of rows that are converted at a time."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")

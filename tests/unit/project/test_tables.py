@@ -227,15 +227,15 @@ from es_neardupe.tables import Table
 columns = {"number": int, "text": str}
 Table(columns, ((number, "x") for number in range(10))).write(sys.argv[1])
 before = peak()
-Table(columns, ((number, f"{number} " + "word " * 200_000) for number in range(200))).write(sys.argv[1])
-Table(columns, ((number, f"{number} some words") for number in range(200_000))).write(sys.argv[1])
+Table(columns, ((number, f"{number} " + "word " * 200_000) for number in range(120))).write(sys.argv[1])
+Table(columns, ((number, f"{number} some words") for number in range(100_000))).write(sys.argv[1])
 print(peak() - before)
 """
 
 
 @every_format
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path, ending: str) -> None:
-    """200 MB of long texts, and 200,000 short rows."""
+    """120 MB of long texts, and 100,000 short rows."""
     run = [sys.executable, "-c", measuring(MEMORY), str(tmp_path / f"table.{ending}")]
     done = subprocess.run(run, capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 150_000_000
+    assert int(done.stdout) < 100_000_000
