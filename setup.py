@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import sys
+import sysconfig
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -12,6 +14,13 @@ from setuptools.command.build_py import build_py
 
 REPOSITORY = os.environ.get("ES_NEARDUPE_REPOSITORY", "").rstrip("/")
 """Address of the public repository, given when a release is built."""
+
+REQUIRE_KERNEL = bool(os.environ.get("ES_NEARDUPE_REQUIRE_KERNEL"))
+"""Whether a build without the modules in C fails, as that of a release must. Otherwise numpy does their work."""
+
+LIMITED_API = sys.version_info >= (3, 11) and not sysconfig.get_config_var("Py_GIL_DISABLED")
+"""Whether one build serves this Python and all later ones. The buffer protocol belongs to the limited API from 3.11 on;
+builds without the global lock do not have it."""
 
 
 class BuildWithMappings(build_py):
@@ -50,15 +59,23 @@ def urls() -> dict[str, str]:
 
 
 def compiled(module: str) -> Extension:
-    """A module in C. Without a compiler the package is installed all the same, and numpy does its work."""
+    """A module in C."""
     # debug information contains the path of the build folder
-    source = f"{module.replace('.', '/')}.c"
-    return Extension(module, [source], extra_compile_args=["-O3", "-g0"], optional=True)
+    options = [] if sys.platform == "win32" else ["-O3", "-g0"]  # Visual C++ optimises by default
+    return Extension(
+        module,
+        [f"{module.replace('.', '/')}.c"],
+        define_macros=[("Py_LIMITED_API", "0x030B0000")] if LIMITED_API else [],
+        extra_compile_args=options,
+        optional=not REQUIRE_KERNEL,
+        py_limited_api=LIMITED_API,
+    )
 
 
 setup(
     ext_modules=[compiled("es_neardupe.keys._kernel"), compiled("es_neardupe.similarity._pairs")],
     cmdclass={"bdist_wheel": ReproducibleWheel, "build_py": BuildWithMappings},
+    options={"bdist_wheel": {"py_limited_api": "cp311"}} if LIMITED_API else {},
     long_description=readme(),
     long_description_content_type="text/markdown",
     project_urls=urls(),
