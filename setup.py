@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import sys
 import sysconfig
+import tarfile
+import time
 from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
 REPOSITORY = os.environ.get("ES_NEARDUPE_REPOSITORY", "").rstrip("/")
 """Address of the public repository, given when a release is built."""
@@ -45,6 +49,22 @@ class ReproducibleWheel(bdist_wheel):
             file.chmod(0o755 if file.is_dir() or file.suffix == ".so" else 0o644)
 
 
+class ReproducibleSource(sdist):
+    """Write a source package without owners, permissions and times of the sources: those of SOURCE_DATE_EPOCH."""
+
+    def make_archive(self, base_name: str, format: str, *args: object, base_dir: str, **options: object) -> str:
+        now = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
+
+        def steady(member: tarfile.TarInfo) -> tarfile.TarInfo:
+            mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+            return member.replace(mtime=now, mode=mode, uid=0, gid=0, uname="", gname="")
+
+        archive = f"{base_name}.tar.gz"
+        with gzip.GzipFile(archive, "wb", mtime=now) as file, tarfile.open(fileobj=file, mode="w") as tar:
+            tar.add(base_dir, filter=steady)
+        return archive
+
+
 def readme() -> str:
     """README.md for a package index: links to files lead to the repository, or are plain text without one."""
     target = rf"[\1]({REPOSITORY}/blob/main/\2)" if REPOSITORY else r"\1"
@@ -74,7 +94,7 @@ def compiled(module: str) -> Extension:
 
 setup(
     ext_modules=[compiled("es_neardupe.keys._kernel"), compiled("es_neardupe.similarity._pairs")],
-    cmdclass={"bdist_wheel": ReproducibleWheel, "build_py": BuildWithMappings},
+    cmdclass={"bdist_wheel": ReproducibleWheel, "build_py": BuildWithMappings, "sdist": ReproducibleSource},
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if LIMITED_API else {},
     long_description=readme(),
     long_description_content_type="text/markdown",
