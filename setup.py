@@ -56,8 +56,9 @@ class ReproducibleSource(sdist):
         now = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
 
         def steady(member: tarfile.TarInfo) -> tarfile.TarInfo:
-            mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
-            return member.replace(mtime=now, mode=mode, uid=0, gid=0, uname="", gname="")
+            member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+            member.mtime, member.uid, member.gid, member.uname, member.gname = now, 0, 0, "", ""
+            return member
 
         archive = f"{base_name}.tar.gz"
         with gzip.GzipFile(archive, "wb", mtime=now) as file, tarfile.open(fileobj=file, mode="w") as tar:

