@@ -44,7 +44,7 @@ function for the processor."""
 Environ: TypeAlias = Mapping[str, str]
 PYTHON = sys.executable
 
-KERNELS_NEED = {"numpy", "scipy", "xxhash"}
+KERNELS_NEED = {"jinja2", "numpy", "scipy", "xxhash"}
 
 
 def main() -> None:
