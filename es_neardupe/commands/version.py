@@ -34,8 +34,9 @@ class VersionReport:
     """Version of the scheme."""
     scheme: str
     """Default scheme of `init`."""
-    compiled: bool
-    """Whether all inner loops are in C; otherwise numpy and Python do their work, which is slower."""
+    compiled: Mapping[str, bool]
+    """Kernel -> whether it is active: the inner loops of ``keys`` and of comparing ``pairs`` in C. Otherwise numpy and
+    Python do their work, which is slower."""
     python: str
     system: str
     packages: Mapping[str, str | None]
@@ -63,7 +64,7 @@ def version(index: Index | None = None) -> VersionReport:
         version=version_of("es-neardupe"),
         scheme_version=scheme.version,
         scheme=scheme.id,
-        compiled=None not in (hashing.kernel, batch.kernel),
+        compiled={"keys": hashing.kernel is not None, "pairs": batch.kernel is not None},
         python=f"{platform.python_implementation()} {sys.version.split()[0]}",
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         packages={name: _installed(name) for name in _PACKAGES},

@@ -331,7 +331,9 @@ def bridges(
     for some, within in _within(group_of, left, right):
         pairs = np.flatnonzero(matches[some] & (within >= 0)) + some.start
         # Distances must not be 0; the minimum of 2 - s is the maximum of s.
-        links = csr_array((2 - similarity[pairs], (left[pairs], right[pairs])), shape=(size, size))
+        # Versions of scipy before 1.16 need places of 32 bits for a spanning tree.
+        places = (left[pairs].astype(np.int32, copy=False), right[pairs].astype(np.int32, copy=False))
+        links = csr_array((2 - similarity[pairs], places), shape=(size, size))
         forest = csr_array(minimum_spanning_tree(forest + links))
         parts.append(pairs[small[group_of[left[pairs]]]])
     edges = forest.tocoo()

@@ -45,13 +45,13 @@ typedef struct {
 
 static void release(Memory *memory)
 {
-    PyMem_RawFree(memory->hashes);
-    PyMem_RawFree(memory->vectors);
-    PyMem_RawFree(memory->following);
-    PyMem_RawFree(memory->heads);
-    PyMem_RawFree(memory->used);
-    PyMem_RawFree(memory->runs);
-    PyMem_RawFree(memory->tiles);
+    free(memory->hashes);
+    free(memory->vectors);
+    free(memory->following);
+    free(memory->heads);
+    free(memory->used);
+    free(memory->runs);
+    free(memory->tiles);
 }
 
 /* Make room for so many bytes, and keep what is there. */
@@ -61,7 +61,7 @@ static int reserve(void *place, size_t *size, size_t bytes)
         return 1;
     void *grown, *before;
     memcpy(&before, place, sizeof before);
-    if (!(grown = PyMem_RawRealloc(before, bytes + bytes / 2)))
+    if (!(grown = realloc(before, bytes + bytes / 2)))
         return 0;
     memcpy(place, &grown, sizeof grown);
     *size = bytes + bytes / 2;
@@ -310,7 +310,7 @@ static PyObject *tiles(PyObject *self, PyObject *args)
     else if (count == REFUSED)
         found = Py_NewRef(Py_None);
     else if ((found = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)count * 3 * 8))) {
-        char *at = PyByteArray_AS_STRING(found);
+        char *at = PyByteArray_AsString(found);
         for (int64_t k = 0; k < count; k++, at += 3 * 8) {
             int64_t row[3] = {memory.tiles[k].i, memory.tiles[k].j, memory.tiles[k].size};
             memcpy(at, row, sizeof row);
@@ -517,7 +517,7 @@ static PyObject *common(PyObject *self, PyObject *args)
     for (Py_ssize_t k = 0; fits && k < pairs.count && (fits = pair_of(&pairs, k, &a, &n, &b, &m)); k++)
         room += n < m ? n : m;
     if (fits && (found = PyByteArray_FromStringAndSize(NULL, 8 * room))) {
-        int64_t *places = (int64_t *)PyByteArray_AS_STRING(found), *counts = pairs.out.buf;
+        int64_t *places = (int64_t *)PyByteArray_AsString(found), *counts = pairs.out.buf;
         Py_BEGIN_ALLOW_THREADS;
         for (Py_ssize_t k = 0; k < pairs.count && (fits = pair_of(&pairs, k, &a, &n, &b, &m)); k++) {
             if (!(fits = (n < m ? n : m) <= room - used))

@@ -26,6 +26,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from importlib.metadata import version as installed
 from pathlib import Path
+from typing import Protocol
 from xml.etree import ElementTree as ET
 
 from drivers import DRIVERS, Driver, environment, version
@@ -75,12 +76,6 @@ class Row:
     @property
     def key(self) -> tuple[str, str]:
         return (self.server, self.driver)
-
-    @property
-    def words(self) -> str:
-        """The result in a cell of a table."""
-        parts = {"FAILED": self.failed, "passed": self.passed, "skipped": self.skipped}
-        return ", ".join(f"{number:,} {word}" for word, number in parts.items() if number) or "nothing ran"
 
 
 def main() -> int:
@@ -181,6 +176,23 @@ def counts(report: Path, code: int) -> tuple[int, int, int]:
     return max(0, total - failed - skipped), failed or int(code != 0), skipped
 
 
+class Counted(Protocol):
+    """Numbers of tests."""
+
+    @property
+    def passed(self) -> int: ...
+    @property
+    def failed(self) -> int: ...
+    @property
+    def skipped(self) -> int: ...
+
+
+def in_words(row: Counted) -> str:
+    """The result in a cell of a table."""
+    parts = {"FAILED": row.failed, "passed": row.passed, "skipped": row.skipped}
+    return ", ".join(f"{number:,} {word}" for word, number in parts.items() if number) or "nothing ran"
+
+
 def table(rows: Iterable[Row]) -> Iterator[str]:
     """The lines for the terminal."""
     yield f"\n{'server':<22} {'driver':<22} {'passed':>7} {'failed':>7} {'skipped':>8} {'seconds':>8}"
@@ -231,7 +243,7 @@ def _cell(rows: Mapping[tuple[str, str], Row], release: versions.Release, driver
     row = rows.get((_name(release), driver.slug if driver else ""))
     if row is None:
         return "not run yet"
-    return row.words if driver else f"{row.words} ({_title(row.server)} {row.driver_version})"
+    return in_words(row) if driver else f"{in_words(row)} ({_title(row.server)} {row.driver_version})"
 
 
 def _head(driver: Driver, rows: Iterable[Row]) -> str:

@@ -45,7 +45,7 @@ def version(
         ("es-neardupe", report.version),
         ("scheme", f"version {report.scheme_version}, {report.scheme} by default"),
         ("server", report.server),
-        ("inner loops", "C" if report.compiled else "numpy (the C module was not built)"),
+        *((f"kernel of {name}", "compiled" if one else "numpy") for name, one in report.compiled.items()),
         ("Python", report.python),
         ("system", report.system),
         *report.packages.items(),

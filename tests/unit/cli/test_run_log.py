@@ -6,6 +6,7 @@ import json
 import logging
 import re
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from es_neardupe.keys import hashing
 from es_neardupe.server.drivers.driver import TracedDriver
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.responses import Answer
+from es_neardupe.similarity import batch
 
 NOWHERE = "http://127.0.0.1:9"
 DOCS = Path(__file__).parents[3] / "docs"
@@ -253,10 +255,13 @@ def test_exit_codes_are_documented() -> None:
     assert [int(code) for code in re.findall(r"^\| (\d+) \|", text, re.M)] == list(ExitCode)
 
 
-def test_version_tells_of_the_inner_loops(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    for kernel, words in ((hashing, "C"), (None, re.escape("numpy (the C module was not built)"))):
-        monkeypatch.setattr(hashing, "kernel", kernel)
-        assert re.search(rf"inner loops +{words}\s", cli("version", "--no-server").out)
+@pytest.mark.parametrize(("name", "module"), [("keys", hashing), ("pairs", batch)])
+def test_version_shows_which_kernel_is_active(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str, module: ModuleType
+) -> None:
+    for kernel, words in ((module, "compiled"), (None, "numpy")):
+        monkeypatch.setattr(module, "kernel", kernel)
+        assert re.search(rf"kernel of {name} +{words}\s", cli("version", "--no-server").out)
 
 
 def test_the_environment_chooses_the_log(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

