@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping
 from enum import Enum
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import typer
 from pydantic import BaseModel, create_model
@@ -43,8 +43,8 @@ __all__ = ["PAGES", "RESULTS", "command_words", "pages"]
 
 PAGES = {
     "reference/commands": "Commands",
-    "reference/python": "Python interface",
-    "reference/results": "Fields of results",
+    "reference/python": "Python: signatures",
+    "reference/json": "JSON: fields",
 }
 """Page -> its title."""
 
@@ -84,7 +84,7 @@ _PROGRAM: Any = typer.main.get_command(app)
 
 def pages() -> Iterator[tuple[str, str]]:
     """(name, text) of each page."""
-    makers = {"reference/commands": _commands, "reference/python": _python, "reference/results": _results}
+    makers = {"reference/commands": _commands, "reference/python": _python, "reference/json": _results}
     for name, title in PAGES.items():
         yield f"{name}.md", f"# {title}\n\n" + "\n".join(makers[name]()) + "\n"
 
@@ -108,7 +108,7 @@ def _commands() -> Iterator[str]:
             title = f"[{name}](../{name}.md)" if name in command_words() else name
             yield f"| {title} | {_cell(_PROGRAM.commands[name].help.partition(chr(10))[0])} |"
         listed = "\n".join(f"{name} <../{name}.md>" for name in names if name in command_words())
-        yield f"\n```{{toctree}}\n:hidden:\n\n{listed}\n```"
+        yield f"\n```{{toctree}}\n:hidden:\n:titlesonly:\n\n{listed}\n```"
     yield "\n## Options from A to Z\n"
     yield (
         "Without [those of connection and log](../settings.md#options-of-the-connection), which most commands have. Defaults are "
@@ -205,6 +205,8 @@ def _type(annotation: Any) -> str:
     """A type without the modules of its parts, and without the metadata of an option."""
     if get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]
+    if get_origin(annotation) is Union:
+        return " | ".join(_type(part) for part in get_args(annotation))
     if annotation is type(None):
         annotation = None
     return re.sub(r"\b(?:[A-Za-z_]\w*\.)+(?=[A-Za-z])|~", "", inspect.formatannotation(annotation))

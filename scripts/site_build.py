@@ -27,6 +27,7 @@ from pygments.lexer import RegexLexer, bygroups, using
 from pygments.lexers.data import JsonLexer
 from pygments.token import Keyword, Name, Text
 from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -62,6 +63,9 @@ CONFIGURATION: dict[str, Any] = {
     "html_title": f"es-neardupe {version('es-neardupe')}",
     "html_copy_source": False,
     "html_use_index": False,
+    "html_static_path": [str(Path(__file__).parent / "site_static")],
+    "html_css_files": ["site.css"],
+    "smartquotes": False,  # options begin with two hyphens
     "html_show_sphinx": False,
     "html_show_copyright": False,
     "html_theme_options": {"navigation_with_keys": True},
@@ -101,8 +105,8 @@ def pages() -> list[Path]:
 
 def page_text(file: Path, sources: Path) -> str:
     """The text of a page, with links that lead to the same files from its place on the site."""
-    text = notebook(file, sources) if file.suffix == ".ipynb" else file.read_text("utf-8")
     here = (sources / place(file)).parent
+    text = notebook(file, here) if file.suffix == ".ipynb" else file.read_text("utf-8")
 
     def moved(link: re.Match[str]) -> str:
         target = (file.parent / link[1]).resolve()
@@ -118,13 +122,12 @@ def page_text(file: Path, sources: Path) -> str:
     return "".join(part if number % 2 else LINK.sub(moved, part) for number, part in enumerate(parts))
 
 
-def notebook(file: Path, sources: Path) -> str:
-    """A notebook with its stored outputs as Markdown. Its pictures are written next to it."""
+def notebook(file: Path, folder: Path) -> str:
+    """A notebook with its stored outputs as Markdown. Pictures among them are written into the folder."""
     text, resources = nbconvert.MarkdownExporter().from_filename(str(file), {"output_files_dir": f"{file.stem}_files"})
     for name, picture in resources["outputs"].items():
-        target = (sources / place(file)).parent / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(picture)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(picture)
     return str(text)
 
 
@@ -143,10 +146,13 @@ def navigation() -> str:
     commands = {DOCS / f"{name}.md" for name in site_reference.command_words()}
     seen, text = set(commands), ""
     for title, listed in sections().items():
-        entries = [f"{name} <{place(file)}>" for name, file in listed if is_page(file) and file not in seen]
+        entries = ["reference/commands"] if title == "Reference" else []
+        for name, file in listed:
+            if is_page(file) and file not in seen:
+                entries.append(f"{name} <{place(file)}>")
+                if f"reference/{file.stem}" in site_reference.PAGES:
+                    entries.append(f"reference/{file.stem}")
         seen |= {file for _, file in listed}
-        if title == "Reference":
-            entries = [*(f"{name} <{page}>" for page, name in site_reference.PAGES.items()), *entries]
         if entries:
             text += contents(entries, title)
     return text
@@ -155,7 +161,7 @@ def navigation() -> str:
 def contents(entries: list[str], caption: str) -> str:
     """A hidden table of contents."""
     lines = "\n".join(entries)
-    return f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{lines}\n```\n"
+    return f"\n```{{toctree}}\n:hidden:\n:titlesonly:\n:caption: {caption}\n\n{lines}\n```\n"
 
 
 def write_sources(sources: Path) -> None:
@@ -173,26 +179,23 @@ def write_sources(sources: Path) -> None:
 
 
 def build(target: Path) -> None:
-    """Write the site into a folder. A warning of Sphinx ends the program."""
+    """Write the site into a folder."""
     with tempfile.TemporaryDirectory() as folder:
-        sources, trees = Path(folder, "sources"), Path(folder, "trees")
-        write_sources(sources)
+        write_sources(Path(folder))
+        convert(Path(folder), target)
+
+
+def convert(sources: Path, target: Path) -> None:
+    """Convert sources to a site. A warning of Sphinx ends the program."""
+    with tempfile.TemporaryDirectory() as trees, docutils_namespace():
         app = Sphinx(
-            str(sources),
-            None,
-            str(target),
-            str(trees),
-            "html",
-            CONFIGURATION,
-            status=None,
-            warningiserror=True,
-            parallel=os.cpu_count() or 1,
+            str(sources), None, str(target), trees, "html", CONFIGURATION, None, sys.stderr, warningiserror=True, parallel=os.cpu_count() or 1,
         )
         app.add_lexer("http", Request)
         app.add_lexer("jsonl", JsonLexer)
         app.build()
-        if app.statuscode:
-            sys.exit("The site has warnings.")
+    if app.statuscode:
+        sys.exit("The site has warnings.")
 
 
 # What the site loads, and where it leads
@@ -209,9 +212,10 @@ class _References(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
         if tag == "a":
-            self.linked.append(given.get("href") or "")
+            self.linked.append(given.get("href") or "#")
         else:
-            self.loaded += [given.get(name) or "" for name in ("src", "href", "data", "srcset", "poster", "action")]
+            loading = ("src", "href", "data", "srcset", "poster", "action")
+            self.loaded += [address for name in loading if (address := given.get(name))]
 
 
 def references(site: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
@@ -254,9 +258,9 @@ def main() -> None:
     shutil.rmtree(given.output, ignore_errors=True)
     build(given.output)
     links = external_links(given.output)
-    print(f"{given.output}: {len(list(given.output.rglob('*.html')))} pages, {len(links)} external links")
-    for address, where in links.items():
-        print(f"  {address}  ({', '.join(where)})")
+    listed = [f"{address}  {where[0]}" + (f" and {len(where) - 1} more" if where[1:] else "") for address, where in links.items()]
+    (given.output / "external-links.txt").write_text("\n".join(listed) + "\n", "utf-8")
+    print(f"{given.output}: {len(list(given.output.rglob('*.html')))} pages. They link to other servers:", *listed, sep="\n  ")
     if given.serve:
         handler = partial(SimpleHTTPRequestHandler, directory=str(given.output))
         with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
