@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
+from itertools import pairwise
 from textwrap import dedent
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -85,9 +86,7 @@ def model_of(record: Any) -> Any:
     hints, meanings = get_type_hints(record), _meanings(record)
     names = [one.name for one in fields(record)] if is_dataclass(record) else list(record._fields)
     parts: dict[str, Any] = {
-        name: (_typed(hints[name]), Field(description=meanings.get(name)))
-        for name in names
-        if not name.startswith("_")
+        name: (_typed(hints[name]), Field(description=meanings.get(name))) for name in names if not name.startswith("_")
     }
     return create_model(record.__name__, __config__=_STRICT, __doc__=record.__doc__, **parts)
 
@@ -101,7 +100,7 @@ def _meanings(record: type) -> dict[str, str]:
         except (OSError, TypeError):  # a class of Python itself, or a program without its sources
             continue
         body: list[ast.stmt] = getattr(definition, "body", [])
-        for field, text in zip(body, body[1:], strict=False):
+        for field, text in pairwise(body):
             if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
                 found[ast.unparse(field.target)] = inspect.cleandoc(str(text.value.value))
     return found

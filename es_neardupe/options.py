@@ -63,7 +63,9 @@ MAX_SLICES = 1024
 DEFAULT_MAX_BUCKET = 200
 """Maximum number of distinct texts with a common band key that are all compared with each other."""
 
-_JACCARD = "The Jaccard similarity of sets of shingles is called resemblance; jaccard is about words in common passages."
+_JACCARD = (
+    "The Jaccard similarity of sets of shingles is called resemblance; jaccard is about words in common passages."
+)
 
 
 class MeasureName(str, Enum):

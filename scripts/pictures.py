@@ -1,7 +1,8 @@
 """Draw pictures of the documentation as SVG files, for light and dark pages.
 
 architecture.svg and detection.svg need no server; search.svg shows a search in the index of ``scripts/demo``, on the
-server with the given address. The other pictures are printed by ``distribution --plot`` and made by scripts/screenshots.
+server with the given address. Of the other pictures, ``distribution --plot`` makes distribution.svg, and
+scripts/screenshots those of the review.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def svg(width: int, height: int, title: str, parts: Iterable[str]) -> str:
         f'role="img">\n  <title>{escape(title)}</title>\n  <style>{STYLE}  </style>\n'
         '  <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
         '<path class="tip" d="M0 0 8 4 0 8z"/></marker>\n'
-        f'  <rect class="card" x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="6"/>\n  {content}\n</svg>\n'
+        f"  {box(0.5, 0.5, width - 1, height - 1, 'card')}\n  {content}\n</svg>\n"
     )
 
 
@@ -85,7 +86,13 @@ def architecture() -> str:
     for x, width, name, listed in fields:
         parts += [box(x, 276, width, 52, "card"), text(x + 12, 296, name, "note"), text(x + 12, 317, listed, "code")]
     steps = (
-        (20, 232, "enrich, load, pipeline", ("text → words → shingles", "→ signature → band keys"), "once for each text"),
+        (
+            20,
+            232,
+            "enrich, load, pipeline",
+            ("text → words → shingles", "→ signature → band keys"),
+            "once for each text",
+        ),
         (
             270,
             270,
@@ -107,7 +114,9 @@ def architecture() -> str:
         (660, True, "hits"),
     ):
         parts += [arrow(x, 236, 162) if up else arrow(x, 160, 234), text(x + 8, 204, words, "note")]
-    return svg(800, 364, "enrich stores keys with each document, group compares candidates, any search can collapse", parts)
+    return svg(
+        800, 364, "enrich stores keys with each document, group compares candidates, any search can collapse", parts
+    )
 
 
 def detection() -> str:
@@ -155,7 +164,9 @@ def search(url: str) -> str:
         )
     parts = [text(20, 30, f"The first 7 hits for: {QUERY}", "head")]
     parts += [*hits(20, "without collapse", plain), *hits(410, "with collapse", collapsed)]
-    return svg(800, 344, "Seven hits of a search: without collapse most of them are copies, with collapse none is", parts)
+    return svg(
+        800, 344, "Seven hits of a search: without collapse most of them are copies, with collapse none is", parts
+    )
 
 
 def hits(x: int, title: str, found: Sequence[dict[str, dict[str, dict[str, str]]]]) -> list[str]:

@@ -31,12 +31,12 @@ from sphinx.util.docutils import docutils_namespace
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import site_reference  # noqa: E402  (a module of this folder)
+import site_reference
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 REPOSITORY = os.environ.get("ES_NEARDUPE_REPOSITORY", "").rstrip("/")
-"""Address of the public repository, as in setup.py: sources are linked there. Without it, the site has copies of them."""
+"""Address of the public repository, as in setup.py, to link sources. Without it, the site has copies of them."""
 
 START = DOCS / "README.md"
 PLACES = {
@@ -189,7 +189,16 @@ def convert(sources: Path, target: Path) -> None:
     """Convert sources to a site. A warning of Sphinx ends the program."""
     with tempfile.TemporaryDirectory() as trees, docutils_namespace():
         app = Sphinx(
-            str(sources), None, str(target), trees, "html", CONFIGURATION, None, sys.stderr, warningiserror=True, parallel=os.cpu_count() or 1,
+            str(sources),
+            None,
+            str(target),
+            trees,
+            "html",
+            CONFIGURATION,
+            None,
+            sys.stderr,
+            warningiserror=True,
+            parallel=os.cpu_count() or 1,
         )
         app.add_lexer("http", Request)
         app.add_lexer("jsonl", JsonLexer)
@@ -258,9 +267,16 @@ def main() -> None:
     shutil.rmtree(given.output, ignore_errors=True)
     build(given.output)
     links = external_links(given.output)
-    listed = [f"{address}  {where[0]}" + (f" and {len(where) - 1} more" if where[1:] else "") for address, where in links.items()]
+    listed = [
+        f"{address}  {where[0]}" + (f" and {len(where) - 1} more" if where[1:] else "")
+        for address, where in links.items()
+    ]
     (given.output / "external-links.txt").write_text("\n".join(listed) + "\n", "utf-8")
-    print(f"{given.output}: {len(list(given.output.rglob('*.html')))} pages. They link to other servers:", *listed, sep="\n  ")
+    print(
+        f"{given.output}: {len(list(given.output.rglob('*.html')))} pages. They link to other servers:",
+        *listed,
+        sep="\n  ",
+    )
     if given.serve:
         handler = partial(SimpleHTTPRequestHandler, directory=str(given.output))
         with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:

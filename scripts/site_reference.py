@@ -111,8 +111,8 @@ def _commands() -> Iterator[str]:
         yield f"\n```{{toctree}}\n:hidden:\n:titlesonly:\n\n{listed}\n```"
     yield "\n## Options from A to Z\n"
     yield (
-        "Without [those of connection and log](../settings.md#options-of-the-connection), which most commands have. Defaults are "
-        "on the pages of the commands.\n\n| option | meaning | commands |\n|---|---|---|"
+        "Without [those of connection and log](../settings.md#options-of-the-connection), which most commands have. "
+        "Defaults are on the pages of the commands.\n\n| option | meaning | commands |\n|---|---|---|"
     )
     for (option, text), names in sorted(_options().items()):
         yield f"| `{option}` | {_cell(text)} | {', '.join(names)} |"
@@ -164,13 +164,15 @@ def _called(function: Any, name: str) -> Iterator[str]:
     text = (inspect.getdoc(function) or "").partition("\nOptions:\n")[0]
     if not (inspect.isclass(function) and issubclass(function, Exception)):
         parameters = list(inspect.signature(function, eval_str=True).parameters.values())
-        shown = [_parameter(one) for one in parameters if one.name not in ("self", "cls", "index") or function is NearDupe]
+        shown = [
+            _parameter(one) for one in parameters if one.name not in ("self", "cls", "index") or function is NearDupe
+        ]
         returned = inspect.signature(function, eval_str=True).return_annotation
         result = "" if inspect.isclass(function) or returned is inspect.Signature.empty else f" -> {_type(returned)}"
         starred = _starred(parameters, shown)
         lines = "".join(f"    {one},\n" for one in starred)
         short = f"{name}({', '.join(starred)}){result}"
-        yield f"```python\n{short if len(short) <= 90 else f'{name}({chr(10)}{lines}){result}'}\n```\n"  # noqa: PLR2004
+        yield f"```python\n{short if len(short) <= 90 else f'{name}({chr(10)}{lines}){result}'}\n```\n"
     yield _prose(text) + "\n"
     if not inspect.isclass(function) or function is NearDupe:
         options = [(one, option) for one in parameters if (option := option_of(one.annotation)) is not None]
@@ -215,7 +217,11 @@ def _type(annotation: Any) -> str:
 def _prose(text: str) -> str:
     """A docstring as Markdown: examples of the interpreter become blocks."""
     text = re.sub(r"#\s*doctest:.*", "", text)
-    return re.sub(r"(?m)((?:^(?:>>>|\.\.\.).*\n?)+(?:^(?!>>>)\S.*\n?)*)", r"```pycon\n\1\n```\n", text) if ">>>" in text else text
+    return (
+        re.sub(r"(?m)((?:^(?:>>>|\.\.\.).*\n?)+(?:^(?!>>>)\S.*\n?)*)", r"```pycon\n\1\n```\n", text)
+        if ">>>" in text
+        else text
+    )
 
 
 # Results
@@ -223,8 +229,8 @@ def _prose(text: str) -> str:
 
 def _results() -> Iterator[str]:
     yield (
-        "The fields of the results that `--json` prints, and, but for the differences named in [JSON](../json.md), of the "
-        "results in Python. [JSON](../json.md) shows an example of each command; `duplicates` and `node` are described only there.\n"
+        "The fields of what `--json` prints, and of the results in Python, which differ only where [JSON](../json.md) "
+        "says so. It also shows an example of each command; `duplicates` and `node` are described only there.\n"
     )
     parts: dict[str, type[BaseModel]] = {}
     for command, model in RESULTS.items():

@@ -8,8 +8,8 @@ import re
 import subprocess
 import sys
 from base64 import b64decode
-from importlib import import_module
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -71,9 +71,7 @@ def test_sections_of_the_navigation() -> None:
 
 
 def test_links_lead_to_files_and_anchors(site: Path, references: list[tuple[Path, list[str], list[str]]]) -> None:
-    anchors = {
-        file: set(re.findall(r'\bid="([^"]+)"', file.read_text("utf-8"))) for file in site.rglob("*.html")
-    }
+    anchors = {file: set(re.findall(r'\bid="([^"]+)"', file.read_text("utf-8"))) for file in site.rglob("*.html")}
     checked = 0
     for file, loaded, linked in references:
         for address in {*loaded, *linked}:
@@ -86,9 +84,7 @@ def test_links_lead_to_files_and_anchors(site: Path, references: list[tuple[Path
     assert checked > 3000
 
 
-def test_nothing_is_loaded_from_other_servers(
-    site: Path, references: list[tuple[Path, list[str], list[str]]]
-) -> None:
+def test_nothing_is_loaded_from_other_servers(site: Path, references: list[tuple[Path, list[str], list[str]]]) -> None:
     loaded = [(file.relative_to(site), address) for file, addresses, _ in references for address in addresses]
     assert any(str(address).endswith(".js") or ".js?" in str(address) for _, address in loaded)
     assert [one for one in loaded if build.is_external(one[1])] == []
@@ -151,7 +147,9 @@ def test_pictures_are_those_of_their_script(name: str) -> None:
 
 
 def test_each_picture_is_shown() -> None:
-    shown = {name for page in DOCS.rglob("*.md") for name in re.findall(r"pictures/([\w.-]+)\)", page.read_text("utf-8"))}
+    shown = {
+        name for page in DOCS.rglob("*.md") for name in re.findall(r"pictures/([\w.-]+)\)", page.read_text("utf-8"))
+    }
     assert shown == {file.name for file in (DOCS / "pictures").iterdir()}
 
 
@@ -191,7 +189,7 @@ def test_commands_and_options() -> None:
     assert re.findall(r"^## (.*)", text, re.MULTILINE) == ["Prepare", "Find", "Group", "Inspect", "Options from A to Z"]
     for word in reference.command_words():
         assert f"\n| [{word}](../{word}.md) | " in text
-    rows = [row for row in re.findall(r"^\| `(--[a-z-]+)` \| (.*) \| (.*) \|$", text, re.MULTILINE)]
+    rows = re.findall(r"^\| `(--[a-z-]+)` \| (.*) \| (.*) \|$", text, re.MULTILINE)
     assert len(rows) > 100
     assert [row for row in rows if not row[1]] == []
     assert "--url" not in {option for option, _, _ in rows}
