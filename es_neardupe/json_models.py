@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
+from itertools import pairwise
+from textwrap import dedent
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -12,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from es_neardupe.commands.contained import Contained
 from es_neardupe.commands.decide import DecisionReport
+from es_neardupe.commands.pairs import Pair
 from es_neardupe.commands.similar import Similar, SimilarHit
 from es_neardupe.commands.stats import Stats
 from es_neardupe.groups.collate import GroupCollation
@@ -30,10 +35,12 @@ __all__ = [
     "DecisionsAnswer",
     "GroupAnswer",
     "GroupsAnswer",
+    "PairAnswer",
     "Problem",
     "SimilarAnswer",
     "StatsAnswer",
     "TextQuery",
+    "model_of",
 ]
 
 _STRICT = ConfigDict(extra="forbid")
@@ -74,19 +81,36 @@ class DecisionQuery(BaseModel):
 
 
 @cache
-def _model(record: Any) -> Any:
+def model_of(record: Any) -> Any:
     """The model of a record: a dataclass without the fields whose names begin with _, or a named tuple."""
-    hints = get_type_hints(record)
+    hints, meanings = get_type_hints(record), _meanings(record)
     names = [one.name for one in fields(record)] if is_dataclass(record) else list(record._fields)
-    parts: dict[str, Any] = {name: (_typed(hints[name]), ...) for name in names if not name.startswith("_")}
-    return create_model(record.__name__, __config__=_STRICT, **parts)
+    parts: dict[str, Any] = {
+        name: (_typed(hints[name]), Field(description=meanings.get(name))) for name in names if not name.startswith("_")
+    }
+    return create_model(record.__name__, __config__=_STRICT, __doc__=record.__doc__, **parts)
+
+
+def _meanings(record: type) -> dict[str, str]:
+    """Field -> the docstring below it, in a class and its base classes."""
+    found: dict[str, str] = {}
+    for one in reversed(record.__mro__[:-1]):
+        try:
+            (definition,) = ast.parse(dedent(inspect.getsource(one))).body
+        except (OSError, TypeError):  # a class of Python itself, or a program without its sources
+            continue
+        body: list[ast.stmt] = getattr(definition, "body", [])
+        for field, text in pairwise(body):
+            if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
+                found[ast.unparse(field.target)] = inspect.cleandoc(str(text.value.value))
+    return found
 
 
 def _typed(hint: Any) -> Any:
     """A type with the models of the records in it."""
     origin, parts = get_origin(hint), get_args(hint)
     if isinstance(hint, type) and (is_dataclass(hint) or hasattr(hint, "_fields")):
-        return _model(hint)
+        return model_of(hint)
     if origin in (Union, UnionType):
         return Union[tuple(_typed(one) for one in parts)]  # noqa: UP007 - of types known at run time
     if origin in (tuple, list, Sequence):
@@ -100,28 +124,30 @@ def _typed(hint: Any) -> Any:
 
 def _derived(name: str, record: type, omitted: Sequence[str] = (), **more: Any) -> Any:
     """The model of a record with other fields."""
-    found = _model(record).model_fields
-    parts = {part: (info.annotation, ...) for part, info in found.items() if part not in omitted}
-    return create_model(name, __config__=_STRICT, **{**parts, **more})
+    found = model_of(record).model_fields
+    parts = {part: (info.annotation, info) for part, info in found.items() if part not in omitted}
+    return create_model(name, __config__=_STRICT, __doc__=record.__doc__, **{**parts, **more})
 
 
 def _list_of(model: Any) -> Any:
     return list[model]
 
 
-CollationAnswer = _model(GroupCollation)
-ComparisonAnswer = _model(Comparison)
-ContainedAnswer = _model(Contained)
-StatsAnswer = _model(Stats)
+CollationAnswer = model_of(GroupCollation)
+ComparisonAnswer = model_of(Comparison)
+ContainedAnswer = model_of(Contained)
+StatsAnswer = model_of(Stats)
 GroupAnswer = _derived("Group", Group, ["known"], diameter=(int | None, None), weakest=(float | None, None))
-_SIMILAR_HIT = _derived(
-    "SimilarHit",
-    SimilarHit,
-    ["similarity", "measure"],
-    resemblance=(float | None, None),
-    measure=(str | None, None),
-    similarity=(float | None, None),
-)
+_BY_MEASURE: Any = {
+    "resemblance": (
+        float | None,
+        Field(None, description="Jaccard similarity of the sets of shingles; absent if another measure decided."),
+    ),
+    "measure": (str | None, Field(None, description="The measure that decided, if it is another one.")),
+    "similarity": (float | None, Field(None, description="The value of that measure.")),
+}
+_SIMILAR_HIT = _derived("SimilarHit", SimilarHit, ["similarity", "measure"], **_BY_MEASURE)
+PairAnswer = _derived("Pair", Pair, ["similarity", "measure"], **_BY_MEASURE)
 SimilarAnswer = _derived("Similar", Similar, hits=(_list_of(_SIMILAR_HIT), ...))
 _LISTED = _derived("ListedGroup", GroupRecord, ["settings", "history", "ended"], fields=(dict[str, str], ...))
 GroupsAnswer = create_model(
@@ -133,7 +159,7 @@ GroupsAnswer = create_model(
     after=(str | None, ...),
 )
 DecisionAnswer = _derived("Decision", Decision, id=(str, ...))
-DecisionReportAnswer = _model(DecisionReport)
+DecisionReportAnswer = model_of(DecisionReport)
 DecisionsAnswer = create_model(
     "Decisions",
     __config__=_STRICT,

@@ -63,6 +63,10 @@ MAX_SLICES = 1024
 DEFAULT_MAX_BUCKET = 200
 """Maximum number of distinct texts with a common band key that are all compared with each other."""
 
+_JACCARD = (
+    "The Jaccard similarity of sets of shingles is called resemblance; jaccard is about words in common passages."
+)
+
 
 class MeasureName(str, Enum):
     """Names of the measures in options."""
@@ -500,8 +504,7 @@ Measure = Annotated[
     _one_of(
         names_of(DECIDING),
         "--measure",
-        help="Similarity measure that decides a match. The Jaccard similarity of sets of shingles is called "
-        "resemblance; jaccard is about words in common passages.",
+        help=f"Similarity measure that decides a match. {_JACCARD}",
         show_default="that of the index: resemblance, unless init chose another",
         rich_help_panel=_MEASURE,
     ),
@@ -697,7 +700,7 @@ ThresholdMeasure = Annotated[
     _one_of(
         names_of(BY_LENGTHS),
         "--measure",
-        help="Measure of the threshold: choose bands for it from the lengths of texts.",
+        help=f"Measure of the threshold: choose bands for it from the lengths of texts. {_JACCARD}",
         show_default="resemblance",
     ),
 ]
@@ -706,7 +709,7 @@ NewThresholdMeasure = Annotated[
     _one_of(
         names_of(BY_LENGTHS),
         "--measure",
-        help="Measure of the new threshold: choose bands for it from the lengths of texts.",
+        help=f"Measure of the new threshold: choose bands for it from the lengths of texts. {_JACCARD}",
         show_default="resemblance",
         rich_help_panel=_KEYS,
     ),
@@ -975,7 +978,7 @@ DiskUsage = Annotated[
 MEASURES_TO_PLOT = _one_of(
     names_of(MeasureName),
     "--measure",
-    help="Measure to compute. Repeatable.",
+    help=f"Measure to compute. Repeatable. {_JACCARD}",
     show_default="resemblance; bag with --whitespace",
 )
 MeasuresToPlot = Annotated[Sequence[str] | None, MEASURES_TO_PLOT]

@@ -51,7 +51,7 @@ __all__ = [
 
 
 MEANINGS: dict[MeasureName, str] = {
-    MeasureName.RESEMBLANCE: "shared shingles among all shingles of both: basis of the keys",
+    MeasureName.RESEMBLANCE: "Jaccard similarity of the sets of shingles: basis of the keys",
     MeasureName.JACCARD: "words in common passages among all words of both",
     MeasureName.CONTAINMENT: "words of the shorter text that are in common passages",
     MeasureName.CONTAINMENT_LONGER: "words of the longer text that are in common passages",
