@@ -11,7 +11,7 @@ import elasticsearch.helpers
 import opensearchpy
 import opensearchpy.helpers
 import pytest
-from server_tools import JSON, family, make_index, ours, put, theirs, versions, words
+from server_tools import JSON, family, make_index, ours, put, require_driver_for, theirs, versions, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import NotInitialised
@@ -25,9 +25,8 @@ class Application:
     """The user's program: its own driver, its own bulk helper."""
 
     def __init__(self, client: Client) -> None:
+        require_driver_for(client)
         if client.server.product is Product.ELASTICSEARCH:
-            if elasticsearch.__version__[0] > client.server.version[0]:
-                pytest.skip("this version of the driver does not talk to so old a server")
             self.driver: Any = elasticsearch.Elasticsearch(client.url)
             self._bulk: Any = elasticsearch.helpers.bulk
         else:

@@ -13,7 +13,7 @@ import opensearchpy
 import opensearchpy.helpers
 import pytest
 from docs_pages import blocks
-from server_tools import TEXT, family, make_index, ours
+from server_tools import TEXT, family, make_index, ours, require_driver_for
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.records import Product
@@ -27,6 +27,7 @@ COPIES = family("async", 3)
 @pytest.fixture
 def program(client: Client, index_name: str) -> Iterator[dict[str, Any]]:
     """The names of the program on the page, run with this server and a new index."""
+    require_driver_for(client)
     make_index(client, index_name, TEXT)
     (block,) = blocks(PAGE, "python")
     for written, here in (("http://localhost:9200", client.url), ('"news"', repr(index_name))):

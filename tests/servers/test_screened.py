@@ -15,7 +15,19 @@ import opensearchpy
 import opensearchpy.helpers
 import pytest
 from conftest import Cli
-from server_tools import JSON, TEXT, change, delete_all, family, hits, jaccard, make_index, ours, words
+from server_tools import (
+    JSON,
+    TEXT,
+    change,
+    delete_all,
+    family,
+    hits,
+    jaccard,
+    make_index,
+    ours,
+    require_driver_for,
+    words,
+)
 
 from es_neardupe import NearDupe, Settings, fingerprints
 from es_neardupe.candidates.recent_documents import RecentDocuments
@@ -479,9 +491,8 @@ def test_an_id_whose_group_others_have_waits(news: NearDupe, client: Client, ind
 
 def test_the_helpers_of_the_drivers(news: NearDupe, client: Client, index_name: str) -> None:
     """`screened` is read lazily, and its actions are those that the helpers take."""
+    require_driver_for(client)
     if client.server.product is Product.ELASTICSEARCH:
-        if elasticsearch.__version__[0] > client.server.version[0]:
-            pytest.skip("this version of the driver does not talk to so old a server")
         driver: Any = elasticsearch.Elasticsearch(client.url)
         bulk: Any = elasticsearch.helpers.bulk
     else:

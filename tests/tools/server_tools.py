@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
+import elasticsearch
 import pytest
 
 from es_neardupe import NearDupe
@@ -23,6 +24,7 @@ from es_neardupe.errors import NodeError, NotFound, RequestError
 from es_neardupe.groups.read import Group
 from es_neardupe.groups.registry import GroupRecord, Registry
 from es_neardupe.index.index import Index, opened
+from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path, to_json
 from es_neardupe.server.search import knows
 
@@ -204,6 +206,13 @@ def wait_until(met: Callable[[], bool], seconds: float = 30.0) -> None:
 def runs_painless(client: Client) -> bool:
     """Whether the server runs scripts: Elasticsearch from pip does not."""
     return knows(client, "POST", "/_scripts/painless/_execute", {"script": {"source": "1 + 1"}})
+
+
+def require_driver_for(client: Client) -> None:
+    """Skip a test that uses the driver of Elasticsearch itself with an older server, which refuses its requests."""
+    server = client.server
+    if server.product is Product.ELASTICSEARCH and elasticsearch.__version__[0] > server.version[0]:
+        pytest.skip("this version of the driver does not talk to so old a server by itself")
 
 
 def one_line(text: str) -> str:
