@@ -169,7 +169,7 @@ class Blocked(RequestError):
 
 
 class IncompleteAnswer(NeardupeError):
-    """Shards failed or the search timed out: the answer is incomplete.
+    """Shards failed, the search timed out, or decisions are still being read: the answer is incomplete.
 
     Attributes: ``type`` (the server's error type of the first failure, may be empty).
     """

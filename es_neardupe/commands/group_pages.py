@@ -35,6 +35,7 @@ __all__ = [
     "common_values",
     "group_of_id",
     "has_evidence",
+    "load_for_filters",
     "next_to_review",
     "page_of_groups",
     "read_after",
@@ -108,17 +109,30 @@ def page_of_groups(
     size: int,
     fields: Sequence[str],
     reviewed: ReviewedGroups | None = None,
+    patience: float | None = None,
 ) -> TitledPage:
-    """A page of groups. ``reviewed``: what was read for earlier pages. Raises `SettingsError` for a field that has no
-    values to count, and for a relation if no evidence is stored."""
+    """A page of groups. ``reviewed``: what was read for earlier pages; ``patience``: see its method ``read``. Raises
+    `SettingsError` for a field that has no values to count, and for a relation if no evidence is stored, and
+    `IncompleteAnswer` if patience ended before any review was read."""
     index = opened(index, groups=True)
     shown = shown_fields(index, fields)
     only, complete = selection.documents.applied(index, selection.numbers)
-    only = selection.review.applied(index, reviewed or ReviewedGroups(), only)
+    reading = None
+    if selection.review:
+        known = (reviewed or ReviewedGroups()).read(index, patience)
+        only, reading = selection.review.applied(known, only), known.reading
     page = list_groups(index, only, order=selection.order, after=read_after(after), size=size)
     titles = titles_of(index, shown, [one.principal for one in page.groups])
     following = None if page.after is None else json.dumps(page.after)
-    return TitledPage(page, titles, complete, following, review_of_groups(index, [one.group for one in page.groups]))
+    reviews = review_of_groups(index, [one.group for one in page.groups])
+    return TitledPage(page, titles, complete, following, reviews, reading)
+
+
+def load_for_filters(index: Index) -> None:
+    """Filter all groups by a text once: the server loads what such filters need, so that the first reader who asks does
+    not wait for it."""
+    index = opened(index, groups=True)
+    list_groups(index, DocumentFilter(text="*").applied(index, GroupFilter())[0])
 
 
 def has_evidence(index: Index) -> bool:
@@ -198,11 +212,13 @@ def _checked_field(index: Index, name: str) -> str:
     return name
 
 
-def next_to_review(index: Index, reviewed: ReviewedGroups, after: str | None, reviewer: str) -> str | None:
+def next_to_review(
+    index: Index, reviewed: ReviewedGroups, after: str | None, reviewer: str, patience: float | None = None
+) -> str | None:
     """The largest group that is not reviewed, of those that come after the group ``after`` if it is given; None if
-    there is none. Groups that another reviewer works on are left out."""
+    there is none. Groups that another reviewer works on are left out. ``patience``: see `page_of_groups`."""
     index = opened(index, groups=True)
-    only = ReviewFilter(ReviewState.OPEN).applied(index, reviewed, GroupFilter())
+    only = ReviewFilter(ReviewState.OPEN).applied(reviewed.read(index, patience), GroupFilter())
     start = None
     if after is not None and (record := Registry(index).records({after}).get(after)) is not None:
         start = [record.size, record.group]
@@ -213,7 +229,7 @@ def next_to_review(index: Index, reviewed: ReviewedGroups, after: str | None, re
         if free:
             return free[0]
         if page.after is None:
-            return None if after is None else next_to_review(index, reviewed, None, reviewer)
+            return None if after is None else next_to_review(index, reviewed, None, reviewer, patience)
         start = list(page.after)
 
 

@@ -29,6 +29,7 @@ from es_neardupe.index.migration_state import replaced_prefix
 from es_neardupe.index.queries import MAX_TERMS, all_of
 from es_neardupe.keys.arrays import Bytes, Flags
 from es_neardupe.keys.text import packed_hashes
+from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, one_line
 from es_neardupe.server.bulk import chunked, write
 from es_neardupe.server.search import buckets, count, fetch, refresh, refresh_if_allowed, search
@@ -302,7 +303,9 @@ class Decisions:
                 found.update((hit.id, one) for hit in page if (one := _decision(hit.source)) is not None)
         return sorted(found.values(), key=lambda one: (one.at, one.id))
 
-    def pairs(self, contents: Collection[str] | None = None) -> dict[tuple[str, str], dict[str, Verdict]]:
+    def pairs(
+        self, contents: Collection[str] | None = None, progress: Progress = silent
+    ) -> dict[tuple[str, str], dict[str, Verdict]]:
         """The verdicts *same* and *different* that hold: those about at least one of the given contents, or all."""
         found: dict[tuple[str, str], dict[str, Verdict]] = defaultdict(dict)
         if (contents is not None and not contents) or not self.exist():
@@ -311,19 +314,26 @@ class Decisions:
         chunks = [None] if contents is None else chunked(sorted(contents), MAX_TERMS // 2)
         for chunk in chunks:
             query = all_of(*_HOLDING, _DECIDING, None if chunk is None else _either(chunk))
-            for key in buckets(self._client, self.name, query, {name: name for name in _VERDICTS}):
+            keys = buckets(self._client, self.name, query, {name: name for name in _VERDICTS})
+            for key in tracked(keys, progress, "decisions", None):
                 if _HASH.fullmatch(key["low"]) and _HASH.fullmatch(key["high"]):  # any client can write documents
                     found[key["low"], key["high"]][key["author"]] = Verdict(key["verdict"])
         return found
 
-    def last_write(self) -> int | None:
-        """The number of the last write that is visible; None if nothing was ever decided."""
+    def last_write(self) -> tuple[int, int] | None:
+        """The number of the last write that is visible, and of the documents; None if nothing was ever decided."""
         if not self.exist():
             return None
         refresh_if_allowed(self._client, self.name)
-        body = {"size": 1, "_source": False, "seq_no_primary_term": True, "sort": [{"_seq_no": "desc"}]}
-        hits = search(self._client, self.name, body)["hits"]["hits"]
-        return int(hits[0]["_seq_no"]) if hits else None
+        body = {
+            "size": 1,
+            "track_total_hits": True,
+            "_source": False,
+            "seq_no_primary_term": True,
+            "sort": [{"_seq_no": "desc"}],
+        }
+        found = search(self._client, self.name, body)["hits"]
+        return (int(found["hits"][0]["_seq_no"]), int(found["total"]["value"])) if found["hits"] else None
 
     def written_since(self, first: int) -> set[tuple[str, str]]:
         """The pairs of contents with a decision that was written since the write ``first``, also withdrawn ones."""

@@ -10,6 +10,7 @@ from typing import Any
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import group_of, stored_fields
+from es_neardupe.progress import Progress, silent
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import buckets, refresh_if_allowed
 
@@ -42,10 +43,13 @@ def texts_of_groups(index: Index, query: Mapping[str, Any], maximum: int | None 
     return found
 
 
-def groups_of_texts(index: Index, contents: Collection[str]) -> dict[str, set[str]]:
+def groups_of_texts(index: Index, contents: Collection[str], progress: Progress = silent) -> dict[str, set[str]]:
     """Group -> which of some content hashes its documents have."""
     found: dict[str, set[str]] = defaultdict(set)
+    done = 0
     for chunk in chunked(sorted(contents), queries.MAX_TERMS):
+        progress("texts", done, len(contents))
         for group, some in texts_of_groups(index, {"terms": {index.fields.content: chunk}}).items():
             found[group] |= some
+        done += len(chunk)
     return found

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, TimeoutError
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from es_neardupe.errors import IncompleteAnswer
 from es_neardupe.groups.decisions import Claim, Decision, Decisions, PairVerdicts, Verdict, agreed_verdict
 from es_neardupe.groups.listing import GroupFilter, GroupPage
 from es_neardupe.groups.of_documents import groups_of_texts, texts_of_groups
@@ -25,6 +25,8 @@ from es_neardupe.server.search import fetch
 __all__ = [
     "GroupFindings",
     "GroupReview",
+    "KnownReviews",
+    "ReadProgress",
     "ReviewFilter",
     "ReviewState",
     "ReviewedGroups",
@@ -38,9 +40,7 @@ _OVERLAP = 100
 """Writes before the last known one that are read again: of two writes at a time, the later one may be visible first."""
 
 _MANY = 10_000
-"""Decided pairs whose states are read in less than a second."""
-_PATIENCE = 0.5
-"""Seconds that a page waits for current states of more pairs, if former ones are known."""
+"""Decisions whose states are read in less than a second."""
 
 _MAX_TEXTS = 50_000
 """Texts of the groups of one page that are read."""
@@ -81,6 +81,27 @@ class TitledPage:
     """Continues with the next page."""
     reviews: Mapping[str, GroupReview]
     """Group -> what reviewers have decided; without groups about which they have decided nothing."""
+    reading: ReadProgress | None = None
+    """The filter by review does not know the last decisions, which are still being read; None: it knows all."""
+
+
+@dataclass(frozen=True)
+class ReadProgress:
+    """Progress of reading decisions: ``done`` of ``total`` items of ``stage``; None: the total is unknown."""
+
+    stage: str
+    done: int
+    total: int | None
+
+
+@dataclass(frozen=True)
+class KnownReviews:
+    """The reviews of groups."""
+
+    groups: Mapping[str, tuple[GroupReview, ReviewState]] | None
+    """Group -> its review and state; None: nothing was read yet."""
+    reading: ReadProgress | None = None
+    """The last decisions, or the last run of `group`, are still being read; None: the reviews are current."""
 
 
 @dataclass(frozen=True)
@@ -91,11 +112,16 @@ class ReviewFilter:
     reviewer: str | None = None
     """Only groups about which this reviewer has decided something."""
 
-    def applied(self, index: Index, reviewed: ReviewedGroups, only: GroupFilter) -> GroupFilter:
-        """The filter of groups with these conditions."""
-        if self.state is None and self.reviewer is None:
-            return only
-        found = reviewed.read(index)
+    def __bool__(self) -> bool:
+        return self.state is not None or self.reviewer is not None
+
+    def applied(self, known: KnownReviews, only: GroupFilter) -> GroupFilter:
+        """The filter of groups with these conditions. Raises `IncompleteAnswer` if no review was read yet."""
+        if (found := known.groups) is None:
+            raise IncompleteAnswer(
+                "The decisions of reviewers are still being read after the start, so groups cannot be chosen by their "
+                "review yet. Load the page again in a few seconds."
+            )
         if self.reviewer is not None:
             found_by = [group for group, (review, _) in found.items() if self.reviewer in review.reviewers]
             only = only.among(found_by)
@@ -134,8 +160,8 @@ class ReviewedGroups:
 
     def __init__(self) -> None:
         self._reader = ThreadPoolExecutor(1, "reviews")  # the only thread that changes the values below
-        self._as_of: tuple[object, int] | None = None
-        """The version of the last run of `group`, and the last write of a decision; None: nothing was read."""
+        self._as_of: tuple[object, int, int] | None = None
+        """The state that was read, see `_state`; None: nothing was read."""
         self._verdicts: dict[tuple[str, str], Mapping[str, Verdict]] = {}
         self._asked: set[str] = set()
         """The content hashes whose groups were read."""
@@ -143,33 +169,41 @@ class ReviewedGroups:
         """Group -> which of these its documents have."""
         self._texts: dict[str, int | None] = {}
         """Group -> its distinct texts; None if it has ended."""
-        self._found: dict[str, tuple[GroupReview, ReviewState]] = {}
+        self._found: dict[str, tuple[GroupReview, ReviewState]] | None = None
+        self._progress = ReadProgress("decisions", 0, None)
 
     def begin(self, index: Index) -> None:
         """Read in the background, for the first page that asks. An error is raised there."""
         self._reader.submit(lambda: self._read(opened(index, groups=True)))
 
-    def read(self, index: Index) -> Mapping[str, tuple[GroupReview, ReviewState]]:
-        """Group -> its review and state, of an opened index. With many decisions, reading can take longer than a page
-        may; then it goes on in the background, and the result is the former one. Raises `Forbidden` unless its user may
+    def read(self, index: Index, patience: float | None = None) -> KnownReviews:
+        """The reviews of the groups of an opened index. If there are many decisions, wait at most ``patience`` seconds:
+        then reading goes on in the background, and the result is the former one. Raises `Forbidden` unless its user may
         read decisions."""
         now = _state(index)
         if now is None:
-            return {}
+            return KnownReviews({})
         if now != self._as_of:
-            many = self._as_of is not None and len(self._verdicts) > _MANY
-            with suppress(TimeoutError):
-                self._reader.submit(self._read, index).result(_PATIENCE if many else None)
-        return self._found
+            many = now[2] > _MANY
+            try:
+                self._reader.submit(self._read, index).result(patience if many else None)
+            except TimeoutError:
+                return KnownReviews(self._found, self._progress)
+        return KnownReviews(self._found)
+
+    def _note(self, stage: str, done: int, total: int | None) -> None:
+        self._progress = ReadProgress(stage, done, total)
 
     def _read(self, index: Index) -> None:
         now = _state(index)
         if now is None or now == self._as_of:
             return
+        self._note("decisions", 0, None)
         store, registry = Decisions(index), Registry(index)
-        run, written = self._as_of or (None, -1)
+        run, written, _ = self._as_of or (None, -1, 0)
         if now[0] != run or now[1] < written:  # the last write is only earlier if somebody has deleted decisions
-            self._verdicts, self._asked, self._contents, self._texts = dict(store.pairs()), set(), {}, {}
+            verdicts = store.pairs(progress=self._note)
+            self._verdicts, self._asked, self._contents, self._texts = dict(verdicts), set(), {}, {}
         else:
             self._read_changed(store, written)
         self._read_groups(index, registry)
@@ -177,7 +211,7 @@ class ReviewedGroups:
 
     def _read_changed(self, store: Decisions, written: int) -> None:
         changed = store.written_since(max(written - _OVERLAP, 0))
-        verdicts = store.pairs({content for pair in changed for content in pair})
+        verdicts = store.pairs({content for pair in changed for content in pair}, self._note)
         for pair in changed:
             self._verdicts.pop(pair, None)
             if pair in verdicts:
@@ -185,7 +219,7 @@ class ReviewedGroups:
 
     def _read_groups(self, index: Index, registry: Registry) -> None:
         new = {content for pair in self._verdicts for content in pair} - self._asked
-        for group, some in groups_of_texts(index, new).items():
+        for group, some in groups_of_texts(index, new, self._note).items():
             self._contents[group] = self._contents.get(group, set()) | some
         self._asked |= new
         reviews = _reviews({group: some for group, some in self._contents.items() if len(some) > 1}, self._verdicts)
@@ -195,10 +229,11 @@ class ReviewedGroups:
         self._found = {group: (review, state_of(review, texts)) for group, review, texts in sizes if texts is not None}
 
 
-def _state(index: Index) -> tuple[object, int] | None:
-    """The version of the last run of `group`, and the last write of a decision; None if nothing was ever decided."""
+def _state(index: Index) -> tuple[object, int, int] | None:
+    """The version of the last run of `group`, the last write of a decision, and the number of stored decisions and
+    claims; None if nothing was ever decided."""
     written = Decisions(index).last_write()
-    return None if written is None else (Registry(index).version(), written)
+    return None if written is None else (Registry(index).version(), *written)
 
 
 def _reviews(contents: Mapping[str, Collection[str]], verdicts: PairVerdicts) -> dict[str, GroupReview]:

@@ -144,6 +144,8 @@ MAX_OPENED = 200
 """Default maximum number of rows that are shown with their texts: half of them the most similar, half the least."""
 MAX_LISTED = 5_000
 """Maximum number of pairs on a page: half of them the most similar, half the least similar ones."""
+_PAGE = 50
+"""Rows that are shown at a time: a page of thousands of elements is slow in browsers and tools of accessibility."""
 MAX_TEXT = 100_000
 """Characters of each text that are compared and shown. A longer text is marked as cut."""
 
@@ -293,6 +295,7 @@ def duplicates_page(
         skipped=skipped,
         bars=bars(result.pairs.similarity) if rows else None,
         rows=rows,
+        page_size=_PAGE,
         closed=sum(row.view is None and not row.missing for row in rows),
         folded=len(listed) - len(rows),
         kinds={

@@ -102,17 +102,15 @@ const stepByKeys = (current) => {
 };
 
 document.addEventListener("DOMContentLoaded", () => {
-  document.querySelectorAll(".text").forEach((side) => {
-    side.addEventListener("click", (event) => {
-      const passage = event.target.closest(".p");
-      if (passage && getSelection().isCollapsed) {
-        jump(passage);
-      }
-    });
-    side.addEventListener("mouseover", (event) => heat(event.target.closest(".p")));
-    side.addEventListener("mouseleave", () => clear("hot"));
-    side.addEventListener("focusin", (event) => heat(event.target.closest(".p")));
+  document.addEventListener("click", (event) => {
+    const passage = event.target.closest(".text .p");
+    if (passage && getSelection().isCollapsed) {
+      jump(passage);
+    }
   });
+  for (const kind of ["mouseover", "focusin"]) {
+    document.addEventListener(kind, (event) => heat(event.target.closest(".text .p")));
+  }
 
   document.addEventListener("keydown", (event) => {
     const passage = event.target.closest && event.target.closest(".panes .p");

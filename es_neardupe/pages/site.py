@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from es_neardupe.commands.group_pages import MAX_FOUND, CommonValues, GroupSelec
 from es_neardupe.commands.search import SearchResult
 from es_neardupe.commands.stats import StatsScope
 from es_neardupe.groups.listing import GroupCount, GroupOrder, GroupOverview
-from es_neardupe.groups.reviewed import ReviewState, TitledPage, state_of
+from es_neardupe.groups.reviewed import KnownReviews, ReviewState, TitledPage, state_of
 from es_neardupe.options import Matching
 from es_neardupe.pages.page import (
     COMPARISON_SCRIPTS,
@@ -97,10 +98,11 @@ def _policy(scripts: Sequence[str]) -> str:
 
 
 def overview_page(
-    site: Site, documents: StatsScope, groups: GroupOverview, *, reviews: Sequence[ReviewState], waiting: int
+    site: Site, documents: StatsScope, groups: GroupOverview, *, reviews: KnownReviews, waiting: int
 ) -> Hosted:
-    """Documents by state, groups by size and by least similarity, progress of the review. ``reviews``: the states of
-    the groups with decisions. ``waiting``: decisions that wait for ``group``."""
+    """Documents by state, groups by size and by least similarity, progress of the review. ``waiting``: decisions that
+    wait for ``group``."""
+    states = None if reviews.groups is None else Counter(state for _, state in reviews.groups.values())
     by_size = [
         (
             _sizes(one),
@@ -124,8 +126,9 @@ def overview_page(
         groups=groups,
         sizes=_bars(by_size),
         similarities=_bars(by_similarity),
-        reviewed=sum(one is ReviewState.REVIEWED for one in reviews),
-        disputed=sum(one is ReviewState.DISPUTED for one in reviews),
+        reviewed=None if states is None else states[ReviewState.REVIEWED],
+        disputed=0 if states is None else states[ReviewState.DISPUTED],
+        reading=reviews.reading,
         to_review=groups.different,
         waiting=waiting,
         width=_WIDTH,
@@ -192,6 +195,7 @@ def groups_page(
         ],
         order=order,
         start=None if first else site.link("/groups", **given),
+        again=site.link("/groups", **given),
         next=None if found.after is None else site.link("/groups", **given, after=found.after),
         most=MAX_FOUND,
     )

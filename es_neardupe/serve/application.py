@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 from urllib.parse import unquote
 
@@ -13,6 +14,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Red
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
+from es_neardupe.commands.group_pages import load_for_filters
 from es_neardupe.errors import LoginRefused, NeardupeError, SettingsError
 from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import Index, opened
@@ -118,6 +120,7 @@ def asgi(
     reviewed = ReviewedGroups()
     if not auth_proxy:  # otherwise only the logins of readers may read
         reviewed.begin(index)
+        ThreadPoolExecutor(1, "filters").submit(load_for_filters, index)  # an error is that of the first page
     app.include_router(site_pages(index_of, fields, site, reviewed))
     app.include_router(decision_pages(index_of, fields, site, reviewed))
     api = http_interface(index_of, index.name, fields, reviewed, allow_decisions=allow_decisions, logins=auth_proxy)

@@ -22,6 +22,7 @@ from es_neardupe.pages.decisions import DecisionRequest, decision_preview_page, 
 from es_neardupe.pages.site import Hosted, Site
 from es_neardupe.serve.exports import decisions_jsonl, decisions_table
 from es_neardupe.serve.guard import same
+from es_neardupe.serve.site_pages import PATIENCE
 from es_neardupe.tables import check_format, has_format
 
 __all__ = ["REVIEWER", "decision_pages"]
@@ -129,7 +130,7 @@ def decision_pages(
     @routes.get("/next")
     def next_group(request: Request, after: str = "") -> Response:
         current = site(request)
-        found = next_to_review(index_of(request), reviewed, after or None, current.reviewer)
+        found = next_to_review(index_of(request), reviewed, after or None, current.reviewer, PATIENCE)
         there = current.link("/groups", review="open") if found is None else current.link("/group", id=found)
         return RedirectResponse(there, 303)
 

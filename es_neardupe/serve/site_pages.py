@@ -41,7 +41,10 @@ from es_neardupe.pages.site import (
 )
 from es_neardupe.similarity.pair_relation import Relation
 
-__all__ = ["site_pages"]
+__all__ = ["PATIENCE", "site_pages"]
+
+PATIENCE = 0.3
+"""Seconds that a page waits for the current states of reviews, if there are many decisions."""
 
 _GROUPS = 50
 """Groups on a page."""
@@ -65,7 +68,7 @@ def site_pages(
     @routes.get("/")
     def overview(request: Request) -> HTMLResponse:
         current = opened(index_of(request))
-        reviews = [state for _, state in reviewed.read(current).values()]
+        reviews = reviewed.read(current, PATIENCE)
         waiting = Decisions(current).count_waiting()
         documents, overview = documents_in_scope(current), group_overview(current)
         return _answer(overview_page(site(request), documents, overview, reviews=reviews, waiting=waiting))
@@ -89,7 +92,13 @@ def site_pages(
         order = _chosen(GroupOrder, given.get("order") or GroupOrder.LARGEST.value)
         selection = GroupSelection(numbers, documents, review, order)
         found = page_of_groups(
-            current, selection, after=given.get("after"), size=_GROUPS, fields=fields, reviewed=reviewed
+            current,
+            selection,
+            after=given.get("after"),
+            size=_GROUPS,
+            fields=fields,
+            reviewed=reviewed,
+            patience=PATIENCE,
         )
         return _answer(
             groups_page(

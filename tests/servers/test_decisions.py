@@ -16,11 +16,12 @@ from conftest import Cli
 from server_tools import assert_settled, change, family, make_index, ours, put, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.errors import IndexUnusable, InputError, NotFound, SettingsError
+from es_neardupe.errors import IncompleteAnswer, IndexUnusable, InputError, NotFound, SettingsError
 from es_neardupe.groups import reviewed
 from es_neardupe.groups.collate import collate_group
 from es_neardupe.groups.decisions import Decisions
-from es_neardupe.groups.reviewed import ReviewedGroups, ReviewState
+from es_neardupe.groups.listing import GroupFilter
+from es_neardupe.groups.reviewed import KnownReviews, ReviewedGroups, ReviewFilter, ReviewState
 from es_neardupe.index.index import opened
 from es_neardupe.index.shown_fields import NO_FIELDS
 from es_neardupe.server.client import Client, path
@@ -290,8 +291,9 @@ def test_the_state_of_a_review_is_kept_up_to_date(client: Client, index_name: st
     kept = ReviewedGroups()
 
     def state() -> Any:
-        found = kept.read(opened(news, groups=True))
-        assert found == ReviewedGroups().read(opened(news, groups=True))
+        found = kept.read(opened(news, groups=True)).groups
+        assert found == ReviewedGroups().read(opened(news, groups=True)).groups
+        assert found is not None
         review, reached = found.get(group, (None, None))
         return reached if review is None else (review.decided, review.disputed, review.reviewers, reached)
 
@@ -322,25 +324,38 @@ def test_the_state_of_a_review_is_kept_up_to_date(client: Client, index_name: st
 def test_a_page_does_not_wait_for_the_states_of_many_decisions(
     client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The former ones are shown until the current ones are read."""
+    """Until the current ones are read, it says so: with none at first, later with the former ones."""
     news, kept, go_on = begun(client, index_name), ReviewedGroups(), Event()
     index = opened(news, groups=True)
     news.decide("same", "a", ["b"], author="ann")
-    before = dict(kept.read(index))
-    news.decide("same", "a", ["c"], author="ann")
-    read = Decisions.written_since
+    read_groups = reviewed.groups_of_texts
 
-    def later(store: Decisions, first: int) -> Any:
+    def later(*given: Any) -> Any:
         assert go_on.wait(60)
-        return read(store, first)
+        return read_groups(*given)
 
-    monkeypatch.setattr(Decisions, "written_since", later)
+    monkeypatch.setattr(reviewed, "groups_of_texts", later)
     monkeypatch.setattr(reviewed, "_MANY", 0)
-    monkeypatch.setattr(reviewed, "_PATIENCE", 0.01)
-    assert kept.read(index) == before
+    first = kept.read(index, 0.01)
+    assert first.groups is None
+    assert first.reading is not None
+    with pytest.raises(IncompleteAnswer, match="Load the page again"):
+        ReviewFilter(ReviewState.OPEN).applied(first, GroupFilter())
     go_on.set()
-    monkeypatch.setattr(reviewed, "_PATIENCE", 60)
-    assert kept.read(index) == ReviewedGroups().read(index) != before
+    before = kept.read(index, 60)
+    assert before == KnownReviews(dict(before.groups or {}))
+    assert len(before.groups or ()) == 1
+
+    go_on.clear()
+    news.decide("same", "a", ["c"], author="ann")
+    second = kept.read(index, 0.01)
+    assert second.groups == before.groups
+    assert second.reading is not None
+    go_on.set()
+    assert kept.read(index, 60) == ReviewedGroups().read(index) != before
+    noted: list[tuple[str, int, int | None]] = []
+    Decisions(index).pairs(progress=lambda *one: noted.append(one))
+    assert noted == [("decisions", 0, None), ("decisions", 2, 2)]
 
 
 def test_a_decision_that_changes_while_group_runs_waits(client: Client, index_name: str) -> None:

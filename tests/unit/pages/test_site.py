@@ -16,7 +16,7 @@ from es_neardupe.commands.stats import StatsScope
 from es_neardupe.groups.decisions import Decision, DecisionPage, Verdict
 from es_neardupe.groups.listing import GroupCount, GroupFilter, GroupOrder, GroupOverview, GroupPage
 from es_neardupe.groups.registry import GroupRecord
-from es_neardupe.groups.reviewed import GroupReview, ReviewFilter, ReviewState, TitledPage
+from es_neardupe.groups.reviewed import GroupReview, KnownReviews, ReadProgress, ReviewFilter, ReviewState, TitledPage
 from es_neardupe.options import Matching
 from es_neardupe.pages.decisions import DecisionRequest, decision_preview_page, decisions_page
 from es_neardupe.pages.site import (
@@ -52,7 +52,7 @@ RECORD = GroupRecord(
     held=0,
     settings=None,
 )
-STATES_OF_REVIEW = [ReviewState.REVIEWED, ReviewState.DISPUTED, ReviewState.OPEN]
+REVIEWS = KnownReviews({f"g{k}": (GroupReview(), state) for k, state in enumerate(ReviewState)})
 FIELDS = {"title": f"\u202eTitle {NASTY}", "source": NASTY}
 
 
@@ -80,7 +80,7 @@ def test_overview() -> None:
     sizes = (GroupCount(2, 3, 8), GroupCount(3, 1000, 0), GroupCount(1000, None, 2))
     similarities = (GroupCount(0.8, 0.82, 4), GroupCount(0.98, 1.0, 5), GroupCount(1.0, None, 1))
     overview = GroupOverview(10, 2016, 8, sizes, similarities)
-    page = overview_page(SITE, scope(unprocessed=3, ungrouped=2), overview, reviews=STATES_OF_REVIEW, waiting=3)
+    page = overview_page(SITE, scope(unprocessed=3, ungrouped=2), overview, reviews=REVIEWS, waiting=3)
     found = read(page)
     bars = [str(one["href"]) for tag, one in found.tags if tag == "a" and "aria-label" in one]
     assert bars == [
@@ -97,10 +97,26 @@ def test_overview() -> None:
     assert "3 decisions wait" in page.html
     assert "<b>1</b> of 8 groups with different texts are reviewed" in page.html
     assert ">1 disputed</a>" in page.html
+    assert 'id="reading"' not in page.html
+
+
+def test_reviews_that_are_still_being_read() -> None:
+    """Numbers that are not known are not shown, earlier ones are said to be so."""
+    overview = GroupOverview(10, 2016, 8, (GroupCount(2, 3, 10),), (GroupCount(1.0, None, 10),))
+    progress = ReadProgress("texts", 1000, 2000)
+    first = overview_page(SITE, scope(), overview, reviews=KnownReviews(None, progress), waiting=0)
+    read(first)
+    assert "still being read: 1,000 of 2,000 texts." in first.html
+    assert "How many of them are reviewed is not known yet." in first.html
+    assert "<progress" not in first.html
+    later = overview_page(SITE, scope(), overview, reviews=replace(REVIEWS, reading=progress), waiting=0)
+    read(later)
+    assert "<b>1</b> of 8 groups" in later.html
+    assert "groups are counted and chosen by the earlier ones." in later.html
 
 
 def test_overview_without_groups() -> None:
-    page = overview_page(SITE, scope(), GroupOverview(0, 0, 0, (), ()), reviews=[], waiting=0)
+    page = overview_page(SITE, scope(), GroupOverview(0, 0, 0, (), ()), reviews=KnownReviews({}), waiting=0)
     read(page)
     assert "There are no groups" in page.html
     assert "wait for" not in page.html
