@@ -6,7 +6,7 @@ import re
 
 from markupsafe import escape
 
-__all__ = ["STEERING", "beginning", "escaped", "shown", "without_passwords"]
+__all__ = ["STEERING", "beginning", "escaped", "shown", "without_credentials", "without_passwords"]
 
 STEERING = r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\ud800-\udfff"
 """Characters for a regular expression class: those that change the direction of text or break lines invisibly, and lone
@@ -43,6 +43,17 @@ def without_passwords(text: str) -> str:
     """Text with ``***`` instead of each password in a URL (``https://user:password@host``), also in a percent-encoded
     one."""
     return _PASSWORD.sub(r"\1\2\3***\4", text)
+
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)(?:[^/?#]*@)?([^?#]*)", re.DOTALL)
+
+
+def without_credentials(name: str) -> str:
+    """The URL of a file without user, password, query and fragment, which can all be credentials; any other name
+    unchanged."""
+    name = without_passwords(name)  # one with ? or # in it, too
+    match = _URL.match(name)
+    return name if match is None else match[1] + match[2]
 
 
 _BEGINNING = 200

@@ -17,7 +17,7 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from es_neardupe.display_text import without_passwords
+from es_neardupe.display_text import without_credentials, without_passwords
 
 __all__ = [
     "LOGGER",
@@ -68,6 +68,9 @@ _SECRET = re.compile("password|passphrase|secret|token|api_key|header")
 _TEXTS = {"text", "request"}
 """Arguments that may be texts."""
 
+_FILES = {"files", "paths"}
+"""Arguments that may be URLs of files, with credentials in any part of them."""
+
 _CONTENTS = {"actions", "addresses"}
 """Arguments with many values, or with documents."""
 
@@ -81,6 +84,8 @@ def loggable_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
 def _loggable(name: str, value: Any) -> Any:
     if value is not None and _SECRET.search(name) and not name.endswith("_file"):
         return "(hidden)"
+    if name in _FILES and isinstance(value, list | tuple):
+        return [without_credentials(str(one)) for one in value]
     return f"({len(value)} characters)" if name in _TEXTS and isinstance(value, str) else _plain(value)
 
 

@@ -45,6 +45,7 @@ class LogFormat(str, Enum):
 
     TEXT = "text"
     JSON = "json"
+    ECS = "ecs"
 
 
 class LogLevel(str, Enum):
@@ -65,14 +66,15 @@ def configure(format: LogFormat, level: LogLevel, file: Path | None, context: Ma
     """Log events to stderr or to a file, each with the fields of ``context``. Raises `InputError` for a file that
     cannot be written.
 
-    In JSON everything on stderr is an event. In text, messages are printed as they are, and the other events only with
-    the level ``debug``. A file has all events.
+    In JSON and ECS everything on stderr is an event. In text, messages are printed as they are, and the other events
+    only with the level ``debug``. A file has all events.
     """
     reset()
-    formatter = _JsonLines(context) if format is LogFormat.JSON else _TextLines(context)
+    formatters = {LogFormat.TEXT: _TextLines, LogFormat.JSON: _JsonLines, LogFormat.ECS: _EcsLines}
+    formatter = formatters[format](context)
     if file is not None:
         _add(_file_handler(file), formatter)
-    elif format is LogFormat.JSON:
+    elif format is not LogFormat.TEXT:
         _add(logging.StreamHandler(), formatter)
         show_messages(None)
         LOGGER.setLevel(level.number)
@@ -131,6 +133,60 @@ class _TextLines(_JsonLines):
         event, fields = fields_of(record)
         words = [f"{name}={json.dumps(value, default=str)}" for name, value in {**self._context, **fields}.items()]
         return without_controls(" ".join([_moment(record), record.levelname.lower(), event, *words]))
+
+
+_ECS_NAMES = {
+    "message": "message",
+    "version": "service.version",
+    "exit_code": "process.exit_code",
+    "kind": "error.type",
+    "error": "error.type",
+    "request": "http.request.id",
+    "method": "http.request.method",
+    "path": "url.path",
+    "status": "http.response.status_code",
+}
+"""Fields of events that Elastic Common Schema has, with their names there."""
+
+_NANOSECONDS = {"seconds": 10**9, "milliseconds": 10**6}
+
+
+class _EcsLines(_JsonLines):
+    """Formats an event as one line of JSON with the fields of Elastic Common Schema.
+
+    All other fields have names that begin with ``es_neardupe``, so that their types cannot conflict with those of ECS.
+    """
+
+    def __init__(self, context: Mapping[str, Any]) -> None:
+        from ecs_logging import StdlibFormatter
+
+        super().__init__(context)
+        self._ecs = StdlibFormatter(exclude_fields=["log.original", "log.origin", "process.name", "process.thread"])
+
+    def format(self, record: logging.LogRecord) -> str:
+        event, fields = fields_of(record)
+        known = {name: value for name, value in vars(record).items() if name not in ("event", "fields")}
+        line = self._ecs.format_to_ecs(logging.makeLogRecord(known))
+        _set(line, "event.action", event)
+        _set(line, "service.name", "es-neardupe")
+        for name, value in {**self._context, **fields}.items():
+            if name == "run":
+                _set(line, "trace.id", value)
+            elif name in _NANOSECONDS:
+                _set(line, "event.duration", round(value * _NANOSECONDS[name]))
+            elif name == "arguments":  # options of several commands have the same name and different types
+                _set(line, "es_neardupe.arguments", json.dumps(value, default=str))
+            elif value is not None:
+                _set(line, _ECS_NAMES.get(name, f"es_neardupe.{name}"), value)
+        return json.dumps(line, default=str, sort_keys=True)  # with the time at the beginning
+
+
+def _set(line: dict[str, Any], name: str, value: Any) -> None:
+    """Set a field by its dotted name."""
+    *parents, leaf = name.split(".")
+    for parent in parents:
+        line = line.setdefault(parent, {})
+    line[leaf] = value
 
 
 def _moment(record: logging.LogRecord) -> str:

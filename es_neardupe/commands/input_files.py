@@ -1,6 +1,6 @@
-"""Input files: documents from JSON lines, CSV, TSV and folders of texts, plain or compressed (.gz, .xz), or stdin.
+"""Input files: documents from JSON lines, CSV, TSV, Parquet, Arrow, folders of such files or of texts, or stdin.
 
-A line that cannot be read is reported as a `Problem` with its place.
+A line or row that cannot be read is reported as a `Problem` with its place.
 """
 
 from __future__ import annotations
@@ -10,14 +10,27 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from es_neardupe.commands.input_json import parsed_line
-from es_neardupe.commands.input_streams import COMPRESSED, MAX_EXPANDED, READ_ERRORS, expanded, limited_lines, whole
+from es_neardupe.commands.input_streams import (
+    COMPRESSED,
+    MAX_EXPANDED,
+    READ_ERRORS,
+    InputFile,
+    check_decoder,
+    expanded,
+    limited_lines,
+    local_file,
+    whole,
+)
+from es_neardupe.commands.input_tables import TABLES, check_pyarrow, table_rows
+from es_neardupe.commands.input_urls import RemoteFolder, is_url, local_path, remote
 from es_neardupe.errors import InputError
 
 __all__ = ["FileRecord", "Problem", "check_paths", "read_lines", "read_records", "read_text_file"]
@@ -34,7 +47,7 @@ _NAMES = {b",": "commas", b"\t": "tabs"}
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    """A document of a file. ``place`` is ``FILE:LINE``, or the path of a text file."""
+    """A document of a file. ``place`` is ``FILE:LINE`` or ``FILE:ROW``, or the path of a text file."""
 
     place: str
     id: str | None
@@ -42,6 +55,8 @@ class FileRecord:
     routing: str | None = None
     size: int = field(default=0, compare=False)
     """Size in memory, roughly: bytes of the line or row, or characters of the text file."""
+    place_is_id: bool = field(default=True, compare=False)
+    """Whether ``place`` can be the id of a document without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,43 +67,61 @@ class Problem:
     why: str
     breaks_off: bool = False
     """Whether the rest of the file cannot be read."""
-    link: bool = False
-    """Whether it is a symbolic link that leaves the folder and was not followed."""
+    skipped: Literal["", "link", "file"] = ""
+    """In a folder: a symbolic link that leaves it and was not followed, or a file that is none of its documents."""
 
 
 def check_paths(paths: Iterable[str]) -> None:
-    """Raises `InputError` for a file that does not exist or is of an unknown kind. Reads nothing."""
+    """Raises `InputError` for a file that does not exist, is of an unknown kind, or needs a package that is missing.
+    Reads nothing."""
     for name in paths:
-        if name == STDIN:
-            continue
-        if not Path(name).exists():
-            raise InputError(f"There is no file or folder {name!r}.")
-        if Path(name).is_file():
-            _kind(Path(name))
+        if name != STDIN and isinstance(file := _opened(name), InputFile):
+            _kind(file)
 
 
 def read_records(
     paths: Iterable[str], *, text_field: str, id_field: str | None = None, follow_links: bool = False
 ) -> Iterator[FileRecord | Problem]:
-    """The documents of files and folders, in order; only the current line is in memory.
+    """The documents of files and folders, in order; only the current line or row is in memory.
 
-    The text of a file in a folder becomes the field ``text_field``, and its path relative to the folder becomes the id.
+    In a folder with files of a known kind, these are read; others are a `Problem`. Otherwise, the text of each file
+    becomes the field ``text_field``, and its path relative to the folder becomes the id.
     ``id_field`` names the field with the id of a line; the default is ``id``, then ``_id``, if the line has one.
     A symbolic link that leaves its folder is read with ``follow_links``, and is otherwise a `Problem`.
     """
     for name in paths:
         if name == STDIN:
-            yield from _json_lines(sys.stdin.buffer, "stdin", id_field)
-        elif Path(name).is_dir():
-            yield from _folder(Path(name), text_field, follow_links=follow_links)
+            stdin = InputFile("stdin", "", lambda: sys.stdin.buffer, names_lines=False)
+            yield from _json_lines(stdin.open(), stdin, id_field)
+            continue
+        opened = _opened(name, must_exist=False)
+        if isinstance(opened, InputFile):
+            yield from _until_broken(opened, id_field)
+        elif isinstance(opened, RemoteFolder):
+            yield from _folder(opened.name, opened.files, text_field, id_field)
         else:
-            yield from _until_broken(_file(name, id_field), name)
+            files = partial(_files, opened, follow_links=follow_links)
+            yield from _folder(str(opened), files, text_field, id_field)
+
+
+def _opened(name: str, *, must_exist: bool = True) -> Path | InputFile | RemoteFolder:
+    """The folder or file of a name or URL. Raises `InputError` if it does not exist."""
+    name = local_path(name)
+    if is_url(name):
+        return remote(name)
+    if must_exist and not Path(name).exists():
+        raise InputError(f"There is no file or folder {name!r}.")
+    return Path(name) if Path(name).is_dir() else local_file(name)
 
 
 def read_text_file(name: str) -> str:
     """The text of a file, which may be compressed, or of standard input for ``-``. Raises `InputError`."""
+    return _text(sys.stdin.buffer if name == STDIN else local_file(name), name)
+
+
+def _text(source: InputFile | IO[bytes], name: str) -> str:
     try:
-        with nullcontext(sys.stdin.buffer) if name == STDIN else expanded(Path(name)) as stream:
+        with expanded(source) if isinstance(source, InputFile) else nullcontext(source) as stream:
             content = whole(stream)
         if content is None:
             raise InputError(f"{name} is longer than {MAX_EXPANDED:,} bytes.")
@@ -106,7 +139,7 @@ def read_lines(name: str) -> Iterator[str]:
     """
     number = 0
     try:
-        with nullcontext(sys.stdin.buffer) if name == STDIN else expanded(Path(name)) as stream:
+        with nullcontext(sys.stdin.buffer) if name == STDIN else expanded(local_file(name)) as stream:
             for number, line in enumerate(limited_lines(stream), 1):
                 if line is None:
                     raise InputError(f"{name}:{number} is longer than {MAX_EXPANDED:,} bytes.")
@@ -118,42 +151,57 @@ def read_lines(name: str) -> Iterator[str]:
         raise InputError(f"{name}:{number} is not UTF-8 ({error.reason}).") from error
 
 
-def _kind(file: Path) -> str:
-    suffixes = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in COMPRESSED]
-    kind = suffixes[-1] if suffixes else ""
-    if kind in _DELIMITERS:
-        return kind
+def _known_kind(path: str) -> str:
+    """The kind of a file by its name: one of `_DELIMITERS`, ``.json`` or one of `TABLES`; empty if it has none.
+
+    A table that was compressed as a whole is of no kind: its parts are read where they are.
+    """
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    kind = next((suffix for suffix in reversed(suffixes) if suffix not in COMPRESSED), "")
     if kind in (".jsonl", ".ndjson", ".json"):
         return ".json"
-    raise InputError(
-        f"{file} is neither JSON lines (.jsonl, .ndjson, .json) nor CSV (.csv) or TSV (.tsv), nor a folder of texts."
-    )
+    return kind if kind in _DELIMITERS or (kind in TABLES and kind == suffixes[-1]) else ""
 
 
-def _file(name: str, id_field: str | None) -> Iterator[FileRecord | Problem]:
-    kind = _kind(Path(name))
-    with expanded(Path(name)) as stream:
+def _kind(file: InputFile) -> str:
+    kind = _known_kind(file.path)
+    if not kind:
+        raise InputError(
+            f"{file.name} is neither JSON lines (.jsonl, .ndjson, .json), CSV (.csv), TSV (.tsv), Parquet (.parquet) "
+            f"or Arrow (.arrow, .arrows, .feather), nor a folder."
+        )
+    if kind in TABLES:
+        check_pyarrow(file.name)
+    check_decoder(file)
+    return kind
+
+
+def _file(file: InputFile, id_field: str | None) -> Iterator[FileRecord | Problem]:
+    kind = _kind(file)
+    with expanded(file) as stream:
         if kind in _DELIMITERS:
-            yield from _table(stream, name, id_field, _DELIMITERS[kind])
+            yield from _delimited(stream, file, id_field, kind)
+        elif kind in TABLES:
+            yield from _table(stream, file, id_field, kind)
         else:
-            yield from _json_lines(stream, name, id_field)
+            yield from _json_lines(stream, file, id_field)
 
 
-def _until_broken(records: Iterator[FileRecord | Problem], name: str) -> Iterator[FileRecord | Problem]:
-    """The records; if the file cannot be read to its end, the last one is a `Problem`."""
+def _until_broken(file: InputFile, id_field: str | None) -> Iterator[FileRecord | Problem]:
+    """The records of a file; if it cannot be read to its end, the last one is a `Problem`."""
     try:
-        yield from records
+        yield from _file(file, id_field)
     except READ_ERRORS as error:
-        yield Problem(name, f"the rest cannot be read: {_reason(error)}", breaks_off=True)
+        yield Problem(file.name, f"the rest cannot be read: {_reason(error)}", breaks_off=True)
 
 
 def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
-def _json_lines(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[FileRecord | Problem]:
+def _json_lines(stream: IO[bytes], file: InputFile, id_field: str | None) -> Iterator[FileRecord | Problem]:
     for number, line in enumerate(limited_lines(stream), 1):
-        place = f"{name}:{number}"
+        place = f"{file.name}:{number}"
         if line is None:
             yield Problem(place, _TOO_LONG)
             continue
@@ -168,10 +216,19 @@ def _json_lines(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[
         except ValueError as error:
             yield Problem(place, f"JSON that no server accepts ({error})")
         else:
-            yield _record(place, source, id_field, len(line))
+            yield _record(file, number, source, id_field, len(line))
 
 
-def _record(place: str, source: object, id_field: str | None, size: int) -> FileRecord | Problem:
+def _table(stream: IO[bytes], file: InputFile, id_field: str | None, kind: str) -> Iterator[FileRecord | Problem]:
+    for number, row in enumerate(table_rows(stream, kind), 1):
+        if isinstance(row, str):
+            yield Problem(f"{file.name}:{number}", row)
+        else:
+            yield _record(file, number, row.source, id_field, row.size)
+
+
+def _record(file: InputFile, number: int, source: object, id_field: str | None, size: int) -> FileRecord | Problem:
+    place = f"{file.name}:{number}"
     if not isinstance(source, dict):
         return Problem(place, f"a JSON {type(source).__name__}, not an object")
     names = [id_field] if id_field else ["id", "_id"]
@@ -189,6 +246,7 @@ def _record(place: str, source: object, id_field: str | None, size: int) -> File
         None if id is None else str(id),
         {key: value for key, value in source.items() if key != "_id"},
         size=size,
+        place_is_id=file.names_lines,
     )
 
 
@@ -200,9 +258,10 @@ def _invalid_id(id: str) -> str:
         return "not valid Unicode"
 
 
-def _table(stream: IO[bytes], name: str, id_field: str | None, delimiter: str) -> Iterator[FileRecord | Problem]:
+def _delimited(stream: IO[bytes], file: InputFile, id_field: str | None, suffix: str) -> Iterator[FileRecord | Problem]:
     csv.field_size_limit(MAX_EXPANDED)
-    lines, kind = _DecodedLines(stream, delimiter), _kind(Path(name)).removeprefix(".").upper()
+    delimiter, kind, name = _DELIMITERS[suffix], suffix.removeprefix(".").upper(), file.name
+    lines = _DecodedLines(stream, delimiter)
     reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
     if problem := _bad_header(reader, f"{name}:1", kind):
         yield problem
@@ -222,7 +281,7 @@ def _table(stream: IO[bytes], name: str, id_field: str | None, delimiter: str) -
         elif None in row or None in row.values():
             yield Problem(place, f"{'more' if None in row else 'fewer'} columns than the header has")
         else:
-            yield _record(place, dict(row), id_field, lines.size)
+            yield _record(file, reader.line_num, dict(row), id_field, lines.size)
 
 
 def _bad_header(reader: csv.DictReader[str], place: str, kind: str) -> Problem | None:
@@ -261,25 +320,42 @@ class _DecodedLines:
         return line.decode("utf-8-sig" if self.number == 1 else "utf-8")
 
 
-def _folder(folder: Path, text_field: str, *, follow_links: bool) -> Iterator[FileRecord | Problem]:
-    for file in _files(folder, follow_links=follow_links):
-        if isinstance(file, Problem):
-            yield file
-            continue
-        name = file.relative_to(folder).as_posix()
-        if why := _invalid_id(name):
-            yield Problem(str(file), f"the id is {why}")
-            continue
-        try:
-            text = read_text_file(str(file))
-        except InputError as error:
-            yield Problem(str(file), str(error))
-        else:
-            yield FileRecord(str(file), name, {text_field: text}, size=len(text))
+def _folder(
+    name: str, files: Callable[[], Iterator[InputFile | Problem]], text_field: str, id_field: str | None
+) -> Iterator[FileRecord | Problem]:
+    """The records of a folder: of its files of a known kind, if it has some, and otherwise of its texts."""
+    try:
+        of_records = any(isinstance(file, InputFile) and _has_records(file) for file in files())
+        for file in files():
+            if isinstance(file, Problem):
+                yield file
+            elif not of_records:
+                yield _text_record(file, text_field)
+            elif _has_records(file):
+                yield from _until_broken(file, id_field)
+            else:
+                yield Problem(file.name, "not a file of records, in a folder of such files", skipped="file")
+    except OSError as error:  # a folder at a URL that cannot be listed
+        yield Problem(name, f"the folder cannot be read: {error}", breaks_off=True)
 
 
-def _files(root: Path, *, follow_links: bool) -> Iterator[Path | Problem]:
-    """The files of a folder and its subfolders, sorted by path.
+def _has_records(file: InputFile) -> bool:
+    """Whether a file in a folder has records, by its name. Spark and Delta Lake begin those of others with _."""
+    return bool(_known_kind(file.path)) and not any(part.startswith("_") for part in file.path.split("/"))
+
+
+def _text_record(file: InputFile, text_field: str) -> FileRecord | Problem:
+    if why := _invalid_id(file.path):
+        return Problem(file.name, f"the id is {why}")
+    try:
+        text = _text(file, file.name)
+    except InputError as error:
+        return Problem(file.name, str(error))
+    return FileRecord(file.name, file.path, {text_field: text}, size=len(text))
+
+
+def _files(root: Path, *, follow_links: bool) -> Iterator[InputFile | Problem]:
+    """The files of a folder and its subfolders, sorted by path; without hidden ones, whose names begin with a dot.
 
     A link to a subfolder of ``root`` is skipped, because its files are read at their own place. Another folder is read
     once, however many links lead to it.
@@ -292,16 +368,16 @@ def _files(root: Path, *, follow_links: bool) -> Iterator[Path | Problem]:
         linked = path != root and path.is_symlink()
         inside = Path(os.path.realpath(path)).is_relative_to(home) if linked else True
         if not inside and not follow_links:
-            yield Problem(str(path), f"a link to {os.path.realpath(path)}, outside of the folder", link=True)
+            yield Problem(str(path), f"a link to {os.path.realpath(path)}, outside of the folder", skipped="link")
         elif path.is_dir():
             if (linked and inside) or (real := os.path.realpath(path)) in entered:
                 continue
             entered.add(real)
             try:
-                waiting += sorted(path.iterdir(), reverse=True)
+                waiting += sorted((one for one in path.iterdir() if not one.name.startswith(".")), reverse=True)
             except OSError as error:
                 yield Problem(str(path), f"the folder cannot be read: {_reason(error)}")
         elif path.exists() and not path.is_file():
             yield Problem(str(path), "neither a file nor a folder")
         else:
-            yield path
+            yield local_file(path, path.relative_to(root).as_posix())

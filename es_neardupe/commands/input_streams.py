@@ -1,4 +1,4 @@
-"""Input streams: the expanded content of a file, plain or compressed (.gz, .xz), in lines of limited size.
+"""Input streams: the expanded content of a file, plain or compressed (.gz, .xz, .zst), in lines of limited size.
 
 A small compressed file can expand to any size. Files are expanded piece by piece, and a line that exceeds the limit is
 dropped while it is read: never more than the limit is in memory.
@@ -9,57 +9,143 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
-__all__ = ["COMPRESSED", "MAX_EXPANDED", "READ_ERRORS", "expanded", "limited_lines", "whole"]
+from es_neardupe.errors import InputError
 
-COMPRESSED = (".gz", ".xz")
-READ_ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error)
+__all__ = [
+    "COMPRESSED",
+    "MAX_EXPANDED",
+    "READ_ERRORS",
+    "InputFile",
+    "check_decoder",
+    "expanded",
+    "limited_lines",
+    "local_file",
+    "whole",
+]
+
+COMPRESSED = (".gz", ".xz", ".zst")
+READ_ERRORS = (OSError, EOFError, zlib.error)
 """Exceptions of reading a file that is truncated, damaged or deleted."""
 
 MAX_EXPANDED = 100_000_000
-"""Maximum size of a line, a CSV row and a text file in bytes, expanded: servers accept no larger request by default."""
+"""Maximum size of a line, a row and a text file in bytes, expanded: servers accept no larger request by default."""
 
 _XZ_MEMORY = 300_000_000
 """Maximum memory of the decoder of a .xz file in bytes. The default of `xz -9` needs 68,000,000."""
+_ZST_WINDOW = 27
+"""Maximum window of a .zst file, as the exponent of 2: 128 MiB, which `zstd` too accepts without `--long`."""
 _PIECE = 2**20
 _READ = 2**17
 
 
-def expanded(file: Path) -> IO[bytes]:
-    """The content of a file, decompressed while it is read."""
-    if file.suffix.lower() == ".gz":
-        return cast("IO[bytes]", gzip.open(file))
-    if file.suffix.lower() == ".xz":
-        return io.BufferedReader(_Xz(file), _READ)
-    return file.open("rb")
+@dataclass(frozen=True)
+class InputFile:
+    """A file to be read, on this machine or at a URL."""
+
+    name: str
+    """As shown in messages: without credentials."""
+    path: str
+    """Its path; of a file in a folder, relative to the folder."""
+    open: Callable[[], IO[bytes]]
+    """Opens its content, which may be compressed; raises `OSError`."""
+    names_lines: bool = True
+    """Whether ``name`` and a line number can be the id of a document."""
 
 
-class _Xz(io.RawIOBase):
-    """A .xz file, decompressed. Unlike `lzma.open`, it limits the memory of the decoder, which the file determines."""
+def local_file(name: str | Path, path: str | None = None) -> InputFile:
+    """The file of this name. ``path``: as in `InputFile`."""
+    return InputFile(str(name), str(name) if path is None else path, lambda: Path(name).open("rb"))
 
-    def __init__(self, file: Path) -> None:
-        self._file = file.open("rb")
+
+def expanded(file: InputFile) -> IO[bytes]:
+    """The content of a file, decompressed while it is read.
+
+    Raises `OSError`, and `InputError` if a package is missing.
+    """
+    suffix = _suffix(file)
+    if suffix == ".gz":
+        return cast("IO[bytes]", _Gzip(file.open()))
+    if suffix == ".xz":
+        return io.BufferedReader(_Expanding(file, _xz_decoder, lzma.LZMAError), _READ)
+    if suffix == ".zst":
+        return io.BufferedReader(_Expanding(file, *_zst_decoder()), _READ)
+    return file.open()
+
+
+def check_decoder(file: InputFile) -> None:
+    """Raises `InputError` if the package that decompresses a file is missing."""
+    if _suffix(file) == ".zst":
+        _zst_decoder()
+
+
+def _suffix(file: InputFile) -> str:
+    return Path(file.path).suffix.lower()
+
+
+class _Gzip(gzip.GzipFile):
+    """As `GzipFile`, but closes the stream below it."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        super().__init__(fileobj=stream)
+        self._below = stream
+
+    def close(self) -> None:
+        super().close()
+        self._below.close()
+
+
+def _xz_decoder() -> Any:
+    return lzma.LZMADecompressor(memlimit=_XZ_MEMORY)
+
+
+def _zst_decoder() -> tuple[Callable[[], Any], type[Exception]]:
+    """A function that makes decoders, and the class of their errors. Raises `InputError` if no package has them."""
+    try:
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
+    except ImportError:
+        raise InputError(".zst files need the package backports.zstd: pip install 'es-neardupe[tables]'.") from None
+    limit = {int(zstd.DecompressionParameter.window_log_max): _ZST_WINDOW}
+    return lambda: zstd.ZstdDecompressor(options=limit), zstd.ZstdError
+
+
+class _Expanding(io.RawIOBase):
+    """A .xz or .zst file, decompressed. Unlike `lzma.open` and `zstd.open`, it limits the memory of the decoder, which
+    the file determines."""
+
+    def __init__(self, file: InputFile, new_decoder: Callable[[], Any], error: type[Exception]) -> None:
+        self._file = file.open()
+        self._new_decoder = new_decoder
+        self._error = error
         self._ahead = b""
         """Data that was read after the end of a stream."""
-        self._decoder: lzma.LZMADecompressor | None = lzma.LZMADecompressor(memlimit=_XZ_MEMORY)
+        self._decoder: Any = new_decoder()
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Raises `LZMAError` or `EOFError` if the file is damaged, truncated, or needs too much memory."""
+        """Raises `OSError` or `EOFError` if the file is damaged, truncated, or needs too much memory."""
         while self._decoder is not None:
             data = self._read() if self._decoder.needs_input else b""
             if self._decoder.needs_input and not data:
                 raise EOFError("the file ends before the end of its compressed data")
-            content = self._decoder.decompress(data, len(buffer))
+            try:
+                content = self._decoder.decompress(data, len(buffer))
+            except self._error as error:
+                raise OSError(str(error)) from error
             if self._decoder.eof:
                 self._ahead = self._decoder.unused_data
-                self._decoder = lzma.LZMADecompressor(memlimit=_XZ_MEMORY) if self._has_more() else None
+                self._decoder = self._new_decoder() if self._has_more() else None
             if content:
                 buffer[: len(content)] = content
                 return len(content)

@@ -110,15 +110,17 @@ def load(
     on_problem: Callable[[Problem], None] = lambda problem: None,
     progress: Progress = silent,
 ) -> LoadReport:
-    """Index JSON lines, CSV or TSV files or folders of texts into an initialised index.
+    """Index JSON lines, CSV, TSV, Parquet or Arrow files, or folders of them or of texts, into an initialised index.
+
+    ``paths`` are names, URLs that fsspec reads, or ``-`` for JSON lines on standard input.
 
     The field ``text_field`` of the files becomes the first text field of the index. The value of ``routing_field``
     becomes the routing; the field stays in the document, unless it is ``_routing``. A document whose id is already in
     the index is skipped, or overwritten with ``replace``: loading twice changes nothing. A bad line is passed to
-    ``on_problem`` and counted; with ``strict`` it raises `InputError`. Symbolic links that leave a folder are skipped,
-    passed to ``on_problem`` and counted, unless ``follow_links``. ``on_match`` compares the documents with the index
-    before they are written, see `screened`; ``report`` gets the matches. ``tune``: see `tunable`. A dry run returns its
-    first ``show_requests`` write requests.
+    ``on_problem`` and counted; with ``strict`` it raises `InputError`. Symbolic links that leave a folder, unless
+    ``follow_links``, and other files in a folder of records are skipped, passed to ``on_problem`` and counted.
+    ``on_match`` compares the documents with the index before they are written, see `screened`; ``report`` gets the
+    matches. ``tune``: see `tunable`. A dry run returns its first ``show_requests`` write requests.
     """
     check_paths(paths)
     if on_match is None and (min is not None or report is not None):
@@ -160,15 +162,14 @@ def load_records(
     _check_single(index.target)
     if not run.dry_run:
         index.storage.check_writable()
-    tally, states, numeric, links = BulkCounts(), Counter[str](), 0, 0
+    tally, states, numeric, skipped = BulkCounts(), Counter[str](), 0, Counter[str]()
     counts = tally.counts
 
     def report_problem(problem: Problem, kind: str) -> None:
-        nonlocal links
-        if run.strict and not problem.link:
+        if run.strict and not problem.skipped:
             raise InputError(f"{problem.place}: {problem.why}.")
-        if problem.link:
-            links += 1
+        if problem.skipped:
+            skipped[problem.skipped] += 1
         else:
             counts[kind] += 1
         run.on_problem(problem)
@@ -206,7 +207,8 @@ def load_records(
             duplicates=counts["duplicates"],
             existing=counts["existing"],
             matching=matching,
-            skipped_links=links,
+            skipped_links=skipped["link"],
+            skipped_files=skipped["file"],
         ),
         writes=FingerprintWrites(
             written=counts["written"],
@@ -307,7 +309,7 @@ def _prepared(record: FileRecord, target: IndexTarget, text_field: str | None) -
             return Problem(record.place, f"{text_field!r} cannot be moved to {fields[0]!r}: another value is there")
     if not has_any(source, fields):
         return Problem(record.place, f"no field {fields[0]!r}: name the one that holds the text with `text_field`")
-    if record.id is None and record.place.startswith("stdin:"):
+    if record.id is None and not record.place_is_id:
         return Problem(record.place, "no field 'id': name the one that holds the id with `id_field`")
     return changed(record, id=record.id or record.place, source=source)
 

@@ -66,6 +66,8 @@ class LoadScope:
     """Lines whose document matches another one and is not written: with ``on_match`` ``skip``."""
     skipped_links: int
     """Symbolic links that leave a folder, which were not followed and are not part of ``read``."""
+    skipped_files: int
+    """Files in a folder of records that are no records, which are not part of ``read``."""
 
 
 @dataclass(frozen=True, kw_only=True)

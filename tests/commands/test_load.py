@@ -7,15 +7,23 @@ import gzip
 import io
 import json
 import lzma
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 from conftest import Cli
+from pyarrow import ipc, parquet
 from server_tools import JSON, family, hits, make_index, ours, put, theirs, versions
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 SETTINGS = Settings(("text",))
 TEXTS = {f"d{n}": text for n, text in enumerate([*family("load", 4), 'short, "quoted"', "", "Ünïcode 漢字\nlines\t…"])}
@@ -33,19 +41,27 @@ def make_files(folder: Path, kind: str) -> str:
         for id, text in TEXTS.items():
             (file / id[1:]).mkdir(parents=True)
             (file / id[1:] / f"{id}.txt").write_bytes(text.encode())
+    elif kind == "parquet":
+        parquet.write_table(pa.table({"id": list(TEXTS), "text": list(TEXTS.values())}), file)
+    elif kind == "arrow":
+        table = pa.table({"id": list(TEXTS), "text": list(TEXTS.values())})
+        with ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table, max_chunksize=2)
     elif kind == "csv":
         rows = io.StringIO()
         writer = csv.writer(rows)
         writer.writerows([("id", "text"), *TEXTS.items()])
         file.write_bytes(rows.getvalue().encode())
     else:
-        pack = {"gz": gzip.compress, "xz": lzma.compress}.get(kind.rpartition(".")[2], bytes)
+        pack = {"gz": gzip.compress, "xz": lzma.compress, "zst": zstd.compress}.get(kind.rpartition(".")[2], bytes)
         file.write_bytes(pack(json_lines()))
     return str(file)
 
 
 @pytest.mark.mainly_on("elasticsearch")
-@pytest.mark.parametrize("kind", ["jsonl", "ndjson", "jsonl.gz", "jsonl.xz", "csv", "folder"])
+@pytest.mark.parametrize(
+    "kind", ["jsonl", "ndjson", "jsonl.gz", "jsonl.xz", "jsonl.zst", "parquet", "arrow", "csv", "folder"]
+)
 def test_every_kind_of_file(kind: str, client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
     assert server_cli("init", index_name, "--field", "text", "--create").code == 0
     name = make_files(tmp_path, kind)
@@ -125,6 +141,27 @@ def test_existing_documents_are_skipped_or_replaced(
     assert json.loads(users[index_name, "other"]) == there["other"]
 
 
+def test_a_folder_of_records_is_resumed(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    """A run that broke off continues: documents that are there are skipped, whatever their kind of file."""
+    server_cli("init", index_name, "--field", "text", "--create")
+    texts = family("resumed", 6)
+    for n, name in enumerate(("a.parquet", "b.parquet")):
+        ids = [f"r{k}" for k in range(n * 3, n * 3 + 3)]
+        parquet.write_table(pa.table({"id": ids, "text": texts[n * 3 : n * 3 + 3]}), tmp_path / name)
+    (tmp_path / "_SUCCESS").write_bytes(b"")
+    whole = (tmp_path / "b.parquet").read_bytes()
+    (tmp_path / "b.parquet").write_bytes(whole[:-9])
+    first = server_cli("load", index_name, str(tmp_path), "--json")
+    assert (first.json["writes"]["written"], first.json["scope"]["bad"]) == (3, 1)
+    assert f"{tmp_path / 'b.parquet'}: the rest cannot be read" in first.err
+    assert "1 file was skipped" in first.err
+    (tmp_path / "b.parquet").write_bytes(whole)
+    second = server_cli("load", index_name, tmp_path.as_uri(), "--json")
+    assert (second.json["writes"]["written"], second.json["scope"]["existing"]) == (3, 3)
+    assert second.json["scope"]["skipped_files"] == 1
+    assert server_cli("load", index_name, str(tmp_path), "--json", "--strict").json["scope"]["existing"] == 6
+
+
 def test_several_files_with_duplicate_ids(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
     server_cli("init", index_name, "--field", "text", "--create")
     one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl.gz"
@@ -180,6 +217,7 @@ def test_links_that_leave_a_folder(client: Client, index_name: str, server_cli: 
         "existing": 0,
         "matching": 0,
         "skipped_links": 1,
+        "skipped_files": 0,
     }
     assert "b.txt: a link to " in done.err
     assert "1 link that leaves its folder was skipped; --follow-links reads them." in " ".join(done.err.split())
@@ -193,5 +231,6 @@ def test_links_that_leave_a_folder(client: Client, index_name: str, server_cli: 
         "existing": 1,
         "matching": 0,
         "skipped_links": 0,
+        "skipped_files": 0,
     }
     assert ours(client, index_name).keys() == {"a.txt", "b.txt"}

@@ -33,7 +33,9 @@ def load(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE...", help="JSON lines, CSV, TSV, a folder of texts, or - for stdin.", show_default=False
+            metavar="FILE...",
+            help="JSON lines, CSV, TSV, Parquet, Arrow, a folder, a URL, or - for stdin.",
+            show_default=False,
         ),
     ],
     *,
@@ -67,11 +69,13 @@ def load(
 ) -> None:
     """Index documents from files, with their keys.
 
-    Files may be compressed (.gz, .xz). A line that cannot be read is reported with its number and counted.
+    Files may be compressed (.gz, .xz, .zst). A line that cannot be read is reported with its number and counted.
 
     Examples:
 
       es-neardupe load news articles.jsonl.xz --id-field url
+
+      es-neardupe load news s3://bucket/articles/
 
       zcat ads.jsonl.gz | es-neardupe load ads - --text-field description
 
@@ -138,6 +142,9 @@ def load(
     if scope.skipped_links:
         links = "link that leaves its folder was" if scope.skipped_links == 1 else "links that leave their folder were"
         warn(f"{scope.skipped_links:,} {links} skipped; --follow-links reads them.")
+    if scope.skipped_files:
+        others = "file was" if scope.skipped_files == 1 else "files were"
+        warn(f"{scope.skipped_files:,} {others} skipped: not of a kind that load reads, in a folder of such files.")
     fail_on(writes.refused, writes.refusals)
     if scope.bad and scope.bad == scope.read:
         warn("No line is a document that can be indexed.")

@@ -1,8 +1,10 @@
 """TLS contexts that work the same with both drivers.
 
+The authorities are those of the operating system: on macOS and Windows it checks certificates itself.
+
 The drivers differ: with a fingerprint, or without checks, both ignore the client certificate, and one of them trusts
-the system's authorities in addition to those of a given context. So the context for a driver only delegates: each
-connection is made by an inner context that the driver cannot change.
+other authorities in addition to those of a given context. So the context for a driver only delegates: each connection
+is made by an inner context that the driver cannot change.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import ssl
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import certifi
+import truststore
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.server.login.settings import ConnectionSettings
@@ -106,9 +108,7 @@ def _chain(tls: ssl.SSLSocket) -> list[bytes]:
 def _checked(settings: ConnectionSettings) -> ssl.SSLContext:
     if not settings.verify:
         return _unchecked(_trusting_none(settings))
-    ssl_context = _trusting_none(settings)
-    ssl_context.load_default_certs()
-    ssl_context.load_verify_locations(cafile=certifi.where())
+    ssl_context = _prepared(truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT), settings)
     if settings.ca_certs:
         ssl_context.load_verify_locations(cafile=settings.ca_certs)
     return ssl_context
@@ -116,7 +116,11 @@ def _checked(settings: ConnectionSettings) -> ssl.SSLContext:
 
 def _trusting_none(settings: ConnectionSettings) -> ssl.SSLContext:
     """A context that checks everything, trusts no authority, and has the client certificate, if there is one."""
-    ssl_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return _prepared(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), settings)
+
+
+def _prepared(ssl_context: ssl.SSLContext, settings: ConnectionSettings) -> ssl.SSLContext:
+    """The context, with the minimum version, and with the client certificate, if there is one."""
     ssl_context.minimum_version = ssl.TLSVersion.TLSv1_2
     if settings.client_cert:
         try:

@@ -395,5 +395,5 @@ def test_check_paths(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"There is no file or folder '.*b\.jsonl'"):
         check_paths([str(tmp_path / "b.jsonl")])
     for name in ("a.txt", "a.gz"):
-        with pytest.raises(InputError, match=r"neither JSON lines \(.jsonl, .ndjson, .json\) nor CSV \(.csv\)"):
+        with pytest.raises(InputError, match=r"neither JSON lines \(.jsonl, .ndjson, .json\), CSV \(.csv\)"):
             check_paths(["-", str(tmp_path / name)])

@@ -607,7 +607,7 @@ def test_example_documents() -> None:
 
 @every_text
 def test_blocks_have_a_language(file: Path) -> None:
-    known = {"console", "http", "ini", "json", "jsonl", "python", "sh", "text", "toml"}
+    known = {"console", "http", "ini", "json", "jsonl", "python", "sh", "text", "toml", "yaml"}
     text = file.read_text("utf-8")
     assert {language for language, _ in FENCE.findall(text)} <= known
     assert len(re.findall(r"^```", text, re.MULTILINE)) == 2 * len(FENCE.findall(text))

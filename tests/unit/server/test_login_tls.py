@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import ssl
+import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import truststore
 from fake_servers import ROOT, Fake, error, fake_servers, opened, reply
 from tls_tools import Pem, Shown, authority, forged, issue, locked
 
@@ -18,6 +20,7 @@ from es_neardupe.errors import CertificateRefused, LoginRefused, NeardupeError, 
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client
 from es_neardupe.server.login.settings import ConnectionSettings, ConnectionWarning
+from es_neardupe.server.login.tls import context
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +73,40 @@ def answers(client: Client, product: Product) -> bool:
         return bool(client.request("GET", "/x") == {"a": 1})
     finally:
         client.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only OpenSSL finds authorities by a variable")
+def test_authorities_of_the_system(
+    serve: Serve, shown: Shown, product: Product, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server is trusted while the system trusts its authority, and by a file in addition to it; no other authority,
+    such as those in a package, is trusted."""
+    other = authority("127.0.0.1")
+    system, files = tmp_path / "system.pem", tmp_path / "files.pem"
+    system.write_bytes(other.ca.cert_pem.bytes())
+    files.write_bytes(shown.ca.cert_pem.bytes())
+    monkeypatch.setenv("SSL_CERT_FILE", str(system))
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "none"))
+    fake, fake_of_other = serve(), serve(other.files)
+    with pytest.raises(CertificateRefused, match=r"unable to get local issuer|self.signed"):
+        opened(fake, api_key="key")
+    assert fake.seen == []
+    assert answers(opened(fake, ca_certs=str(files)), product)
+    assert answers(opened(fake_of_other, ca_certs=str(files)), product)
+    assert answers(opened(fake, cert_fingerprint=shown.of_authority), product)
+    with pytest.raises(CertificateRefused, match="another fingerprint"):  # although the system trusts it
+        opened(fake_of_other, cert_fingerprint=shown.of_authority)
+    system.write_bytes(files.read_bytes())
+    assert answers(opened(fake), product)
+    with pytest.raises(CertificateRefused):
+        opened(fake_of_other)
+
+
+def test_only_the_authorities_of_the_system_are_asked() -> None:
+    """On macOS and Windows, it is the system that checks."""
+    made = context(ConnectionSettings("https://search.example"))
+    assert isinstance(made.inner, truststore.SSLContext)
+    assert made.inner.minimum_version is ssl.TLSVersion.TLSv1_2
 
 
 @pytest.mark.parametrize("whose", ["of_server", "of_authority"])

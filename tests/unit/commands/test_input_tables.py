@@ -1,0 +1,476 @@
+"""Parquet, Arrow and .zst files, folders of records, and URLs: as records of JSON values, or one clear problem."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import json
+import subprocess
+import sys
+from base64 import b64decode
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import fsspec
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from peak_memory import measuring
+from pyarrow import ipc, parquet
+
+from es_neardupe.commands.input_files import FileRecord, Problem, check_paths, read_records, read_text_file
+from es_neardupe.commands.input_streams import MAX_EXPANDED
+from es_neardupe.errors import InputError
+from es_neardupe.log_events import loggable_arguments
+from es_neardupe.server.numbers import document_json
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+MB = 1_000_000
+
+
+def write_table(table: pa.Table, file: Path, **options: Any) -> Path:
+    if file.suffix == ".parquet":
+        parquet.write_table(table, file, **options)
+        return file
+    new = ipc.new_stream if file.suffix == ".arrows" else ipc.new_file
+    with new(file, table.schema) as writer:
+        writer.write_table(table, **options)
+    return file
+
+
+def read(*names: Path | str, **options: Any) -> list[FileRecord | Problem]:
+    return list(read_records(map(str, names), text_field="text", **options))
+
+
+def sources(found: list[FileRecord | Problem]) -> list[Any]:
+    return [one.source for one in found if isinstance(one, FileRecord)]
+
+
+def problems(found: list[FileRecord | Problem]) -> list[tuple[str, str]]:
+    return [(one.place, one.why) for one in found if isinstance(one, Problem)]
+
+
+each_kind = pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.arrows", "a.feather", "A.PARQUET"])
+
+
+@each_kind
+def test_rows_are_documents(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    table = pa.table({"id": [1, 2, None], "text": ["é", None, "x"], "_id": ["a", "b", "c"]})
+    if file.suffix == ".PARQUET":
+        parquet.write_table(table, file)
+    else:
+        write_table(table, file)
+    found = read(file)
+    assert [(one.place, one.id, one.source) for one in found if isinstance(one, FileRecord)] == [
+        (f"{file}:1", "1", {"id": 1, "text": "é"}),
+        (f"{file}:2", "2", {"id": 2, "text": None}),
+        (f"{file}:3", "c", {"id": None, "text": "x"}),
+    ]
+    assert [one.id for one in read(file, id_field="text") if isinstance(one, FileRecord)] == ["é", "x"]
+    assert problems(read(file, id_field="text")) == [(f"{file}:2", "no field 'text' to take the id from")]
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_values(tmp_path: Path, name: str) -> None:
+    """Each type, and the JSON of its values as it is sent."""
+    moment = dt.datetime(2026, 11, 24, 8, 47, 5, 250_000)
+    zone = pa.timestamp("us", "America/New_York")
+    wide = decimal.Decimal("12345678901234567890123456.7800")
+    columns = {
+        "yes": (pa.array([True]), "true"),
+        "large": (pa.array([2**64 - 1], pa.uint64()), "18446744073709551615"),
+        "small": (pa.array([-5], pa.int8()), "-5"),
+        "float": (pa.array([0.1]), "0.1"),
+        "half": (pa.array([0.5], pa.float32()), "0.5"),
+        "decimal": (pa.array([wide]), "12345678901234567890123456.7800"),
+        "whole": (pa.array([decimal.Decimal(12)], pa.decimal128(10, 0)), "12"),
+        "day": (pa.array([dt.date(1066, 10, 14)]), '"1066-10-14"'),
+        "moment": (pa.array([moment]), '"2026-11-24T08:47:05.250000"'),
+        "second": (pa.array([moment.replace(microsecond=0)], pa.timestamp("ms")), '"2026-11-24T08:47:05"'),
+        "fine": (pa.array([1_000_000_001], pa.timestamp("ns")), '"1970-01-01T00:00:01.000000001"'),
+        "early": (pa.array([-1], pa.timestamp("ms")), '"1969-12-31T23:59:59.999"'),
+        "zoned": (pa.array([moment.replace(tzinfo=dt.timezone.utc)], zone), '"2026-11-24T08:47:05.250000Z"'),
+        "time": (pa.array([dt.time(8, 47)]), '"08:47:00"'),
+        "list": (pa.array([["a", None]]), '["a",null]'),
+        "fixed": (pa.array([[1, 2]], pa.list_(pa.int16(), 2)), "[1,2]"),
+        "deep": (pa.array([[{"a": [{"b": 1}], "c": None}]]), '[{"a":[{"b":1}],"c":null}]'),
+        "map": (pa.array([[("k", [1])]], pa.map_(pa.string(), pa.list_(pa.int64()))), '{"k":[1]}'),
+        "word": (pa.array(["red"]).dictionary_encode(), '"red"'),
+        "long": (pa.array(["x"], pa.large_string()), '"x"'),
+        "none": (pa.nulls(1), "null"),
+    }
+    file = write_table(pa.table({name: array for name, (array, _) in columns.items()}), tmp_path / name)
+    (source,) = sources(read(file))
+    assert {name: document_json({name: value}).decode() for name, value in source.items()} == {
+        name: f'{{"{name}":{wanted}}}' for name, (_, wanted) in columns.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("array", "why"),
+    [
+        (pa.array([b"x"]), "has the type binary"),
+        (pa.array([b"x"], pa.binary(1)), "has the type fixed_size_binary[1]"),
+        (pa.array([[{"a": b"x"}]]), "the column 'bad.a' has the type binary"),
+        (pa.array([dt.timedelta(1)]), "has the type duration[us]"),
+        (pa.array([[(1, "x")]], pa.map_(pa.int64(), pa.string())), "has the type map<int64, string>"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_columns_that_json_does_not_have(tmp_path: Path, name: str, array: pa.Array, why: str) -> None:
+    table = pa.table({"id": ["a"], "bad": array})
+    file = write_table(table, tmp_path / name)
+    ((place, said),) = problems(found := read(file))
+    assert (place, len(found)) == (str(file), 1)
+    assert said.startswith("the rest cannot be read: the column 'bad")
+    assert why in said or name == "a.parquet"  # Parquet has no durations, for example
+    assert said.endswith("which JSON does not have: write the file without it")
+
+
+def test_columns_of_the_same_name_and_deep_ones(tmp_path: Path) -> None:
+    file = tmp_path / "a.arrow"
+    write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"]), file)
+    assert problems(read(file)) == [(str(file), "the rest cannot be read: the file has a column twice: a")]
+    type = pa.int8()
+    for _ in range(60):  # pyarrow writes up to 64 levels
+        type = pa.list_(type)
+    write_table(pa.table({"a": pa.nulls(1, type)}), file)
+    assert sources(read(file)) == [{"a": None}]
+
+
+@pytest.mark.parametrize(
+    ("array", "why"),
+    [
+        (pa.array([1.0, float("nan"), 2.0]), "JSON that no server accepts (nan is not a JSON number)"),
+        (pa.array([[1.0], [float("-inf")], []]), "JSON that no server accepts (-inf is not a JSON number)"),
+        (pa.array([0, 2**62, 0], pa.timestamp("s")), "a date that is out of range"),
+        (
+            pa.array([[], [("k", 1), ("k", 2)], []], pa.map_(pa.string(), pa.int64())),
+            "a map has the key 'k' twice",
+        ),
+        (pa.array(["a", "x" * (MAX_EXPANDED + 1), "b"]), "longer than 100,000,000 bytes"),
+        (
+            pa.ListArray.from_arrays(pa.array([0, 0, 3 * MB, 3 * MB], pa.int32()), pa.nulls(3 * MB)),
+            "more than 2,000,000 values",
+        ),
+    ],
+)
+def test_bad_rows(tmp_path: Path, array: pa.Array, why: str) -> None:
+    """They are reported with their number, and the rows around them are read."""
+    file = write_table(pa.table({"id": ["before", "bad", "after"], "x": array}), tmp_path / "a.arrow")
+    found = read(file)
+    assert [one.id for one in found if isinstance(one, FileRecord)] == ["before", "after"]
+    ((place, said),) = problems(found)
+    assert place == f"{file}:2"
+    assert said == why
+
+
+def test_a_text_that_is_not_utf8(tmp_path: Path) -> None:
+    bad = pa.Array.from_buffers(pa.string(), 3, pa.array([b"a", b"\xff", b"c"]).buffers())
+    file = write_table(pa.table({"text": bad}), tmp_path / "a.parquet")
+    assert [(place[-1], why) for place, why in problems(read(file))] == [
+        ("2", "not UTF-8 (invalid start byte at byte 0 of a text)")
+    ]
+    file = write_table(pa.table({"text": bad}), tmp_path / "a.arrow")
+    ((_, why),) = problems(read(file))
+    assert "Invalid UTF8 sequence" in why
+    assert "\n" not in why
+
+
+@each_kind
+def test_truncated_empty_and_other_files(tmp_path: Path, name: str) -> None:
+    """One problem with one line."""
+    file = tmp_path / name.lower()
+    write_table(pa.table({"id": range(20_000), "text": [f"text {n}" for n in range(20_000)]}), file)
+    whole = file.read_bytes()
+    for data in (whole[: len(whole) // 2], b"", whole[:5], b"PAR1", b"nonsense " * 100, json.dumps({"id": 1}).encode()):
+        file.write_bytes(data)
+        found = read(file)
+        ((place, why),) = problems(found)
+        assert (place, found[-1]) == (str(file), Problem(str(file), why, breaks_off=True))
+        assert why.startswith("the rest cannot be read: ")
+        assert len(why) > 30
+        assert "\n" not in why
+
+
+@given(st.data())
+@same_folder
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.arrows"])
+def test_damaged(tmp_path: Path, name: str, data: st.DataObject) -> None:
+    """Any changed bytes: records that can be sent, or problems."""
+    good = tmp_path / f"good-{name}"
+    if not good.exists():
+        texts = [f"text {n}" * 3 for n in range(50)]
+        write_table(pa.table({"id": range(50), "text": texts, "list": [[n] for n in range(50)]}), good)
+    content = bytearray(good.read_bytes())
+    for place in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=4)):
+        content[place] = data.draw(st.integers(0, 255))
+    file = tmp_path / name
+    file.write_bytes(bytes(content))
+    for one in read(file):
+        assert document_json(one.source) if isinstance(one, FileRecord) else one.why
+
+
+_MEASURE = """
+import sys
+from es_neardupe.commands.input_files import FileRecord, read_records
+list(read_records([sys.argv[1]], text_field="text"))
+before = peak()
+count = sum(isinstance(one, FileRecord) for one in read_records([sys.argv[2]], text_field="text"))
+print(count, peak() - before)
+"""
+
+
+def grown(tmp_path: Path, file: Path) -> tuple[int, int]:
+    """Records of a file, and how many bytes the memory of another process grows while it reads them."""
+    pytest.importorskip("resource")
+    small = write_table(pa.table({"id": ["a"], "text": ["b"]}), tmp_path / f"small{file.suffix}")
+    command = [sys.executable, "-c", measuring(_MEASURE), str(small), str(file)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    count, size = done.stdout.split()
+    return int(count), int(size)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.arrows"])
+def test_large_files_in_bounded_memory(tmp_path: Path, name: str) -> None:
+    """200 MB of text, in one row group or in batches."""
+    text = "0123456789" * 1000
+    file = tmp_path / name
+    table = pa.table({"id": range(20_000), "text": [f"{n} {text}" for n in range(20_000)]})
+    options = {"row_group_size": 20_000, "use_dictionary": False} if name == "a.parquet" else {"max_chunksize": 500}
+    write_table(table, file, **options)
+    del table
+    count, size = grown(tmp_path, file)
+    assert count == 20_000
+    assert size < 100 * MB
+
+
+def test_one_large_value_of_many_rows(tmp_path: Path) -> None:
+    """A dictionary with a value of 20 MB, which 50 rows refer to: only one of them is in memory."""
+    values = pa.DictionaryArray.from_arrays(pa.array([0] * 50, pa.int32()), pa.array(["x" * (20 * MB)]))
+    file = write_table(pa.table({"text": values}), tmp_path / "a.arrow")
+    count, size = grown(tmp_path, file)
+    assert count == 50
+    assert size < 200 * MB
+
+
+# -- .zst --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.zst", "a.csv.zst", "a.JSONL.ZST"])
+def test_zst(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    lines = b"id,text\na,x\n" if "csv" in name else b'{"id": "a", "text": "x"}\n'
+    file.write_bytes(zstd.compress(lines[:9]) + zstd.compress(lines[9:]))  # two frames
+    assert sources(read(file)) == [{"id": "a", "text": "x"}]
+    text = tmp_path / "a.txt.zst"
+    text.write_bytes(zstd.compress("é".encode()))
+    assert read_text_file(str(text)) == "é"
+
+
+def test_damaged_and_truncated_zst(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl.zst"
+    lines = b"".join(b'{"id": %d, "text": "some text with number %d"}\n' % (k, k * 7919 % 1000) for k in range(9000))
+    whole = zstd.compress(lines)
+    for data, why in (
+        (whole[: len(whole) // 2], "the file ends before the end of its compressed data"),
+        (b"", "the file ends before the end of its compressed data"),
+        (lines, "Unknown frame descriptor"),
+        (whole + b"rest", "Unknown frame descriptor"),
+    ):
+        file.write_bytes(data)
+        said = problems(read(file))
+        assert len(said) <= 2  # the end, and the line that it cuts
+        assert said[-1][0] == str(file)
+        assert said[-1][1].startswith("the rest cannot be read: ")
+        assert why in said[-1][1]
+
+
+def test_a_zst_file_that_needs_too_much_memory(tmp_path: Path) -> None:
+    """The frame declares a window of 1 GB."""
+    maker = zstd.ZstdCompressor(options={int(zstd.CompressionParameter.window_log): 30})
+    file = tmp_path / "a.jsonl.zst"
+    file.write_bytes(maker.compress(b'{"id": 1}\n') + maker.flush())
+    ((_, why),) = problems(read(file))
+    assert "requires too much memory" in why
+
+
+@pytest.mark.parametrize(("name", "package"), [("a.jsonl.zst", "backports.zstd"), ("a.parquet", "pyarrow")])
+def test_missing_packages(tmp_path: Path, name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / name
+    file.write_bytes(b"")
+    monkeypatch.setitem(sys.modules, package, None)
+    for parent in ("backports", "compression"):
+        monkeypatch.setitem(sys.modules, parent, None)
+    with pytest.raises(InputError, match=r"need.? .*pip install 'es-neardupe\[tables\]'"):
+        check_paths([str(file)])
+
+
+# -- folders of records ------------------------------------------------------------------------------------------------
+
+
+def fill(folder: Path) -> None:
+    for name in ("sub/b.jsonl", "c.csv.zst", "a.parquet", ".hidden.jsonl", ".git/x.jsonl", "_delta_log/0.json"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        if name.endswith("csv.zst"):
+            (folder / name).write_bytes(zstd.compress(b"id,text\nc,x\n"))
+        elif name.endswith("parquet"):
+            write_table(pa.table({"id": ["a"], "text": ["x"]}), folder / name)
+        else:
+            (folder / name).write_text('{"id": "b", "text": "x"}\n')
+    for name in ("_SUCCESS", "sub/README.md", "d.parquet.gz"):
+        (folder / name).write_text("")
+
+
+def test_a_folder_of_records(tmp_path: Path) -> None:
+    """Sorted by path, with subfolders, without hidden files; others are skipped and counted."""
+    fill(tmp_path)
+    found = read(tmp_path)
+    assert [one.id for one in found if isinstance(one, FileRecord)] == ["a", "c", "b"]
+    skipped = [(one.place, one.skipped) for one in found if isinstance(one, Problem)]
+    names = ("_SUCCESS", "_delta_log/0.json", "d.parquet.gz", "sub/README.md")
+    assert skipped == [(str(tmp_path / name), "file") for name in names]
+
+
+def test_a_folder_of_texts_has_no_hidden_files(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x")
+    (tmp_path / ".DS_Store").write_bytes(b"\xff")
+    assert [one.place for one in read(tmp_path)] == [str(tmp_path / "a.txt")]
+
+
+# -- URLs --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_at_a_url(tmp_path: Path) -> None:
+    """The same as on this machine, in the file system of fsspec that is in memory."""
+    fill(tmp_path)
+    memory = fsspec.filesystem("memory")
+    memory.put(str(tmp_path) + "/", "/bucket/news/", recursive=True)
+    try:
+        found = read("memory://bucket/news")
+        assert [one.id for one in found if isinstance(one, FileRecord)] == ["a", "c", "b"]
+        assert found[0].place == "memory://bucket/news/_SUCCESS"
+        assert [one.place for one in read("memory://bucket/news/a.parquet")] == ["memory://bucket/news/a.parquet:1"]
+        with memory.open("/texts/sub/a.txt", "w") as file:
+            file.write("é")
+        assert read("memory://texts/") == [FileRecord("memory://texts/sub/a.txt", "sub/a.txt", {"text": "é"})]
+    finally:
+        memory.rm("/", recursive=True)
+    with pytest.raises(InputError, match=r"There is no file or folder 'memory://bucket/gone.jsonl'"):
+        check_paths(["memory://bucket/gone.jsonl"])
+
+
+def test_file_urls_need_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    (tmp_path / "a b.jsonl").write_text('{"id": 1}\n')
+    assert [one.place for one in read((tmp_path / "a b.jsonl").as_uri())] == [f"{tmp_path / 'a b.jsonl'}:1"]
+    with pytest.raises(InputError, match=r"^s3://bucket/a.jsonl needs fsspec: pip install fsspec\.$"):
+        check_paths(["s3://KEY:SECRET@bucket/a.jsonl?token=SECRET"])
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("nonsense://u:SECRET@host/a.jsonl", "cannot be read: ValueError"),
+        ("zip://a.jsonl::https://u:SECRET@host/a.zip", "URLs of several parts"),
+        ("http://u:SECRET@host/folder/?sig=SECRET", "is neither JSON lines"),
+        ("file://u:SECRET@host/a.jsonl", ""),
+    ],
+)
+def test_urls_that_cannot_be_read(url: str, why: str) -> None:
+    with pytest.raises(InputError) as raised:
+        check_paths([url])
+    assert why in str(raised.value)
+    assert "SECRET" not in str(raised.value)
+
+
+@pytest.fixture
+def http() -> Iterator[Callable[[str, bytes], str]]:
+    """A server that has one file, for a user with a password and a token. Returns its URL with both."""
+    content: dict[str, bytes] = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self.do_GET()
+
+        def do_GET(self) -> None:
+            path, _, query = self.path.partition("?")
+            login = b64decode(self.headers.get("authorization", "").removeprefix("Basic ")).decode()
+            data = content.get(path)
+            if (login, query) != ("ann:SECRET", "token=SECRET"):
+                self.send_error(403)
+            elif data is None:
+                self.send_error(404)
+            else:
+                begin, _, end = self.headers.get("range", "bytes=0-").removeprefix("bytes=").partition("-")
+                part = data[int(begin) : int(end) + 1 if end else len(data)]
+                self.send_response(206 if "range" in self.headers else 200)
+                self.send_header("content-length", str(len(part)))
+                self.send_header("accept-ranges", "bytes")
+                if "range" in self.headers:
+                    last = int(begin) + len(part) - 1
+                    self.send_header("content-range", f"bytes {begin}-{last}/{len(data)}")
+                self.end_headers()
+                if self.command == "GET":
+                    self.wfile.write(part)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+
+    def put(path: str, data: bytes) -> str:
+        content[path] = data
+        return f"http://ann:SECRET@127.0.0.1:{server.server_port}{path}?token=SECRET"
+
+    yield put
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet", "a.jsonl.zst"])
+def test_files_of_a_server(http: Callable[[str, bytes], str], tmp_path: Path, name: str) -> None:
+    """With credentials in the URL, which are in no place and no message."""
+    lines = b'{"id": "a", "text": "x"}\n{"text": "no id"}\n[]\n'
+    if name == "a.parquet":
+        data = write_table(pa.table({"id": ["a", None], "text": ["x", "no id"]}), tmp_path / name).read_bytes()
+    else:
+        data = zstd.compress(lines) if name.endswith("zst") else lines
+    url = http(f"/{name}", data)
+    check_paths([url])
+    found = read(url)
+    shown = url.replace("ann:SECRET@", "").partition("?")[0]
+    assert [(one.place, one.place_is_id) for one in found if isinstance(one, FileRecord)] == [
+        (f"{shown}:1", False),
+        (f"{shown}:2", False),
+    ]
+    for wrong, why in (
+        (url.replace(name, f"gone-{name}"), "status 404"),
+        (url.replace("ann:", "bob:"), "status 403"),
+    ):
+        ((place, said),) = problems(read(wrong))
+        assert (place, said) == (
+            wrong.replace("ann:", "").partition("?")[0].replace("bob:", "").replace("SECRET@", ""),
+            f"the rest cannot be read: {why}",
+        )
+
+
+def test_credentials_of_urls_are_not_logged() -> None:
+    files = ["s3://KEY:SECRET@bucket/a.jsonl", "https://h/a?sig=SECRET#SECRET", "https://u:SE?CRET@h/a", "b@c?d.jsonl"]
+    assert loggable_arguments({"files": files}) == {
+        "files": ["s3://bucket/a.jsonl", "https://h/a", "https://h/a", "b@c?d.jsonl"]
+    }
