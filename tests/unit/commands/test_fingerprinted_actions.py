@@ -237,7 +237,7 @@ def test_load() -> None:
         FileRecord("f:3", "1", {"text": "again"}),
         FileRecord("f:4", None, {"text": None}),
         FileRecord("f:5", "5", {"other": "x"}),
-        FileRecord("stdin:6", None, {"text": "x"}),
+        FileRecord("stdin:6", None, {"text": "x"}, place_is_id=False),
     ]
     report, client, found = load(records)
     assert (report.scope.read, report.writes.written, report.scope.bad, report.scope.duplicates) == (6, 2, 3, 1)

@@ -171,7 +171,8 @@ def test_options_in_running_text_exist(file: Path) -> None:
         "--smoke",
         "--spread",
         "--env-file",
-    }  # of pytest and docker
+        "--tag",
+    }  # of pytest, docker and scripts/release
     negations = {name for one in COMMANDS.values() for option in one.params for name in option.secondary_opts}
     known = set().union(*map(options, COMMANDS.values())) | negations | others | {"--help"}
     prose = FENCE.sub("", file.read_text("utf-8"))
@@ -246,7 +247,7 @@ def test_environment_variables() -> None:
 
 @every_text
 def test_variables_in_running_text_exist(file: Path) -> None:
-    sources = [*ROOT.glob("docker/*"), ROOT / "tests" / "conftest.py"]
+    sources = [*ROOT.glob("docker/*"), ROOT / "tests" / "conftest.py", ROOT / "setup.py"]
     known = variables_read() | {name for one in sources for name in VARIABLE.findall(one.read_text("utf-8"))}
     assert set(VARIABLE.findall(file.read_text("utf-8"))) <= known
 
