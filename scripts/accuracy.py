@@ -45,7 +45,7 @@ sys.path.append(str(ROOT / "tests" / "tools"))
 from scheme_oracle import oracle_tokens  # noqa: E402
 
 PAGE = ROOT / "docs" / "accuracy.md"
-BEGIN, END = "<!-- begin of what scripts/accuracy --write wrote: {} -->", "<!-- end of {} -->"
+BEGIN, END = "<!-- begin of what scripts/{} --write wrote: {} -->", "<!-- end of {} -->"
 
 INDEX = "neardupe-accuracy"
 EXACT = 1e-9
@@ -412,11 +412,13 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def replaced(page: str, name: str, content: str) -> str:
+def replaced(page: str, name: str, content: str, *, script: str = "accuracy") -> str:
     """The page with other content between the markers of this name."""
-    begin, end = BEGIN.format(name), END.format(name)
-    before, _, rest = page.partition(begin)
-    _, _, after = rest.partition(end)
+    begin, end = BEGIN.format(script, name), END.format(name)
+    before, found, rest = page.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        sys.exit(f"The page has no place for {name}: {begin}")
     return f"{before}{begin}\n{content}\n{end}{after}"
 
 
