@@ -129,8 +129,13 @@ def pages(news: NearDupe, rounds: int) -> None:
     site = TestClient(
         asgi(news, token=token), base_url="http://127.0.0.1", headers={"Authorization": f"Bearer {token}"}
     )
+    began = time.perf_counter()
     first, _ = timed(lambda: site.get("/"))
-    print(f"\nfirst overview, right after the start: {first:.2f} s")
+    by_text, _ = timed(lambda: site.get(addresses["groups, by text"]))
+    while 'id="reading"' in site.get("/").text:
+        time.sleep(0.1)
+    print(f"\nright after the start: first overview {first:.2f} s, then the first filter by text {by_text:.2f} s")
+    print(f"states of all reviews after {time.perf_counter() - began:.1f} s")
     seconds: dict[str, list[float]] = {name: [] for name in addresses}
     used: dict[str, list[float]] = {name: [] for name in addresses}
     sizes = {}

@@ -7,7 +7,7 @@ are. Since decisions are about contents, a group returns to review when one of i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, TimeoutError
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -172,8 +172,9 @@ class ReviewedGroups:
         self._found: dict[str, tuple[GroupReview, ReviewState]] | None = None
         self._progress = ReadProgress("decisions", 0, None)
 
-    def begin(self, index: Index) -> None:
-        """Read in the background, for the first page that asks. An error is raised there."""
+    def begin(self, index: Index, before: Callable[[Index], None]) -> None:
+        """Call ``before``, then read, in the background, for the first page that asks. An error is raised there."""
+        self._reader.submit(before, index)
         self._reader.submit(lambda: self._read(opened(index, groups=True)))
 
     def read(self, index: Index, patience: float | None = None) -> KnownReviews:

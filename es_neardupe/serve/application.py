@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 from urllib.parse import unquote
 
@@ -119,8 +118,7 @@ def asgi(
 
     reviewed = ReviewedGroups()
     if not auth_proxy:  # otherwise only the logins of readers may read
-        reviewed.begin(index)
-        ThreadPoolExecutor(1, "filters").submit(load_for_filters, index)  # an error is that of the first page
+        reviewed.begin(index, load_for_filters)
     app.include_router(site_pages(index_of, fields, site, reviewed))
     app.include_router(decision_pages(index_of, fields, site, reviewed))
     api = http_interface(index_of, index.name, fields, reviewed, allow_decisions=allow_decisions, logins=auth_proxy)
