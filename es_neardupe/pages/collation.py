@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from os.path import commonprefix
 from typing import Any
 
+from es_neardupe.display_text import beginning
 from es_neardupe.groups.collate import MAX_MEMBERS, MAX_PLACES, CollatedPlace, CollatedRow, GroupCollation
 from es_neardupe.groups.read import Member
 from es_neardupe.groups.reviewed import GroupFindings
@@ -14,10 +16,16 @@ from es_neardupe.pages.page import SITE_STYLES, rendered
 from es_neardupe.pages.site import Hosted, Site, hosted
 from es_neardupe.similarity.collation import MAX_WORDS
 
-__all__ = ["WHOLE_TEXT", "group_file", "group_page"]
+__all__ = ["CELL", "WHOLE_TEXT", "from_difference", "group_file", "group_page"]
 
 WHOLE_TEXT = 20_000
 """Characters of a text that is shown whole. Of a longer one, the surroundings of each place are shown."""
+
+CELL = 120
+"""Characters shown of a cell of the table."""
+
+_BEFORE = 40
+"""Characters shown of a cell before its first difference from the reference."""
 
 _CONTEXT = 300
 """Characters shown before and after a place of a longer text, and of the place itself."""
@@ -112,6 +120,7 @@ def _values(site: Site, found: GroupCollation, findings: GroupFindings) -> dict[
         "place_columns": [(one, column(str(one.number))) for one in found.places],
         "reference_link": reference_link,
         "row_name": _row_name,
+        "from_difference": from_difference,
         "here": here,
         "file": site.link("/group/file") + f"?{here}",
         "end": end,
@@ -129,6 +138,16 @@ def _place(number: int) -> int | None:
 def _row_name(row: CollatedRow) -> str:
     copies = len(row.members) - 1
     return f"{copies:,} exact {'copy' if copies == 1 else 'copies'}" if copies else ""
+
+
+def from_difference(text: str, reference: str) -> str:
+    """What a cell shows of its text: of a long one that begins as that of the reference does, the part from shortly
+    before the first difference on."""
+    same = len(commonprefix([text, reference]))
+    start = text.rfind(" ", 0, max(same - _BEFORE, 0)) + 1
+    if len(text) <= CELL or same == len(text):
+        start = 0
+    return ("... " if start else "") + beginning(text[start:], CELL)
 
 
 def _pieces(found: GroupCollation) -> Iterator[_Piece]:

@@ -88,7 +88,7 @@ const stepper = (bar) => {
 
 // Whether a key is not for the page: it is typed into a field, or a key of the browser.
 const isTyping = (event) => event.ctrlKey || event.metaKey || event.altKey
-  || event.target.matches("select, input:not([type=radio])");
+  || event.target.matches("select, input:not([type=radio], [type=checkbox])");
 
 // Keys n and p go to the next and the previous difference of the stepper that ``current`` returns, if any.
 const stepByKeys = (current) => {

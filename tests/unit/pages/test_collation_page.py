@@ -7,6 +7,7 @@ from dataclasses import replace
 from html import unescape
 
 from page_reader import NASTY, Reader
+from unit_tools import words
 
 from es_neardupe.groups.collate import (
     MAX_CHARACTERS,
@@ -21,7 +22,7 @@ from es_neardupe.groups.collate import (
 from es_neardupe.groups.decisions import Claim, Decision, Verdict
 from es_neardupe.groups.read import Member
 from es_neardupe.groups.reviewed import GroupFindings
-from es_neardupe.pages.collation import WHOLE_TEXT, group_page
+from es_neardupe.pages.collation import CELL, WHOLE_TEXT, from_difference, group_page
 from es_neardupe.pages.site import Site
 from es_neardupe.records import Address
 from es_neardupe.similarity.collation import CellKind
@@ -154,3 +155,14 @@ def test_a_page_of_full_size_is_bounded() -> None:
     assert len(html) < 6_000_000  # every character of these cells is escaped
     assert "Later places" in html
     assert text_of_page(read(collation("a" * WHOLE_TEXT, 3, 2))[1]) == "a" * WHOLE_TEXT
+
+
+def test_a_long_cell_shows_what_differs() -> None:
+    """Not the beginning that it has in common with the reference."""
+    reference = f"{words(0, 60)} red {words(60, 20)}"
+    assert from_difference(f"{words(0, 60)} blue {words(60, 20)}", reference).startswith("... ")
+    assert "w59 blue w60" in from_difference(f"{words(0, 60)} blue {words(60, 20)}", reference)
+    assert from_difference(words(100, 60), reference).startswith("w100 w101")
+    assert from_difference("short red", "short blue") == "short red"
+    assert from_difference(reference[:200], reference).startswith("w0 w1"), "only the cut off part differs"
+    assert len(from_difference(f"{words(0, 60)} blue {words(60, 20)}", reference)) <= CELL + 8

@@ -17,10 +17,12 @@ import pytest
 from browsers import accessibility_problems, chromium, emulated
 from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
+from selenium.webdriver.support.ui import WebDriverWait
 from unit_tools import pair_list, words
 
 from es_neardupe.commands.duplicates.results import DocumentPair, DuplicatesReport, PairsResult, SkippedGroup
@@ -194,6 +196,53 @@ def test_switch_between_matchings(show: Show) -> None:
     press(browser, "n")
     assert one(browser, ".counter").text == "Difference 1 of 3"
     assert {found.text for found in by(browser, ".now")} == {"red", "blue"}
+
+
+def scroll(browser: webdriver.Chrome, selector: str, pixels: int) -> None:
+    """Turn the wheel above an element."""
+    origin = ScrollOrigin.from_element(one(browser, selector))
+    ActionChains(browser).scroll_from_origin(origin, 0, pixels).perform()
+
+
+def top(browser: webdriver.Chrome, selector: str) -> float:
+    return float(browser.execute_script("return document.querySelector(arguments[0]).scrollTop", selector))
+
+
+def test_texts_scroll_together(show: Show) -> None:
+    """The same words stay next to each other, also after a long passage that only one text has."""
+    inserted, mark = words(5000, 400), "here the second part begins"
+    browser = show(
+        f"{words(0, 900)} {mark} {words(1000, 900)}", f"{words(0, 300)} {inserted} {words(300, 600)} {words(1000, 900)}"
+    )
+    WebDriverWait(browser, 10).until(lambda _: one(browser, "#literal-a").is_displayed())
+    one(browser, ".next").click()
+    one(browser, ".next").click()
+    before = top(browser, "#literal-b")
+    scroll(browser, "#literal-a", 60)
+    WebDriverWait(browser, 10).until(lambda _: top(browser, "#literal-b") != before)
+    places = [one(browser, f"#literal-{side}-d2").rect["y"] for side in "ab"]
+    assert abs(places[0] - places[1]) < 40
+    one(browser, "#together").click()
+    before = top(browser, "#literal-b")
+    scrolled = top(browser, "#literal-a")
+    scroll(browser, "#literal-a", 200)
+    WebDriverWait(browser, 10).until(lambda _: top(browser, "#literal-a") > scrolled)
+    assert top(browser, "#literal-b") == before
+
+
+def test_differences_only(show: Show) -> None:
+    """Of a long common passage, its ends are left; all differences stay, and the whole text comes back."""
+    browser = show(A, B)
+    one(browser, "#only").click()
+    shown = str(one(browser, "#literal-a").get_property("textContent"))
+    assert len(shown) < len(A) / 2
+    assert "red" in shown
+    assert shown.count("[…]") >= 2
+    press(browser, "n")
+    assert {found.text for found in by(browser, ".now")} == {"red", "blue"}
+    one(browser, "#only").click()
+    for side, text in (("a", A), ("b", B)):
+        assert one(browser, f"#literal-{side}").get_property("textContent") == text
 
 
 def test_facts_lead_to_their_place(show: Show) -> None:
