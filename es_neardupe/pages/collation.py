@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from os.path import commonprefix
 from typing import Any
 
 from es_neardupe.display_text import beginning
@@ -143,7 +142,8 @@ def _row_name(row: CollatedRow) -> str:
 def from_difference(text: str, reference: str) -> str:
     """What a cell shows of its text: of a long one that begins as that of the reference does, the part from shortly
     before the first difference on."""
-    same = len(commonprefix([text, reference]))
+    pairs = zip(text, reference, strict=False)
+    same = next((place for place, (one, other) in enumerate(pairs) if one != other), min(len(text), len(reference)))
     start = text.rfind(" ", 0, max(same - _BEFORE, 0)) + 1
     if len(text) <= CELL or same == len(text):
         start = 0
