@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.files import check_file, replacing
+from es_neardupe.installation import install_extra
 
 if TYPE_CHECKING:
     import pandas
@@ -186,7 +187,7 @@ def _imported(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise SettingsError(f"Tables need {name}: pip install 'es-neardupe[tables]'.") from None
+        raise SettingsError(f"Tables need {name}: {install_extra('tables')}") from None
 
 
 def _valid(cell: Cell) -> Cell:

@@ -12,6 +12,7 @@ from typing import Any
 from es_neardupe.commands.input_files import FileRecord, Problem, check_paths, read_records
 from es_neardupe.errors import IndexUnusable, InputError, NotFound, RequestError
 from es_neardupe.index.target import mappings_of
+from es_neardupe.installation import install_extra
 from es_neardupe.keys.text import tokenize
 from es_neardupe.records import Action
 from es_neardupe.server.bulk import write
@@ -41,7 +42,7 @@ def licence_records() -> list[FileRecord]:
     """
     package = importlib.util.find_spec("licensedcode")
     if package is None or not package.submodule_search_locations:
-        raise InputError("The demo texts are missing: pip install 'es-neardupe[demo]', or give your own with `file`.")
+        raise InputError(f"The demo texts are missing. Give your own with `file`, or: {install_extra('demo')}")
     data = Path(next(iter(package.submodule_search_locations))) / "data"
     files = sorted((*data.glob("licenses/*.LICENSE"), *data.glob("rules/*.RULE")), key=lambda file: file.name)
     read = (_licence(file) for file in files)

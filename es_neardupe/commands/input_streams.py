@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from es_neardupe.errors import InputError
+from es_neardupe.installation import install_extra
 
 __all__ = [
     "COMPRESSED",
@@ -113,7 +114,7 @@ def _zst_decoder() -> tuple[Callable[[], Any], type[Exception]]:
         else:
             from backports import zstd
     except ImportError:
-        raise InputError(".zst files need the package backports.zstd: pip install 'es-neardupe[tables]'.") from None
+        raise InputError(f".zst files need the package backports.zstd: {install_extra('tables')}") from None
     limit = {int(zstd.DecompressionParameter.window_log_max): _ZST_WINDOW}
     return lambda: zstd.ZstdDecompressor(options=limit), zstd.ZstdError
 

@@ -15,6 +15,7 @@ from typing import IO, Any, NamedTuple
 
 from es_neardupe.commands.input_streams import MAX_EXPANDED
 from es_neardupe.errors import InputError
+from es_neardupe.installation import install_extra
 from es_neardupe.server.numbers import literal_number
 
 __all__ = ["TABLES", "TableRow", "check_pyarrow", "table_rows"]
@@ -45,7 +46,7 @@ def check_pyarrow(name: str) -> None:
     try:
         import pyarrow  # noqa: F401
     except ImportError:
-        raise InputError(f"{name} needs pyarrow: pip install 'es-neardupe[tables]'.") from None
+        raise InputError(f"{name} needs pyarrow: {install_extra('tables')}") from None
 
 
 def table_rows(stream: IO[bytes], suffix: str) -> Iterator[TableRow | str]:

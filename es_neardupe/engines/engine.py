@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from es_neardupe.errors import SettingsError
+from es_neardupe.installation import install_extra
 from es_neardupe.options import wrong_engine
 from es_neardupe.progress import Progress
 
@@ -62,6 +63,6 @@ def engine_of(engine: str | None, *, insecure: bool) -> Iterator[Engine | None]:
     try:
         from es_neardupe.engines import dask
     except ImportError:
-        raise SettingsError("`engine` needs Dask: pip install 'es-neardupe[cluster]'.") from None
+        raise SettingsError(f"`engine` needs Dask: {install_extra('cluster')}") from None
     with dask.DaskEngine(engine) as opened:
         yield opened

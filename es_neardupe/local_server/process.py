@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from es_neardupe.errors import NodeError
+from es_neardupe.installation import install_extra
 from es_neardupe.local_server import state
 from es_neardupe.local_server.state import Launch
 
@@ -109,7 +110,7 @@ def require_extra() -> None:
     """Raise `NodeError` if packages of the extra ``local`` are missing."""
     missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
-        raise NodeError(f"Starting a local server needs {', '.join(missing)}: pip install 'es-neardupe[local]'.")
+        raise NodeError(f"Starting a local server needs {', '.join(missing)}: {install_extra('local')}")
 
 
 def start_java(heap: str, jars: Iterable[Path]) -> None:

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Traffic"]
 
-_MISSING = "Metrics need prometheus-client: pip install 'es-neardupe[watch]'.\n"
-
 
 class Traffic:
     """The metrics of one application, all with the label ``index``; none without prometheus-client."""
@@ -43,7 +41,7 @@ class Traffic:
     def text(self) -> tuple[str, int]:
         """The metrics in the format of Prometheus, with the HTTP status."""
         if self._registry is None:
-            return _MISSING, 404
+            return "Metrics need prometheus-client: install the extra watch of es-neardupe.\n", 404
         from prometheus_client import generate_latest
 
         return generate_latest(self._registry).decode(), 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -30,6 +31,7 @@ from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name, rea
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import LEASE_ID, held
 from es_neardupe.index.target import open_target
+from es_neardupe.installation import install_extra
 from es_neardupe.options import parse_duration
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.http_client import ServerClient
@@ -336,7 +338,7 @@ def test_metrics_that_cannot_be_served(monkeypatch: pytest.MonkeyPatch) -> None:
         ):
             pass
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(SettingsError, match=r"pip install 'es-neardupe\[watch\]'"):
+    with pytest.raises(SettingsError, match=re.escape(install_extra("watch"))):
         metrics("news", Lag())
 
 

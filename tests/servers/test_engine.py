@@ -34,6 +34,7 @@ from es_neardupe.index.index import opened
 from es_neardupe.index.index_on_workers import IndexOnWorkers
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.storage import EnrichRequest
+from es_neardupe.installation import install_extra
 from es_neardupe.options import PRESETS
 from es_neardupe.server.client import Client, path
 from es_neardupe.verification import verify
@@ -315,7 +316,7 @@ def test_without_the_extra(server_url: str) -> None:
     program = "import sys; sys.modules['distributed'] = None; from es_neardupe.cli.app import main; main()"
     command = [sys.executable, "-c", program, "pairs", "news", "--engine", "processes:2", "--url", server_url]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert one_line(done.stderr) == "error: --engine needs Dask: pip install 'es-neardupe[cluster]'."
+    assert one_line(done.stderr) == f"error: --engine needs Dask: {install_extra('cluster')}"
 
 
 _TASKS = [

@@ -13,6 +13,7 @@ from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import say, show
 from es_neardupe.cli.serving import AllowHost, Host, PlainHttp, Port, Serving, TlsCert, TlsKey, token_option
 from es_neardupe.errors import SettingsError
+from es_neardupe.installation import install_extra
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def mcp(
       es-neardupe mcp news --http --port 8766
     """
     if importlib.util.find_spec("mcp") is None:
-        raise SettingsError("mcp needs the package mcp: pip install 'es-neardupe[mcp]'.")
+        raise SettingsError(f"mcp needs the package mcp: {install_extra('mcp')}")
     from es_neardupe.index.index import opened
     from es_neardupe.index.shown_fields import shown_fields
     from es_neardupe.mcp_server.tools import mcp_server

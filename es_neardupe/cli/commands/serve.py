@@ -16,6 +16,7 @@ from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import say, show
 from es_neardupe.cli.serving import AllowHost, Host, PlainHttp, Port, Serving, TlsCert, TlsKey, token_option
 from es_neardupe.errors import SettingsError
+from es_neardupe.installation import install_extra
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def serve(
 def check_installed() -> None:
     """Raises `SettingsError` without the packages of the extra ``serve``."""
     if importlib.util.find_spec("fastapi") is None or importlib.util.find_spec("uvicorn") is None:
-        raise SettingsError("serve needs fastapi and uvicorn: pip install 'es-neardupe[serve]'.")
+        raise SettingsError(f"serve needs fastapi and uvicorn: {install_extra('serve')}")
 
 
 def serve_pages(

@@ -21,6 +21,7 @@ from es_neardupe.cli.messages import say_prepared, say_weights, warn_of_detectio
 from es_neardupe.cli.output import print_json, say, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.errors import SettingsError
+from es_neardupe.installation import install_extra
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def metrics(index: str, lag: Lag) -> tuple[CollectorRegistry, Callable[[Round], 
     Raises `SettingsError` if prometheus-client is missing.
     """
     if importlib.util.find_spec("prometheus_client") is None:
-        raise SettingsError("--metrics-port needs prometheus-client: pip install 'es-neardupe[watch]'.")
+        raise SettingsError(f"--metrics-port needs prometheus-client: {install_extra('watch')}")
     from prometheus_client import CollectorRegistry, Counter, Gauge, Summary, disable_created_metrics
 
     # Otherwise each counter has a second series with its time of creation.

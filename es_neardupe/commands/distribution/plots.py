@@ -12,6 +12,7 @@ import numpy as np
 from es_neardupe.commands.distribution.report import Distribution, DistributionReport
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.folders import replaced
+from es_neardupe.installation import install_extra
 from es_neardupe.similarity.histogram import Histogram
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def check_plot(file: str) -> None:
     if taken:
         raise SettingsError(f"`plot` cannot write {file!r}: it is a folder.")
     if importlib.util.find_spec("matplotlib") is None:
-        raise SettingsError("`plot` needs matplotlib: pip install 'es-neardupe[plot]'.")
+        raise SettingsError(f"`plot` needs matplotlib: {install_extra('plot')}")
 
 
 def draw(report: DistributionReport, file: str) -> None:

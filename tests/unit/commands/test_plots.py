@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib.util
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
@@ -22,6 +23,7 @@ from es_neardupe.commands.distribution.report import (
     ThresholdLevel,
 )
 from es_neardupe.errors import InputError, SettingsError
+from es_neardupe.installation import install_extra
 from es_neardupe.keys.scheme import Unit
 from es_neardupe.similarity.histogram import EDGES, Histogram
 
@@ -135,7 +137,7 @@ def test_missing_folder_and_folder_as_file(tmp_path: Path) -> None:
 
 def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(SettingsError, match=r"pip install 'es-neardupe\[plot\]'"):
+    with pytest.raises(SettingsError, match=re.escape(install_extra("plot"))):
         check_plot(str(tmp_path / "a.png"))
 
 

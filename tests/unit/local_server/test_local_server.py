@@ -21,6 +21,7 @@ import pytest
 
 from es_neardupe import folders
 from es_neardupe.errors import NodeError
+from es_neardupe.installation import install_extra
 from es_neardupe.local_server import control, download, state, versions
 from es_neardupe.local_server.process import java_library, lay_out_elasticsearch, settings
 from es_neardupe.local_server.state import Launch, Node
@@ -413,7 +414,7 @@ class TestStart:
         monkeypatch.setattr(
             importlib.util, "find_spec", lambda name, *rest: None if name == "jpype" else there(name, *rest)
         )
-        with pytest.raises(NodeError, match=r"needs jpype: pip install 'es-neardupe\[local\]'"):
+        with pytest.raises(NodeError, match=re.escape(f"needs jpype: {install_extra('local')}")):
             control.start()
 
     def test_a_virtual_machine_that_does_not_start_tells_why(self) -> None:

@@ -113,12 +113,26 @@ class TestDockerfile:
     def test_runs_the_command_as_an_ordinary_user(self) -> None:
         lines = [line for line in self.text.splitlines() if line.startswith(("USER", "ENTRYPOINT"))]
         command = next(iter(project()["project"]["scripts"]))
-        assert lines == ["USER neardupe", f'ENTRYPOINT ["{command}"]']
+        assert lines == ["USER 10001:10001", f'ENTRYPOINT ["{command}"]']
+
+    def test_installs_extras_that_exist(self) -> None:
+        (extras,) = re.findall(r"pip install .*'\.\[([\w,]+)\]'", self.text)
+        assert {"watch", "serve"} <= set(extras.split(",")) <= project()["project"]["optional-dependencies"].keys()
+
+    def test_fails_without_any_of_the_modules_in_c(self) -> None:
+        (imported,) = re.findall(r"python -I -c 'import (.+)'", self.text)
+        modules = [file.relative_to(ROOT).with_suffix("") for file in (ROOT / "es_neardupe").rglob("*.c")]
+        assert sorted(imported.split(", ")) == sorted(".".join(module.parts) for module in modules)
+
+    def test_both_stages_have_the_same_python(self) -> None:
+        """The environment is copied from one to the other."""
+        build, final = re.findall(r"^FROM python:([\d.]+)", self.text, re.MULTILINE)
+        assert build == final
 
     def test_copies_what_the_build_needs(self) -> None:
         about = project()["project"]
         needed = {"pyproject.toml", "setup.py", "README.md", *about["license-files"], "es_neardupe", "mappings"}
-        assert needed == stage_files(self.text)
+        assert needed | {"docker/healthcheck.py"} == stage_files(self.text)
 
     def test_the_ignore_file_lets_it_through(self) -> None:
         ignore = (DOCKER / "Dockerfile.dockerignore").read_text("utf-8").splitlines()

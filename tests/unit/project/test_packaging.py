@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -265,6 +266,19 @@ def test_version() -> None:
 
 def test_dir_shows_the_public_names() -> None:
     assert dir(es_neardupe) == sorted([*es_neardupe.__all__, "__version__"])
+
+
+@pytest.mark.parametrize("editable", [False, True])
+def test_the_command_that_adds_an_extra_needs_no_index_for_the_program(installed: Path, editable: bool) -> None:
+    """pip finds the program installed: here from a wheel, and in editable mode. The packages of the extra are here."""
+    python = sys.executable if editable else str(installed)
+    shown = [python, "-c", "from es_neardupe.installation import install_extra; print(install_extra('serve'))"]
+    command = shlex.split(subprocess.run(shown, cwd="/", capture_output=True, text=True, check=True).stdout)
+    assert command[0] == python
+    run = subprocess.run([*command, "--no-index"], cwd="/", capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    place = next(line for line in run.stdout.splitlines() if "already satisfied: es-neardupe[serve]" in line)
+    assert editable or str(installed.parents[1] / "lib") in place
 
 
 def mypy(python: Path, folder: Path, program: str) -> list[str]:
