@@ -158,7 +158,7 @@ def installed(environment: Path, python: str, *packages: str) -> Path:
     if not place.exists():
         run(python, "-m", "venv", "--without-pip", environment)
     without_compiler = {**os.environ, "PATH": str(place.parent), "CC": "/bin/false"}
-    options = ["--quiet", "--disable-pip-version-check", "--only-binary", ":all:"]
+    options = ["--quiet", "--disable-pip-version-check", "--no-compile", "--only-binary", ":all:"]
     run(PYTHON, "-m", "pip", "--python", place, "install", *options, *packages, env=without_compiler)
     return place
 
