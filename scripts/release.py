@@ -54,6 +54,7 @@ def main() -> None:
     parser.add_argument("--tag", action="store_true", help="set the tag of the version when all is well")
     arguments = parser.parse_args()
     folder: Path = arguments.folder.absolute()
+    os.umask(0o022)  # auditwheel makes the folders of a wheel, with these permissions
     version = checked_version(folder)
     environ = {**os.environ, "SOURCE_DATE_EPOCH": git("log", "-1", "--format=%ct"), "ES_NEARDUPE_REQUIRE_KERNEL": "1"}
     with tempfile.TemporaryDirectory() as temporary:
