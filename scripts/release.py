@@ -54,6 +54,7 @@ def main() -> None:
     parser.add_argument("--tag", action="store_true", help="set the tag of the version when all is well")
     arguments = parser.parse_args()
     folder: Path = arguments.folder.absolute()
+    os.umask(0o022)  # auditwheel makes the folders of a wheel, with these permissions
     version = checked_version(folder)
     environ = {**os.environ, "SOURCE_DATE_EPOCH": git("log", "-1", "--format=%ct"), "ES_NEARDUPE_REQUIRE_KERNEL": "1"}
     with tempfile.TemporaryDirectory() as temporary:
@@ -158,7 +159,7 @@ def installed(environment: Path, python: str, *packages: str) -> Path:
     if not place.exists():
         run(python, "-m", "venv", "--without-pip", environment)
     without_compiler = {**os.environ, "PATH": str(place.parent), "CC": "/bin/false"}
-    options = ["--quiet", "--disable-pip-version-check", "--only-binary", ":all:"]
+    options = ["--quiet", "--disable-pip-version-check", "--no-compile", "--only-binary", ":all:"]
     run(PYTHON, "-m", "pip", "--python", place, "install", *options, *packages, env=without_compiler)
     return place
 
