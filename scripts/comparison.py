@@ -18,6 +18,7 @@ import os
 import platform
 import random
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -246,7 +247,9 @@ def node(java: Path | None) -> Iterator[tuple[Client, str | None]]:
         return
     release = versions.pick("opensearch")
     download.ensure(release, say=print)
-    port = control.choose_port()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))  # not one of the ports that local servers look for
+        port = free.getsockname()[1]
     with tempfile.TemporaryDirectory() as home:
         command = [sys.executable, __file__, "--serve", json.dumps([str(java), home, port])]
         with (
