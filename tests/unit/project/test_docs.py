@@ -172,6 +172,9 @@ def test_options_in_running_text_exist(file: Path) -> None:
         "--spread",
         "--env-file",
         "--tag",
+        "--cap-drop",
+        "--network",
+        "--no-healthcheck",
     }  # of pytest, docker and scripts/release
     negations = {name for one in COMMANDS.values() for option in one.params for name in option.secondary_opts}
     known = set().union(*map(options, COMMANDS.values())) | negations | others | {"--help"}
