@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ from hypothesis import strategies as st
 from peak_memory import measuring
 
 from es_neardupe.errors import InputError, SettingsError
+from es_neardupe.installation import install_extra
 from es_neardupe.tables import Table, check_table_file
 
 COLUMNS = {"id": str, "count": int, "similarity": float, "principal": bool}
@@ -175,7 +177,7 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.setitem(sys.modules, missing, None)
     table = Table(COLUMNS, ROWS)
     methods = {"pyarrow": table.to_arrow, "pandas": table.to_pandas, "polars": table.to_polars}
-    with pytest.raises(SettingsError, match=rf"need {missing}: pip install 'es-neardupe\[tables\]'"):
+    with pytest.raises(SettingsError, match=re.escape(f"need {missing}: {install_extra('tables')}")):
         methods[missing]()
     for ending in FORMATS:
         if missing == "pyarrow" and ending in ("parquet", "arrow"):
