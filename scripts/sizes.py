@@ -69,7 +69,7 @@ def total(packages: dict[str, float]) -> float:
 def show(columns: Sequence[str], rows: Iterable[Sequence[str | float]]) -> None:
     print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
     for name, *numbers in rows:
-        print(f"| {name} | {' | '.join(f'{number:,.0f}' for number in numbers)} |")
+        print(f"| {name} | {' | '.join('< 1' if number < 1 else f'{number:,.0f}' for number in numbers)} |")
     print()
 
 
