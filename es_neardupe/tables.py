@@ -108,8 +108,9 @@ class Table:
         yield line.getvalue().removesuffix("\r\n")
         for row in self._cells():
             for place in texts:
-                if row[place] is not None and row[place].startswith(_FORMULA):
-                    row[place] = f"'{row[place]}"
+                if row[place] is not None:
+                    text = row[place].replace("\0", "\ufffd")  # many readers of CSV reject it, and so does Python 3.10
+                    row[place] = f"'{text}" if text.startswith(_FORMULA) else text
             for place in flags:
                 row[place] = {True: "true", False: "false", None: None}[row[place]]
             line.seek(0)
