@@ -74,9 +74,10 @@ def expanded(file: InputFile) -> IO[bytes]:
     if suffix == ".gz":
         return cast("IO[bytes]", _Gzip(file.open()))
     if suffix == ".xz":
-        return io.BufferedReader(_Expanding(file, _xz_decoder, lzma.LZMAError), _READ)
+        return io.BufferedReader(_Expanding(file.open(), _xz_decoder, lzma.LZMAError), _READ)
     if suffix == ".zst":
-        return io.BufferedReader(_Expanding(file, *_zst_decoder()), _READ)
+        decoder = _zst_decoder()
+        return io.BufferedReader(_Expanding(file.open(), *decoder), _READ)
     return file.open()
 
 
@@ -123,8 +124,8 @@ class _Expanding(io.RawIOBase):
     """A .xz or .zst file, decompressed. Unlike `lzma.open` and `zstd.open`, it limits the memory of the decoder, which
     the file determines."""
 
-    def __init__(self, file: InputFile, new_decoder: Callable[[], Any], error: type[Exception]) -> None:
-        self._file = file.open()
+    def __init__(self, file: IO[bytes], new_decoder: Callable[[], Any], error: type[Exception]) -> None:
+        self._file = file
         self._new_decoder = new_decoder
         self._error = error
         self._ahead = b""
