@@ -1,4 +1,4 @@
-// Page of a comparison: choice of the matching, scrolling of both texts together, differences only.
+// Page of a comparison: choice of the matching, scrolling of both texts together, differences only, whole lines.
 
 // Scrolls the other text along when the reader scrolls one. Both show the same difference at the same height; between two
 // differences the texts have the same words. Buttons and keys that go to a difference scroll each text themselves.
@@ -67,21 +67,76 @@ const scrollTogether = (panes, isWanted) => {
   });
 };
 
-// Words of a long common passage that stay at its ends when only differences are shown.
-const WORDS_KEPT = 6;
-const shortened = (text) => {
-  const words = text.match(/\S+\s*/g) || [];
-  return words.length > 3 * WORDS_KEPT
-    ? `${words.slice(0, WORDS_KEPT).join("").trimEnd()} […] ${words.slice(-WORDS_KEPT).join("")}`
+// What stays of a long common passage at each of its ends when only differences are shown: six words; with whole lines, the
+// lines that the differences around it are in.
+const shortened = (text, byLine) => {
+  const [unit, kept, between] = byLine ? [/[^\n]*\n|[^\n]+/g, 1, "\n[…]\n"] : [/\S+\s*/g, 6, " […] "];
+  const units = text.match(unit) || [];
+  return units.length > 3 * kept
+    ? units.slice(0, kept).join("").trimEnd() + between + units.slice(-kept).join("")
     : text;
+};
+
+// Whether the line of a difference begins right before it, and ends right after it.
+const ends = (mark) => {
+  const [before, after] = [mark.previousSibling, mark.nextSibling].map((one) => (one ? one.textContent : "\n"));
+  const spaces = [before.slice(before.trimEnd().length), after.slice(0, after.length - after.trimStart().length)];
+  return spaces.map((one) => one.includes("\n"));
+};
+
+// Whether the lines of a difference differ. A line does not if only the other text has whole lines next to it.
+const inLine = (mark) => {
+  if (mark.firstChild) {
+    return true;
+  }
+  const twin = document.getElementById(mark.id.replace(/[ab](?=-d\d+$)/, (side) => (side === "a" ? "b" : "a")));
+  return !(twin && ends(twin).every(Boolean) && ends(mark).some(Boolean));
+};
+
+// The lines of a text that differ, without their newlines.
+const changedLines = (text) => {
+  const lines = [];
+  let start = [text, 0];
+  let changed = false;
+  const end = (endContainer, endOffset) => {
+    if (changed) {
+      lines.push(new StaticRange({ startContainer: start[0], startOffset: start[1], endContainer, endOffset }));
+    }
+  };
+  for (const piece of text.childNodes) {
+    const differs = piece.nodeName === "MARK" && inLine(piece);
+    const node = piece.firstChild || piece; // a difference may have no words here
+    const characters = node.data || "";
+    changed ||= differs;
+    for (let at = characters.indexOf("\n"); at >= 0; at = characters.indexOf("\n", at + 1)) {
+      end(node, at);
+      start = [node, at + 1];
+      changed = differs && at + 1 < characters.length;
+    }
+  }
+  end(text, text.childNodes.length);
+  return lines;
 };
 
 document.addEventListener("DOMContentLoaded", () => {
   const steps = stepper(document.querySelector(".steps"));
+  const [together, only, lines] = ["together", "only", "lines"].map((name) => document.getElementById(name));
+
+  const markLines = () => { // of the texts in sight: browsers need long to paint more
+    CSS.highlights?.delete("line");
+    if (lines.checked) {
+      const marked = new Highlight();
+      for (const text of document.querySelectorAll(".panes:not([hidden]) .text")) {
+        changedLines(text).forEach((line) => marked.add(line));
+      }
+      CSS.highlights.set("line", marked);
+    }
+  };
 
   const choose = (name) => {
     document.querySelectorAll(".panes").forEach((one) => { one.hidden = one.id !== name; });
     steps.choose(document.getElementById(name));
+    markLines();
   };
 
   document.querySelectorAll("input[name=matching]").forEach((one) => {
@@ -97,12 +152,21 @@ document.addEventListener("DOMContentLoaded", () => {
   });
   stepByKeys(() => steps);
 
-  const together = document.getElementById("together");
   document.querySelectorAll(".panes").forEach((one) => scrollTogether(one, () => together.checked));
   const whole = new Map([...document.querySelectorAll(".text .p")].map((one) => [one, one.textContent]));
-  const only = document.getElementById("only");
-  const cut = () => whole.forEach((text, one) => { one.textContent = only.checked ? shortened(text) : text; });
-  only.addEventListener("change", cut);
+  const cut = () => whole.forEach((text, one) => {
+    one.textContent = only.checked ? shortened(text, lines.checked) : text;
+  });
+  if (!CSS.highlights) { // an older browser, which cannot mark lines
+    lines.checked = false;
+    lines.parentNode.hidden = true;
+  }
+  for (const one of [only, lines]) {
+    one.addEventListener("change", () => {
+      cut();
+      markLines();
+    });
+  }
   if (only.checked) { // a reloaded page keeps what was chosen
     cut();
   }

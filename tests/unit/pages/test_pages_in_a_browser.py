@@ -245,6 +245,112 @@ def test_differences_only(show: Show) -> None:
         assert one(browser, f"#literal-{side}").get_property("textContent") == text
 
 
+def marked_lines(browser: webdriver.Chrome, selector: str) -> list[str]:
+    """The lines of a text that are marked, in order."""
+    found: list[str] = browser.execute_script(
+        "const text = document.querySelector(arguments[0]);"
+        "return [...CSS.highlights.get('line') || []].filter((one) => text.contains(one.startContainer)).map((one) => {"
+        "  const range = new Range();"
+        "  range.setStart(one.startContainer, one.startOffset);"
+        "  range.setEnd(one.endContainer, one.endOffset);"
+        "  return range.toString();"
+        "});",
+        selector,
+    )
+    return found
+
+
+def lines(*numbers: int) -> list[str]:
+    """Lines of eight words, each with other words."""
+    return [words(20 * number, 8) for number in numbers]
+
+
+def with_word(line: str, at: int, word: str) -> str:
+    """A line with another word at this place; without the word if it is empty."""
+    found = line.split()
+    return " ".join([*found[:at], *filter(None, [word]), *found[at + 1 :]])
+
+
+def test_whole_lines(show: Show) -> None:
+    """The lines of a difference are marked, and no other one: a line that only b has marks none of a. Differing words
+    and keys are as before, and it can be taken back."""
+    base = lines(*range(30))
+    changed, shorter = with_word(base[3], 4, "other"), with_word(base[20], 7, "")
+    inserted = ["first of two", "and the second"]
+    b = [*base[:3], changed, *base[4:10], *inserted, *base[10:20], shorter, *base[21:]]
+    browser = show("\n".join(base), "\n".join(b))
+    marks = [found.text for found in by(browser, "#literal .d")]
+    plain = one(browser, "#literal").get_property("innerHTML")
+    one(browser, "#lines").click()
+    assert marked_lines(browser, "#literal-a") == [base[3], base[20]]
+    assert marked_lines(browser, "#literal-b") == [changed, *inserted, shorter]
+    colours = {
+        browser.execute_script(
+            "return getComputedStyle(document.querySelector(arguments[0]), '::highlight(line)').backgroundColor", place
+        )
+        for place in ("#literal-a .p", "#literal-a .d")
+    }
+    assert len(colours) == 2, "words that differ stand out in a marked line"
+    assert [found.text for found in by(browser, "#literal .d")] == marks
+    press(browser, "n")
+    assert {found.text for found in by(browser, ".now")} == {base[3].split()[4], "other"}
+    press(browser, "n", "n", "p")
+    assert one(browser, ".counter").text == "Difference 2 of 3"
+    one(browser, "input[value=information] + span").click()
+    assert marked_lines(browser, "#information-b") == [changed, *inserted, shorter]
+    one(browser, "#lines").click()
+    assert marked_lines(browser, "#information-b") == []
+    one(browser, "input[value=literal] + span").click()
+    assert marked_lines(browser, "#literal-a") == []
+    assert one(browser, "#literal").get_property("innerHTML") == plain
+
+
+def test_whole_lines_of_differences_only(show: Show) -> None:
+    """Lines with differences are shown from end to end, and the lines between them are left out."""
+    base = lines(*range(30))
+    a, b = ("\n".join([*base[:9], with_word(base[9], 4, word), *base[10:]]) for word in ("red", "blue"))
+    browser = show(a, b)
+    one(browser, "#only").click()
+    one(browser, "#lines").click()
+    shown = str(one(browser, "#literal-b").get_property("textContent")).split("\n")
+    assert shown == [base[0], "[…]", with_word(base[9], 4, "blue"), "[…]", base[29]]
+    assert marked_lines(browser, "#literal-b") == [with_word(base[9], 4, "blue")]
+    one(browser, "#lines").click()
+    assert str(one(browser, "#literal-b").get_property("textContent")).count("[…]") == 2
+    one(browser, "#only").click()
+    assert one(browser, "#literal-b").get_property("textContent") == b
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "marked"),
+    [
+        ("one two three four", "one two new three four", (["one two three four"], ["one two new three four"])),
+        ("one two\nthree four", "one two\nthree four new", (["three four"], ["three four new"])),
+        ("one two three four", "one two\nnew\nthree four", (["one two three four"], ["new"])),
+        ("one two three four", "one two\nthree four", ([], [])),
+        ("same text", "same text", ([], [])),
+    ],
+)
+def test_which_lines_differ(show: Show, a: str, b: str, marked: tuple[list[str], list[str]]) -> None:
+    browser = show(a, b, shingle=2)
+    one(browser, "#lines").click()
+    assert (marked_lines(browser, "#literal-a"), marked_lines(browser, "#literal-b")) == marked
+
+
+def test_older_browsers_are_not_offered_whole_lines(browser: webdriver.Chrome, show: Show) -> None:
+    older = {"source": "Object.defineProperty(CSS, 'highlights', { value: undefined })"}
+    script = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", older)
+    try:
+        show(A, B)
+        assert not one(browser, "#lines").is_displayed()
+        one(browser, "#only").click()
+        assert "[…]" in str(one(browser, "#literal-a").get_property("textContent"))
+        press(browser, "n")
+        assert {found.text for found in by(browser, ".now")} == {"red", "blue"}
+    finally:
+        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+
+
 def test_facts_lead_to_their_place(show: Show) -> None:
     a, b = (f"{words(0, 400)} in the city of {town} {words(400, 200)}" for town in ("Newark", "Akron"))
     browser = show(a, b, Matching.INFORMATION)
@@ -304,7 +410,10 @@ def test_many_words(size: int, show: Show) -> None:
     base = [f"w{k * 7919 % 100_003}" for k in range(size)]
     other = [f"new{k}" if k % 100 == 50 else word for k, word in enumerate(base)]
     began = time.monotonic()
-    browser = show(" ".join(base), " ".join(other))
+    a, b = ("\n".join(" ".join(text[k : k + 10]) for k in range(0, size, 10)) for text in (base, other))
+    browser = show(a, b)
+    one(browser, "#lines").click()
+    assert len(marked_lines(browser, "#literal-b")) == size // 100
     press(browser, "n", "n")
     assert one(browser, ".counter").text == f"Difference 2 of {size // 100}"
     passage = f"p{size * 9 // 1000}"
