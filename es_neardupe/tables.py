@@ -200,21 +200,23 @@ def _valid(cell: Cell) -> Cell:
 
 
 def _parquet(table: Table) -> Iterator[bytes]:
-    from pyarrow import PythonFile, parquet
+    from pyarrow.parquet import ParquetWriter
 
-    batches, written = table.batches(), _Written()
-    with parquet.ParquetWriter(PythonFile(written, mode="w"), batches.schema) as file:
-        for batch in batches:
-            file.write_batch(batch)
-            yield written.taken()
-    yield written.taken()
+    return _by_arrow(table, ParquetWriter)
 
 
 def _arrow(table: Table) -> Iterator[bytes]:
-    from pyarrow import PythonFile, ipc
+    from pyarrow.ipc import new_file
+
+    return _by_arrow(table, new_file)
+
+
+def _by_arrow(table: Table, writer: Callable[[Any, Any], Any]) -> Iterator[bytes]:
+    """The parts of a file that ``writer`` makes of a stream and a schema."""
+    from pyarrow import PythonFile
 
     batches, written = table.batches(), _Written()
-    with ipc.new_file(PythonFile(written, mode="w"), batches.schema) as file:
+    with writer(PythonFile(written, mode="w"), batches.schema) as file:
         for batch in batches:
             file.write_batch(batch)
             yield written.taken()

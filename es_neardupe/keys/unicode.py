@@ -35,7 +35,7 @@ __all__ = [
     "SINGLE",
     "TARGET",
     "WORD",
-    "Table",
+    "CharacterTable",
     "build",
     "table",
 ]
@@ -100,7 +100,7 @@ _EMOJI_LETTERS = (
 """Code points with the property Emoji whose NFKC_Casefold mapping has letters."""
 
 
-class Table(NamedTuple):
+class CharacterTable(NamedTuple):
     """The code-point table as arrays, all read-only."""
 
     entries: U32
@@ -115,7 +115,7 @@ class Table(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def table() -> Table:
+def table() -> CharacterTable:
     """The frozen table."""
     data = json.loads(files(__package__).joinpath("unicode_v1.json").read_text("ascii"))
     entries = np.full(_CODE_POINTS, _BLANK, np.uint32)
@@ -139,7 +139,7 @@ def table() -> Table:
     for first, last in data["removed"]:
         entries[first : last + 1] = EXPANDS | len(pool)
     pool.append(0)
-    found = Table(entries, np.array(pool, np.uint32), combining, _pairs(data["first"]))
+    found = CharacterTable(entries, np.array(pool, np.uint32), combining, _pairs(data["first"]))
     for one in found:
         one.flags.writeable = False
     return found

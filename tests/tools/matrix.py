@@ -26,7 +26,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from importlib.metadata import version as installed
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 from xml.etree import ElementTree as ET
 
 from drivers import DRIVERS, Driver, environment, version
@@ -205,10 +205,16 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
 def record(rows: Iterable[Row]) -> None:
     """Replace the results of earlier runs, and rewrite the table of the README."""
     kept = {row.key: row for row in (*recorded(), *rows)}
-    lines = [json.dumps(asdict(kept[key])) for key in wanted() if key in kept]
-    RESULTS.write_text("[\n" + ",\n".join(lines) + "\n]\n", "utf-8")
-    before, _, rest = README.read_text("utf-8").partition(BEGIN)
-    README.write_text(before + BEGIN + readme_table(recorded()) + END + rest.partition(END)[2], "utf-8")
+    ordered = [kept[key] for key in wanted() if key in kept]
+    store(ordered, RESULTS, readme_table(ordered), (BEGIN, END))
+
+
+def store(rows: Iterable[Any], results: Path, table: str, markers: tuple[str, str]) -> None:
+    """Write rows into a file of results, and their table between two markers of the README."""
+    results.write_text("[\n" + ",\n".join(json.dumps(asdict(row)) for row in rows) + "\n]\n", "utf-8")
+    begin, end = markers
+    before, _, rest = README.read_text("utf-8").partition(begin)
+    README.write_text(before + begin + table + end + rest.partition(end)[2], "utf-8")
 
 
 def recorded() -> list[Row]:

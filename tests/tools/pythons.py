@@ -17,11 +17,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from matrix import README, ROOT, counts, in_words
+from matrix import ROOT, counts, in_words, store
 
 RESULTS = ROOT / "docs" / "pythons.json"
 BEGIN, END = "<!-- begin of what scripts/test --pythons wrote -->\n", "<!-- end of it -->\n"
@@ -110,9 +110,7 @@ def record(rows: Iterable[Row]) -> None:
     """Replace the results of earlier runs, and rewrite the table of the README."""
     kept = {row.minor: row for row in (*recorded(), *rows)}
     ordered = sorted(kept.values(), key=lambda row: int(row.minor.partition(".")[2]))
-    RESULTS.write_text("[\n" + ",\n".join(json.dumps(asdict(row)) for row in ordered) + "\n]\n", "utf-8")
-    before, _, rest = README.read_text("utf-8").partition(BEGIN)
-    README.write_text(before + BEGIN + "".join(table(ordered)) + END + rest.partition(END)[2], "utf-8")
+    store(ordered, RESULTS, "".join(table(ordered)), (BEGIN, END))
 
 
 def recorded() -> list[Row]:

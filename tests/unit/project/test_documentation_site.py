@@ -215,7 +215,7 @@ def printed() -> dict[str, list[Any]]:
 
 
 MASKED = re.compile(r"[A-Z]+")
-"""What stands in golden files for times and durations."""
+"""Placeholder for times and durations in golden files."""
 
 
 @pytest.mark.parametrize("command", reference.RESULTS)
