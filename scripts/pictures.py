@@ -1,20 +1,32 @@
-"""Draw pictures of the documentation as SVG files, for light and dark pages.
+"""Make the pictures of the documentation, except those of the review: scripts/screenshots makes them.
 
-architecture.svg and detection.svg need no server; search.svg shows a search in the index of ``scripts/demo``, on the
-server with the given address. Of the other pictures, ``distribution --plot`` makes distribution.svg, and
-scripts/screenshots those of the review.
+architecture.svg and detection.svg need nothing, and compare.png a browser. With the address of a server, search.svg
+shows a search in the index of ``scripts/demo``; with the press releases as well, distribution.svg shows their
+similarities, from an index that is made for it and deleted.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from es_neardupe import NearDupe, Scheme
+from es_neardupe import NearDupe, Scheme, Settings
+from es_neardupe.pages.page import page
+from es_neardupe.similarity.comparison import compare_texts
 
-PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "tools"))
+
+from browsers import chromium  # noqa: E402  (a module of the tests)
+
+DOCS = ROOT / "docs"
+PICTURES = DOCS / "pictures"
 
 STYLE = """
     .card { fill: #ffffff; stroke: #d0d7de; }
@@ -184,17 +196,50 @@ def hits(x: int, title: str, found: Sequence[dict[str, dict[str, dict[str, str]]
     return parts
 
 
+def compare(file: Path) -> None:
+    """The page of two documents of articles.jsonl, in a browser."""
+    lines = (DOCS / "articles.jsonl").read_text("utf-8").splitlines()
+    articles = {one["id"]: one for one in map(json.loads, lines)}
+    a, b = (articles[id] for id in ("1001", "1002"))
+    found = compare_texts(a["body"], b["body"], names=(a["id"], b["id"]))
+    sides = [
+        replace(side, fields={"title": one["title"]}) for side, one in zip((found.a, found.b), (a, b), strict=True)
+    ]
+    with TemporaryDirectory() as folder, chromium() as browser:
+        shown = Path(folder) / "page.html"
+        shown.write_text(page(replace(found, a=sides[0], b=sides[1])), "utf-8")
+        browser.set_window_size(1100, 720)
+        browser.get(shown.as_uri())
+        browser.save_screenshot(str(file))
+
+
+def distribution(url: str, texts: Path, file: Path) -> None:
+    """The plot of ``distribution`` for texts in JSON lines with ids, from a new index."""
+    with NearDupe("neardupe-picture", url=url) as press:
+        press.client.request("PUT", "/neardupe-picture", body={"mappings": {"properties": {"text": {"type": "text"}}}})
+        try:
+            press.init(Settings(("text",)))
+            press.load([str(texts)])
+            press.distribution(plot=file)
+        finally:
+            press.clean()
+            press.client.request("DELETE", "/neardupe-picture")
+
+
 def main() -> None:
     """Write the pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("url", nargs="?", help="address of a server with the index neardupe-demo")
+    parser.add_argument("press", nargs="?", type=Path, help="file with the press releases, sample_12_senators.jsonl.xz")
     given = parser.parse_args()
     drawn = {"architecture": architecture(), "detection": detection()}
     if given.url:
         drawn["search"] = search(given.url)
     for name, picture in drawn.items():
         (PICTURES / f"{name}.svg").write_text(picture, "utf-8")
-        print(f"docs/pictures/{name}.svg: {len(picture):,} bytes")
+    compare(PICTURES / "compare.png")
+    if given.press:
+        distribution(given.url, given.press, PICTURES / "distribution.svg")
 
 
 if __name__ == "__main__":
