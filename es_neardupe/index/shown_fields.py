@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from es_neardupe.display_text import beginning
@@ -22,6 +22,7 @@ __all__ = [
     "ShownFields",
     "UserFields",
     "chosen_fields",
+    "collated_fields",
     "read_shown_fields",
     "shown_fields",
     "title_fields",
@@ -31,8 +32,17 @@ __all__ = [
 _TITLES = ("title", "headline", "subject", "name")
 """Names of fields by which people recognise a document, best first."""
 
+_ORIGINS = (
+    ("source", "publisher", "author", "sender", "from"),
+    ("date", "published", "published_at", "publication_date", "created", "created_at", "timestamp", "@timestamp"),
+    ("url", "uri", "link", "permalink", "href"),
+)
+"""Names of fields that say where a document is from, of each kind the best first."""
+
+_SMALL = frozenset(_TITLES).union(*_ORIGINS)
+
 _BATCH = 500
-"""Documents read in one request if only their titles are read. Other fields may hold megabytes."""
+"""Documents read in one request if only fields of these names are read. Others may hold megabytes."""
 
 
 @dataclass(frozen=True)
@@ -122,12 +132,28 @@ def shown_fields(index: Index, fields: Sequence[str] | None) -> ShownFields:
     return ShownFields(names[:1], only_beginning=names[0] not in _TITLES)
 
 
+def collated_fields(index: Index, fields: Sequence[str]) -> ShownFields:
+    """The ``fields`` of an opened index to show with a collation; by default those of `shown_fields`, and where each
+    document is from: a field with its source, its date and its URL, if such fields exist.
+
+    Raises as `chosen_fields` does.
+    """
+    shown, sidecar = shown_fields(index, fields), index.target.sidecar
+    if fields or (sidecar is not None and sidecar.stored):  # which keeps the texts only
+        return shown
+    known = user_fields(index.target.mappings.values(), index.prefix, index.settings.prefix).types
+    found = (
+        next((name for name in kind if known.get(name, "multi-field") != "multi-field"), None) for kind in _ORIGINS
+    )
+    return replace(shown, names=tuple(dict.fromkeys([*shown.names, *filter(None, found)])))
+
+
 def read_shown_fields(
     index: Index, shown: ShownFields, references: Sequence[Reference]
 ) -> dict[Address, dict[str, str]]:
     """The fields to show of some documents, without documents that were deleted."""
     if not shown.names:
         return {}
-    small = set(shown.names) <= set(_TITLES)
+    small = _SMALL.issuperset(shown.names)
     hits = fetch(index.client, references, shown.names, batch=_BATCH if small else None)
     return {hit.address: shown.of(hit.source) for hit in hits if hit is not None}

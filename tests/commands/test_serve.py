@@ -75,6 +75,33 @@ def shown(page: TestClient, path: str, status: int = 200, **params: object) -> s
     return answer.text
 
 
+def test_where_members_are_from(client: Client, index_name: str) -> None:
+    """A collation shows source, date and URL by default: those that differ as columns. Other pages show the title."""
+    origin: JSON = {"published": {"type": "date"}, "url": {"type": "keyword"}, "source": {"type": "text"}}
+    make_index(client, index_name, {**PROPERTIES, **origin, "publisher": {"type": "keyword"}})
+    documents = {
+        f"d{n}": {"title": "Harbour", "body": text, "source": f"Paper {n}", "published": "2026-11-24", "publisher": "x"}
+        for n, text in enumerate(family("origin", 3))
+    }
+    put(client, index_name, {**documents, "d1": {**documents["d1"], "url": "https://news.example/<1>"}})
+    news = NearDupe(index_name, client)
+    news.init(Settings(("body",)))
+    news.enrich()
+    news.group()
+    (group,) = news.groups(fields=None)
+    for fields, columns in ((), ["source", "url"]), (("publisher",), []), (("url",), ["url"]):
+        site = browser(news, fields=fields)
+        page = shown(site, "/group", id=group.group)
+        heads = re.findall(r'<th scope="col"[^>]*><a[^>]*>([^<]*)<', page)
+        assert [one for one in heads if one in {*origin, *PROPERTIES, "publisher"}] == columns
+        assert site.get(f"/api/groups/{group.group}/collation").json()["differing"] == columns
+        if not fields:
+            assert "https://news.example/&lt;1&gt;" in page
+            assert '<b>published</b> <span dir="auto">2026-11-24</span>' in page
+            assert "Paper 2" in page
+            assert "Paper" not in shown(site, "/groups")
+
+
 @STORAGES
 def test_pages(client: Client, index_name: str, storage: str) -> None:
     news = grouped(client, index_name, storage)
