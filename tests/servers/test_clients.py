@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from server_tools import put
 
-from es_neardupe.errors import NotFound, RequestError
+from es_neardupe.errors import NotFound, RequestError, SettingsError
 from es_neardupe.records import Hit, Product
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.connect import connect, wrap
@@ -197,6 +197,16 @@ def test_wraps_a_driver(client: Client, driver: Any, index_name: str) -> None:
     assert sorted(numbers(wrapped.pages(index_name, {}, page_size=9))) == list(range(50))
     wrapped.close()
     assert wrapped.request("GET", path(index_name, "_count"))["count"] == 50  # a wrapped client is not closed
+
+
+@pytest.mark.parametrize("owned", [True, False])
+def test_a_closed_client(client: Client, driver: Any, owned: bool) -> None:
+    """It says so at once: sending again, as after a lost connection, would be in vain."""
+    used = connect(ConnectionSettings(client.url)) if owned else wrap(driver)
+    assert used.request("GET", "/_cluster/health")["status"]
+    (used if owned else driver).close()
+    with pytest.raises(SettingsError, match="this client is closed"):
+        used.request("GET", "/_cluster/health")
 
 
 def test_connects_by_url(client: Client) -> None:

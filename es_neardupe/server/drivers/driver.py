@@ -265,7 +265,10 @@ class LimitedPool:
         return getattr(self._pool, name)
 
     def urlopen(self, *args: Any, **options: Any) -> Any:
-        """As ``urllib3.HTTPConnectionPool.urlopen``. Raises ``AnswerTooLarge``."""
+        """As ``urllib3.HTTPConnectionPool.urlopen``. Raises ``AnswerTooLarge``, and ``SettingsError`` if the client was
+        closed."""
+        if self._pool is None or self._pool.pool is None:
+            raise SettingsError(f"{self._url}: this client is closed. Read results such as pairs before you close it.")
         response = self._pool.urlopen(*args, **options, preload_content=False)
         pieces, size, maximum = [], 0, current_limit(MAX_ANSWER)
         try:
@@ -361,11 +364,11 @@ def unreadable(url: str) -> Unreachable:
 
 
 def lost_connection(error: BaseException, url: str) -> NeardupeError:
-    """The exception for a driver's connection error: certificate, TLS, timeout, an answer that is too large, or no
+    """The exception for a driver's connection error: that of `LimitedPool`, certificate, TLS, timeout, or no
     connection."""
     causes = list(_causes(error))
-    too_large = next((cause for cause in causes if isinstance(cause, UnexpectedAnswer)), None)
-    return too_large or _connect_error(causes, url)
+    ours = next((cause for cause in causes if isinstance(cause, NeardupeError)), None)
+    return ours or _connect_error(causes, url)
 
 
 def _connect_error(causes: Sequence[BaseException], url: str) -> ConnectError:
