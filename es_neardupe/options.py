@@ -900,6 +900,11 @@ TITLE_FIELDS = typer.Option(
 )
 TitleFields = Annotated[Sequence[str] | None, TITLE_FIELDS]
 """In Python None reads no fields."""
+ADDED_FIELDS = typer.Option(
+    "--field", metavar="FIELD", help="Field to show of each document. Repeatable.", show_default=False
+)
+AddedFields = Annotated[Sequence[str], ADDED_FIELDS]
+"""Shown besides what names the documents already: none by default."""
 PAGE_FIELDS = typer.Option(
     "--field", metavar="FIELD", help="Field to show with the texts. Repeatable.", show_default="title"
 )

@@ -231,6 +231,39 @@ def test_the_timeline(client: Client, index_name: str, server_cli: Cli) -> None:
     assert "pairs exactly 0.5 similar become candidates with probability 0.2" in low.err
 
 
+def test_chosen_fields(client: Client, crawled: str, site: History, server_cli: Cli, tmp_path: Path) -> None:
+    """Those of the last document and of each place, as they are in the documents; none by default."""
+    asked = sorted(site.now)
+    plain = list(NearDupe(crawled, client).moved_all(asked))
+    assert all(one.fields == {} and all(place.fields == {} for place in one.places) for one in plain)
+    chosen = list(NearDupe(crawled, client).moved_all(asked, fields=["date", "text"]))
+    for one, before in zip(chosen, plain, strict=True):
+        assert [(place.index, place.id) for place in one.places] == [(place.index, place.id) for place in before.places]
+        for found in (one, *one.places):
+            source = site.sources[str(found.id)]
+            assert found.fields == {"date": source["date"], "text": source["text"]}
+    address = next(one.address for one in chosen if one.best)
+    shown = server_cli("moved", crawled, address, "--field", "date")
+    since = site.now[address][1].isoformat()
+    assert f"date: {since}" in shown.out.splitlines()
+    assert " address " in (head := next(line for line in shown.out.splitlines() if " rank " in line))
+    assert head.split()[:4] == ["date", "rank", "address", "date"]
+    table = tmp_path / "moved.csv"
+    file = tmp_path / "gone.txt"
+    file.write_text("\n".join([*asked, "/never"]), "utf-8")
+    printed = server_cli("moved", crawled, "--gone", str(file), "--field", "date").out
+    server_cli("moved", crawled, "--gone", str(file), "--field", "date", "--output", str(table))
+    for text in (printed, table.read_text("utf-8-sig")):
+        rows = list(csv.DictReader(io.StringIO(text)))
+        assert list(rows[0])[-2:] == ["fields_date", "best_fields_date"]
+        expected = [(one.fields["date"], one.best.fields["date"] if one.best else "") for one in chosen]
+        assert [(row["fields_date"], row["best_fields_date"]) for row in rows] == [*expected, ("", "")]
+    one = NearDupe(crawled, client).moved(address, fields=["date"])
+    assert list(one.table().columns)[-2:] == ["fields_date", "best_fields_date"]
+    unknown = one_line(server_cli("moved", crawled, address, "--field", "absent").err)
+    assert f"Index {crawled} has no field 'absent' to show. Fields: date, " in unknown
+
+
 @pytest.mark.parametrize("basis", ["evidence", "grouping"])
 def test_a_deleted_document(basis: str, client: Client, index_name: str, server_cli: Cli) -> None:
     """Its id was its address: similarities computed before the deletion are reported with their date."""
@@ -250,6 +283,9 @@ def test_a_deleted_document(basis: str, client: Client, index_name: str, server_
     )
     assert {place.basis for place in found.places} == {basis}
     assert all(place.known_at for place in found.places)
+    with_dates = NearDupe(index_name, client).moved(gone, fields=["date"])
+    assert with_dates.fields == {}
+    assert {place.id: place.fields["date"] for place in with_dates.places} == {"p1": "2024-05-02", "p2": "2024-05-03"}
     done = server_cli("moved", index_name, gone)
     assert f"which was deleted; known only from {basis}" in done.out
     (row, *_) = csv.DictReader(io.StringIO(_as_list(server_cli, index_name, gone).out))

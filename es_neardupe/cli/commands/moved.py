@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,9 +21,11 @@ from es_neardupe.cli.output import (
     print_table,
     say,
     show,
+    value_cells,
     warn,
     write_output,
 )
+from es_neardupe.display_text import beginning
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ def moved(
     min: options.Minimum = None,
     earlier: options.Earlier = False,
     max_candidates: options.CandidatesByKeys = 1000,
+    fields: Annotated[list[str] | None, options.ADDED_FIELDS] = None,
     output: Output = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
@@ -77,11 +80,12 @@ def moved(
         "min": min,
         "earlier": earlier,
         "max_candidates": max_candidates,
+        "fields": fields or (),
     }
     check_output(output, [gone])
     opened = open_index(index, prefix)
     if gone is not None:
-        return _print_all(index, moved_all(opened, read_lines(gone), **given), output, as_json)
+        return _print_all(index, moved_all(opened, read_lines(gone), **given), fields or (), output, as_json)
     found = moved_(opened, str(address), **given)
     if as_json:
         print_json(found)
@@ -100,10 +104,13 @@ def moved(
 def _show(found: Moved) -> None:
     """Print the document that was at the address, and a timeline of its copies."""
     show(_was(found))
+    for name, value in found.fields.items():
+        show(f"{name}: {beginning(value)}")
     if found.places:
-        heads = ["date", "rank", "address", "resemblance", "replaced", "document", *_more_heads(found)]
+        names = list(found.places[0].fields)
+        heads = ["date", "rank", "address", *names, "resemblance", "replaced", "document", *_more_heads(found)]
         ranked = sorted(enumerate(found.places, 1), key=lambda one: (one[1].date or "", one[0]))
-        print_table(heads, [(*_row(rank, one), *_more(found, one)) for rank, one in ranked])
+        print_table(heads, [(*_row(rank, one, names), *_more(found, one)) for rank, one in ranked])
     best = found.best
     if best is None:
         show(f"Not found: {found.reason}.")
@@ -129,8 +136,9 @@ def _was(found: Moved) -> str:
     return f"{what}, known from its {found.basis}."
 
 
-def _row(rank: int, one: NewPlace) -> tuple[object, ...]:
-    return _day(one.date), rank, one.address, one.similarity, _day(one.replaced), f"{one.index}/{one.id}"
+def _row(rank: int, one: NewPlace, names: Sequence[str]) -> tuple[object, ...]:
+    shown, document = value_cells(one.fields, names, 3), f"{one.index}/{one.id}"
+    return _day(one.date), rank, one.address, *shown, one.similarity, _day(one.replaced), document
 
 
 def _more_heads(found: Moved) -> list[str]:
@@ -171,18 +179,18 @@ def _warn_of_unprocessed(index: str, found: Moved) -> None:
         warn(f"{found.unprocessed:,} documents are not enriched and cannot be found: run `es-neardupe enrich {index}`.")
 
 
-def _print_all(index: str, answers: Iterable[Moved], output: Path | None, as_json: bool) -> None:
+def _print_all(index: str, answers: Iterable[Moved], fields: Sequence[str], output: Path | None, as_json: bool) -> None:
     """Print one line for each address as soon as its result is known, or write it to the table; then the counts."""
     from es_neardupe.commands.moved.moved import moved_table
 
     seen = _Seen()
     answers = seen.passing(answers, as_json)
     if output is not None:
-        write_output(output, moved_table(answers))
+        write_output(output, moved_table(answers, fields))
     elif as_json:
         deque(answers, 0)
     else:
-        print_csv(moved_table(answers))
+        print_csv(moved_table(answers, fields))
     seen.report(index)
 
 

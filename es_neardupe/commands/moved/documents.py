@@ -150,9 +150,11 @@ class LastDocument:
 class AddressSearch:
     """Searches for documents, and reads their addresses and dates."""
 
-    def __init__(self, index: Index, fields: AddressFields) -> None:
+    def __init__(self, index: Index, fields: AddressFields, shown: Sequence[str]) -> None:
+        """``shown``: fields that are read of the document at an address, besides its text."""
         self._index = index
         self._fields = fields
+        self._shown = shown
         self.docvalue_fields: JSON = {
             "docvalue_fields": [{"field": fields.address}, {"field": fields.date, "format": _DATE_FORMAT}]
         }
@@ -170,7 +172,7 @@ class AddressSearch:
     def _latest(self, query: JSON, basis: str) -> LastDocument | None:
         """The matching document of the latest date; if several have that date, the one written last."""
         order = [{self._fields.date: {"order": "desc", "unmapped_type": "date"}}, {"_seq_no": "desc"}]
-        source = [*self._index.settings.fields, self._index.fields.group]
+        source = [*self._index.settings.fields, self._index.fields.group, *self._shown]
         body = {"size": 1, "query": query, "sort": order, "track_total_hits": True, "_source": source}
         hits = search(self._index.client, self._index.path, {**body, **self.docvalue_fields})["hits"]
         if not hits["hits"]:

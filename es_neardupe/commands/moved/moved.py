@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from es_neardupe import options
 from es_neardupe.candidates.detection import detection_of
@@ -20,6 +20,7 @@ from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index, opened
+from es_neardupe.index.shown_fields import ShownFields, read_shown_fields, shown_fields
 from es_neardupe.index.stored_fields import group_of, stored_fields
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.text import contents
@@ -62,6 +63,8 @@ class NewPlace:
     measure: str
     known_at: str | None
     """When the similarity was computed; None: now."""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """The fields to show of the document."""
 
     def older_than(self, date: str) -> bool:
         """Whether its date is before ``date``; False without a date."""
@@ -101,6 +104,10 @@ class Moved(Tabular):
     min: float
     detection: float | None
     """Probability that a document of similarity ``min`` shares a key; None if no texts were compared."""
+    fields: Mapping[str, str]
+    """The fields to show of the last document at the address; of a deleted one, there are none."""
+    _shown: tuple[str, ...] = ()
+    """Names of the fields to show."""
 
     @property
     def best(self) -> NewPlace | None:
@@ -109,7 +116,7 @@ class Moved(Tabular):
 
     def table(self) -> Table:
         """One row: see `moved_table`."""
-        return moved_table([self])
+        return moved_table([self], self._shown)
 
     def __repr__(self) -> str:
         return one_line(self, address=self.address, places=len(self.places), reason=self.reason)
@@ -124,13 +131,15 @@ def moved(
     min: options.Minimum = None,
     earlier: options.Earlier = False,
     max_candidates: options.CandidatesByKeys = 1000,
+    fields: options.AddedFields = (),
 ) -> Moved:
     """Find the current addresses of the document that was at an address, or that has it as its id.
 
     These are the documents with other addresses, of the same date or later, whose resemblance to it is at least
     ``min`` (default: the threshold of the index). ``earlier`` includes older ones. For a deleted document, evidence
-    and the last grouping are used. Raises `SettingsError` for an empty address, for options out of range, and if the
-    address or date field is ambiguous, missing or of the wrong type.
+    and the last grouping are used. ``fields`` are shown of all these documents. Raises `SettingsError` for an empty
+    address, for options out of range, for an unknown field, and if the address or date field is ambiguous, missing or
+    of the wrong type.
     """
     (found,) = moved_all(
         index,
@@ -140,6 +149,7 @@ def moved(
         min=min,
         earlier=earlier,
         max_candidates=max_candidates,
+        fields=fields,
     )
     return found
 
@@ -153,6 +163,7 @@ def moved_all(
     min: options.Minimum = None,
     earlier: options.Earlier = False,
     max_candidates: options.CandidatesByKeys = 1000,
+    fields: options.AddedFields = (),
 ) -> Iterator[Moved]:
     """`moved` for any number of addresses, in their order. Holds a few of them in memory.
 
@@ -161,15 +172,16 @@ def moved_all(
     if max_candidates < 1:
         raise SettingsError("`max_candidates` must be 1 or more.")
     index = opened(index, texts=True)
-    fields = address_fields(index, url_field, date_field)
+    at = address_fields(index, url_field, date_field)
     minimum = check_min(index.settings.threshold if min is None else min)
-    finder = _Finder(index, fields, minimum=minimum, earlier=earlier, maximum=max_candidates)
+    shown = shown_fields(index, fields or None)
+    finder = _Finder(index, at, shown, minimum=minimum, earlier=earlier, maximum=max_candidates)
     with ThreadPoolExecutor(_WORKERS) as pool:
         for batch in chunked(addresses, _BATCH):
             yield from pool.map(finder.find, batch)
 
 
-_COLUMNS: Mapping[str, type] = {
+_COLUMNS: dict[str, type] = {
     "address": str,
     "reason": str,
     "best_address": str,
@@ -188,10 +200,12 @@ _COLUMNS: Mapping[str, type] = {
 }
 
 
-def moved_table(answers: Iterable[Moved]) -> Table:
+def moved_table(answers: Iterable[Moved], fields: Sequence[str] = ()) -> Table:
     """A row for each address, also of an iterator such as that of `moved_all`: the document that was there, and as
-    ``best_...`` the most similar place that is there now (`Moved.best`)."""
-    return Table(_COLUMNS, map(_row, answers))
+    ``best_...`` the most similar place that is there now (`Moved.best`), with the ``fields`` shown of both."""
+    shown = tuple(dict.fromkeys(fields))
+    columns = [f"{before}fields_{name}" for before in ("", "best_") for name in shown]
+    return Table(_COLUMNS | dict.fromkeys(columns, str), ([*_row(one), *_shown_of(one, shown)] for one in answers))
 
 
 def _row(found: Moved) -> list[Cell]:
@@ -200,17 +214,32 @@ def _row(found: Moved) -> list[Cell]:
     return [None if one is None else getattr(one, name) for one, name in places]
 
 
+def _shown_of(found: Moved, names: Sequence[str]) -> list[Cell]:
+    """The fields of the document that was at the address, and those of the best place."""
+    return [None if one is None else one.fields.get(name) for one in (found, found.best) for name in names]
+
+
 class _Finder:
     """Finds the places of one address after the other."""
 
-    def __init__(self, index: Index, fields: AddressFields, *, minimum: float, earlier: bool, maximum: int) -> None:
+    def __init__(
+        self,
+        index: Index,
+        fields: AddressFields,
+        shown: ShownFields,
+        *,
+        minimum: float,
+        earlier: bool,
+        maximum: int,
+    ) -> None:
         self._index = index
         self._fields = fields
+        self._shown = shown
         self._minimum = minimum
         self._earlier = earlier
         self._maximum = maximum
         self._measure = Measure(shingle=index.settings.shingle, unit=index.settings.unit)
-        self._documents = AddressSearch(index, fields)
+        self._documents = AddressSearch(index, fields, shown.names)
         self._unprocessed = count(index.client, index.path, index.target.stale())
         self._deleted = DeletedDocuments(index, self._documents.docvalue_fields)
 
@@ -239,7 +268,8 @@ class _Finder:
         """Compare the document with the members of its group, and with all documents that share a key with it."""
         settings = self._index.settings
         result = self._result(address, None, document.address, document.basis)
-        result = replace(result, date=document.date, versions=document.versions)
+        shown = self._shown.of(document.source)
+        result = replace(result, date=document.date, versions=document.versions, fields=shown)
         (made,) = fingerprints(
             [text_of(document.source, settings.fields)], settings.scheme, max_chars=DEFAULT_MAX_CHARS
         )
@@ -253,12 +283,13 @@ class _Finder:
         fields_of = {(hit["_index"], hit["_id"]): hit["fields"] for hit in hits}
         references: list[Reference] = [(hit["_index"], hit["_id"], hit.get("_routing")) for hit in hits]
         places, less_similar = [], 0
-        names = [*self._measure.fields(settings.fields), self._index.fields.group]
+        names = [*self._measure.fields(settings.fields), self._index.fields.group, *self._shown.names]
         portions = current_hits(self._index.client, references, names)
         for hit, similarity in compared_with(self._index, self._measure, document.source, portions):
             if similarity >= self._minimum:
                 (first, *_), date = self._documents.read(fields_of[hit.address])
-                places.append(NewPlace(first, date, similarity, None, *hit.address, "texts", "resemblance", None))
+                at = (*hit.address, "texts", "resemblance", None)
+                places.append(NewPlace(first, date, similarity, None, *at, self._shown.of(hit.source)))
             else:
                 less_similar += group is not None and stored_fields(hit.source, settings.prefix).get("group") == group
         result = replace(
@@ -282,12 +313,13 @@ class _Finder:
     def _by_copies(self, address: str, document: DeletedDocument) -> Moved:
         """The places of a deleted document, by the known similarities of its copies."""
         places = []
+        shown = read_shown_fields(self._index, self._shown, [copy.hit.reference for copy in document.copies])
         for copy in document.copies:
             addresses, date = self._documents.read(copy.hit.source)
             others = [one for one in addresses if one != address]
             if others and copy.similarity >= self._minimum:
                 at = (*copy.hit.address, document.basis, copy.measure, copy.at)
-                places.append(NewPlace(others[0], date, copy.similarity, None, *at))
+                places.append(NewPlace(others[0], date, copy.similarity, None, *at, shown.get(copy.hit.address, {})))
         result = self._result(address, None, Address(document.index, document.id), document.basis)
         result = replace(result, changed=document.changed, candidates=len(document.copies))
         return self._with_places(result, places)
@@ -322,6 +354,8 @@ class _Finder:
             date_field=self._fields.date,
             min=self._minimum,
             detection=None,
+            fields={},
+            _shown=self._shown.names,
         )
 
 
