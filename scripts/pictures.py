@@ -208,22 +208,23 @@ def compare(file: Path) -> None:
     with TemporaryDirectory() as folder, chromium() as browser:
         shown = Path(folder) / "page.html"
         shown.write_text(page(replace(found, a=sides[0], b=sides[1])), "utf-8")
-        browser.set_window_size(1100, 720)
+        browser.set_window_size(1100, 860)
         browser.get(shown.as_uri())
         browser.save_screenshot(str(file))
 
 
 def distribution(url: str, texts: Path, file: Path) -> None:
-    """The plot of ``distribution`` for texts in JSON lines with ids, from a new index."""
-    with NearDupe("neardupe-picture", url=url) as press:
-        press.client.request("PUT", "/neardupe-picture", body={"mappings": {"properties": {"text": {"type": "text"}}}})
+    """The plot of ``distribution`` for texts in JSON lines with ids, from a new index. It has the name of the index in
+    docs/distribution.md, because samples depend on it."""
+    with NearDupe("press", url=url) as press:
+        press.client.request("PUT", "/press", body={"mappings": {"properties": {"text": {"type": "text"}}}})
         try:
             press.init(Settings(("text",)))
             press.load([str(texts)])
             press.distribution(plot=file)
         finally:
             press.clean()
-            press.client.request("DELETE", "/neardupe-picture")
+            press.client.request("DELETE", "/press")
 
 
 def main() -> None:
