@@ -129,10 +129,10 @@ def page_of_groups(
 
 
 def load_for_filters(index: Index) -> None:
-    """Filter all groups by a text once: the server loads what such filters need, so that the first reader who asks does
-    not wait for it."""
+    """Find some groups by their documents: the server loads what such filters need, so that the first reader who asks
+    does not wait for it. No more, because this reader may ask meanwhile."""
     index = opened(index, groups=True)
-    list_groups(index, DocumentFilter(text="*").applied(index, GroupFilter())[0])
+    list_groups(index, GroupFilter().among(list(islice(groups_with(index, {"match_all": {}}), 1))))
 
 
 def has_evidence(index: Index) -> bool:
