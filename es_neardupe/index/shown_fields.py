@@ -133,13 +133,13 @@ def shown_fields(index: Index, fields: Sequence[str] | None) -> ShownFields:
 
 
 def collated_fields(index: Index, fields: Sequence[str]) -> ShownFields:
-    """The ``fields`` of an opened index to show with a collation; by default those of `shown_fields`, and where each
-    document is from: a field with its source, its date and its URL, if such fields exist.
+    """The ``fields`` of an opened index to show with a collation; by default those of `shown_fields` and, if that
+    is a title, where each document is from: a field with its source, its date and its URL, if such fields exist.
 
     Raises as `chosen_fields` does.
     """
     shown, sidecar = shown_fields(index, fields), index.target.sidecar
-    if fields or (sidecar is not None and sidecar.stored):  # which keeps the texts only
+    if fields or shown.only_beginning or (sidecar is not None and sidecar.stored):  # which keeps the texts only
         return shown
     known = user_fields(index.target.mappings.values(), index.prefix, index.settings.prefix).types
     found = (
