@@ -202,12 +202,11 @@ def compare(file: Path) -> None:
     articles = {one["id"]: one for one in map(json.loads, lines)}
     a, b = (articles[id] for id in ("1001", "1002"))
     found = compare_texts(a["body"], b["body"], names=(a["id"], b["id"]))
-    sides = [
-        replace(side, fields={"title": one["title"]}) for side, one in zip((found.a, found.b), (a, b), strict=True)
-    ]
+    titles = [{"title": one["title"]} for one in (a, b)]
+    found = replace(found, a=replace(found.a, fields=titles[0]), b=replace(found.b, fields=titles[1]))
     with TemporaryDirectory() as folder, chromium() as browser:
         shown = Path(folder) / "page.html"
-        shown.write_text(page(replace(found, a=sides[0], b=sides[1])), "utf-8")
+        shown.write_text(page(found), "utf-8")
         browser.set_window_size(1100, 860)
         browser.get(shown.as_uri())
         browser.save_screenshot(str(file))

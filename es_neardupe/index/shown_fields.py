@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_FIELDS",
+    "URLS",
     "ShownFields",
     "UserFields",
     "chosen_fields",
@@ -32,10 +33,13 @@ __all__ = [
 _TITLES = ("title", "headline", "subject", "name")
 """Names of fields by which people recognise a document, best first."""
 
+URLS = ("url", "uri", "link", "permalink", "href")
+"""Names of fields with the URL of a document, best first."""
+
 _ORIGINS = (
     ("source", "publisher", "author", "sender", "from"),
     ("date", "published", "published_at", "publication_date", "created", "created_at", "timestamp", "@timestamp"),
-    ("url", "uri", "link", "permalink", "href"),
+    URLS,
 )
 """Names of fields that say where a document is from, of each kind the best first."""
 
@@ -66,9 +70,9 @@ def user_fields(mappings: Iterable[Mapping[str, Any]], *prefixes: str) -> UserFi
     return UserFields({name: kind for name, kind in types.items() if not name.startswith(excluded)}, frozenset(nested))
 
 
-def _title(known: UserFields) -> str | None:
-    """The field with the title of a document; None if there is none."""
-    return next((name for name in _TITLES if known.types.get(name, "multi-field") != "multi-field"), None)
+def _first(known: UserFields, names: Sequence[str]) -> str | None:
+    """The first of these names that a field has; None if none has."""
+    return next((name for name in names if known.types.get(name, "multi-field") != "multi-field"), None)
 
 
 def _check(index: Index, known: UserFields, fields: Sequence[str]) -> None:
@@ -85,7 +89,7 @@ def chosen_fields(index: Index, known: UserFields, fields: Sequence[str]) -> tup
     Raises `SettingsError` for a field that the index does not have.
     """
     _check(index, known, fields)
-    texts, sidecar, title = index.settings.fields, index.target.sidecar, _title(known)
+    texts, sidecar, title = index.settings.fields, index.target.sidecar, _first(known, _TITLES)
     if title not in texts and sidecar is not None and sidecar.stored:  # a field that cannot be read
         title = None
     return tuple(dict.fromkeys(fields or [name for name in (title, texts[0]) if name is not None]))
@@ -98,7 +102,7 @@ def title_fields(index: Index, fields: Sequence[str]) -> tuple[str, ...]:
     """
     known = user_fields(mappings_of(index.plain, index.name).values(), index.prefix)
     _check(index, known, fields)
-    return tuple(dict.fromkeys(fields or [name for name in (_title(known),) if name is not None]))
+    return tuple(dict.fromkeys(fields or [name for name in (_first(known, _TITLES),) if name is not None]))
 
 
 @dataclass(frozen=True)
@@ -141,11 +145,9 @@ def collated_fields(index: Index, fields: Sequence[str]) -> ShownFields:
     shown, sidecar = shown_fields(index, fields), index.target.sidecar
     if fields or shown.only_beginning or (sidecar is not None and sidecar.stored):  # which keeps the texts only
         return shown
-    known = user_fields(index.target.mappings.values(), index.prefix, index.settings.prefix).types
-    found = (
-        next((name for name in kind if known.get(name, "multi-field") != "multi-field"), None) for kind in _ORIGINS
-    )
-    return replace(shown, names=tuple(dict.fromkeys([*shown.names, *filter(None, found)])))
+    known = user_fields(index.target.mappings.values(), index.prefix, index.settings.prefix)
+    found = filter(None, (_first(known, names) for names in _ORIGINS))
+    return replace(shown, names=tuple(dict.fromkeys([*shown.names, *found])))
 
 
 def read_shown_fields(

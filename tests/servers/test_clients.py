@@ -201,7 +201,7 @@ def test_wraps_a_driver(client: Client, driver: Any, index_name: str) -> None:
 
 @pytest.mark.parametrize("owned", [True, False])
 def test_a_closed_client(client: Client, driver: Any, owned: bool) -> None:
-    """It says so at once: sending again, as after a lost connection, would be in vain."""
+    """Fails at once, without the retries that follow a lost connection."""
     used = connect(ConnectionSettings(client.url)) if owned else wrap(driver)
     assert used.request("GET", "/_cluster/health")["status"]
     (used if owned else driver).close()

@@ -15,6 +15,7 @@ from es_neardupe.index.hidden_indices import HiddenIndex, find
 from es_neardupe.index.index import Index
 from es_neardupe.index.permissions import partly_visible
 from es_neardupe.index.queries import JSON
+from es_neardupe.index.shown_fields import URLS
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.index.target import mappings_of
 from es_neardupe.keys.fingerprint import fingerprints
@@ -33,7 +34,7 @@ __all__ = [
     "address_fields",
 ]
 
-_ADDRESS_NAMES = {"url", "uri", "link", "permalink", "href", "address"}
+_ADDRESS_NAMES = {*URLS, "address"}
 """Names of fields that are taken for the address if no field is given."""
 
 _DATE_FORMAT = "strict_date_time"

@@ -205,18 +205,14 @@ def moved_table(answers: Iterable[Moved], fields: Sequence[str] = ()) -> Table:
     ``best_...`` the most similar place that is there now (`Moved.best`), with the ``fields`` shown of both."""
     shown = tuple(dict.fromkeys(fields))
     columns = [f"{before}fields_{name}" for before in ("", "best_") for name in shown]
-    return Table(_COLUMNS | dict.fromkeys(columns, str), ([*_row(one), *_shown_of(one, shown)] for one in answers))
+    return Table(_COLUMNS | dict.fromkeys(columns, str), (_row(one, shown) for one in answers))
 
 
-def _row(found: Moved) -> list[Cell]:
+def _row(found: Moved, shown: Sequence[str]) -> list[Cell]:
     best = found.best
     places = [(found if name in Moved.__dataclass_fields__ else best, name.removeprefix("best_")) for name in _COLUMNS]
-    return [None if one is None else getattr(one, name) for one, name in places]
-
-
-def _shown_of(found: Moved, names: Sequence[str]) -> list[Cell]:
-    """The fields of the document that was at the address, and those of the best place."""
-    return [None if one is None else one.fields.get(name) for one in (found, found.best) for name in names]
+    values = [None if one is None else getattr(one, name) for one, name in places]
+    return values + [None if one is None else one.fields.get(name) for one in (found, best) for name in shown]
 
 
 class _Finder:
