@@ -10,7 +10,7 @@ from functools import cache
 from itertools import pairwise
 from textwrap import dedent
 from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -23,6 +23,7 @@ from es_neardupe.groups.collate import GroupCollation
 from es_neardupe.groups.decisions import Decision, Verdict
 from es_neardupe.groups.read import Group
 from es_neardupe.groups.registry import GroupRecord
+from es_neardupe.records import Address
 from es_neardupe.similarity.comparison import Comparison
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "DecisionQuery",
     "DecisionReportAnswer",
     "DecisionsAnswer",
+    "DocumentQuery",
     "GroupAnswer",
     "GroupsAnswer",
     "PairAnswer",
@@ -67,14 +69,28 @@ class TextQuery(BaseModel):
     top: int = Field(10, ge=1, le=1000)
 
 
+class DocumentQuery(BaseModel):
+    """A document whose id is in several indices."""
+
+    model_config = _STRICT
+
+    index: str = Field(min_length=1)
+    id: str = Field(min_length=1)
+
+    @property
+    def address(self) -> Address:
+        """Its address."""
+        return Address(self.index, self.id)
+
+
 class DecisionQuery(BaseModel):
-    """A decision to store."""
+    """A decision to store, about documents given by their ids, or by index and id."""
 
     model_config = _STRICT
 
     verdict: Verdict
-    id: str = Field(min_length=1)
-    others: list[str] = Field([], max_length=1000)
+    id: Annotated[str, Field(min_length=1)] | DocumentQuery
+    others: list[str | DocumentQuery] = Field([], max_length=1000)
     author: str = Field(min_length=1, max_length=200)
     note: str | None = Field(None, max_length=4000)
     dry_run: bool = False

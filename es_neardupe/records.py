@@ -29,6 +29,7 @@ __all__ = [
     "Server",
     "State",
     "TextClasses",
+    "named",
     "one_line",
 ]
 
@@ -123,6 +124,11 @@ class Address(NamedTuple):
 
     index: str  # type: ignore[assignment]  # hides tuple.index, which is not used
     id: str
+
+
+def named(id: str, index: str | None) -> str | Address:
+    """A document as it is given by its id, and by its concrete index if that is known."""
+    return Address(index, id) if index else id
 
 
 @dataclass(slots=True)  # not frozen, like Action and Outcome: to make one takes half as long, and runs make millions

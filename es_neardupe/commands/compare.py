@@ -10,6 +10,7 @@ from es_neardupe.index.document_text import read_text
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.shown_fields import NO_FIELDS, ShownFields, shown_fields
 from es_neardupe.keys.scheme import shingle_of, shingle_text
+from es_neardupe.records import Address
 from es_neardupe.similarity.comparison import Comparison, compare_texts
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.current_texts import current_source
@@ -20,8 +21,8 @@ __all__ = ["compare"]
 
 def compare(
     index: Index,
-    a: str,
-    b: str | None = None,
+    a: str | Address,
+    b: str | Address | None = None,
     *,
     text: str | None = None,
     name: str = "text",
@@ -31,6 +32,7 @@ def compare(
 ) -> Comparison:
     """Compare the current texts of the documents ``a`` and ``b``, or of ``a`` and a ``text``, named ``name``.
 
+    A document is given by its id, or by its `Address` if several indices have this id.
     ``shingle`` defaults to that of the index. ``weighted`` adds the measure of that name, with the feature frequencies
     of the index. ``fields`` are shown of each document; by default its title, if one exists. Raises `NotFound` for an
     unknown id, `InputError` for a document without readable text and for a text that is too long, `SettingsError` for
@@ -55,7 +57,7 @@ def compare(
     found = compare_texts(
         one,
         other,
-        names=(a, name if b is None else b),
+        names=(_name(index, a), name if b is None else _name(index, b)),
         shingle=size,
         unit=unit,
         weights=frequencies(index, Measure(shingle=size, unit=unit)).weights if weighted else None,
@@ -64,10 +66,16 @@ def compare(
     return replace(found, a=replace(found.a, fields=fields_a), b=replace(found.b, fields=fields_b))
 
 
-def _text(index: Index, id: str, shown: ShownFields) -> tuple[str, dict[str, str]]:
+def _name(index: Index, document: str | Address) -> str:
+    if not isinstance(document, Address):
+        return document
+    return "/".join(document) if len(index.target.indices) > 1 else document.id
+
+
+def _text(index: Index, document: str | Address, shown: ShownFields) -> tuple[str, dict[str, str]]:
     """The text of a document, and its fields to show."""
-    concrete, source = current_source(index, id, [*index.settings.fields, *shown.names])
+    address, source = current_source(index, document, [*index.settings.fields, *shown.names])
     try:
         return read_text(source, index.settings.fields), shown.of(source)
     except InputError as error:
-        raise InputError(f"Document {id!r} of index {concrete} cannot be compared: {error}") from error
+        raise InputError(f"Document {address.id!r} of index {address.index} cannot be compared: {error}") from error

@@ -133,7 +133,7 @@ class _Probe:
 def contained(
     index: Index,
     *,
-    id: options.Id = None,
+    id: str | Address | None = None,
     text: options.Text = None,
     matching: options.MatchingOfPassages = "literal",
     min: options.MinimumShare = 0.5,
@@ -145,10 +145,12 @@ def contained(
     """Find the documents that have at least ``min`` of the words of a probe in common passages with it, or at least
     ``min`` of their own.
 
-    The probe is a document of the index (``id``) or any ``text``. Candidates share sampled keys with it; their current
-    texts are compared with that of the probe. ``query`` filters the documents. Nothing is written, and groups do not
-    change. Raises `NotInitialised` for an index without sampled keys, `NotFound` for an unknown id, `InputError` for a
-    probe without readable text, and `SettingsError` for options out of range.
+    The probe is a document of the index (``id``, or its `Address` if several indices have the id) or any ``text``.
+    Candidates share sampled keys with it; their current texts are compared with that of the probe. ``query`` filters
+    the documents. Nothing is written, and groups do not change.
+
+    Raises `NotInitialised` for an index without sampled keys, `NotFound` for an unknown id, `InputError` for a probe
+    without readable text, and `SettingsError` for options out of range.
     """
     if (id is None) == (text is None):
         raise SettingsError("Give either the id of a document or a text.")
@@ -202,10 +204,10 @@ def _matching(name: Matching | str) -> Matching:
         raise SettingsError(f"Unknown matching {str(name)!r}. Known: {known}.") from None
 
 
-def _document(index: Index, id: str) -> _Probe:
+def _document(index: Index, document: str | Address) -> _Probe:
     fields = index.settings.fields
-    concrete, source = current_source(index, id, fields)
-    return _Probe(Side.of(id, read_text(source, fields)), {"index": concrete, "id": id}, Address(concrete, id))
+    address, source = current_source(index, document, fields)
+    return _Probe(Side.of(address.id, read_text(source, fields)), address._asdict(), address)
 
 
 def _text(text: str) -> _Probe:

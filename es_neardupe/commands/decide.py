@@ -39,11 +39,14 @@ class Contradiction:
     """The decisions that say the opposite together."""
 
     def __str__(self) -> str:
-        said = "; ".join(
-            f"{one.documents[0].id} and {one.documents[1].id} are {one.verdict.value} ({one.author})"
-            for one in self.others
-        )
-        return f"{self.documents[0].id} and {self.documents[1].id}: {said}"
+        said = "; ".join(f"{_both(one.documents)} are {one.verdict.value} ({one.author})" for one in self.others)
+        return f"{_both(self.documents)}: {said}"
+
+
+def _both(documents: Sequence[Address]) -> str:
+    """The ids of two documents, with their indices if these differ."""
+    several = documents[0].index != documents[1].index
+    return " and ".join("/".join(one) if several else one.id for one in documents)
 
 
 @dataclass(frozen=True)
@@ -74,23 +77,26 @@ class DecisionReport:
 def decide(
     index: Index,
     verdict: Verdict | str,
-    id: str,
-    others: Sequence[str] = (),
+    id: str | Address,
+    others: Sequence[str | Address] = (),
     *,
     author: str,
     note: str | None = None,
-    seen: Mapping[str, str] | None = None,
+    seen: Mapping[str | Address, str] | None = None,
     dry_run: bool = False,
 ) -> DecisionReport:
-    """Record a decision of the reviewer ``author`` about the document ``id`` and each of the ``others``.
+    """Record a decision of the reviewer ``author`` about the document ``id`` and each of the ``others``. A document is
+    given by its id, or by its `Address` if several indices have this id.
 
     ``verdict``: ``same`` and ``different`` are about each pair of ``id`` and one of the others, and apply with the next
     run of ``group``. ``keep`` says that of these documents, ``id`` is the one to keep, and replaces an earlier one of
     this reviewer among them. ``note`` stores the text ``note``, about the pairs or about ``id`` alone.
 
     A decision is about the words of both texts: it holds for all exact copies, as long as the texts are unchanged.
-    ``seen``: id -> content hash that the reviewer saw, which must still be that of the text. A dry run stores nothing.
-    Raises `NotFound` for an unknown id, `IndexUnusable` if a text has changed since it was read or enriched,
+    ``seen``: document, as it is given -> content hash that the reviewer saw, which must still be that of the text. A
+    dry run stores nothing.
+
+    Raises `NotFound` for an unknown id, `IndexUnusable` if a text has changed since it was read or enriched, and
     `SettingsError` for a decision that contradicts others, which must be withdrawn first, and for a pair of exact
     copies.
     """
@@ -105,10 +111,9 @@ def decide(
         raise SettingsError(f"One decision can be about {_MAX_DOCUMENTS:,} documents, not {len(others):,}.")
     index = opened(index, texts=True)
     check_sees_all(index, "deciding")  # about all copies, with the decisions about other texts
-    given = list(dict.fromkeys([id, *others]))
-    if len(given) != 1 + len(others):
+    texts = [_Text.read(index, one, None if seen is None else seen.get(one)) for one in (id, *others)]
+    if len({one.address for one in texts}) != len(texts):
         raise SettingsError("The same document is named twice.")
-    texts = [_Text.read(index, one, None if seen is None else seen.get(one)) for one in given]
     store, now = Decisions(index), datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     made = _made(index, verdict, texts, author=author, note=note, at=now)
     stored = store.about({one.content for one in texts})
@@ -181,9 +186,10 @@ class _Text:
     source: Mapping[str, object]
 
     @classmethod
-    def read(cls, index: Index, id: str, seen: str | None) -> _Text:
+    def read(cls, index: Index, document: str | Address, seen: str | None) -> _Text:
         fields, prefix = index.settings.fields, index.settings.prefix
-        concrete, source = current_source(index, id, [*fields, index.fields.content])
+        address, source = current_source(index, document, [*fields, index.fields.content])
+        id, concrete = address.id, address.index
         (content,) = contents([text_of(source, fields)])
         if not content:
             raise InputError(f"Document {id!r} of index {concrete} has no words: no decision about it can be stored.")
@@ -194,7 +200,7 @@ class _Text:
                 f"The text of {id!r} has changed since it got its keys: run `es-neardupe enrich {index.name}`, and "
                 f"decide then."
             )
-        return cls(Address(concrete, id), content, source)
+        return cls(address, content, source)
 
 
 def _made(
@@ -206,7 +212,7 @@ def _made(
         return [Decision(verdict, (first.content,), (first.address,), author, at, note).checked()]
     if verdict.decides and (copies := [one for one in others if one.content == first.content]):
         raise SettingsError(
-            f"{copies[0].address.id!r} is an exact copy of {first.address.id!r}: copies are always in one group."
+            f"{_both((copies[0].address, first.address))} are exact copies: copies are always in one group."
         )
     scheme, fields = index.settings.scheme, index.settings.fields
     measure = Measure(shingle=scheme.shingle, unit=scheme.unit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -256,12 +257,13 @@ def read_values(given: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 def titles_of(index: Index, shown: ShownFields, addresses: Sequence[Address]) -> dict[Address, dict[str, str]]:
     """The fields to show of documents whose routing is not known."""
-    wanted, names = set(addresses), list(shown.names)
-    if not names or not wanted:
+    if not shown.names:
         return {}
-    hits = find(index.client, index.path, sorted({one.id for one in addresses}), names)
-    found = ((Address(hit["_index"], hit["_id"]), hit.get("_source", {})) for hit in hits)
-    return {address: shown.of(source) for address, source in found if address in wanted}
+    ids = defaultdict[str, set[str]](set)
+    for address in addresses:
+        ids[address.index].add(address.id)
+    hits = (hit for concrete, some in ids.items() for hit in find(index.client, concrete, sorted(some), shown.names))
+    return {Address(hit["_index"], hit["_id"]): shown.of(hit.get("_source", {})) for hit in hits}
 
 
 def group_of_id(index: Index, id: str, fields: Sequence[str] | None) -> Group:

@@ -156,14 +156,14 @@ def shingles(index: Index, id: str | None = None, *, text: str | None = None) ->
     if id is None:
         return shingles_of(text or "", settings.scheme)
     names = [f"{settings.prefix}.{name}" for name in _STORED]
-    concrete, source = current_source(index, id, [*settings.fields, *names])
+    address, source = current_source(index, id, [*settings.fields, *names])
     try:
         text = read_text(source, settings.fields)
         fingerprint = _fingerprint(text, settings.scheme)
     except InputError as error:
-        raise InputError(f"Document {id!r} of index {concrete} cannot get keys: {error}") from error
+        raise InputError(f"Document {id!r} of index {address.index} cannot get keys: {error}") from error
     stored = _compared(stored_fields(source, settings.prefix), fingerprint)
-    return replace(_report(text, fingerprint, settings.scheme, id), index=concrete, stored=stored)
+    return replace(_report(text, fingerprint, settings.scheme, id), index=address.index, stored=stored)
 
 
 def shingles_of(text: str, scheme: Scheme, *, name: str = "text") -> ShinglesReport:

@@ -132,7 +132,7 @@ class _Probe:
 def similar(
     index: Index,
     *,
-    id: options.Id = None,
+    id: str | Address | None = None,
     text: options.Text = None,
     measure: options.Measure = None,
     matching: options.MatchingName = None,
@@ -150,10 +150,11 @@ def similar(
     """Documents whose exact similarity to a document of the index, or to any text, lies between ``min`` (default: the
     threshold of the index) and ``max``.
 
-    Give ``id`` or ``text``. ``query`` selects the documents to compare with. Both sides are compared by their current
-    texts. ``fields`` are shown of each hit; None: none. Raises `NotFound` for an unknown id, `InputError` for a
-    document without readable text, and `SettingsError` for options that are unknown, contradict each other or do not
-    apply to the measure.
+    Give ``id`` or ``text``. If several indices have the id, give the `Address`. ``query`` selects the documents to
+    compare with. Both sides are compared by their current texts. ``fields`` are shown of each hit; None: none.
+
+    Raises `NotFound` for an unknown id, `InputError` for a document without readable text, and `SettingsError` for
+    options that are unknown, contradict each other or do not apply to the measure.
     """
     if (id is None) == (text is None):
         raise SettingsError("Give either the id of a document or a text.")
@@ -167,7 +168,7 @@ def similar(
         match = match_criterion(index, options, renew=renew)
         shown = shown_fields(index, fields)
         texts = [*match.measure.fields(index.settings.fields), index.fields.group, *shown.names]
-        at_once = None if id is None else _with_stored_keys(index, id, query, texts, max_candidates)
+        at_once = _with_stored_keys(index, id, query, texts, max_candidates)
         if at_once is not None:
             probe, fingerprint, found = at_once
         else:
@@ -213,11 +214,10 @@ def _text(text: str, target: IndexTarget, match: MatchCriterion) -> _Probe:
     return _Probe(text, {target.settings.fields[0]: text}, {"text": text[:80]})
 
 
-def _document(index: Index, id: str, match: MatchCriterion) -> _Probe:
+def _document(index: Index, document: str | Address, match: MatchCriterion) -> _Probe:
     """The current text of a document, and the other fields that are compared."""
-    concrete, source = current_source(index, id, match.measure.fields(index.settings.fields))
-    text = read_text(source, index.settings.fields)
-    return _Probe(text, source, {"index": concrete, "id": id}, Address(concrete, id))
+    address, source = current_source(index, document, match.measure.fields(index.settings.fields))
+    return _Probe(read_text(source, index.settings.fields), source, address._asdict(), address)
 
 
 def _fingerprint(index: Index, probe: _Probe) -> Fingerprint:
@@ -226,11 +226,17 @@ def _fingerprint(index: Index, probe: _Probe) -> Fingerprint:
 
 
 def _with_stored_keys(
-    index: Index, id: str, query: Mapping[str, Any] | None, texts: Sequence[str], maximum: int
+    index: Index, id: str | Address | None, query: Mapping[str, Any] | None, texts: Sequence[str], maximum: int
 ) -> tuple[_Probe, Fingerprint, list[Hit]] | None:
     """A document as searches see it, and those that share its stored keys, by one request. None if its fingerprint is
-    not that of its text, or if that takes more: in several indices, with a routing, or with many documents."""
-    if len(index.target.indices) > 1 or index.target.sidecar is not None or index.settings.scheme.agree > 1:
+    not that of its text, or if that takes more: by its address, in several indices, with a routing, or with many
+    documents."""
+    if (
+        not isinstance(id, str)
+        or len(index.target.indices) > 1
+        or index.target.sidecar is not None
+        or index.settings.scheme.agree > 1
+    ):
         return None
     address = Address(index.target.indices[0], id)
     size = RequestSize.of_documents(index.client, maximum + 1)

@@ -32,6 +32,7 @@ from es_neardupe.json_models import (
     StatsAnswer,
 )
 from es_neardupe.json_results import groups_json, plain, similar_json
+from es_neardupe.records import named
 
 __all__ = ["MAX_CHARACTERS", "MAX_ITEMS", "mcp_server"]
 
@@ -74,6 +75,7 @@ else:
     _Comparison, _Contained, _Stats = _limited(ComparisonAnswer), _limited(ContainedAnswer), _limited(StatsAnswer)
 
 _Id = Annotated[str | None, Field(description="Id of a document of the index.")]
+_Index = Annotated[str | None, Field(description="Concrete index of the document, if several have its id.")]
 _Text = Annotated[str | None, Field(description="Any text, instead of an id.", max_length=1_000_000)]
 _Min = Annotated[float | None, Field(ge=0, le=1, description="Minimum similarity; default: that of the index.")]
 _Top = Annotated[int, Field(ge=1, le=100, description="Maximum number of documents.")]
@@ -86,9 +88,12 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
     tool = partial(server.tool, annotations=ToolAnnotations(readOnlyHint=True, openWorldHint=False))
 
     @tool(description="List the near-duplicates of a document or a text, most similar first, with exact similarities.")
-    async def similar(id: _Id = None, text: _Text = None, min: _Min = None, top: _Top = 10) -> _Similar:
+    async def similar(
+        id: _Id = None, id_index: _Index = None, text: _Text = None, min: _Min = None, top: _Top = 10
+    ) -> _Similar:
+        document = None if id is None else named(id, id_index)
         return await _answer(
-            _Similar, lambda: similar_json(similar_(index, id=id, text=text, min=min, top=top, fields=fields))
+            _Similar, lambda: similar_json(similar_(index, id=document, text=text, min=min, top=top, fields=fields))
         )
 
     @tool(description="List groups of near-duplicates of the index. `after` continues after the last one of a list.")
@@ -119,13 +124,24 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
         reference: Annotated[
             str | None, Field(description="Id of the document to compare with; default: the principal.")
         ] = None,
+        reference_index: _Index = None,
         start: Annotated[int, Field(ge=0, description="Number of the first document, from 0; 200 are compared.")] = 0,
         first_place: Annotated[int, Field(ge=1, description="Number of the first place of differences.")] = 1,
     ) -> _Group:
         def collation() -> Any:
             current = opened(index, texts=True)
             shown = shown_fields(current, fields)
-            return plain(collate_group(current, id, shown, start=start, reference=reference, first_place=first_place))
+            return plain(
+                collate_group(
+                    current,
+                    id,
+                    shown,
+                    start=start,
+                    reference=reference,
+                    reference_index=reference_index,
+                    first_place=first_place,
+                )
+            )
 
         return await _answer(_Group, collation)
 
@@ -134,14 +150,22 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
         a: Annotated[str, Field(description="Id of a document.")],
         b: Annotated[str | None, Field(description="Id of another document.")] = None,
         text: _Text = None,
+        a_index: _Index = None,
+        b_index: _Index = None,
     ) -> _Comparison:
-        return await _answer(_Comparison, lambda: plain(compare_(index, a, b, text=text, fields=fields)))
+        one, other = named(a, a_index), None if b is None else named(b, b_index)
+        return await _answer(_Comparison, lambda: plain(compare_(index, one, other, text=text, fields=fields)))
 
     @tool(description="List documents that contain a document or a text, or are contained in it. Needs sampled keys.")
     async def contained(
-        id: _Id = None, text: _Text = None, min: Annotated[float, Field(ge=0, le=1)] = 0.5, top: _Top = 10
+        id: _Id = None,
+        id_index: _Index = None,
+        text: _Text = None,
+        min: Annotated[float, Field(ge=0, le=1)] = 0.5,
+        top: _Top = 10,
     ) -> _Contained:
-        return await _answer(_Contained, lambda: plain(contained_(index, id=id, text=text, min=min, top=top)))
+        document = None if id is None else named(id, id_index)
+        return await _answer(_Contained, lambda: plain(contained_(index, id=document, text=text, min=min, top=top)))
 
     @tool(description="Numbers of documents, groups and keys of the index.")
     async def stats() -> _Stats:

@@ -78,7 +78,7 @@ def _values(site: Site, found: GroupCollation, findings: GroupFindings) -> dict[
     given = {
         "id": found.group,
         "reference": None if found.reference.address == found.principal else found.reference.id,
-        "reference_index": found.reference.index if several and found.reference.address != found.principal else None,
+        "reference_index": None if found.reference.address == found.principal else found.reference.index,
     }
 
     def link(**values: object) -> str:
@@ -86,11 +86,8 @@ def _values(site: Site, found: GroupCollation, findings: GroupFindings) -> dict[
         return site.link("/group", **{**given, **kept, **values})
 
     def reference_link(one: Member) -> str:
-        is_principal = one.address == found.principal
-        reference = None if is_principal else one.id
-        return link(
-            reference=reference, reference_index=one.index if several and reference else None, sort=None, places=None
-        )
+        index, id = (None, None) if one.address == found.principal else one.address
+        return link(reference=id, reference_index=index, sort=None, places=None)
 
     def column(order: str) -> _Column:
         is_chosen = found.order.removeprefix("-") == order

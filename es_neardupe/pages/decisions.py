@@ -21,20 +21,23 @@ class DecisionRequest:
     group: str
     page: str
     """The query string of the page of the group."""
-    id: str
-    others: Sequence[str]
+    document: Address
+    others: Sequence[Address]
     note: str | None
-    seen: Mapping[str, str]
-    """Id -> content hash, of all these documents."""
+    seen: Mapping[str | Address, str]
+    """The content hash of each of these documents."""
 
 
 def decision_preview_page(
-    site: Site, asked: DecisionRequest, report: DecisionReport, titles: Mapping[str, Mapping[str, str]]
+    site: Site, asked: DecisionRequest, report: DecisionReport, titles: Mapping[Address, Mapping[str, str]]
 ) -> Hosted:
-    """What a decision would do, with the button that stores it. ``titles``: id -> the fields to show."""
-    first = report.copies.get(asked.seen[asked.id], 1)
-    others = sum(report.copies.get(one, 1) for one in {asked.seen[id] for id in asked.others})
-    return hosted("decide.html.j2", site, asked=asked, report=report, titles=titles, first=first, others=others)
+    """What a decision would do, with the button that stores it. ``titles``: the fields to show of each document."""
+    first = report.copies.get(asked.seen[asked.document], 1)
+    others = sum(report.copies.get(one, 1) for one in {asked.seen[one] for one in asked.others})
+    several = len({one.index for one in (asked.document, *asked.others)}) > 1
+    return hosted(
+        "decide.html.j2", site, asked=asked, report=report, titles=titles, first=first, others=others, several=several
+    )
 
 
 def decisions_page(

@@ -9,9 +9,10 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from es_neardupe.commands.group_pages import MAX_FOUND, CommonValues, GroupSelection
-from es_neardupe.commands.search import SearchResult
+from es_neardupe.commands.search import Copy, SearchHit, SearchResult
 from es_neardupe.commands.stats import StatsScope
 from es_neardupe.groups.listing import GroupCount, GroupOrder, GroupOverview
+from es_neardupe.groups.read import Member
 from es_neardupe.groups.reviewed import KnownReviews, ReviewState, TitledPage, state_of
 from es_neardupe.options import Matching
 from es_neardupe.pages.page import (
@@ -66,6 +67,10 @@ class Site:
         """The address of the page of a group that has this query string: the same documents, reference and order."""
         kept = {name: value for name, value in parse_qsl(page, errors="replace") if name in _OF_A_GROUP}
         return self.link("/group", **{**kept, "id": group, **values})
+
+    def compare_link(self, a: Member | SearchHit, b: Member | Copy) -> str:
+        """The address of the page of two documents."""
+        return self.link("/compare", a=a.id, a_index=a.index, b=b.id, b_index=b.index)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.index.shown_fields import shown_fields
 from es_neardupe.pages.decisions import DecisionRequest, decision_preview_page, decisions_page
 from es_neardupe.pages.site import Hosted, Site
+from es_neardupe.records import Address
 from es_neardupe.serve.exports import decisions_jsonl, decisions_table
 from es_neardupe.serve.guard import same
 from es_neardupe.serve.site_pages import PATIENCE
@@ -75,7 +76,7 @@ def decision_pages(
         report = decide(
             index_of(request),
             asked.verdict,
-            asked.id,
+            asked.document,
             asked.others,
             author=current.reviewer,
             note=asked.note,
@@ -187,11 +188,11 @@ def _answer(page: Hosted) -> HTMLResponse:
     return HTMLResponse(page.html, headers={"Content-Security-Policy": page.policy})
 
 
-def _titles(index: Index, fields: Sequence[str], report: DecisionReport) -> dict[str, Mapping[str, str]]:
-    """Id -> the fields to show of each document that a decision is about."""
+def _titles(index: Index, fields: Sequence[str], report: DecisionReport) -> Mapping[Address, Mapping[str, str]]:
+    """The fields to show of each document that a decision is about."""
     index = opened(index, groups=True)
     seen = {address for one in report.decisions for address in one.documents}
-    return {address.id: one for address, one in titles_of(index, shown_fields(index, fields), sorted(seen)).items()}
+    return titles_of(index, shown_fields(index, fields), sorted(seen))
 
 
 def _verdict(name: str) -> Verdict:
@@ -204,7 +205,8 @@ def _verdict(name: str) -> Verdict:
 def _asked(
     verdict: str, reference: str, members: Sequence[str], *, group: str, page: str, note: str
 ) -> DecisionRequest:
-    """What the form asks for. Each document is given as ``CONTENT ID``: the content hash that the reviewer saw."""
+    """What the form asks for. Each document is given as ``CONTENT INDEX ID``, with the content hash that the reviewer
+    saw."""
     chosen = _verdict(verdict)
     first, *others = dict.fromkeys([reference, *members])
     if chosen in (Verdict.KEEP, Verdict.NOTE) and others:
@@ -213,9 +215,15 @@ def _asked(
         raise SettingsError("Choose the one document to keep.")
     if chosen.decides and not others:
         raise SettingsError("Choose at least one document besides the reference document.")
-    given = [one.partition(" ") for one in (first, *others)]
-    seen = {id: content for content, _, id in given}
-    ids = list(seen)
-    if len(ids) != len(given) or not all(seen.values()) or not all(ids):
+    given = [_document(one) for one in (first, *others)]
+    document, *further = dict.fromkeys(address for address, _ in given)
+    seen: dict[str | Address, str] = dict(given)
+    return DecisionRequest(chosen, group, page, document, further, note.strip() or None, seen)
+
+
+def _document(given: str) -> tuple[Address, str]:
+    content, _, address = given.partition(" ")
+    index, _, id = address.partition(" ")
+    if not (content and index and id):
         raise SettingsError("The form is not complete: open the page again.")
-    return DecisionRequest(chosen, group, page, ids[0], ids[1:], note.strip() or None, seen)
+    return Address(index, id), content

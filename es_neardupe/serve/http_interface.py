@@ -49,6 +49,7 @@ from es_neardupe.json_models import (
     TextQuery,
 )
 from es_neardupe.json_results import decision_json, group_json, groups_json, plain, similar_json
+from es_neardupe.records import named
 from es_neardupe.serve.answers import problem, refusal
 from es_neardupe.similarity.pair_relation import Relation
 
@@ -56,6 +57,7 @@ __all__ = ["http_interface"]
 
 _Share = Annotated[float | None, Query(ge=0, le=1)]
 _MAX_START = 2**31
+_Index = Annotated[str | None, Query(description="Concrete index of the document, if several have its id")]
 _Top = Annotated[int, Query(ge=1, le=1000)]
 
 
@@ -139,7 +141,7 @@ def http_interface(
         group: str,
         start: Annotated[int, Query(ge=0, le=_MAX_START)] = 0,
         reference: str | None = None,
-        reference_index: str | None = None,
+        reference_index: _Index = None,
         places: Annotated[int, Query(ge=1, le=_MAX_START)] = 1,
         sort: str = "",
     ) -> Any:
@@ -158,8 +160,8 @@ def http_interface(
         )
 
     @app.get("/compare", response_model=ComparisonAnswer, summary="Two documents: `compare`")
-    def two_documents(request: Request, a: str, b: str) -> Any:
-        return plain(compare(index_of(request), a, b, fields=fields))
+    def two_documents(request: Request, a: str, b: str, a_index: _Index = None, b_index: _Index = None) -> Any:
+        return plain(compare(index_of(request), named(a, a_index), named(b, b_index), fields=fields))
 
     @app.get(
         "/similar",
@@ -167,8 +169,8 @@ def http_interface(
         response_model_exclude_unset=True,
         summary="Near-duplicates of a document: `similar --id`",
     )
-    def similar_to_document(request: Request, id: str, min: _Share = None, top: _Top = 10) -> Any:
-        return plain(similar_json(similar(index_of(request), id=id, min=min, top=top, fields=fields)))
+    def similar_to_document(request: Request, id: str, index: _Index = None, min: _Share = None, top: _Top = 10) -> Any:
+        return plain(similar_json(similar(index_of(request), id=named(id, index), min=min, top=top, fields=fields)))
 
     @app.post(
         "/similar",
@@ -183,9 +185,13 @@ def http_interface(
 
     @app.get("/contained", response_model=ContainedAnswer, summary="Contained documents: `contained --id`")
     def contained_in_document(
-        request: Request, id: str, min: Annotated[float, Query(ge=0, le=1)] = 0.5, top: _Top = 10
+        request: Request,
+        id: str,
+        index: _Index = None,
+        min: Annotated[float, Query(ge=0, le=1)] = 0.5,
+        top: _Top = 10,
     ) -> Any:
-        return plain(contained(index_of(request), id=id, min=min, top=top))
+        return plain(contained(index_of(request), id=named(id, index), min=min, top=top))
 
     @app.post("/contained", response_model=ContainedAnswer, summary="Contained documents: `contained --text`")
     def contained_in_text(request: Request, query: TextQuery) -> Any:
@@ -224,8 +230,8 @@ def http_interface(
                 decide(
                     index_of(request),
                     query.verdict,
-                    query.id,
-                    query.others,
+                    query.id if isinstance(query.id, str) else query.id.address,
+                    [one if isinstance(one, str) else one.address for one in query.others],
                     author=query.author,
                     note=query.note,
                     dry_run=query.dry_run,

@@ -39,6 +39,7 @@ from es_neardupe.pages.site import (
     overview_page,
     search_page,
 )
+from es_neardupe.records import named
 from es_neardupe.similarity.pair_relation import Relation
 
 __all__ = ["PATIENCE", "site_pages"]
@@ -142,11 +143,14 @@ def site_pages(
         return HTMLResponse(page, headers=headers)
 
     @routes.get("/compare")
-    def two_documents(request: Request, a: str = "", b: str = "") -> HTMLResponse:
+    def two_documents(
+        request: Request, a: str = "", b: str = "", a_index: str | None = None, b_index: str | None = None
+    ) -> HTMLResponse:
         if not a or not b:
             raise SettingsError("Give the ids of two documents: a and b.")
         matching = _chosen(Matching, request.query_params.get("matching") or Matching.LITERAL.value)
-        return _answer(comparison_page(site(request), compare(index_of(request), a, b, fields=fields), matching))
+        found = compare(index_of(request), named(a, a_index), named(b, b_index), fields=fields)
+        return _answer(comparison_page(site(request), found, matching))
 
     @routes.get("/search")
     def results(request: Request) -> HTMLResponse:

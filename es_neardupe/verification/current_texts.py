@@ -17,13 +17,14 @@ from es_neardupe.candidates.pair_arrays import Portion, blocks, portions
 from es_neardupe.candidates.spill_to_disk import SpilledRows, scratch
 from es_neardupe.columns import References
 from es_neardupe.errors import NotFound, SettingsError
+from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of, values_by_field, values_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.arrays import U64, Bytes, Flags, Floats, Ints, Numbers, Positions
 from es_neardupe.keys.text import contents, packed_hashes
 from es_neardupe.progress import Progress, silent
-from es_neardupe.records import DocumentsInScope, Hit, Reference, TextClasses
+from es_neardupe.records import Address, DocumentsInScope, Hit, Reference, TextClasses
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import fetch, fetch_portions, search
 from es_neardupe.similarity.features import INDEXED, fields_of
@@ -472,30 +473,38 @@ def compared_with(
         yield from zip(hits, measure.scores(arrays, np.zeros_like(right), right).tolist(), strict=True)
 
 
-def current_source(index: Index, id: str, fields: Sequence[str]) -> tuple[str, Source]:
-    """The concrete index of a document and the given fields of its current source.
+def current_source(index: Index, document: str | Address, fields: Sequence[str]) -> tuple[Address, Source]:
+    """The address of a document that is given by its id or its address, and the given fields of its current source.
 
     In a single index, the document is read by its address, which is faster and also finds one that is new. A search
     finds a document in several indices, and one with a routing. Raises `NotFound`, and `SettingsError` for an id that
-    is empty or in two indices.
+    is empty, and for one without an index that is in two indices.
     """
+    asked, id = document if isinstance(document, Address) else (None, document)
     if id == "":
         raise SettingsError("The id of a document cannot be empty.")
-    several = len(index.target.indices) > 1
-    found = [] if several else _by_address(index, id, fields)
+    indices = [one for one in index.target.indices if asked in (None, one)]
+    found = [] if len(indices) > 1 else _by_address(index, indices, id, fields)
+    if not found and indices:
+        query = queries.all_of({"ids": {"values": [id]}}, None if asked is None else {"term": {"_index": asked}})
+        body = {"size": 2, "query": query, "_source": list(fields)}
+        found = [
+            (Address(hit["_index"], id), hit["_source"])
+            for hit in search(index.client, index.path, body)["hits"]["hits"]
+        ]
+    if not found and len(indices) > 1:
+        found = _by_address(index, indices, id, fields)
     if not found:
-        body = {"size": 2, "query": {"ids": {"values": [id]}}, "_source": list(fields)}
-        found = [(hit["_index"], hit["_source"]) for hit in search(index.client, index.path, body)["hits"]["hits"]]
-    if not found and several:
-        found = _by_address(index, id, fields)
-    if not found:
-        raise NotFound(f"There is no document {id!r} in {index.name}.", status=404)
+        where = index.name if asked is None else f"index {asked} of {index.name}"
+        raise NotFound(f"There is no document {id!r} in {where}.", status=404)
     if len(found) > 1:
-        raise SettingsError(f"Document {id!r} is in {found[0][0]} and in {found[1][0]}: name one of these indices.")
+        raise SettingsError(
+            f"Document {id!r} is in {found[0][0].index} and in {found[1][0].index}: name one of these indices."
+        )
     return found[0]
 
 
-def _by_address(index: Index, id: str, fields: Sequence[str]) -> list[tuple[str, Source]]:
+def _by_address(index: Index, indices: Sequence[str], id: str, fields: Sequence[str]) -> list[tuple[Address, Source]]:
     """The documents with an id and without a routing, whether or not a search sees them."""
-    references: list[Reference] = [(concrete, id, None) for concrete in index.target.indices]
-    return [(hit.index, hit.source) for hit in fetch(index.client, references, fields) if hit is not None]
+    references: list[Reference] = [(concrete, id, None) for concrete in indices]
+    return [(hit.address, hit.source) for hit in fetch(index.client, references, fields) if hit is not None]

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pyarrow
 import pyarrow.parquet
 from page_reader import NASTY, Reader
-from server_tools import JSON, change, family, make_index, put, words
+from server_tools import JSON, change, delete_all, family, hits, make_index, put, words
 from starlette.testclient import TestClient
 
 from es_neardupe import NearDupe, Settings
@@ -65,7 +65,7 @@ class Reviewer:
         """Id -> value of the box that chooses it."""
         page = Reader(self.get("/group", id=self.group()))
         values = [str(one["value"]) for _, one in page.tags if one.get("type") == "checkbox"]
-        return {value.partition(" ")[2]: value for value in values}
+        return {value.split(" ", 2)[2]: value for value in values}
 
     def form(self, verdict: str, *ids: str, **more: str) -> dict[str, object]:
         members = self.members()
@@ -135,6 +135,66 @@ def test_a_review(client: Client, index_name: str) -> None:
     assert '<b id="total">1</b>' in ann.get("/decisions", state="withdrawn")
     news.group()
     assert sorted(one.size for one in news.groups()) == [2, 2, 5]
+
+
+def test_the_same_ids_in_two_indices_of_an_alias(client: Client, index_name: str) -> None:
+    """Forms, links and requests of programs name the index of each document."""
+    both = [f"{index_name}-1", f"{index_name}-2"]
+    texts = family("two indices", 4)
+    for number, one in enumerate(both):
+        make_index(client, one, {"title": {"type": "text"}, "body": {"type": "text"}}, aliases={index_name: {}})
+        put(
+            client,
+            one,
+            {id: {"title": f"{id} of {number}", "body": texts[2 * k + number]} for k, id in enumerate("ab")},
+        )
+    news = NearDupe(index_name, client)
+    news.init(Settings(("body",)))
+    news.enrich()
+    news.group()
+    (group,) = news.groups(fields=None)
+    ann = Reviewer(news, "ann", allow_decisions=True)
+    principal, *others = [one.address for one in group.members]
+    (twin,) = [one for one in others if one.id == principal.id]
+
+    page = Reader(ann.get("/group", id=group.group))
+    boxes = {tuple(str(one["value"]).split(" ")[1:]) for _, one in page.tags if one.get("type") == "checkbox"}
+    assert boxes == {tuple(one.address) for one in group.members}
+    links = [str(one["href"]) for _, one in page.tags if "/compare?" in str(one.get("href"))]
+    assert len(links) == 3
+    for link in links:
+        assert ann.site.get(unescape(link)).status_code == 200
+    there = {"a": principal.id, "a_index": principal.index, "b": twin.id, "b_index": twin.index}
+    compared = ann.site.get("/api/compare", params=there).json()
+    assert [compared["a"]["name"], compared["b"]["name"]] == ["/".join(principal), "/".join(twin)]
+    assert f"{principal.id} of {both.index(principal.index)}" in ann.get("/compare", **there)
+    found = ann.site.get("/api/similar", params={"id": twin.id, "index": twin.index, "min": 0.5}).json()
+    assert found["query"]["index"] == twin.index
+    assert len(found["hits"]) == 3
+
+    content = {
+        one.address: hit["_source"]["neardupe"]["content"]
+        for one in group.members
+        for hit in hits(client, one.index)
+        if hit["_id"] == one.id
+    }
+    value = {one: f"{content[one]} {one.index} {one.id}" for one in content}
+    form = {"csrf": ann.csrf, "group": group.group, "reference": value[principal], "verdict": "different"}
+    preview = ann.post("/decide", {**form, "member": [value[twin]]})
+    for one in (principal, twin):
+        assert f"{one.id} of {both.index(one.index)}</span>" in preview
+        assert f'<small class="name">{one.index}/{one.id}</small>' in preview
+    member = next(one["value"] for _, one in Reader(preview).tags if one.get("name") == "member")
+    assert "1 stored" in ann.post("/decide", {**ann._inputs(preview), "member": [member]})
+    assert [set(one.documents) for one in news.decisions()] == [{principal, twin}]
+    listed = ann.get("/decisions")
+    assert all(f"{one.id} of {both.index(one.index)}</span>" in listed for one in (principal, twin))
+
+    asked = {"verdict": "same", "author": "bot", "id": principal._asdict(), "others": [twin._asdict()]}
+    assert ann.site.post("/api/decisions", json=asked).json()["stored"] == 1
+    assert ann.site.post("/api/decisions", json={**asked, "others": [twin.id]}).status_code == 400
+    assert ann.site.post("/api/decisions", json={**asked, "others": [{"index": "other", "id": "a"}]}).status_code == 404
+    delete_all(client, index_name)
 
 
 def test_exports(client: Client, index_name: str) -> None:
