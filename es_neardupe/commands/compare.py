@@ -50,7 +50,7 @@ def compare(
             f"Omit either `shingle` or `weighted`."
         )
     shown = shown_fields(index, fields)
-    if shown.only_beginning:  # of the texts that are compared anyway
+    if shown.beginning_of is not None:  # of the texts that are compared anyway
         shown = NO_FIELDS
     one, fields_a = _text(index, a, shown)
     other, fields_b = _text(index, b, shown) if b is not None else (text or "", {})

@@ -61,7 +61,7 @@ class DecisionReport:
     unchanged: int
     """Those that this reviewer had already made."""
     replaced: tuple[Decision, ...]
-    """Other decisions of this reviewer that no longer hold."""
+    """Earlier decisions of this reviewer that no longer hold: about the same texts, and to keep another document."""
     disputed: tuple[Decision, ...]
     """Decisions of other reviewers who say the opposite: these pairs stay open until one of them is withdrawn."""
     contradictions: tuple[Contradiction, ...]
@@ -119,7 +119,7 @@ def decide(
     stored = store.about({one.content for one in texts})
     own = {one.id: one for one in stored if one.author == author}
     fresh = [one for one in made if not _says_the_same(one, own.get(one.id))]
-    replaced = _replaced(verdict, texts, own, made)
+    replaced = _replaced(verdict, texts, own, fresh)
     disputed, contradictions = [], []
     if verdict.decides:
         between = {one.between for one in made}
@@ -137,7 +137,8 @@ def decide(
             f"decisions lists them."
         )
     if not dry_run and (fresh or replaced):
-        store.put([*(replace(one, withdrawn=now) for one in replaced), *fresh])
+        new = {one.id for one in fresh}  # which are written over those of the same texts
+        store.put([*(replace(one, withdrawn=now) for one in replaced if one.id not in new), *fresh])
     return DecisionReport(
         index=index.name,
         decisions=tuple(made),
@@ -240,13 +241,14 @@ def _says_the_same(one: Decision, stored: Decision | None) -> bool:
 
 
 def _replaced(
-    verdict: Verdict, texts: Sequence[_Text], own: Mapping[str, Decision], made: Sequence[Decision]
+    verdict: Verdict, texts: Sequence[_Text], own: Mapping[str, Decision], fresh: Sequence[Decision]
 ) -> list[Decision]:
-    """Earlier decisions of the reviewer to keep another one of these documents."""
-    if verdict is not Verdict.KEEP:
-        return []
-    others = {one.content for one in texts} - {made[0].contents[0]}
-    return [one for one in own.values() if one.verdict is Verdict.KEEP and one.contents[0] in others]
+    """Earlier decisions of the reviewer about the same texts, and those to keep another one of these documents."""
+    found = [own[one.id] for one in fresh if one.id in own]
+    if verdict is Verdict.KEEP:
+        others = {one.content for one in texts[1:]} - {texts[0].content}
+        found += [one for one in own.values() if one.verdict is Verdict.KEEP and one.contents[0] in others]
+    return found
 
 
 def _contradictions(store: Decisions, made: Sequence[Decision]) -> list[Contradiction]:

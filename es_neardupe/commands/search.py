@@ -11,10 +11,9 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
 from es_neardupe.index.collapse import CollapsedSearch
-from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.queries import JSON
-from es_neardupe.index.shown_fields import UserFields, chosen_fields, user_fields
+from es_neardupe.index.shown_fields import UserFields, chosen_fields, shown_value, user_fields
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.index.target import IndexTarget, mappings_of
 from es_neardupe.records import one_line
@@ -170,7 +169,7 @@ def _copy(request: CollapsedSearch, raw: JSON, group: str, prefix: str) -> Copy:
 
 
 def _texts(request: CollapsedSearch, raw: JSON) -> dict[str, str]:
-    return {name: text_of(raw.get("_source", {}), [name]) for name in request.shown}
+    return {name: shown_value(raw.get("_source", {}), name) for name in request.shown}
 
 
 def _checked(

@@ -123,6 +123,8 @@ class GroupCollation:
     members: int
     """Members of the page."""
     reference: Member
+    title: str
+    """Of the reference: the first of its fields to show that has a value, besides those of its origin."""
     of_page: bool
     """Whether the reference is on this page."""
     text: str
@@ -226,6 +228,7 @@ def collate_group(
         start=page.start,
         members=len(page.members),
         reference=titled([chosen])[0],
+        title=_title(shown, fields.get(chosen.address, {})),
         of_page=any(one.address == chosen.address for one in page.members),
         text=found.reference.text[slice(*part)],
         text_start=part[0],
@@ -296,17 +299,22 @@ def _fields(
     sources: Sequence[Mapping[str, Any] | None],
     left_out: Sequence[Sequence[Member]],
 ) -> dict[Address, dict[str, str]]:
-    """The fields to show of all members. Of a text without a title, only those that are read anyway: copies have the
-    same, and those left out are long."""
+    """The fields to show of all members. Of a text without a title, the beginning is read of those that are read
+    anyway: copies have the same, and those left out are long."""
     known = {
         some[0].address: shown.of(source) for some, source in zip(read, sources, strict=True) if source is not None
     }
-    if shown.only_beginning:
-        return known | {
-            one.address: known[some[0].address] for some in read if some[0].address in known for one in some
-        }
-    others = [one.reference for some in read for one in some[1:]] + [one.reference for some in left_out for one in some]
-    return known | read_shown_fields(index, shown, others)
+    others = [one for some in read for one in some[1:]] + [one for some in left_out for one in some]
+    found = read_shown_fields(index, shown.whole, [one.reference for one in others])
+    if shown.beginning_of is not None:
+        for first, *copies in read:
+            text = known.get(first.address, {}).get(shown.beginning_of, "")
+            found |= {one.address: {shown.beginning_of: text, **found.get(one.address, {})} for one in copies}
+    return known | found
+
+
+def _title(shown: ShownFields, fields: Mapping[str, str]) -> str:
+    return next((value for name, value in fields.items() if value and name not in shown.origin), "")
 
 
 def _evidence(index: Index, page: MemberPage) -> dict[str, PairEvidence]:
@@ -344,8 +352,9 @@ def _beginning(text: str) -> tuple[str, int]:
 
 
 def _compared_fields(shown: ShownFields, rows: Sequence[CollatedRow]) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The names of the fields that are not equal for all members, and the others with their values."""
-    members = [one for row in rows for one in row.members if one.fields]
+    """The names of the fields that are not equal for all members, and the others with their values. Members that were
+    deleted do not count."""
+    members = [one for row in rows if row.state is not RowState.DELETED for one in row.members]
     values = {name: {one.fields.get(name, "") for one in members} for name in shown.names}
     differing = tuple(name for name, found in values.items() if len(found) > 1)
     return differing, {name: found.pop() for name, found in values.items() if len(found) == 1}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from es_neardupe.display_text import beginning
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.index import mapping as schema
-from es_neardupe.index.document_text import text_of
+from es_neardupe.index.document_text import read_text, values_at
 from es_neardupe.index.target import mappings_of
 from es_neardupe.records import Address, Reference
 from es_neardupe.server.search import fetch
@@ -23,9 +24,9 @@ __all__ = [
     "ShownFields",
     "UserFields",
     "chosen_fields",
-    "collated_fields",
     "read_shown_fields",
     "shown_fields",
+    "shown_value",
     "title_fields",
     "user_fields",
 ]
@@ -43,6 +44,9 @@ _ORIGINS = (
 )
 """Names of fields that say where a document is from, of each kind the best first."""
 
+_READABLE = schema.TEXT_TYPES | {"keyword", "wildcard", "date", "date_nanos"}
+"""Types of fields whose values people read."""
+
 _SMALL = frozenset(_TITLES).union(*_ORIGINS)
 
 _BATCH = 500
@@ -57,30 +61,43 @@ class UserFields:
     """Full name -> type."""
     nested: frozenset[str]
     """Full names of the nested objects."""
+    readable: tuple[frozenset[str], ...] = ()
+    """Of each mapping, the names of its fields, outside objects, whose values people read."""
+
+    def best(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The first of these names that a readable field has, in each of the mappings; none where none has."""
+        found = (next((name for name in names if name in readable), None) for readable in self.readable)
+        return tuple(dict.fromkeys(name for name in found if name is not None))
 
 
 def user_fields(mappings: Iterable[Mapping[str, Any]], *prefixes: str) -> UserFields:
     """The fields of some mappings, without those below the ``prefixes``."""
     types: dict[str, str] = {}
     nested: set[str] = set()
+    readable: list[frozenset[str]] = []
     for one in mappings:
-        types |= schema.field_types(one.get("properties", {}))
-        nested.update(schema.nested_objects(one.get("properties", {})))
+        properties: Mapping[str, Any] = one.get("properties", {})
+        types |= schema.field_types(properties)
+        nested.update(schema.nested_objects(properties))
+        readable.append(frozenset(name for name, field in properties.items() if field.get("type") in _READABLE))
     excluded = tuple(f"{prefix}." for prefix in prefixes)
-    return UserFields({name: kind for name, kind in types.items() if not name.startswith(excluded)}, frozenset(nested))
-
-
-def _first(known: UserFields, names: Sequence[str]) -> str | None:
-    """The first of these names that a field has; None if none has."""
-    return next((name for name in names if known.types.get(name, "multi-field") != "multi-field"), None)
+    users = {name: kind for name, kind in types.items() if not name.startswith(excluded)}
+    return UserFields(users, frozenset(nested), tuple(readable))
 
 
 def _check(index: Index, known: UserFields, fields: Sequence[str]) -> None:
-    """Raises `SettingsError` for a field that the index does not have."""
-    names = sorted(name for name, kind in known.types.items() if kind != "multi-field")
+    """Raises `SettingsError` for a field that the index does not have, or that is in no document."""
+    names = sorted(name for name, kind in known.types.items() if kind not in ("multi-field", "alias"))
     for name in fields:
         if name not in names:
             raise SettingsError(f"Index {index.name} has no field {name!r} to show. Fields: {', '.join(names)}.")
+
+
+def _titles(index: Index, known: UserFields) -> tuple[str, ...]:
+    """The fields with the titles of the documents of an opened index."""
+    sidecar = index.target.sidecar
+    only_texts = sidecar is not None and sidecar.stored  # other fields of the documents cannot be read
+    return tuple(name for name in known.best(_TITLES) if not only_texts or name in index.settings.fields)
 
 
 def chosen_fields(index: Index, known: UserFields, fields: Sequence[str]) -> tuple[str, ...]:
@@ -89,10 +106,7 @@ def chosen_fields(index: Index, known: UserFields, fields: Sequence[str]) -> tup
     Raises `SettingsError` for a field that the index does not have.
     """
     _check(index, known, fields)
-    texts, sidecar, title = index.settings.fields, index.target.sidecar, _first(known, _TITLES)
-    if title not in texts and sidecar is not None and sidecar.stored:  # a field that cannot be read
-        title = None
-    return tuple(dict.fromkeys(fields or [name for name in (title, texts[0]) if name is not None]))
+    return tuple(dict.fromkeys(fields or [*_titles(index, known), index.settings.fields[0]]))
 
 
 def title_fields(index: Index, fields: Sequence[str]) -> tuple[str, ...]:
@@ -102,7 +116,18 @@ def title_fields(index: Index, fields: Sequence[str]) -> tuple[str, ...]:
     """
     known = user_fields(mappings_of(index.plain, index.name).values(), index.prefix)
     _check(index, known, fields)
-    return tuple(dict.fromkeys(fields or [name for name in (_first(known, _TITLES),) if name is not None]))
+    return tuple(dict.fromkeys(fields or known.best(_TITLES)))
+
+
+def shown_value(source: Mapping[str, Any], name: str) -> str:
+    """The value of a field in a document: a text, several ones in lines, objects as JSON; "" if it has none."""
+    try:
+        return read_text(source, [name])
+    except InputError:
+        try:
+            return "\n".join(json.dumps(one, ensure_ascii=False) for one in values_at(source, name))
+        except RecursionError:
+            return ""
 
 
 @dataclass(frozen=True)
@@ -110,44 +135,45 @@ class ShownFields:
     """The fields to show of each document of a result."""
 
     names: tuple[str, ...]
-    only_beginning: bool = False
-    """Whether only the beginning of each value is shown: by default, of a text that has no title."""
+    beginning_of: str | None = None
+    """The field of which only the beginning is shown: by default, the text of an index without a title."""
+    origin: tuple[str, ...] = ()
+    """Those of the ``names`` that say where a document is from."""
 
     def of(self, source: Mapping[str, Any]) -> dict[str, str]:
         """Field -> its value in a document; "" if it has none."""
-        values = {name: text_of(source, [name]) for name in self.names}
-        return {name: beginning(value) for name, value in values.items()} if self.only_beginning else values
+        values = {name: shown_value(source, name) for name in self.names}
+        if self.beginning_of is not None:
+            values[self.beginning_of] = beginning(values[self.beginning_of])
+        return values
+
+    @property
+    def whole(self) -> ShownFields:
+        """The fields that are shown whole."""
+        return ShownFields(tuple(name for name in self.names if name != self.beginning_of))
 
 
 NO_FIELDS = ShownFields(())
 
 
-def shown_fields(index: Index, fields: Sequence[str] | None) -> ShownFields:
+def shown_fields(index: Index, fields: Sequence[str] | None, *, origin: bool = False) -> ShownFields:
     """The ``fields`` of an opened index; by default its title, or the beginning of its first text field; None: none.
 
-    Raises as `chosen_fields` does.
+    ``origin``: by default, also where each document is from: a field with its source, its date and its URL, if such
+    fields exist. Raises as `chosen_fields` does.
     """
     if fields is None:
         return NO_FIELDS
     known = user_fields(index.target.mappings.values(), index.prefix, index.settings.prefix)
-    names = chosen_fields(index, known, fields)
     if fields:
-        return ShownFields(names)
-    return ShownFields(names[:1], only_beginning=names[0] not in _TITLES)
-
-
-def collated_fields(index: Index, fields: Sequence[str]) -> ShownFields:
-    """The ``fields`` of an opened index to show with a collation; by default those of `shown_fields` and, if that
-    is a title, where each document is from: a field with its source, its date and its URL, if such fields exist.
-
-    Raises as `chosen_fields` does.
-    """
-    shown, sidecar = shown_fields(index, fields), index.target.sidecar
-    if fields or shown.only_beginning or (sidecar is not None and sidecar.stored):  # which keeps the texts only
-        return shown
-    known = user_fields(index.target.mappings.values(), index.prefix, index.settings.prefix)
-    found = filter(None, (_first(known, names) for names in _ORIGINS))
-    return replace(shown, names=tuple(dict.fromkeys([*shown.names, *found])))
+        return ShownFields(chosen_fields(index, known, fields))
+    titles, sidecar = _titles(index, known), index.target.sidecar
+    text = None if titles else index.settings.fields[0]
+    named = titles if text is None else (text,)
+    if not origin or (sidecar is not None and sidecar.stored):  # which keeps the texts only
+        return ShownFields(named, beginning_of=text)
+    found = tuple(name for kind in _ORIGINS for name in known.best(kind) if name not in named)
+    return ShownFields(named + found, beginning_of=text, origin=found)
 
 
 def read_shown_fields(

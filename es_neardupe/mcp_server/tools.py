@@ -130,7 +130,7 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
     ) -> _Group:
         def collation() -> Any:
             current = opened(index, texts=True)
-            shown = shown_fields(current, fields)
+            shown = shown_fields(current, fields, origin=True)
             return plain(
                 collate_group(
                     current,

@@ -138,11 +138,13 @@ def _row_name(row: CollatedRow) -> str:
 
 def from_difference(text: str, reference: str) -> str:
     """What a cell shows of its text: of a long one that begins as that of the reference does, the part from shortly
-    before the first difference on."""
+    before the first difference on, beginning with a word or a part of a URL if one begins there."""
     pairs = zip(text, reference, strict=False)
     same = next((place for place, (one, other) in enumerate(pairs) if one != other), min(len(text), len(reference)))
-    start = text.rfind(" ", 0, max(same - _BEFORE, 0)) + 1
-    if len(text) <= CELL or same == len(text):
+    before = max(same - _BEFORE, 0)
+    near = max(before - _BEFORE, 0)
+    start = max(text.rfind(" ", near, before), text.rfind("/", near, before)) + 1 or before
+    if len(text) <= CELL or text == reference:
         start = 0
     return ("... " if start else "") + beginning(text[start:], CELL)
 

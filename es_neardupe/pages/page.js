@@ -77,11 +77,18 @@ const shortened = (text, byLine) => {
     : text;
 };
 
-// Whether the line of a difference begins right before it, and ends right after it.
+// Whether the line of a difference begins right before it, and ends right after it: no word is between. Differences begin
+// and end with words, so the full stop of a line lies outside.
 const ends = (mark) => {
   const [before, after] = [mark.previousSibling, mark.nextSibling].map((one) => (one ? one.textContent : "\n"));
-  const spaces = [before.slice(before.trimEnd().length), after.slice(0, after.length - after.trimStart().length)];
-  return spaces.map((one) => one.includes("\n"));
+  return [[...before.slice(-1000)].reverse(), after].map((characters) => {
+    for (const one of characters) {
+      if (one === "\n" || /[\p{L}\p{N}]/u.test(one)) {
+        return one === "\n";
+      }
+    }
+    return false;
+  });
 };
 
 // Whether the lines of a difference differ. A line does not if only the other text has whole lines next to it.

@@ -140,6 +140,8 @@ class Piece:
     """The passage that begins here."""
     words: int
     """Number of words of the passage that begins here."""
+    begins: bool
+    """Whether it is the first part of its change in this text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,18 +172,20 @@ def _pieces(comparison: Comparison, matching: Matching, changes: Changes, number
     side = comparison.sides[number]
     blocks = comparison.matchings[matching].blocks
     seen: set[int] = set()
+    begun: set[int | None] = {None}
     for one in segments(comparison, matching, changes, number):
         if one.start >= MAX_SHOWN:
             return
-        yield _piece(side, one, seen, {k: blocks[k - 1].words for k in one.blocks})
+        yield _piece(side, one, seen, {k: blocks[k - 1].words for k in one.blocks}, one.change not in begun)
         seen.update(one.blocks)
+        begun.add(one.change)
 
 
-def _piece(side: Side, one: Segment, seen: set[int], words: Mapping[int, int]) -> Piece:
+def _piece(side: Side, one: Segment, seen: set[int], words: Mapping[int, int], begins: bool) -> Piece:
     first = next((number for number in one.blocks if number not in seen), None)
     text = shown(side.text[one.start : min(one.end, MAX_SHOWN)])
     colour = ((one.blocks[-1] if first is None else first) - 1) % _COLOURS if one.blocks else 0
-    return Piece(text, one.blocks, one.change, colour, first, words[first] if first else 0)
+    return Piece(text, one.blocks, one.change, colour, first, words[first] if first else 0, begins)
 
 
 def _direction(text: str) -> str:

@@ -32,7 +32,7 @@ from es_neardupe.groups.listing import GroupFilter, GroupOrder
 from es_neardupe.groups.reviewed import ReviewedGroups, ReviewFilter, ReviewState
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
-from es_neardupe.index.shown_fields import collated_fields
+from es_neardupe.index.shown_fields import shown_fields
 from es_neardupe.json_models import (
     CollationAnswer,
     ComparisonAnswer,
@@ -150,7 +150,7 @@ def http_interface(
             collate_group(
                 current,
                 group,
-                collated_fields(current, fields),
+                shown_fields(current, fields, origin=True),
                 start=start,
                 reference=reference,
                 reference_index=reference_index,

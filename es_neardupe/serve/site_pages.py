@@ -28,7 +28,7 @@ from es_neardupe.groups.decisions import Decisions
 from es_neardupe.groups.listing import GroupFilter, GroupOrder, group_overview
 from es_neardupe.groups.reviewed import GroupFindings, ReviewedGroups, ReviewFilter, ReviewState, review_findings
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.shown_fields import collated_fields
+from es_neardupe.index.shown_fields import shown_fields
 from es_neardupe.options import Matching
 from es_neardupe.pages.collation import group_file, group_page
 from es_neardupe.pages.site import (
@@ -118,7 +118,7 @@ def site_pages(
         found = collate_group(
             current,
             id,
-            collated_fields(current, fields),
+            shown_fields(current, fields, origin=True),
             start=_number(given, "start", int) or 0,
             reference=given.get("reference") or None,
             reference_index=given.get("reference_index") or None,

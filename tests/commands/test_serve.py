@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from conftest import Cli
 from page_reader import NASTY, Reader
-from server_tools import JSON, family, make_index, put, words
+from server_tools import JSON, delete_all, family, make_index, put, words
 from starlette.testclient import TestClient
 from tls_tools import authority
 
@@ -100,6 +100,86 @@ def test_where_members_are_from(client: Client, index_name: str) -> None:
             assert '<b>published</b> <span dir="auto">2026-11-24</span>' in page
             assert "Paper 2" in page
             assert "Paper" not in shown(site, "/groups")
+
+
+def test_where_copies_are_from(client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each document has its own origin, also exact copies and texts that are not compared, in an index without a title;
+    long addresses differ where they are shown."""
+    address = "https://news.example/" + "a-long-part-of-an-address-" * 8 + "/story?page="
+    one, other, third = (f"{text} {text}" for text in family("copies", 3))
+    texts = {"d0": one, "d1": one, "d2": one, "e0": other, "e1": other, "long": third}
+    documents = {id: {"body": text, "source": f"Paper of {id}", "url": f"{address}{id}"} for id, text in texts.items()}
+    make_index(client, index_name, {"body": {"type": "text"}, "source": {"type": "keyword"}, "url": {"type": "text"}})
+    put(client, index_name, documents)
+    news = NearDupe(index_name, client)
+    news.init(Settings(("body",)))
+    news.enrich()
+    news.group()
+    (group,) = news.groups(fields=None)
+    for module in (collation, collate):
+        monkeypatch.setattr(module, "MAX_WORDS", 2 * len(one.split()))
+    site = browser(news)
+    found = site.get(f"/api/groups/{group.group}/collation").json()
+    assert [row["state"] for row in found["rows"]] == ["collated", "collated", "left out"]
+    members = {member["id"]: member["fields"] for row in found["rows"] for member in row["members"]}
+    for id, fields in members.items():
+        assert {name: fields[name] for name in ("source", "url")} == {
+            name: documents[id][name] for name in ("source", "url")
+        }
+    assert found["differing"] == ["body", "source", "url"]
+    assert found["equal"] == {}
+    page = shown(site, "/group", id=group.group)
+    for id in members:
+        assert f"Paper of {id}<" in page
+        assert page.count(f"/story?page={id}<") == (id != found["reference"]["id"])
+    assert one.startswith(found["title"].removesuffix("..."))
+
+
+def test_origins_are_fields_with_readable_values_in_each_index(client: Client, index_name: str) -> None:
+    """Other fields of such names do not hide them, and a document without a title is not named by its source."""
+    text: JSON = {"type": "text"}
+    first = {**PROPERTIES, "source": {"properties": {"name": text}}, "publisher": {"type": "keyword"}}
+    first |= {
+        "date": {"type": "date_range"},
+        "created": {"type": "date"},
+        "url": {"type": "alias", "path": "publisher"},
+    }
+    second = {"body": text, "headline": text, "author": {"type": "keyword"}, "link": {"type": "keyword"}}
+    values: list[JSON] = [
+        {
+            "title": "T",
+            "source": {"name": "x"},
+            "publisher": "P",
+            "created": "2026-11-24",
+            "date": {"gte": "2026-11-24"},
+        },
+        {"headline": "H", "author": "A", "link": "https://news.example/"},
+    ]
+    texts = family("origins", 4)
+    for number, properties in enumerate((first, second)):
+        make_index(client, f"{index_name}-{number}", properties, aliases={index_name: {}})
+        documents = {f"{number}{n}": {**values[number], "body": texts[2 * number + n]} for n in range(2)}
+        put(client, f"{index_name}-{number}", documents)
+    client.request("POST", f"/{index_name}-1/_update/10", params={"refresh": True}, body={"doc": {"headline": ""}})
+    news = NearDupe(index_name, client)
+    news.init(Settings(("body",)))
+    news.enrich()
+    news.group()
+    (group,) = news.groups(fields=None)
+    site = browser(news)
+    for reference in ("00", "10"):
+        found = site.get(f"/api/groups/{group.group}/collation", params={"reference": reference}).json()
+        assert found["differing"] == ["title", "headline", "publisher", "author", "created", "link"]
+        assert found["title"] == ("" if reference == "10" else "T")
+    assert {one.fields["title"] + one.fields["headline"] for one in news.groups()[0].members} == {"T", "H", ""}
+    assert f'<span class="name" dir="auto">{group.group}</span></h1>' in shown(
+        site, "/group", id=group.group, reference="10"
+    )
+    with pytest.raises(SettingsError, match="no field 'url' to show"):
+        news.groups(fields=["url"])
+    chosen = [one.fields["date"] for one in news.groups(fields=["date"])[0].members]
+    assert set(chosen) == {'{"gte": "2026-11-24"}', ""}
+    delete_all(client, index_name)
 
 
 @STORAGES

@@ -274,6 +274,33 @@ def test_a_read_only_index(client: Client, index_name: str) -> None:
         client.request("PUT", path(index_name, "_settings"), body={block: None})
 
 
+def test_a_source_without_other_fields(client: Client, index_name: str) -> None:
+    """Texts are read from a ``_source`` that has them; which other fields it lacks does not matter."""
+    properties = {**PROPERTIES, "meta": {"properties": {"raw": {"type": "text"}, "lead": {"type": "text"}}}}
+    documents = {id: {**one, "meta": {"raw": "raw", "lead": one["text"]}} for id, one in texts(4, 12).items()}
+    parts: list[JSON] = [
+        {"excludes": ["meta.raw", "te?t"]},
+        {"includes": ["te*", "meta"]},
+        {"includes": ["text", "meta.l*"]},
+    ]
+    for number, part in enumerate(parts):
+        name = f"{index_name}-{number}"
+        make_index(client, name, properties, _source=part)
+        put(client, name, documents)
+        NearDupe(name, client).init(Settings(("text", "meta.lead")), sidecar=True)
+        _work(client, name)
+        assert sum(one.size for one in NearDupe(name, client).groups()) > 4
+        with pytest.raises(IndexUnusable, match=r"only a part of each document"):
+            NearDupe(name, client, prefix="inline").init(Settings(("text",), prefix="inline"))
+    name = f"{index_name}-mixed"
+    mixed = {**PROPERTIES, "lead": {"type": "text", "store": True}}
+    make_index(client, name, mixed, _source={"excludes": ["lead"]})
+    with pytest.raises(IndexUnusable, match="keeps text only in _source"):
+        NearDupe(name, client).init(Settings(("text", "lead")), sidecar=True)
+    with pytest.raises(IndexUnusable, match=r"keeps meta\.raw neither"):
+        NearDupe(f"{index_name}-0", client, prefix="b").init(Settings(("meta.raw",), prefix="b"), sidecar=True)
+
+
 def test_texts_in_stored_fields_alone(client: Client, index_name: str) -> None:
     bare, stored = f"{index_name}-bare", f"{index_name}-stored"
     off = {"_source": {"enabled": False}}

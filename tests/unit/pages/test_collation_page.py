@@ -46,6 +46,7 @@ def collation(text: str, places: int, rows: int, cell: str = NASTY) -> GroupColl
     cells = tuple(CollatedCell(kinds[n % 4], "" if n % 4 == 0 else cell, 9, n % 3 == 0) for n in range(places))
     members = [Member("news", f"m{n} &?{NASTY}", 0.9, FIELDS) for n in range(rows)]
     return GroupCollation(
+        title=NASTY,
         group="g1",
         principal=Address("news", members[0].id),
         size=5000,
@@ -83,7 +84,9 @@ def read(found: GroupCollation) -> tuple[Reader, str]:
     assert page.html.count("<script") == 1
     boxes = [one["value"] for _, one in reader.tags if one.get("type") == "checkbox"]
     decidable = [row for row in found.rows if not row.changed and row.state is not RowState.DELETED]
-    assert boxes == [f"{hashes[row.members[0].address]} {row.members[0].id}" for row in decidable]
+    assert boxes == [
+        f"{hashes[row.members[0].address]} {row.members[0].index} {row.members[0].id}" for row in decidable
+    ]
     assert "until 10:30 UTC" in page.html
     assert "\u202e" not in page.html
     return reader, page.html
@@ -164,5 +167,9 @@ def test_a_long_cell_shows_what_differs() -> None:
     assert "w59 blue w60" in from_difference(f"{words(0, 60)} blue {words(60, 20)}", reference)
     assert from_difference(words(100, 60), reference).startswith("w100 w101")
     assert from_difference("short red", "short blue") == "short red"
-    assert from_difference(reference[:200], reference).startswith("w0 w1"), "only the cut off part differs"
+    assert from_difference(reference, reference).startswith("w0 w1"), "only the cut off part differs"
+    url = f"https://news.example/{'a' * 60}/{'b' * 60}/story?page="
+    assert from_difference(f"{url}2", f"{url}1").endswith("/story?page=2")
+    assert from_difference(url, f"{url}1").endswith("/story?page="), "the other one goes on"
+    assert from_difference(f"{'c' * 300}2", f"{'c' * 300}1") == f"... {'c' * 40}2"
     assert len(from_difference(f"{words(0, 60)} blue {words(60, 20)}", reference)) <= CELL + 8

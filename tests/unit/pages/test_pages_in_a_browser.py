@@ -328,6 +328,8 @@ def test_whole_lines_of_differences_only(show: Show) -> None:
         ("one two\nthree four", "one two\nthree four new", (["three four"], ["three four new"])),
         ("one two three four", "one two\nnew\nthree four", (["one two three four"], ["new"])),
         ("one two three four", "one two\nthree four", ([], [])),
+        ("one two.\n\nthree four!", "one two.\n\nnew words here.\n\nthree four!", ([], ["new words here."])),
+        ("one two.\nthree four.", "one two.\nthree four new.", (["three four."], ["three four new."])),
         ("same text", "same text", ([], [])),
     ],
 )

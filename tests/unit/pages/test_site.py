@@ -226,15 +226,22 @@ def test_decisions() -> None:
 
 @pytest.mark.parametrize("verdict", list(Verdict))
 def test_the_preview_of_a_decision(verdict: Verdict) -> None:
-    ids, contents = [PRINCIPAL.id, f"m {NASTY}"], ["0" * 32, "f" * 32]
-    seen = dict(zip(ids, contents, strict=True))
-    asked = DecisionRequest(verdict, "g1", f"start=50&other={NASTY}", ids[0], ids[1:], NASTY, seen)
+    member, contents = Address("other", f"m {NASTY}"), ["0" * 32, "f" * 32]
+    seen: dict[str | Address, str] = dict(zip((PRINCIPAL, member), contents, strict=True))
+    asked = DecisionRequest(verdict, "g1", f"start=50&other={NASTY}", PRINCIPAL, [member], NASTY, seen)
     report = DecisionReport("news", (), 1, 0, (), (), (), {contents[0]: 3, contents[1]: 2}, True)
-    page = decision_preview_page(SITE, asked, report, {ids[0]: {"title": NASTY}})
+    page = decision_preview_page(SITE, asked, report, {PRINCIPAL: {"title": NASTY}})
     found = read(page)
     stored = {str(one["name"]): one["value"] for tag, one in found.tags if tag == "input" and "name" in one}
     assert (stored["verdict"], stored["confirmed"], stored["csrf"]) == (verdict.value, "true", SITE.csrf)
-    assert stored["reference"] == f"{contents[0]} {ids[0]}"
+    assert stored["reference"] == f"{contents[0]} {PRINCIPAL.index} {PRINCIPAL.id}"
+    assert stored["member"] == f"{contents[1]} other {member.id}"
+    assert "replaces" not in page.html
+    earlier = Decision(Verdict.NOTE, (contents[0],), (PRINCIPAL,), "ann", "2026-01-01T10:30:00Z", note=NASTY)
+    for replaced, said in (((earlier,), "your decision <b>note</b> of 2026-01-01 10:30"), ((earlier, earlier), "2 of")):
+        assert (
+            f"This replaces {said}" in decision_preview_page(SITE, asked, replace(report, replaced=replaced), {}).html
+        )
     assert "and 2 exact copies" in page.html
     (back,) = (one["href"] for tag, one in found.tags if tag == "a" and one.get("data-key") == "Escape")
     assert back == SITE.link("/group", start="50", id="g1")
