@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from es_neardupe.keys.scheme import Scheme
     from es_neardupe.keys.shingles import features
     from es_neardupe.keys.text import tokenize
+    from es_neardupe.records import Address
     from es_neardupe.similarity.formulas import resemblance
 
 __version__: str
 
 __all__ = [
+    "Address",
     "NearDupe",
     "NeardupeError",
     "Scheme",
@@ -36,6 +38,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "Address": "records",
     "NearDupe": "api",
     "NeardupeError": "errors",
     "Scheme": "keys.scheme",

@@ -50,13 +50,16 @@ from es_neardupe.json_models import (
 )
 from es_neardupe.json_results import decision_json, group_json, groups_json, plain, similar_json
 from es_neardupe.records import named
-from es_neardupe.serve.answers import problem, refusal
+from es_neardupe.serve.answers import MAX_WHOLE, problem, refusal
 from es_neardupe.similarity.pair_relation import Relation
 
 __all__ = ["http_interface"]
 
 _Share = Annotated[float | None, Query(ge=0, le=1)]
-_MAX_START = 2**31
+_PROBLEM: dict[str, Any] = {
+    "description": "Problem JSON (RFC 9457)",
+    "content": {"application/problem+json": {"schema": Problem.model_json_schema()}},
+}
 _Index = Annotated[str | None, Query(description="Concrete index of the document, if several have its id")]
 _Top = Annotated[int, Query(ge=1, le=1000)]
 
@@ -81,7 +84,7 @@ def http_interface(
         docs_url=None,
         redoc_url=None,
         openapi_url="/openapi.json",
-        responses={"4XX": {"model": Problem}, "5XX": {"model": Problem}},
+        responses={"4XX": _PROBLEM, "5XX": _PROBLEM},
     )
 
     @app.exception_handler(NeardupeError)
@@ -101,8 +104,8 @@ def http_interface(
     def groups(
         request: Request,
         *,
-        min_size: Annotated[int, Query(ge=2)] = 2,
-        max_size: Annotated[int | None, Query(ge=2)] = None,
+        min_size: Annotated[int, Query(ge=2, le=MAX_WHOLE)] = 2,
+        max_size: Annotated[int | None, Query(ge=2, le=MAX_WHOLE)] = None,
         min_similarity: _Share = None,
         below: _Share = None,
         q: str = "",
@@ -139,10 +142,10 @@ def http_interface(
         request: Request,
         *,
         group: str,
-        start: Annotated[int, Query(ge=0, le=_MAX_START)] = 0,
+        start: Annotated[int, Query(ge=0, le=MAX_WHOLE)] = 0,
         reference: str | None = None,
         reference_index: _Index = None,
-        places: Annotated[int, Query(ge=1, le=_MAX_START)] = 1,
+        places: Annotated[int, Query(ge=1, le=MAX_WHOLE)] = 1,
         sort: str = "",
     ) -> Any:
         current = opened(index_of(request), texts=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from enum import Enum
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
@@ -40,6 +40,7 @@ from es_neardupe.pages.site import (
     search_page,
 )
 from es_neardupe.records import named
+from es_neardupe.serve.answers import MAX_WHOLE
 from es_neardupe.similarity.pair_relation import Relation
 
 __all__ = ["PATIENCE", "site_pages"]
@@ -78,10 +79,10 @@ def site_pages(
     def groups(request: Request) -> HTMLResponse:
         given, current = request.query_params, opened(index_of(request), groups=True)
         numbers = GroupFilter(
-            min_size=max(_number(given, "min_size", int) or 2, 2),
-            max_size=_number(given, "max_size", int),
-            min_similarity=_number(given, "min_similarity", float),
-            below=_number(given, "below", float),
+            min_size=_whole(given, "min_size", 2) or 2,
+            max_size=_whole(given, "max_size", 2),
+            min_similarity=_share(given, "min_similarity"),
+            below=_share(given, "below"),
         )
         documents = DocumentFilter(
             text=given.get("q", "").strip(),
@@ -119,10 +120,10 @@ def site_pages(
             current,
             id,
             shown_fields(current, fields, origin=True),
-            start=_number(given, "start", int) or 0,
+            start=_whole(given, "start") or 0,
             reference=given.get("reference") or None,
             reference_index=given.get("reference_index") or None,
-            first_place=_number(given, "places", int) or 1,
+            first_place=_whole(given, "places", 1) or 1,
             order=given.get("sort", ""),
         )
         texts = [row.members[0].reference for row in found.rows]
@@ -155,7 +156,7 @@ def site_pages(
     @routes.get("/search")
     def results(request: Request) -> HTMLResponse:
         text = request.query_params.get("q", "").strip()
-        start = _number(request.query_params, "start", int) or 0
+        start = _whole(request.query_params, "start") or 0
         found = search(index_of(request), text, size=_HITS, start=start, fields=fields, expand=True) if text else None
         return _answer(search_page(site(request), text, found))
 
@@ -174,15 +175,21 @@ def _chosen(kind: type[_Choice], value: str) -> _Choice:
         raise SettingsError(f"{value!r} is not possible here. Possible: {words}.") from None
 
 
-def _number(values: Mapping[str, str], name: str, kind: type[int] | type[float]) -> Any:
-    """A number of a form; None if its field is empty. Raises `SettingsError` for anything else."""
+def _whole(values: Mapping[str, str], name: str, minimum: int = 0) -> int | None:
+    """A whole number of a form; None if its field is empty. Raises `SettingsError` for anything else."""
     text = values.get(name, "").strip()
     if not text:
         return None
-    try:
-        found = kind(text)
-    except ValueError:
-        raise SettingsError(f"{name} must be a number, not {text!r}.") from None
-    if not 0 <= found < 2**31:
-        raise SettingsError(f"{name} must be a number, not {text!r}.")
-    return found
+    if not re.fullmatch(r"[0-9]{1,10}", text) or not minimum <= int(text) <= MAX_WHOLE:
+        raise SettingsError(f"{name} must be a whole number from {minimum} to {MAX_WHOLE:,}, not {text!r}.")
+    return int(text)
+
+
+def _share(values: Mapping[str, str], name: str) -> float | None:
+    """A number from 0 to 1 of a form; None if its field is empty. Raises `SettingsError` for anything else."""
+    text = values.get(name, "").strip()
+    if not text:
+        return None
+    if not re.fullmatch(r"[0-9]*\.?[0-9]+(e-?[0-9]{1,3})?", text) or not 0 <= float(text) <= 1:
+        raise SettingsError(f"{name} must be a number from 0 to 1, not {text!r}.")
+    return float(text)

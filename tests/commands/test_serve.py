@@ -298,7 +298,17 @@ def test_errors_are_pages_and_problems(client: Client, index_name: str) -> None:
     assert "Unknown group" in shown(site, "/group", 404, id="<script>alert(1)</script>")
     assert "This page cannot be shown" in shown(site, "/compare", 404, a="l0", b="<script>")
     shown(site, "/search", 400, q="title:(")
-    shown(site, "/groups", 400, min_size="many")
+    for name, wrong in (
+        ("min_size", ("many", "1", "99999999999", "٣", "2.5")),
+        ("max_size", ("0", "-3", "2147483648")),
+        ("below", ("2", "-0.1", "nan", "1e400", "1_0")),
+    ):
+        for one in wrong:
+            assert "must be a" in shown(site, "/groups", 400, **{name: one})
+            assert site.get("/api/groups", params={name: one}).status_code == 400
+    for name, right in (("min_size", "2147483647"), ("max_size", "2"), ("below", "1"), ("min_similarity", "5e-1")):
+        shown(site, "/groups", **{name: right})
+        assert site.get("/api/groups", params={name: right}).status_code == 200
     shown(site, "/groups", 400, after="[1, {}]")
     shown(site, "/nowhere", 404)
     for path, status, kind in (

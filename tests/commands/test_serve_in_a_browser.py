@@ -366,6 +366,45 @@ def test_texts_of_50_000_words_full_of_scripts_and_marks_of_direction(address: s
         assert browser.get_log("browser") == []
 
 
+ORIGIN = {
+    "url": f"https://news.example/{'a-long-address' * 40}",
+    "source": "s" * 300,
+    "published": "2026-11-24T10:00:00Z",
+}
+WIDE = {
+    **{f"c{n}": {"body": " ".join(words("wide", 60)), **ORIGIN, "url": f"{ORIGIN['url']}?{n}"} for n in range(20)},
+    **{f"w{n}": {"body": text, **ORIGIN} for n, text in enumerate(family("wide", 3))},
+}
+
+
+@pytest.mark.parametrize("address", [WIDE], indirect=True)
+def test_long_values_are_wrapped_or_scrolled(address: str, client: Client, index_name: str) -> None:
+    """In both widths, with all details open: no page is too wide, no cell too tall, and all follow the rules of
+    accessibility."""
+    news = NearDupe(index_name, client)
+    groups = sorted(news.groups(), key=lambda one: one.size)
+    news.decide("note", "w1", author="ann " * 20, note="look " * 60)
+    news.decide("different", "w1", ["w2"], author="ann")
+    with chromium() as browser:
+        browser.get(address)
+        root = browser.current_url.partition("/?")[0].rstrip("/")
+        for page in ("/groups", "/decisions", *(f"/group?id={one.group}" for one in groups)):
+            browser.get(root + page)
+            for details in browser.find_elements(By.TAG_NAME, "details"):
+                browser.execute_script("arguments[0].open = true", details)
+            for width in (1400, 420):
+                check(browser, width)
+                browser.set_window_size(width, 1000)
+                assert accessibility_problems(browser) == [], (page, width)
+                tall = [one for one in browser.find_elements(By.CSS_SELECTOR, "td") if one.rect["height"] > 300]
+                assert [one.text for one in tall] == [], (page, width)
+        browser.get(f"{root}/decisions")
+        browser.set_window_size(420, 1000)
+        undo = find(browser, "tbody button")
+        browser.execute_script("arguments[0].scrollIntoView({ inline: 'end' })", undo)
+        assert undo.rect["x"] + undo.rect["width"] <= 420
+
+
 def shown_pages(browser: webdriver.Chrome, address: str) -> Iterator[str]:
     """Each page of the application, with decisions."""
     named(browser, address, "ann")

@@ -109,6 +109,9 @@ def test_a_review(client: Client, index_name: str) -> None:
     assert news.decisions() == []
     assert "1 stored" in ann.decide("different", "b")
     assert "already decided" in ann.decide("different", "b")
+    preview = ann.post("/decide", ann.form("same", "b"))
+    assert "This replaces your decision <b>different</b>" in preview
+    assert "does not bring back this one" in preview
     assert '<span class="verdict different"' in ann.get("/group", id=ann.group())
     assert "1 decision waits" in ann.get("/")
     assert "<td>open <small>2 of 4</small></td>" in ann.get("/groups")

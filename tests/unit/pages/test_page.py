@@ -100,6 +100,17 @@ def test_passages_and_differences_are_numbered_alike() -> None:
     assert len(ids) == len(set(ids))
 
 
+def test_ids_are_unique_if_a_difference_has_several_parts() -> None:
+    """By information matching, words that the other text has elsewhere are not part of a difference."""
+    moved, start, end = words(100, 8), words(0, 20), words(20, 20)
+    found = read(f"{start} red blue {moved} green black {end} {moved}", f"{start} white {end} {moved}")
+    parts = [one for one in found.with_class("d") if one.get("data-d") == "1"]
+    assert len(parts) == 5, "literal: one in each text; information: two in a, one in b"
+    ids = [one["id"] for _, one in found.tags if "id" in one]
+    assert len(ids) == len(set(ids))
+    assert {f"{matching}-{side}-d1" for matching in ("literal", "information") for side in "ab"} <= set(ids)
+
+
 def test_measures_with_formulas_and_meanings() -> None:
     made = compare_texts(words(0, 40), words(3, 40))
     content = page(made)

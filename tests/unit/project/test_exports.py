@@ -63,6 +63,7 @@ def test_docstrings(name: str) -> None:
 
 def test_package() -> None:
     assert es_neardupe.__all__ == [
+        "Address",
         "NearDupe",
         "NeardupeError",
         "Scheme",

@@ -211,7 +211,13 @@ def test_openapi_names_the_types() -> None:
     known |= {"/groups/{group}/collation"}
     assert set(document["paths"]) == known
     schemas = document["components"]["schemas"]
-    assert {"Group", "Groups", "Comparison", "Similar", "Contained", "Stats", "Problem"} <= set(schemas)
+    assert {"Group", "Groups", "Comparison", "Similar", "Contained", "Stats"} <= set(schemas)
+    for path in document["paths"].values():
+        for operation in path.values():
+            for status in ("4XX", "5XX"):
+                (kind, described), *others = operation["responses"][status]["content"].items()
+                assert (kind, others) == ("application/problem+json", [])
+                assert set(described["schema"]["properties"]) == {"type", "title", "status", "detail"}
     assert set(schemas["Address"]["properties"]) == {"index", "id"}
     assert "_text" not in schemas["Side"]["properties"]
 
