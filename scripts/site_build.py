@@ -41,6 +41,7 @@ REPOSITORY = os.environ.get("ES_NEARDUPE_REPOSITORY", "").rstrip("/")
 START = DOCS / "README.md"
 PLACES = {
     START: "index.md",
+    DOCS / "search.md": f"{site_reference.page_of('search')}.md",
     ROOT / "README.md": "overview.md",
     ROOT / "CHANGELOG.md": "changelog.md",
     ROOT / "CONTRIBUTING.md": "contributing.md",

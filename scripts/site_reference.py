@@ -39,7 +39,7 @@ from es_neardupe.commands.what_if import WhatIf
 from es_neardupe.groups.registry import GroupRecord
 from es_neardupe.options import option_of
 
-__all__ = ["PAGES", "RESULTS", "command_words", "pages"]
+__all__ = ["PAGES", "RESULTS", "command_words", "page_of", "pages"]
 
 PAGES = {
     "reference/commands": "Commands",
@@ -92,6 +92,11 @@ def pages() -> Iterator[tuple[str, str]]:
 # Commands
 
 
+def page_of(command: str) -> str:
+    """Name of the page of a command on the site, without its ending. Sphinx has a page ``search`` of its own."""
+    return "search-command" if command == "search" else command
+
+
 def command_words() -> list[str]:
     """The commands that have a page of their own."""
     return [name for name in _PROGRAM.commands if name != "help"]
@@ -105,9 +110,9 @@ def _commands() -> Iterator[str]:
     for panel, names in panels.items():
         yield f"\n## {panel}\n\n| command | purpose |\n|---|---|"
         for name in names:
-            title = f"[{name}](../{name}.md)" if name in command_words() else name
+            title = f"[{name}](../{page_of(name)}.md)" if name in command_words() else name
             yield f"| {title} | {_cell(_PROGRAM.commands[name].help.partition(chr(10))[0])} |"
-        listed = "\n".join(f"{name} <../{name}.md>" for name in names if name in command_words())
+        listed = "\n".join(f"{name} <../{page_of(name)}.md>" for name in names if name in command_words())
         yield f"\n```{{toctree}}\n:hidden:\n:titlesonly:\n\n{listed}\n```"
     yield "\n## Options from A to Z\n"
     yield (
@@ -129,7 +134,7 @@ def _options() -> dict[tuple[str, str], list[str]]:
                 option = next((name for name in one.opts if name.startswith("--")), None)
                 if option is not None and option not in shared:
                     names = found.setdefault((option, one.help or ""), [])
-                    if (link := f"[{word}](../{word}.md)") not in names:
+                    if (link := f"[{word}](../{page_of(word)}.md)") not in names:
                         names.append(link)
     return found
 

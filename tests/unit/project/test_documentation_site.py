@@ -66,6 +66,17 @@ def test_each_page_is_once_in_the_navigation(site: Path) -> None:
     assert sorted(listed) == sorted([*expected, *(f"{page}.html" for page in reference.PAGES)])
 
 
+def test_each_page_is_that_of_its_source(site: Path) -> None:
+    """None is overwritten by a page that Sphinx makes itself, such as that of its search."""
+    for file in build.pages():
+        page = (site / build.place(file)).with_suffix(".html").read_text("utf-8")
+        if file.suffix == ".md":
+            (title, *_) = re.findall(r"^# (.*)$", file.read_text("utf-8"), re.MULTILINE)
+            (shown,) = re.findall(r"<h1>(.*?)<a class=\"headerlink\"", page, re.DOTALL)
+            assert re.sub(r"<[^>]*>", "", shown) == title.replace("`", ""), file
+    assert 'id="search-results"' in (site / "search.html").read_text("utf-8")
+
+
 def test_sections_of_the_navigation() -> None:
     assert list(build.sections()) == ["Start", "Guides", "Concepts", "Reference", "Operations", "Project"]
 
@@ -188,7 +199,7 @@ def test_commands_and_options() -> None:
     text = page("commands")
     assert re.findall(r"^## (.*)", text, re.MULTILINE) == ["Prepare", "Find", "Group", "Inspect", "Options from A to Z"]
     for word in reference.command_words():
-        assert f"\n| [{word}](../{word}.md) | " in text
+        assert f"\n| [{word}](../{reference.page_of(word)}.md) | " in text
     rows = re.findall(r"^\| `(--[a-z-]+)` \| (.*) \| (.*) \|$", text, re.MULTILINE)
     assert len(rows) > 100
     assert [row for row in rows if not row[1]] == []
