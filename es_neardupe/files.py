@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from es_neardupe.errors import InputError
 from es_neardupe.folders import replaced
@@ -26,6 +27,11 @@ def check_file(file: Path, read: Iterable[str | None] = ()) -> None:
         raise InputError(f"{file} is an input file: name another file to write.")
     if not file.parent.is_dir():
         raise InputError(f"{file} cannot be written: its folder does not exist.")
+    try:
+        with TemporaryFile(dir=file.parent):
+            pass
+    except OSError as error:
+        raise InputError(f"{file} cannot be written: {error.strerror or error}.") from error
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 
-__all__ = ["install_extra"]
+__all__ = ["install_extra", "pip_install"]
 
 
 def install_extra(extra: str) -> str:
@@ -16,7 +16,12 @@ def install_extra(extra: str) -> str:
     it installed, and asks an index only for the packages of the extra. ``pip`` alone could be that of another
     environment.
     """
-    python, requirement = sys.executable, f"es-neardupe[{extra}]"
+    return pip_install(f"es-neardupe[{extra}]")
+
+
+def pip_install(requirement: str) -> str:
+    """A command that installs a package into the environment of this process."""
+    python = sys.executable
     if os.name == "nt":  # where single quotes are not special
         return f'"{python}" -m pip install "{requirement}"'
     return f"{shlex.quote(python)} -m pip install {shlex.quote(requirement)}"

@@ -38,7 +38,7 @@ __all__ = [
     "GroupAnswer",
     "GroupsAnswer",
     "PairAnswer",
-    "Problem",
+    "ProblemAnswer",
     "SimilarAnswer",
     "StatsAnswer",
     "TextQuery",
@@ -48,7 +48,7 @@ __all__ = [
 _STRICT = ConfigDict(extra="forbid")
 
 
-class Problem(BaseModel):
+class ProblemAnswer(BaseModel):
     """An error as problem JSON (RFC 9457)."""
 
     type: str

@@ -6,6 +6,7 @@ A program that uses this package configures that logger to see them; the command
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -47,8 +48,12 @@ def log_event(level: int, event: str, **fields: Any) -> None:
     """Log an event. Its message is ``event name=value ...``; ``record.event`` and ``record.fields`` hold the parts."""
     if is_logged(level):
         fields = {name: _masked(value) for name, value in fields.items()}
-        words = " ".join([event, *(f"{name}={value!r}" for name, value in fields.items())])
+        words = " ".join([event, *(f"{name}={_word(value)}" for name, value in fields.items())])
         LOGGER.log(level, "%s", words, extra={"event": event, "fields": fields}, stacklevel=2)
+
+
+def _word(value: Any) -> str:
+    return json.dumps(value, default=str) if isinstance(value, dict | list | tuple) else repr(value)
 
 
 def _masked(value: Any) -> Any:

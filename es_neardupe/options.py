@@ -882,7 +882,8 @@ CheckEvery = Annotated[
 
 # -- find and compare -------------------------------------------------------------------------------------------------
 
-Id = Annotated[str | None, typer.Option("--id", help="Id of a document in the index.", show_default=False)]
+ID = typer.Option("--id", help="Id of a document in the index.", show_default=False)
+Id = Annotated[str | None, ID]
 Text = Annotated[str | None, typer.Option("--text", help="Text to search for.", show_default=False)]
 TopHits = Annotated[int, typer.Option("--top", min=1, help="Maximum number of hits shown.")]
 MatchingOfPassages = Annotated[str, _one_of(_words(Matching), "--matching", help="How common passages are found.")]

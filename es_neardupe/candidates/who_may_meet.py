@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import DEFAULT_MAX_BUCKET, Linkage
 
-__all__ = ["DEFAULT_RULES", "LONGEST", "Column", "GroupRules", "Policy", "Window", "parse_policy", "parse_window"]
+__all__ = ["DEFAULT_RULES", "LONGEST", "GroupRules", "Policy", "ReadField", "Window", "parse_policy", "parse_window"]
 
 _DAY = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ReadField:
     """A field that is read as doc values; dates in milliseconds since 1970."""
 
     field: str
@@ -46,7 +46,7 @@ class Policy:
 
     name: str = "longest"
     """The option's value."""
-    column: Column | None = None
+    column: ReadField | None = None
     descending: bool = False
 
     def __str__(self) -> str:
@@ -72,7 +72,7 @@ LONGEST = Policy()
 class Window:
     """Documents more than ``days`` apart, or without a date, do not match."""
 
-    column: Column
+    column: ReadField
     days: float
 
     def __str__(self) -> str:
@@ -91,7 +91,7 @@ class GroupRules:
 
     linkage: Linkage = Linkage.STAR
     principal: Policy = LONGEST
-    within: Column | None = None
+    within: ReadField | None = None
     window: Window | None = None
     max_bucket: int = DEFAULT_MAX_BUCKET
     """If more distinct texts than this share a key, each is compared with about this many of them."""

@@ -161,9 +161,10 @@ def print_lines(values: Iterable[Any]) -> None:
 
 
 def print_csv(table: ResultTable) -> None:
-    """Print rows as CSV as they are made, each in one line, with U+FFFD instead of control characters."""
+    """Print rows as CSV as they are made, with U+FFFD instead of control characters, but for tabs and line breaks in
+    values, which are in quotes."""
     for line in table.csv_lines():
-        sys.stdout.write(without_controls(line) + "\n")
+        sys.stdout.write(re.sub(r"[^\t\n]+", lambda part: without_controls(part[0]), line.replace("\r\n", "\n")) + "\n")
 
 
 def check_output(output: Path | None, read: Iterable[str | None] = ()) -> None:

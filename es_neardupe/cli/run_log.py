@@ -290,7 +290,7 @@ def end(code: int, error: BaseException | None = None) -> None:
     _under_way.clear()
     try:
         if run is not None:
-            log_event(logging.INFO, "finished", exit_code=code, seconds=_seconds(run))
+            log_event(logging.INFO, "finished", exit_code=int(code), seconds=_seconds(run))
             if run.summary is not None:
                 _write(run.summary, _summary(run, code, error))
     finally:

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from es_neardupe import options
 from es_neardupe.commands.report_parts import one_line
@@ -133,7 +133,7 @@ class _Probe:
 def contained(
     index: Index,
     *,
-    id: str | Address | None = None,
+    id: Annotated[str | Address | None, options.ID] = None,
     text: options.Text = None,
     matching: options.MatchingOfPassages = "literal",
     min: options.MinimumShare = 0.5,

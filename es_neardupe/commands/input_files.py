@@ -236,7 +236,9 @@ def _record(file: InputFile, number: int, source: object, id_field: str | None, 
     if name is None and id_field:
         return Problem(place, f"no field {id_field!r} to take the id from")
     id = source.get(name) if name else None
-    if id is not None and (isinstance(id, bool) or not isinstance(id, str | int) or id == ""):
+    if id == "":
+        return Problem(place, f"the id in {name!r} is empty")
+    if id is not None and (isinstance(id, bool) or not isinstance(id, str | int)):
         return Problem(place, f"the id in {name!r} is neither text nor a whole number")
     if id is not None and (why := _invalid_id(str(id))):
         return Problem(place, f"the id in {name!r} is {why}")

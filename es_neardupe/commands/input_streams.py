@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
-from es_neardupe.errors import InputError
+from es_neardupe.errors import SettingsError
 from es_neardupe.installation import install_extra
 
 __all__ = [
@@ -82,7 +82,7 @@ def expanded(file: InputFile) -> IO[bytes]:
 
 
 def check_decoder(file: InputFile) -> None:
-    """Raises `InputError` if the package that decompresses a file is missing."""
+    """Raises `SettingsError` if the package that decompresses a file is missing."""
     if _suffix(file) == ".zst":
         _zst_decoder()
 
@@ -108,14 +108,14 @@ def _xz_decoder() -> Any:
 
 
 def _zst_decoder() -> tuple[Callable[[], Any], type[Exception]]:
-    """A function that makes decoders, and the class of their errors. Raises `InputError` if no package has them."""
+    """A function that makes decoders, and the class of their errors. Raises `SettingsError` if no package has them."""
     try:
         if sys.version_info >= (3, 14):
             from compression import zstd
         else:
             from backports import zstd
     except ImportError:
-        raise InputError(f".zst files need the package backports.zstd: {install_extra('tables')}") from None
+        raise SettingsError(f".zst files need the package backports.zstd: {install_extra('tables')}") from None
     limit = {int(zstd.DecompressionParameter.window_log_max): _ZST_WINDOW}
     return lambda: zstd.ZstdDecompressor(options=limit), zstd.ZstdError
 

@@ -7,14 +7,16 @@ whole.
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import IO, Any, NamedTuple
 
+from es_neardupe.commands.input_json import parsed_line
 from es_neardupe.commands.input_streams import MAX_EXPANDED
-from es_neardupe.errors import InputError
+from es_neardupe.errors import SettingsError
 from es_neardupe.installation import install_extra
 from es_neardupe.server.numbers import literal_number
 
@@ -42,11 +44,11 @@ class TableRow(NamedTuple):
 
 
 def check_pyarrow(name: str) -> None:
-    """Raises `InputError` if pyarrow is missing. ``name``: the file that needs it."""
+    """Raises `SettingsError` if pyarrow is missing. ``name``: the file that needs it."""
     try:
         import pyarrow  # noqa: F401
     except ImportError:
-        raise InputError(f"{name} needs pyarrow: {install_extra('tables')}") from None
+        raise SettingsError(f"{name} needs pyarrow: {install_extra('tables')}") from None
 
 
 def table_rows(stream: IO[bytes], suffix: str) -> Iterator[TableRow | str]:
@@ -154,14 +156,20 @@ def _value(read: _Reader, scalar: Any, room: _Room) -> Any:
 
 def _reader(type: Any, column: str, depth: int = 1) -> _Reader:
     """Converts values of a type. Raises `_UnsupportedColumn`."""
+    import pyarrow as pa
     from pyarrow import types
 
     if depth > _MAX_DEPTH:
         raise _UnsupportedColumn(f"the column {column!r} is nested deeper than {_MAX_DEPTH} levels")
     reader = _simple(type)
+    if isinstance(type, pa.BaseExtensionType):
+        known = {"arrow.json": _json, "arrow.bool8": _plain, "arrow.uuid": _uuid}
+        reader = known.get(type.extension_name) or _stored(_reader(type.storage_type, column, depth))
     if types.is_dictionary(type):
         reader = _dictionary(_reader(type.value_type, column, depth))
-    if types.is_list(type) or types.is_large_list(type) or types.is_fixed_size_list(type):
+    if types.is_run_end_encoded(type):
+        reader = _stored(_reader(type.value_type, column, depth))
+    if any(matches(type) for matches in _lists()):
         reader = _list(_reader(type.value_type, column, depth + 1))
     if types.is_struct(type):
         fields = [type.field(n) for n in range(type.num_fields)]
@@ -171,9 +179,17 @@ def _reader(type: Any, column: str, depth: int = 1) -> _Reader:
         reader = _map(_reader(type.item_type, column, depth + 1))
     if reader is None:
         raise _UnsupportedColumn(
-            f"the column {column!r} has the type {type}, which JSON does not have: write the file without it"
+            f"the column {column!r} has the type {type}, which cannot be read as JSON: convert it, or write the file "
+            f"without it"
         )
     return reader
+
+
+def _lists() -> tuple[Callable[[Any], bool], ...]:
+    from pyarrow import types
+
+    views = (types.is_list_view, types.is_large_list_view)
+    return types.is_list, types.is_large_list, types.is_fixed_size_list, *views
 
 
 def _simple(type: Any) -> _Reader | None:
@@ -188,6 +204,7 @@ def _simple(type: Any) -> _Reader | None:
         (types.is_decimal, lambda: _decimal),
         (types.is_string, lambda: _text),
         (types.is_large_string, lambda: _text),
+        (types.is_string_view, lambda: _text),
         (types.is_date, lambda: _date),
         (types.is_time, lambda: _time(type.unit)),
         (types.is_timestamp, lambda: _moment(type.unit, "" if type.tz is None else "Z")),
@@ -198,6 +215,25 @@ def _simple(type: Any) -> _Reader | None:
 def _dictionary(read: _Reader) -> _Reader:
     """A value is read where it is used: many rows can refer to one that is large."""
     return lambda scalar, room: _value(read, scalar.dictionary[scalar.index.as_py()], room)
+
+
+def _stored(read: _Reader) -> _Reader:
+    """Of a value that wraps another one."""
+    return lambda scalar, room: _value(read, scalar.value, room)
+
+
+def _json(scalar: Any, room: _Room) -> Any:
+    text = scalar.value.as_buffer().to_pybytes()
+    room.take(len(text), sum(map(text.count, (b",", b"[", b"{"))))
+    try:
+        return parsed_line(text, "utf-8")
+    except json.JSONDecodeError as error:
+        raise ValueError(f"invalid JSON ({error.msg.removesuffix(' at')} at column {error.colno})") from error
+
+
+def _uuid(scalar: Any, room: _Room) -> str:
+    room.take(36)
+    return str(scalar.as_py())
 
 
 def _plain(scalar: Any, room: _Room) -> Any:

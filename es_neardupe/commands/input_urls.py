@@ -16,12 +16,16 @@ from urllib.request import url2pathname
 
 from es_neardupe.commands.input_streams import InputFile
 from es_neardupe.display_text import without_credentials
-from es_neardupe.errors import InputError
+from es_neardupe.errors import InputError, SettingsError
+from es_neardupe.installation import pip_install
 
 __all__ = ["RemoteFolder", "is_url", "local_path", "remote"]
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _READ = 2**17
+_EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "az": "abfs", "abfs": "abfs", "abfss": "abfs"}
+_EXTRAS |= {"http": "http", "https": "http", "sftp": "sftp", "ssh": "ssh", "smb": "smb", "github": "github"}
+"""Kind of URL -> the extra of fsspec with the packages that it needs."""
 _T = TypeVar("_T")
 
 
@@ -66,7 +70,9 @@ def remote(url: str) -> InputFile | RemoteFolder:
     try:
         from fsspec.core import url_to_fs
     except ImportError:
-        raise InputError(f"{shown} needs fsspec: pip install fsspec.") from None
+        extra = _EXTRAS.get(url.partition("://")[0].lower())
+        package = f"fsspec[{extra}]" if extra else "fsspec"
+        raise SettingsError(f"{shown} needs fsspec: {pip_install(package)}") from None
     try:
         system, path = _safely(lambda: url_to_fs(url))
         in_url = urlsplit(url)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase, TextLength, detection_cases
@@ -132,7 +132,7 @@ class _Probe:
 def similar(
     index: Index,
     *,
-    id: str | Address | None = None,
+    id: Annotated[str | Address | None, options.ID] = None,
     text: options.Text = None,
     measure: options.Measure = None,
     matching: options.MatchingName = None,

@@ -14,9 +14,9 @@ from pydantic import TypeAdapter, ValidationError
 from es_neardupe.candidates.who_may_meet import (
     DEFAULT_RULES,
     LONGEST,
-    Column,
     GroupRules,
     Policy,
+    ReadField,
     Window,
     parse_policy,
     parse_window,
@@ -228,17 +228,17 @@ def _policy(text: str, types: Mapping[str, str], target: IndexTarget, window: Wi
             f"`principal` {text} needs an index with exactly one date field. {known} Name a field: FIELD:asc or "
             f"FIELD:desc."
         )
-    return Policy(text, Column(dates[0], date=True), descending)
+    return Policy(text, ReadField(dates[0], date=True), descending)
 
 
-def column_of(field: str, types: Mapping[str, str], target: IndexTarget, only: set[str] | None = None) -> Column:
+def column_of(field: str, types: Mapping[str, str], target: IndexTarget, only: set[str] | None = None) -> ReadField:
     """The field as a column, if all indices can sort by it. Raises `SettingsError`."""
     allowed = only or DATES | _SORTED
     if types.get(field) not in allowed:
         known = ", ".join(sorted(name for name, kind in types.items() if kind in allowed)) or "none"
         what = "date field" if only else "field with values to compare (keyword, number, date, boolean)"
         raise SettingsError(f"Index {target.name} has no {what} {field!r}. Available: {known}.")
-    return Column(field, date=types[field] in DATES)
+    return ReadField(field, date=types[field] in DATES)
 
 
 def field_types(index: Index) -> dict[str, str]:

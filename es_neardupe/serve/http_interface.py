@@ -43,7 +43,7 @@ from es_neardupe.json_models import (
     DecisionsAnswer,
     GroupAnswer,
     GroupsAnswer,
-    Problem,
+    ProblemAnswer,
     SimilarAnswer,
     StatsAnswer,
     TextQuery,
@@ -58,7 +58,7 @@ __all__ = ["http_interface"]
 _Share = Annotated[float | None, Query(ge=0, le=1)]
 _PROBLEM: dict[str, Any] = {
     "description": "Problem JSON (RFC 9457)",
-    "content": {"application/problem+json": {"schema": Problem.model_json_schema()}},
+    "content": {"application/problem+json": {"schema": ProblemAnswer.model_json_schema()}},
 }
 _Index = Annotated[str | None, Query(description="Concrete index of the document, if several have its id")]
 _Top = Annotated[int, Query(ge=1, le=1000)]

@@ -64,6 +64,8 @@ def test_what_to_keep(client: Client, grouped: str, server_cli: Cli) -> None:
     assert [(one.keep, one.is_principal, len(one.redundant)) for one in advised] == [
         (one.principal, True, one.size - 1) for one in found
     ]
+    refused = server_cli("groups", grouped, "--suggest-keep", "--field", "title")
+    assert (refused.code, "--suggest-keep shows no fields: leave out --field." in refused.err) == (2, True)
     done = server_cli("groups", grouped, "--suggest-keep")
     assert "4 groups: 4 documents to keep, 10 redundant. Nothing was deleted." in done.out + done.err
 

@@ -258,10 +258,27 @@ def test_chosen_fields(client: Client, crawled: str, site: History, server_cli: 
         assert list(rows[0])[-2:] == ["fields_date", "best_fields_date"]
         expected = [(one.fields["date"], one.best.fields["date"] if one.best else "") for one in chosen]
         assert [(row["fields_date"], row["best_fields_date"]) for row in rows] == [*expected, ("", "")]
+    failed = server_cli("moved", crawled, "--gone", str(file), "--field", "absent")
+    assert (failed.code, failed.out) == (2, ""), "the heading is not printed before an error"
     one = NearDupe(crawled, client).moved(address, fields=["date"])
     assert list(one.table().columns)[-2:] == ["fields_date", "best_fields_date"]
     unknown = one_line(server_cli("moved", crawled, address, "--field", "absent").err)
     assert f"Index {crawled} has no field 'absent' to show. Fields: date, " in unknown
+
+
+def test_values_with_line_breaks(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    """They come back from the printed CSV, as do values inside objects."""
+    texts = family("lines", 2)
+    pages = {
+        f"p{n}": {**page(f"{text}\nsecond\tline\r\nthird", f"/p{n}"), "at": {"n": n}} for n, text in enumerate(texts)
+    }
+    small(client, index_name, pages)
+    (file := tmp_path / "gone.txt").write_text("/p0")
+    printed = server_cli("moved", index_name, "--gone", str(file), "--field", "text", "--field", "at.n").out
+    (row,) = csv.DictReader(io.StringIO(printed, newline=""))
+    for name, n in (("fields_text", 0), ("best_fields_text", 1)):
+        assert row[name] == pages[f"p{n}"]["text"].replace("\r\n", "\n")
+    assert (row["fields_at.n"], row["best_fields_at.n"]) == ("0", "1")
 
 
 @pytest.mark.parametrize("basis", ["evidence", "grouping"])

@@ -62,6 +62,10 @@ def test_lines_are_indexed_by_the_types_of_ecs(client: Client, index_name: str, 
             assert sorted(map(str, (one["_source"] for one in found))) == sorted(map(str, lines))
             assert (lines[0]["event"]["action"], lines[-1]["event"]["action"]) == ("started", "finished")
             assert lines[-1]["process"]["exit_code"] == run.code
+            assert f"exit_code={run.code} " in lines[-1]["message"]
+            head, _, given = lines[0]["message"].partition(" arguments=")
+            assert head.startswith("started version=")
+            assert json.loads(given)["index"] == index_name
         slow = {"bool": {"filter": [{"term": {"event.action": "request"}}, {"range": {"event.duration": {"gt": 0}}}]}}
         errors = {"bool": {"filter": [{"term": {"log.level": "error"}}, {"exists": {"field": "error.type"}}]}}
         for query in (slow, errors):

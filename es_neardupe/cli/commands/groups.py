@@ -74,6 +74,8 @@ def groups(
 
     if keep_policy is not None and not suggest_keep:
         raise typer.BadParameter("--keep-policy requires --suggest-keep.")
+    if suggest_keep and fields:
+        raise typer.BadParameter("--suggest-keep shows no fields: leave out --field.")
     if history is not None:
         if suggest_keep or group is not None or top is not None or output is not None:
             raise typer.BadParameter(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -185,6 +186,7 @@ def _print_all(index: str, answers: Iterable[Moved], fields: Sequence[str], outp
 
     seen = _Seen()
     answers = seen.passing(answers, as_json)
+    answers = chain(list(islice(answers, 1)), answers)  # an error comes before the heading
     if output is not None:
         write_output(output, moved_table(answers, fields))
     elif as_json:

@@ -105,7 +105,8 @@ class Moved(Tabular):
     detection: float | None
     """Probability that a document of similarity ``min`` shares a key; None if no texts were compared."""
     fields: Mapping[str, str]
-    """The fields to show of the last document at the address; of a deleted one, there are none."""
+    """The fields to show of the last document at the address; none of one that is known only from evidence or the last
+    grouping."""
     _shown: tuple[str, ...] = ()
     """Names of the fields to show."""
 
@@ -308,14 +309,17 @@ class _Finder:
 
     def _by_copies(self, address: str, document: DeletedDocument) -> Moved:
         """The places of a deleted document, by the known similarities of its copies."""
-        places = []
-        shown = read_shown_fields(self._index, self._shown, [copy.hit.reference for copy in document.copies])
+        similar = []
         for copy in document.copies:
             addresses, date = self._documents.read(copy.hit.source)
             others = [one for one in addresses if one != address]
             if others and copy.similarity >= self._minimum:
-                at = (*copy.hit.address, document.basis, copy.measure, copy.at)
-                places.append(NewPlace(others[0], date, copy.similarity, None, *at, shown.get(copy.hit.address, {})))
+                similar.append((copy, others[0], date))
+        shown = read_shown_fields(self._index, self._shown, [copy.hit.reference for copy, _, _ in similar])
+        places = []
+        for copy, other, date in similar:
+            at = (*copy.hit.address, document.basis, copy.measure, copy.at)
+            places.append(NewPlace(other, date, copy.similarity, None, *at, shown.get(copy.hit.address, {})))
         result = self._result(address, None, Address(document.index, document.id), document.basis)
         result = replace(result, changed=document.changed, candidates=len(document.copies))
         return self._with_places(result, places)

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from es_neardupe.candidates.who_may_meet import Column, GroupRules, Policy, Window, parse_policy, parse_window
+from es_neardupe.candidates.who_may_meet import GroupRules, Policy, ReadField, Window, parse_policy, parse_window
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import Linkage
 
-SITE, DAY = Column("site"), Column("published", date=True)
+SITE, DAY = ReadField("site"), ReadField("published", date=True)
 
 
 @pytest.mark.parametrize(

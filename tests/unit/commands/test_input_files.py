@@ -82,7 +82,7 @@ def test_byte_order_mark(tmp_path: Path) -> None:
         (b'{"id": 1, "x": [-Infinity]}', "JSON that no server accepts (-Infinity is not a JSON number)"),
         (b'{"id": 1.5}', "the id in 'id' is neither text nor a whole number"),
         (b'{"id": true}', "the id in 'id' is neither text nor a whole number"),
-        (b'{"id": ""}', "the id in 'id' is neither text nor a whole number"),
+        (b'{"id": ""}', "the id in 'id' is empty"),
         (b'{"id": ["a"]}', "the id in 'id' is neither text nor a whole number"),
         (b'{"_id": {}}', "the id in '_id' is neither text nor a whole number"),
         (b'{"id": "%b"}' % (b"a" * 513), "the id in 'id' is longer than 512 bytes"),
@@ -273,7 +273,7 @@ def test_tsv(tmp_path: Path) -> None:
         (b"1,a,b", "more columns than the header has"),
         (b"1,\xff", "not a CSV row in UTF-8 ("),
         (b'1,"a"b', "not a CSV row in UTF-8 ("),
-        (b",a", "the id in 'id' is neither text nor a whole number"),
+        (b",a", "the id in 'id' is empty"),
         (b"%b,a" % (b"x" * 513), "the id in 'id' is longer than 512 bytes"),
     ],
 )

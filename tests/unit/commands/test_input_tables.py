@@ -15,6 +15,7 @@ from threading import Thread
 from typing import Any
 
 import fsspec
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -24,7 +25,8 @@ from pyarrow import ipc, parquet
 
 from es_neardupe.commands.input_files import FileRecord, Problem, check_paths, read_records, read_text_file
 from es_neardupe.commands.input_streams import MAX_EXPANDED
-from es_neardupe.errors import InputError
+from es_neardupe.errors import InputError, SettingsError
+from es_neardupe.installation import pip_install
 from es_neardupe.log_events import loggable_arguments
 from es_neardupe.server.numbers import document_json
 
@@ -107,6 +109,8 @@ def test_values(tmp_path: Path, name: str) -> None:
         "map": (pa.array([[("k", [1])]], pa.map_(pa.string(), pa.list_(pa.int64()))), '{"k":[1]}'),
         "word": (pa.array(["red"]).dictionary_encode(), '"red"'),
         "long": (pa.array(["x"], pa.large_string()), '"x"'),
+        "json": (pa.array(['{"a": [1.0, null]}'], pa.json_()), '{"a":[1.0,null]}'),
+        "id": (pa.array([b"0123456789abcdef"], pa.uuid()), '"30313233-3435-3637-3839-616263646566"'),
         "none": (pa.nulls(1), "null"),
     }
     file = write_table(pa.table({name: array for name, (array, _) in columns.items()}), tmp_path / name)
@@ -114,6 +118,58 @@ def test_values(tmp_path: Path, name: str) -> None:
     assert {name: document_json({name: value}).decode() for name, value in source.items()} == {
         name: f'{{"{name}":{wanted}}}' for name, (_, wanted) in columns.items()
     }
+
+
+class Marked(pa.ExtensionType):  # type: ignore[misc]
+    """A type that the reader does not know."""
+
+    def __init__(self) -> None:
+        super().__init__(pa.list_(pa.string()), "test.marked")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+
+def test_values_that_only_arrow_has(tmp_path: Path) -> None:
+    """Views, runs, and types that others add, also inside lists."""
+    words = ["x", None, "y" * 40]
+    runs = pa.RunEndEncodedArray.from_arrays([2, 3], pa.array(["a", None]))
+    columns = {
+        "view": (pa.array(words, pa.string_view()), words),
+        "views": (pa.array([[word] for word in words], pa.list_(pa.string_view())), [[word] for word in words]),
+        "lists": (pa.array([[1], None, []], pa.list_view(pa.int64())), [[1], None, []]),
+        "large": (pa.array([["a"], None, []], pa.large_list_view(pa.string())), [["a"], None, []]),
+        "runs": (runs, ["a", "a", None]),
+        "inside": (pa.ListArray.from_arrays([0, 1, 2, 3], runs), [["a"], ["a"], [None]]),
+        "bool": (pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 0, None], pa.int8())), [True, False, None]),
+        "marked": (pa.ExtensionArray.from_storage(Marked(), pa.array([["a"], None, []])), [["a"], None, []]),
+        "json": (pa.array(["[]", None, '"a"'], pa.json_()), [[], None, "a"]),
+    }
+    file = write_table(pa.table({name: array for name, (array, _) in columns.items()}), tmp_path / "a.arrow")
+    assert sources(read(file)) == [{name: values[n] for name, (_, values) in columns.items()} for n in range(3)]
+
+
+def test_files_of_polars_as_it_writes_them(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"id": ["a", "b"], "text": ["one two", None], "parts": [["x"], []]})
+    frame.write_ipc(tmp_path / "a.arrow")
+    frame.write_parquet(tmp_path / "b.parquet")
+    for name in ("a.arrow", "b.parquet"):
+        assert sources(read(tmp_path / name)) == frame.to_dicts()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", "invalid JSON (Expecting property name enclosed in double quotes at column 2)"),
+        ("NaN", "NaN is not a JSON number"),
+        ("[" * 200, "nested deeper than 100 levels"),
+    ],
+)
+def test_invalid_values_of_a_column_of_json(tmp_path: Path, text: str, why: str) -> None:
+    table = pa.table({"id": ["a", "b"], "extra": pa.array([text, "1"], pa.json_())})
+    found = read(file := write_table(table, tmp_path / "a.arrow"))
+    assert problems(found) == [(f"{file}:1", why)]
+    assert [one["extra"] for one in sources(found)] == [1]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +190,7 @@ def test_columns_that_json_does_not_have(tmp_path: Path, name: str, array: pa.Ar
     assert (place, len(found)) == (str(file), 1)
     assert said.startswith("the rest cannot be read: the column 'bad")
     assert why in said or name == "a.parquet"  # Parquet has no durations, for example
-    assert said.endswith("which JSON does not have: write the file without it")
+    assert said.endswith("which cannot be read as JSON: convert it, or write the file without it")
 
 
 def test_columns_of_the_same_name_and_deep_ones(tmp_path: Path) -> None:
@@ -312,7 +368,7 @@ def test_missing_packages(tmp_path: Path, name: str, package: str, monkeypatch: 
     monkeypatch.setitem(sys.modules, package, None)
     for parent in ("backports", "compression"):
         monkeypatch.setitem(sys.modules, parent, None)
-    with pytest.raises(InputError, match=r"need.? .*pip install 'es-neardupe\[tables\]'"):
+    with pytest.raises(SettingsError, match=r"need.? .*pip install 'es-neardupe\[tables\]'"):
         check_paths([str(file)])
 
 
@@ -375,8 +431,10 @@ def test_file_urls_need_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     (tmp_path / "a b.jsonl").write_text('{"id": 1}\n')
     assert [one.place for one in read((tmp_path / "a b.jsonl").as_uri())] == [f"{tmp_path / 'a b.jsonl'}:1"]
-    with pytest.raises(InputError, match=r"^s3://bucket/a.jsonl needs fsspec: pip install fsspec\.$"):
-        check_paths(["s3://KEY:SECRET@bucket/a.jsonl?token=SECRET"])
+    for kind, package in (("s3", "fsspec[s3]"), ("GS", "fsspec[gcs]"), ("memory", "fsspec")):
+        with pytest.raises(SettingsError) as refused:
+            check_paths([f"{kind}://KEY:SECRET@bucket/a.jsonl?token=SECRET"])
+        assert str(refused.value) == f"{kind}://bucket/a.jsonl needs fsspec: {pip_install(package)}"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from unit_tools import set_resemblance, shingle_set, words
 from verifier_tools import texts_by_class, verifier_of
 
 from es_neardupe.candidates.join import find_candidates
-from es_neardupe.candidates.who_may_meet import Column, GroupRules, Window
+from es_neardupe.candidates.who_may_meet import GroupRules, ReadField, Window
 from es_neardupe.groups import linked_pairs
 from es_neardupe.groups.build import LinkedClasses, link
 from es_neardupe.options import Linkage, Matching, MeasureName
@@ -33,7 +33,7 @@ def linked(verifier: Verifier, max_bucket: int, window: float | None = None) -> 
         pairs = pairs.only(np.abs(days[pairs.left] - days[pairs.right]) <= window)
     similarity = verifier.similarities(pairs.left, pairs.right)
     verified = Verified(corpus, classes, pairs, verifier, similarity, np.ones(len(corpus), np.bool_))
-    limit = None if window is None else Window(Column("at", date=True), window)
+    limit = None if window is None else Window(ReadField("at", date=True), window)
     rules = GroupRules(linkage=Linkage.COMPLETE, max_bucket=max_bucket, window=limit)
     return link(rules, verified, MatchCriterion(verifier.measure, MINIMUM, 1.0, None, None))
 

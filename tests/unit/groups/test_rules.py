@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from es_neardupe.candidates.who_may_meet import Column, GroupRules, Policy, Window, parse_window
+from es_neardupe.candidates.who_may_meet import GroupRules, Policy, ReadField, Window, parse_window
 from es_neardupe.errors import SettingsError
 from es_neardupe.groups.rules import RunRules, decode_rules, encode_rules
 from es_neardupe.options import DECIDING, Linkage, Matching, MeasureName
@@ -19,7 +19,7 @@ from es_neardupe.verification.criterion import MatchOptions, WeightsUsed
 
 SHARES = st.floats(0, 1, exclude_min=True)
 NAMES = st.text(min_size=1)
-COLUMNS = st.builds(Column, NAMES, st.booleans())
+COLUMNS = st.builds(ReadField, NAMES, st.booleans())
 POLICIES = st.sampled_from(["longest", "oldest", "newest"]) | st.builds(
     "{}:{}".format, NAMES, st.sampled_from(["asc", "desc"])
 )
@@ -144,7 +144,7 @@ def test_nothing_else_is_read(stored: object, message: str) -> None:
         (lambda one: one, "max-bucket 200, linkage star, principal longest"),
         (
             lambda one: replace(
-                one, group=GroupRules(Linkage.CHAIN, within=Column("site"), window=Window(Column("at", True), 30))
+                one, group=GroupRules(Linkage.CHAIN, within=ReadField("site"), window=Window(ReadField("at", True), 30))
             ),
             "linkage chain, principal longest, within site, window at:30",
         ),

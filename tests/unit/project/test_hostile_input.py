@@ -106,6 +106,8 @@ def test_what_is_read_is_not_written_over(tmp_path: Path, cli: Cli) -> None:
         assert "is an input file" in one_line(done.err)
     with pytest.raises(InputError, match="is an input file"):
         check_file(tmp_path / "a", [None, str(tmp_path / "a")])
+    with pytest.raises(InputError, match="cannot be written: "):
+        check_file(Path("/proc/a"))  # also for root
     assert (tmp_path / "a").read_text().endswith("six a")
 
 
