@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 
 from es_neardupe import options
 from es_neardupe.candidates.detection import detection_of
@@ -318,7 +319,7 @@ class _Finder:
         shown = read_shown_fields(self._index, self._shown, [copy.hit.reference for copy, _, _ in similar])
         places = []
         for copy, other, date in similar:
-            at = (*copy.hit.address, document.basis, copy.measure, copy.at)
+            at = (*copy.hit.address, document.basis, copy.measure, _as_date(copy.at))
             places.append(NewPlace(other, date, copy.similarity, None, *at, shown.get(copy.hit.address, {})))
         result = self._result(address, None, Address(document.index, document.id), document.basis)
         result = replace(result, changed=document.changed, candidates=len(document.copies))
@@ -376,6 +377,15 @@ def in_order(places: Iterable[NewPlace]) -> list[NewPlace]:
 def _if_later(date: str | None, latest: str) -> str | None:
     """The ``latest`` date if it is after ``date``."""
     return latest if date is not None and _moment(latest) > _moment(date) else None
+
+
+def _as_date(at: str) -> str:
+    """A time in the form of the dates of documents; unchanged if it is none: any client can write evidence."""
+    try:
+        moment = datetime.fromisoformat(at.replace("Z", "+00:00")).astimezone(timezone.utc)
+    except ValueError:
+        return at
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _moment(date: str) -> str:
