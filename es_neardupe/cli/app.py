@@ -192,9 +192,10 @@ def _run() -> tuple[int, BaseException | None]:
 
 
 def _flush(code: int) -> int:
-    """Flush stdout. Returns ``code``, or the exit code for a closed pipe."""
+    """Flush stdout, unless it was closed. Returns ``code``, or the exit code for a closed pipe."""
     try:
-        sys.stdout.flush()
+        if not sys.stdout.buffer.closed:  # `mcp` closes it at the end of a session
+            sys.stdout.flush()
     except BrokenPipeError:
         return _discard_output()
     return code

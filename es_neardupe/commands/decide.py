@@ -15,11 +15,11 @@ from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
-from es_neardupe.index.stored_fields import stored_fields
+from es_neardupe.index.stored_fields import group_of, stored_fields
 from es_neardupe.keys.text import contents
 from es_neardupe.records import Address, one_line
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.search import search
+from es_neardupe.server.search import buckets, search
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.current_texts import current_source, similarities
 
@@ -89,8 +89,8 @@ def decide(
     given by its id, or by its `Address` if several indices have this id.
 
     ``verdict``: ``same`` and ``different`` are about each pair of ``id`` and one of the others, and apply with the next
-    run of ``group``. ``keep`` says that of these documents, ``id`` is the one to keep, and replaces an earlier one of
-    this reviewer among them. ``note`` stores the text ``note``, about the pairs or about ``id`` alone.
+    run of ``group``. ``keep`` says that ``id`` is the one to keep of its group and of these documents, and replaces
+    earlier ones of this reviewer among them. ``note`` stores the text ``note``, about the pairs or about ``id`` alone.
 
     A decision is about the words of both texts: it holds for all exact copies, as long as the texts are unchanged.
     ``seen``: document, as it is given -> content hash that the reviewer saw, which must still be that of the text. A
@@ -116,10 +116,12 @@ def decide(
         raise SettingsError("The same document is named twice.")
     store, now = Decisions(index), datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     made = _made(index, verdict, texts, author=author, note=note, at=now)
-    stored = store.about({one.content for one in texts})
+    rivals = _rivals(index, texts) if verdict is Verdict.KEEP else set[str]()
+    stored = store.about({one.content for one in texts} | rivals)
     own = {one.id: one for one in stored if one.author == author}
     fresh = [one for one in made if not _says_the_same(one, own.get(one.id))]
-    replaced = _replaced(verdict, texts, own, fresh)
+    replaced = [own[one.id] for one in fresh if one.id in own]
+    replaced += [one for one in own.values() if one.verdict is Verdict.KEEP and one.contents[0] in rivals]
     disputed, contradictions = [], []
     if verdict.decides:
         between = {one.between for one in made}
@@ -184,24 +186,26 @@ class _Text:
 
     address: Address
     content: str
+    group: str | None
     source: Mapping[str, object]
 
     @classmethod
     def read(cls, index: Index, document: str | Address, seen: str | None) -> _Text:
         fields, prefix = index.settings.fields, index.settings.prefix
-        address, source = current_source(index, document, [*fields, index.fields.content])
+        address, source = current_source(index, document, [*fields, index.fields.content, index.fields.group])
         id, concrete = address.id, address.index
         (content,) = contents([text_of(source, fields)])
         if not content:
             raise InputError(f"Document {id!r} of index {concrete} has no words: no decision about it can be stored.")
         if seen is not None and seen != content:
             raise IndexUnusable(f"The text of {id!r} has changed since you saw it: look at it again, and decide then.")
-        if stored_fields(source, prefix).get("content") != content:
+        stored = stored_fields(source, prefix)
+        if stored.get("content") != content:
             raise IndexUnusable(
                 f"The text of {id!r} has changed since it got its keys: run `es-neardupe enrich {index.name}`, and "
                 f"decide then."
             )
-        return cls(address, content, source)
+        return cls(address, content, group_of(stored), source)
 
 
 def _made(
@@ -240,15 +244,16 @@ def _says_the_same(one: Decision, stored: Decision | None) -> bool:
     return stored is not None and (stored.verdict, stored.note) == (one.verdict, one.note)
 
 
-def _replaced(
-    verdict: Verdict, texts: Sequence[_Text], own: Mapping[str, Decision], fresh: Sequence[Decision]
-) -> list[Decision]:
-    """Earlier decisions of the reviewer about the same texts, and those to keep another one of these documents."""
-    found = [own[one.id] for one in fresh if one.id in own]
-    if verdict is Verdict.KEEP:
-        others = {one.content for one in texts[1:]} - {texts[0].content}
-        found += [one for one in own.values() if one.verdict is Verdict.KEEP and one.contents[0] in others]
-    return found
+def _rivals(index: Index, texts: Sequence[_Text]) -> set[str]:
+    """The contents of which the first text is to be kept: those of its group, and the other texts."""
+    first, *others = texts
+    found = {one.content for one in others}
+    if first.group is not None:
+        of_group = {"term": {index.fields.group: first.group}}
+        found |= {
+            one["content"] for one in buckets(index.client, index.path, of_group, {"content": index.fields.content})
+        }
+    return found - {first.content}
 
 
 def _contradictions(store: Decisions, made: Sequence[Decision]) -> list[Contradiction]:

@@ -30,6 +30,7 @@ from es_neardupe.similarity.pair_relation import Relation
 
 __all__ = [
     "MAX_FOUND",
+    "MAX_WHOLE",
     "CommonValues",
     "DocumentFilter",
     "GroupSelection",
@@ -46,6 +47,9 @@ __all__ = [
 
 MAX_FOUND = 50_000
 """Groups, and pairs of the evidence, that a filter of documents can find."""
+
+MAX_WHOLE = 2**31 - 1
+"""Largest whole number in a request: that of the server's integers."""
 
 _MAX_FIELDS = 8
 """Fields whose most common values are offered."""

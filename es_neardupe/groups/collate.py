@@ -353,11 +353,14 @@ def _beginning(text: str) -> tuple[str, int]:
 
 def _compared_fields(shown: ShownFields, rows: Sequence[CollatedRow]) -> tuple[tuple[str, ...], dict[str, str]]:
     """The names of the fields that are not equal for all members, and the others with their values. Members that were
-    deleted do not count."""
+    deleted do not count, and texts of which only the beginning is shown are never called equal."""
     members = [one for row in rows if row.state is not RowState.DELETED for one in row.members]
     values = {name: {one.fields.get(name, "") for one in members} for name in shown.names}
-    differing = tuple(name for name, found in values.items() if len(found) > 1)
-    return differing, {name: found.pop() for name, found in values.items() if len(found) == 1}
+    text = values.pop(shown.beginning_of, set()) - {""} if shown.beginning_of is not None else set()
+    differing = [name for name, found in values.items() if len(found) > 1]
+    if len(text) > 1 and shown.beginning_of is not None:
+        differing.insert(0, shown.beginning_of)
+    return tuple(differing), {name: found.pop() for name, found in values.items() if len(found) == 1}
 
 
 _NUMBER = re.compile(r"(\d[\d,]*(?:\.\d+)?)")

@@ -99,6 +99,8 @@ class MemberPage:
 def read_members(index: Index, group: str, *, start: int = 0, size: int = 200) -> MemberPage | None:
     """A page of the members of a group of an opened index, with two searches, whatever the number of members; the last
     page if there are fewer. None for an unknown group."""
+    if not group:
+        return None
     fields, window = index.fields, index.target.max_result_window
     body = {"size": 10, "query": queries.groups_by_id(fields, [group]), "_source": _source(index)}
     leading = [hit_of(hit) for hit in search(index.client, index.path, body)["hits"]["hits"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -27,6 +28,7 @@ __all__ = [
     "conflicts",
     "field_types",
     "fields_mapping",
+    "is_in_source",
     "is_mapped",
     "keyword_fields",
     "lies_in",
@@ -285,6 +287,25 @@ def check_fields_visible(index: str, mapping: Mapping[str, Any], settings: Setti
             f"log in as a user whose roles grant it.",
             status=403,
         )
+
+
+def is_in_source(mapping: Mapping[str, Any], name: str) -> bool:
+    """Whether ``_source`` keeps a field: it may be off, or have patterns of the fields and objects to keep or to leave
+    out."""
+    source = mapping.get("_source", {})
+    if source.get("enabled") is False or source.get("mode") == "disabled":
+        return False
+    includes, excludes = source.get("includes") or (), source.get("excludes") or ()
+    return (not includes or _is_named(name, includes)) and not _is_named(name, excludes)
+
+
+def _is_named(name: str, patterns: str | Sequence[str]) -> bool:
+    """Whether a pattern matches a field, or an object that it is in. Only ``*`` has a meaning in a pattern."""
+    parts = name.split(".")
+    paths = [".".join(parts[: number + 1]) for number in range(len(parts))]
+    given = [patterns] if isinstance(patterns, str) else patterns
+    plain = [one.replace("[", "[[]").replace("?", "[?]") for one in given]
+    return any(fnmatchcase(path, one) for one in plain for path in paths)
 
 
 def check_source(index: str, mapping: Mapping[str, Any], settings: Settings) -> None:

@@ -61,8 +61,10 @@ class UserFields:
     """Full name -> type."""
     nested: frozenset[str]
     """Full names of the nested objects."""
+    kept: frozenset[str] = frozenset()
+    """Full names of those that ``_source`` keeps, in at least one mapping."""
     readable: tuple[frozenset[str], ...] = ()
-    """Of each mapping, the names of its fields, outside objects, whose values people read."""
+    """Of each mapping, the names of the kept fields, outside objects, whose values people read."""
 
     def best(self, names: Sequence[str]) -> tuple[str, ...]:
         """The first of these names that a readable field has, in each of the mappings; none where none has."""
@@ -74,20 +76,25 @@ def user_fields(mappings: Iterable[Mapping[str, Any]], *prefixes: str) -> UserFi
     """The fields of some mappings, without those below the ``prefixes``."""
     types: dict[str, str] = {}
     nested: set[str] = set()
+    kept: set[str] = set()
     readable: list[frozenset[str]] = []
     for one in mappings:
         properties: Mapping[str, Any] = one.get("properties", {})
-        types |= schema.field_types(properties)
+        of_mapping = dict(schema.field_types(properties))
+        types |= of_mapping
         nested.update(schema.nested_objects(properties))
-        readable.append(frozenset(name for name, field in properties.items() if field.get("type") in _READABLE))
+        in_source = {name for name in of_mapping if schema.is_in_source(one, name)}
+        kept |= in_source
+        readable.append(frozenset(in_source & {name for name in properties if of_mapping.get(name) in _READABLE}))
     excluded = tuple(f"{prefix}." for prefix in prefixes)
     users = {name: kind for name, kind in types.items() if not name.startswith(excluded)}
-    return UserFields(users, frozenset(nested), tuple(readable))
+    return UserFields(users, frozenset(nested), frozenset(kept), tuple(readable))
 
 
-def _check(index: Index, known: UserFields, fields: Sequence[str]) -> None:
-    """Raises `SettingsError` for a field that the index does not have, or that is in no document."""
-    names = sorted(name for name, kind in known.types.items() if kind not in ("multi-field", "alias"))
+def _check(index: Index, known: UserFields, fields: Sequence[str], texts: Sequence[str] = ()) -> None:
+    """Raises `SettingsError` for a field that the index does not have, or that is in no ``_source``."""
+    plain = {name for name, kind in known.types.items() if kind not in ("multi-field", "alias")}
+    names = sorted(plain & {*known.kept, *texts})
     for name in fields:
         if name not in names:
             raise SettingsError(f"Index {index.name} has no field {name!r} to show. Fields: {', '.join(names)}.")
@@ -96,8 +103,9 @@ def _check(index: Index, known: UserFields, fields: Sequence[str]) -> None:
 def _titles(index: Index, known: UserFields) -> tuple[str, ...]:
     """The fields with the titles of the documents of an opened index."""
     sidecar = index.target.sidecar
-    only_texts = sidecar is not None and sidecar.stored  # other fields of the documents cannot be read
-    return tuple(name for name in known.best(_TITLES) if not only_texts or name in index.settings.fields)
+    if sidecar is not None and sidecar.stored:  # only the texts can be read
+        return tuple(name for name in _TITLES if name in index.settings.fields)[:1]
+    return known.best(_TITLES)
 
 
 def chosen_fields(index: Index, known: UserFields, fields: Sequence[str]) -> tuple[str, ...]:
@@ -105,7 +113,7 @@ def chosen_fields(index: Index, known: UserFields, fields: Sequence[str]) -> tup
 
     Raises `SettingsError` for a field that the index does not have.
     """
-    _check(index, known, fields)
+    _check(index, known, fields, index.settings.fields)
     return tuple(dict.fromkeys(fields or [*_titles(index, known), index.settings.fields[0]]))
 
 

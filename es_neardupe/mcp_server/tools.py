@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, create_model
 
 from es_neardupe.commands.compare import compare as compare_
 from es_neardupe.commands.contained import contained as contained_
-from es_neardupe.commands.group_pages import DocumentFilter, GroupSelection, page_of_groups
+from es_neardupe.commands.group_pages import MAX_WHOLE, DocumentFilter, GroupSelection, page_of_groups
 from es_neardupe.commands.similar import similar as similar_
 from es_neardupe.commands.stats import stats as stats_
 from es_neardupe.errors import NeardupeError
@@ -99,8 +99,8 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
     @tool(description="List groups of near-duplicates of the index. `after` continues after the last one of a list.")
     async def groups(
         *,
-        min_size: Annotated[int, Field(ge=2)] = 2,
-        max_size: Annotated[int | None, Field(ge=2)] = None,
+        min_size: Annotated[int, Field(ge=2, le=MAX_WHOLE)] = 2,
+        max_size: Annotated[int | None, Field(ge=2, le=MAX_WHOLE)] = None,
         min_similarity: _Share = None,
         below: _Share = None,
         query: Annotated[str, Field(description="Only groups with a document that matches a query string.")] = "",
@@ -125,8 +125,12 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
             str | None, Field(description="Id of the document to compare with; default: the principal.")
         ] = None,
         reference_index: _Index = None,
-        start: Annotated[int, Field(ge=0, description="Number of the first document, from 0; 200 are compared.")] = 0,
-        first_place: Annotated[int, Field(ge=1, description="Number of the first place of differences.")] = 1,
+        start: Annotated[
+            int, Field(ge=0, le=MAX_WHOLE, description="Number of the first document, from 0; 200 are compared.")
+        ] = 0,
+        first_place: Annotated[
+            int, Field(ge=1, le=MAX_WHOLE, description="Number of the first place of differences.")
+        ] = 1,
     ) -> _Group:
         def collation() -> Any:
             current = opened(index, texts=True)

@@ -74,7 +74,6 @@ def group_file(site: Site, found: GroupCollation, findings: GroupFindings, made:
 def _values(site: Site, found: GroupCollation, findings: GroupFindings) -> dict[str, Any]:
     own = [one for some in findings.about.values() for one in some if one.author == site.reviewer]
     latest = max((one.at for one in own), default="")
-    several = len({one.index for row in found.rows for one in row.members}) > 1
     given = {
         "id": found.group,
         "reference": None if found.reference.address == found.principal else found.reference.id,
@@ -107,7 +106,8 @@ def _values(site: Site, found: GroupCollation, findings: GroupFindings) -> dict[
         "findings": findings,
         "last": sorted({one.id for one in own if one.at == latest}),
         "max_words": MAX_WORDS,
-        "several": several,
+        "name_of": site.name,
+        "compared": _compared(found),
         "pieces": list(_pieces(found)),
         "whole": len(found.text) <= WHOLE_TEXT,
         "last_place": last,
@@ -125,6 +125,12 @@ def _values(site: Site, found: GroupCollation, findings: GroupFindings) -> dict[
         "earlier": link(places=_place(max(found.first_place - MAX_PLACES, 1))) if found.first_place > 1 else None,
         "later": link(places=found.first_place + size) if last < found.total_places else None,
     }
+
+
+def _compared(found: GroupCollation) -> dict[str, str]:
+    """Of each field that differs, the first value: that with which the others are compared."""
+    members = [one for row in found.rows for one in row.members]
+    return {name: next((v for one in members if (v := one.fields.get(name))), "") for name in found.differing}
 
 
 def _place(number: int) -> int | None:

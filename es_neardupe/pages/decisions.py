@@ -34,10 +34,7 @@ def decision_preview_page(
     """What a decision would do, with the button that stores it. ``titles``: the fields to show of each document."""
     first = report.copies.get(asked.seen[asked.document], 1)
     others = sum(report.copies.get(one, 1) for one in {asked.seen[one] for one in asked.others})
-    several = len({one.index for one in (asked.document, *asked.others)}) > 1
-    return hosted(
-        "decide.html.j2", site, asked=asked, report=report, titles=titles, first=first, others=others, several=several
-    )
+    return hosted("decide.html.j2", site, asked=asked, report=report, titles=titles, first=first, others=others)
 
 
 def decisions_page(

@@ -35,9 +35,17 @@ document.addEventListener("DOMContentLoaded", () => {
     c: () => { const link = rows[current] && rows[current].querySelector("[data-each=c]"); if (link) { link.click(); } },
   };
 
+  form?.addEventListener("submit", choose);
+
   document.addEventListener("keydown", (event) => {
     const field = event.target.closest("input:not([type=checkbox]), select, textarea");
-    if (event.ctrlKey || event.metaKey || event.altKey || (field && event.key !== "Escape")) {
+    if (event.ctrlKey || event.metaKey || event.altKey) {
+      return;
+    }
+    if (field) {
+      if (event.key === "Escape") {
+        field.blur();
+      }
       return;
     }
     if (rows.length && actions[event.key]) {
@@ -48,7 +56,6 @@ document.addEventListener("DOMContentLoaded", () => {
     const target = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
     if (target) {
       event.preventDefault();
-      choose();
       target.click();
     }
   });

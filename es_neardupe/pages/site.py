@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -14,6 +14,7 @@ from es_neardupe.commands.stats import StatsScope
 from es_neardupe.groups.listing import GroupCount, GroupOrder, GroupOverview
 from es_neardupe.groups.read import Member
 from es_neardupe.groups.reviewed import KnownReviews, ReviewState, TitledPage, state_of
+from es_neardupe.index.index import Index
 from es_neardupe.options import Matching
 from es_neardupe.pages.page import (
     COMPARISON_SCRIPTS,
@@ -23,6 +24,7 @@ from es_neardupe.pages.page import (
     page,
     rendered,
 )
+from es_neardupe.records import Address
 from es_neardupe.similarity.comparison import Comparison
 from es_neardupe.similarity.pair_relation import Relation
 
@@ -57,6 +59,16 @@ class Site:
     """The name under which decisions are stored."""
     by_login: bool = False
     """The reviewer has logged in, and cannot enter another name or sign out here."""
+    several: bool = False
+    """Whether the index is an alias or a pattern of several indices, in which documents may have the same ids."""
+
+    def of(self, index: Index) -> Site:
+        """The application for an opened index."""
+        return replace(self, several=len(index.target.indices) > 1)
+
+    def name(self, document: Address | Member | SearchHit | Copy) -> str:
+        """The id of a document; with its index, if there are several."""
+        return f"{document.index}/{document.id}" if self.several else document.id
 
     def link(self, path: str, **values: object) -> str:
         """The address of a page. Empty values and None are omitted; a list is repeated."""

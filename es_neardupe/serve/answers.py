@@ -1,4 +1,4 @@
-"""What requests may ask for, and answers to those that failed: HTTP status of an error, and problem JSON (RFC 9457)."""
+"""Answers to requests that failed: HTTP status of an error, and problem JSON (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ from es_neardupe.errors import (
     SettingsError,
 )
 
-__all__ = ["MAX_WHOLE", "problem", "refusal", "status_of"]
-
-MAX_WHOLE = 2**31 - 1
-"""Largest whole number in a request: that of the server's integers."""
+__all__ = ["problem", "refusal", "status_of"]
 
 _STATUSES: tuple[tuple[type[NeardupeError], int], ...] = (
     (NotFound, 404),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 from urllib.parse import quote
 
@@ -86,7 +86,7 @@ def decision_pages(
         if confirmed:
             done = f"{report.stored} stored" if report.stored else "already decided"
             return RedirectResponse(current.group_link(group, page, done=done), 303)
-        return _answer(decision_preview_page(current, asked, report, _titles(index_of(request), fields, report)))
+        return _preview(current, opened(index_of(request), groups=True), fields, asked, report)
 
     @routes.post("/withdraw")
     def take_back(
@@ -159,7 +159,7 @@ def decision_pages(
         following = None if found.after is None else json.dumps(found.after)
         return _answer(
             decisions_page(
-                site(request),
+                site(request).of(current),
                 found,
                 titles,
                 given=given,
@@ -188,11 +188,13 @@ def _answer(page: Hosted) -> HTMLResponse:
     return HTMLResponse(page.html, headers={"Content-Security-Policy": page.policy})
 
 
-def _titles(index: Index, fields: Sequence[str], report: DecisionReport) -> Mapping[Address, Mapping[str, str]]:
-    """The fields to show of each document that a decision is about."""
-    index = opened(index, groups=True)
+def _preview(
+    site: Site, index: Index, fields: Sequence[str], asked: DecisionRequest, report: DecisionReport
+) -> HTMLResponse:
+    """The page of a decision that is not stored yet, with the fields to show of its documents."""
     seen = {address for one in report.decisions for address in one.documents}
-    return titles_of(index, shown_fields(index, fields), sorted(seen))
+    titles = titles_of(index, shown_fields(index, fields), sorted(seen))
+    return _answer(decision_preview_page(site.of(index), asked, report, titles))
 
 
 def _verdict(name: str) -> Verdict:

@@ -16,6 +16,7 @@ from es_neardupe.commands.compare import compare
 from es_neardupe.commands.contained import contained
 from es_neardupe.commands.decide import decide, withdraw
 from es_neardupe.commands.group_pages import (
+    MAX_WHOLE,
     DocumentFilter,
     GroupSelection,
     group_of_id,
@@ -41,6 +42,7 @@ from es_neardupe.json_models import (
     DecisionQuery,
     DecisionReportAnswer,
     DecisionsAnswer,
+    DocumentQuery,
     GroupAnswer,
     GroupsAnswer,
     ProblemAnswer,
@@ -50,7 +52,7 @@ from es_neardupe.json_models import (
 )
 from es_neardupe.json_results import decision_json, group_json, groups_json, plain, similar_json
 from es_neardupe.records import named
-from es_neardupe.serve.answers import MAX_WHOLE, problem, refusal
+from es_neardupe.serve.answers import problem, refusal
 from es_neardupe.similarity.pair_relation import Relation
 
 __all__ = ["http_interface"]
@@ -93,8 +95,8 @@ def http_interface(
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        wrong = "; ".join(f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in error.errors())
-        return problem(400, "SettingsError", wrong)
+        wrong = dict.fromkeys(f"{_place(one['loc'])}: {one['msg']}" for one in error.errors())
+        return problem(400, "SettingsError", "; ".join(wrong))
 
     @app.exception_handler(HTTPException)
     def unknown(request: Request, error: HTTPException) -> JSONResponse:
@@ -246,3 +248,9 @@ def http_interface(
             return decision_json(withdraw(index_of(request), [id])[0])
 
     return app
+
+
+def _place(parts: Sequence[str | int]) -> str:
+    """The part of a request that is wrong: its name, without those of the types that were tried."""
+    names = [str(one) for one in parts[1:] if one not in ("str", "constrained-str", DocumentQuery.__name__)]
+    return ".".join(names) if names and not names[0].isdecimal() else "body"

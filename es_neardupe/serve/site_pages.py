@@ -13,6 +13,7 @@ from fastapi.responses import HTMLResponse
 
 from es_neardupe.commands.compare import compare
 from es_neardupe.commands.group_pages import (
+    MAX_WHOLE,
     DocumentFilter,
     GroupSelection,
     common_values,
@@ -40,7 +41,6 @@ from es_neardupe.pages.site import (
     search_page,
 )
 from es_neardupe.records import named
-from es_neardupe.serve.answers import MAX_WHOLE
 from es_neardupe.similarity.pair_relation import Relation
 
 __all__ = ["PATIENCE", "site_pages"]
@@ -104,7 +104,7 @@ def site_pages(
         )
         return _answer(
             groups_page(
-                site(request),
+                site(request).of(current),
                 found,
                 selection,
                 values=common_values(current, fields),
@@ -114,7 +114,7 @@ def site_pages(
             )
         )
 
-    def collated(request: Request, id: str) -> tuple[GroupCollation, GroupFindings]:
+    def collated(request: Request, id: str) -> tuple[Site, GroupCollation, GroupFindings]:
         given, current = request.query_params, opened(index_of(request), texts=True)
         found = collate_group(
             current,
@@ -127,18 +127,16 @@ def site_pages(
             order=given.get("sort", ""),
         )
         texts = [row.members[0].reference for row in found.rows]
-        return found, review_findings(current, id, found.reference.reference, texts)
+        return site(request).of(current), found, review_findings(current, id, found.reference.reference, texts)
 
     @routes.get("/group")
     def group(request: Request, id: str = "") -> HTMLResponse:
-        return _answer(
-            group_page(site(request), *collated(request, id), done=request.query_params.get("done", "")[:100])
-        )
+        return _answer(group_page(*collated(request, id), done=request.query_params.get("done", "")[:100]))
 
     @routes.get("/group/file")
     def file_of_group(request: Request, id: str = "") -> HTMLResponse:
-        found, findings = collated(request, id)
-        page = group_file(site(request), found, findings, datetime.now(timezone.utc).isoformat(timespec="minutes"))
+        current, found, findings = collated(request, id)
+        page = group_file(current, found, findings, datetime.now(timezone.utc).isoformat(timespec="minutes"))
         name = re.sub(r"[^\w-]", "_", found.group, flags=re.ASCII)
         headers = {"Content-Disposition": f'attachment; filename="group-{name}.html"'}
         return HTMLResponse(page, headers=headers)
@@ -157,8 +155,11 @@ def site_pages(
     def results(request: Request) -> HTMLResponse:
         text = request.query_params.get("q", "").strip()
         start = _whole(request.query_params, "start") or 0
-        found = search(index_of(request), text, size=_HITS, start=start, fields=fields, expand=True) if text else None
-        return _answer(search_page(site(request), text, found))
+        if not text:
+            return _answer(search_page(site(request), text, None))
+        current = opened(index_of(request), groups=True)
+        found = search(current, text, size=_HITS, start=start, fields=fields, expand=True)
+        return _answer(search_page(site(request).of(current), text, found))
 
     return routes
 

@@ -177,6 +177,14 @@ def test_an_index_that_cannot_be_used(server_cli: Cli, index_name: str) -> None:
     assert "unencrypted" in refused.err
 
 
+def test_the_end_of_a_session(client: Client, index_name: str, server_url: str) -> None:
+    begun(client, index_name)
+    command = [sys.executable, "-m", "es_neardupe", "mcp", index_name, "--url", server_url]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.mainly_on("opensearch")
 def test_over_http_with_a_token(client: Client, index_name: str, server_url: str) -> None:
     news = begun(client, index_name)

@@ -198,10 +198,29 @@ def test_a_review_by_keyboard(address: str, client: Client, index_name: str, tmp
         press_on(browser, "s")
         press_on(browser, Keys.ENTER)
         assert len(news.decisions()) == 4
+        note = find(browser, "input[name=note]")
+        press(browser, "j", "j", "j")
+        chosen = find(browser, "tr.current .name").text
+        note.send_keys("sadn")  # keys in a field are text
+        assert note.get_attribute("value") == "sadn"
+        note.send_keys(Keys.ESCAPE)
+        assert browser.switch_to.active_element != note
+        for by_key in (True, False):  # about the current document
+            before = browser.current_url
+            note.send_keys(Keys.ENTER) if by_key else find(browser, "button[data-key=t]").click()
+            WebDriverWait(browser, 20).until(lambda one, before=before: one.current_url != before)
+            assert find(browser, "h1").text == "Note"
+            assert find(browser, "#store").is_displayed()
+            assert chosen in find(browser, ".card li").text
+            assert "sadn" in find(browser, ".card").text
+            press_on(browser, Keys.ESCAPE)
+            press(browser, "j", "j", "j")
+            note = find(browser, "input[name=note]")
+            note.clear()
+            note.send_keys("sadn")
+        note.send_keys(Keys.ESCAPE)
         press_on(browser, "n")
         assert browser.current_url.partition("&")[0] != group
-        find(browser, "input[name=note]").send_keys("sadn")  # keys in a field are text
-        assert find(browser, "input[name=note]").get_attribute("value") == "sadn"
 
         follow(browser, find(browser, "nav a[href='/decisions']"))
         assert find(browser, "#total").text == "4"  # *same* has replaced the withdrawn *different*

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import pyarrow
 import pyarrow.parquet
+import pytest
 from page_reader import NASTY, Reader
 from server_tools import JSON, change, delete_all, family, hits, make_index, put, words
 from starlette.testclient import TestClient
@@ -187,6 +188,10 @@ def test_the_same_ids_in_two_indices_of_an_alias(client: Client, index_name: str
     for one in (principal, twin):
         assert f"{one.id} of {both.index(one.index)}</span>" in preview
         assert f'<small class="name">{one.index}/{one.id}</small>' in preview
+    alone = ann.post("/decide", {**form, "verdict": "keep", "member": [value[twin]]})
+    assert f"{twin.index}/{twin.id}</small>" in alone
+    for path in ("/groups", "/search?q=*"):
+        assert f'<small class="name">{principal.index}/{principal.id}</small>' in ann.get(path)
     member = next(one["value"] for _, one in Reader(preview).tags if one.get("name") == "member")
     assert "1 stored" in ann.post("/decide", {**ann._inputs(preview), "member": [member]})
     assert [set(one.documents) for one in news.decisions()] == [{principal, twin}]
@@ -198,6 +203,33 @@ def test_the_same_ids_in_two_indices_of_an_alias(client: Client, index_name: str
     assert ann.site.post("/api/decisions", json={**asked, "others": [twin.id]}).status_code == 400
     assert ann.site.post("/api/decisions", json={**asked, "others": [{"index": "other", "id": "a"}]}).status_code == 404
     delete_all(client, index_name)
+
+
+@pytest.mark.parametrize("storage", ["inline", "sidecar"])
+def test_one_document_of_a_group_is_kept(client: Client, index_name: str, storage: str) -> None:
+    """A later choice replaces the earlier one of this reviewer in the group, and not those in other groups."""
+    make_index(client, index_name, {"body": {"type": "text"}})
+    put(client, index_name, SOURCES)
+    news = NearDupe(index_name, client)
+    news.init(Settings(("body",)), sidecar=storage == "sidecar")
+    news.enrich()
+    news.group()
+    ann, bob = Reviewer(news, "ann"), Reviewer(news, "bob")
+    news.decide("keep", "s0", author="ann")
+    ann.decide("keep", "b")
+    assert "replaces" not in bob.post("/decide", bob.form("keep", "d"))
+    assert "This replaces your decision <b>keep</b>" in ann.post("/decide", ann.form("keep", "d"))
+    ann.decide("keep", "d")
+    assert {one.documents[0].id for one in news.decisions()} == {"d", "s0"}
+    assert {one.keep.id for one in news.suggest_keep() if one.reviewer == "ann"} == {"d", "s0"}
+
+
+def test_a_note_is_in_each_preview(client: Client, index_name: str) -> None:
+    ann = Reviewer(begun(client, index_name), "ann")
+    for verdict in ("same", "keep", "note"):
+        assert '<p>Note: <span dir="auto">see the ticket</span></p>' in ann.post(
+            "/decide", ann.form(verdict, "b", note="see the ticket")
+        )
 
 
 def test_exports(client: Client, index_name: str) -> None:

@@ -223,7 +223,7 @@ def test_what_cannot_be_decided(client: Client, index_name: str) -> None:
         (("perhaps", "a", ["b"]), SettingsError, "Unknown verdict"),
         (("same", "a", []), SettingsError, "two documents"),
         (("same", "a", ["a"]), SettingsError, "named twice"),
-        (("different", "b", ["copy"]), SettingsError, "exact copy"),
+        (("different", "b", ["copy"]), SettingsError, "exact copies"),
         (("same", "a", ["none"]), NotFound, "no document"),
         (("note", "a", []), SettingsError, "needs a text"),
     ):

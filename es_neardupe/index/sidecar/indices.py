@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Any
 
 from es_neardupe.errors import (
@@ -160,12 +159,10 @@ def _visible_mappings(client: Client, names: Sequence[str]) -> dict[str, JSON]:
 def must_be_stored(index: str, mapping: Mapping[str, Any], settings: Settings) -> bool:
     """Whether texts are read from stored fields because ``_source`` lacks them. Raises `IndexUnusable` if they are in
     neither."""
-    source = mapping.get("_source", {})
-    off = source.get("enabled") is False or source.get("mode") == "disabled"
-    if not off and all(_is_in_source(source, name) for name in settings.fields):
+    if all(schema.is_in_source(mapping, name) for name in settings.fields):
         return False
     not_stored = [name for name in settings.fields if not _is_stored(mapping.get("properties", {}), name)]
-    lost = [name for name in not_stored if off or not _is_in_source(source, name)]
+    lost = [name for name in not_stored if not schema.is_in_source(mapping, name)]
     if not_stored and not lost:
         raise IndexUnusable(
             f"Index {index} keeps {', '.join(not_stored)} only in _source, and other texts only as stored fields: a "
@@ -177,24 +174,6 @@ def must_be_stored(index: str, mapping: Mapping[str, Any], settings: Settings) -
             f"read back, and no keys made. Re-index it from the original texts, with _source or `store: true`."
         )
     return True
-
-
-def _is_in_source(source: Mapping[str, Any], name: str) -> bool:
-    """Whether ``includes`` and ``excludes`` of ``_source`` keep a field: a pattern is about a field or an object."""
-
-    def any_of(patterns: str | Sequence[str]) -> bool:
-        parts = name.split(".")
-        paths = [".".join(parts[: number + 1]) for number in range(len(parts))]
-        each = [patterns] if isinstance(patterns, str) else patterns
-        return any(fnmatchcase(path, _glob(one)) for one in each for path in paths)
-
-    includes, excludes = source.get("includes") or (), source.get("excludes") or ()
-    return (not includes or any_of(includes)) and not any_of(excludes)
-
-
-def _glob(pattern: str) -> str:
-    """A pattern of the server, in which only ``*`` has a meaning, for `fnmatchcase`."""
-    return pattern.replace("[", "[[]").replace("?", "[?]")
 
 
 def _is_stored(properties: Mapping[str, Any], name: str) -> bool:
