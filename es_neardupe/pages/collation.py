@@ -15,7 +15,7 @@ from es_neardupe.pages.page import SITE_STYLES, rendered
 from es_neardupe.pages.site import Hosted, Site, hosted
 from es_neardupe.similarity.collation import MAX_WORDS
 
-__all__ = ["CELL", "WHOLE_TEXT", "from_difference", "group_file", "group_page"]
+__all__ = ["CELL", "WHOLE_TEXT", "field_value", "from_difference", "group_file", "group_page"]
 
 WHOLE_TEXT = 20_000
 """Characters of a text that is shown whole. Of a longer one, the surroundings of each place are shown."""
@@ -25,6 +25,9 @@ CELL = 120
 
 _BEFORE = 40
 """Characters shown of a cell before its first difference from the reference."""
+
+_END = 30
+"""Characters shown of the end of a value that is cut off."""
 
 _CONTEXT = 300
 """Characters shown before and after a place of a longer text, and of the place itself."""
@@ -117,6 +120,7 @@ def _values(site: Site, found: GroupCollation, findings: GroupFindings) -> dict[
         "reference_link": reference_link,
         "row_name": _row_name,
         "from_difference": from_difference,
+        "field_value": field_value,
         "here": here,
         "file": site.link("/group/file") + f"?{here}",
         "end": end,
@@ -153,6 +157,13 @@ def from_difference(text: str, reference: str) -> str:
     if len(text) <= CELL or text == reference:
         start = 0
     return ("... " if start else "") + beginning(text[start:], CELL)
+
+
+def field_value(text: str, reference: str) -> str:
+    """What is shown of the value of a field: as `from_difference`, and the end of one that is cut off, by which URLs of
+    one site often differ."""
+    shown = from_difference(text, reference)
+    return f"{shown} {text[-_END:]}" if shown.endswith("...") and not text.endswith("...") else shown
 
 
 def _pieces(found: GroupCollation) -> Iterator[_Piece]:

@@ -22,7 +22,7 @@ from es_neardupe.groups.collate import (
 from es_neardupe.groups.decisions import Claim, Decision, Verdict
 from es_neardupe.groups.read import Member
 from es_neardupe.groups.reviewed import GroupFindings
-from es_neardupe.pages.collation import CELL, WHOLE_TEXT, from_difference, group_page
+from es_neardupe.pages.collation import CELL, WHOLE_TEXT, field_value, from_difference, group_page
 from es_neardupe.pages.site import Site
 from es_neardupe.records import Address
 from es_neardupe.similarity.collation import CellKind
@@ -170,6 +170,10 @@ def test_a_long_cell_shows_what_differs() -> None:
     assert from_difference(reference, reference).startswith("w0 w1"), "only the cut off part differs"
     url = f"https://news.example/{'a' * 60}/{'b' * 60}/story?page="
     assert from_difference(f"{url}2", f"{url}1").endswith("/story?page=2")
+    others = [field_value(f"{url}{page}", "https://other.example/") for page in (1, 2)]
+    assert [one[-1] for one in others] == ["1", "2"]
+    assert all(one.startswith("https://news.example/aaa") and len(one) < CELL + 40 for one in others)
+    assert field_value("short red", "short blue") == "short red"
     assert from_difference(url, f"{url}1").endswith("/story?page="), "the other one goes on"
     assert from_difference(f"{'c' * 300}2", f"{'c' * 300}1") == f"... {'c' * 40}2"
     assert len(from_difference(f"{words(0, 60)} blue {words(60, 20)}", reference)) <= CELL + 8
