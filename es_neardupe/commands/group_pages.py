@@ -265,7 +265,8 @@ def titles_of(index: Index, shown: ShownFields, addresses: Sequence[Address]) ->
         return {}
     ids = defaultdict[str, set[str]](set)
     for address in addresses:
-        ids[address.index].add(address.id)
+        if address.index in index.target.indices:  # one of a decision may have been deleted
+            ids[address.index].add(address.id)
     hits = (hit for concrete, some in ids.items() for hit in find(index.client, concrete, sorted(some), shown.names))
     return {Address(hit["_index"], hit["_id"]): shown.of(hit.get("_source", {})) for hit in hits}
 

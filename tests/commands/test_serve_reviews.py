@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from html import unescape
 from urllib.parse import quote
 
@@ -15,9 +16,10 @@ from page_reader import NASTY, Reader
 from server_tools import JSON, change, delete_all, family, hits, make_index, put, words
 from starlette.testclient import TestClient
 
-from es_neardupe import NearDupe, Settings
+from es_neardupe import Address, NearDupe, Settings
 from es_neardupe.commands.group_pages import next_to_review
 from es_neardupe.display_text import shown
+from es_neardupe.groups.decisions import Decisions
 from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import opened
 from es_neardupe.serve import asgi
@@ -197,6 +199,11 @@ def test_the_same_ids_in_two_indices_of_an_alias(client: Client, index_name: str
     assert [set(one.documents) for one in news.decisions()] == [{principal, twin}]
     listed = ann.get("/decisions")
     assert all(f"{one.id} of {both.index(one.index)}</span>" in listed for one in (principal, twin))
+
+    gone = replace(news.decisions()[0], author="eve", documents=(principal, Address(f"{index_name}-3", "a")))
+    Decisions(opened(news)).put([gone])  # as one about an index of the alias that was deleted since
+    assert f"{index_name}-3/a" in ann.get("/decisions")
+    news.withdraw([gone.id])
 
     asked = {"verdict": "same", "author": "bot", "id": principal._asdict(), "others": [twin._asdict()]}
     assert ann.site.post("/api/decisions", json=asked).json()["stored"] == 1
