@@ -53,7 +53,7 @@ def log_event(level: int, event: str, **fields: Any) -> None:
 
 
 def _word(value: Any) -> str:
-    return json.dumps(value, default=str) if isinstance(value, dict | list | tuple) else repr(value)
+    return json.dumps(value, default=str)
 
 
 def _masked(value: Any) -> Any:

@@ -63,9 +63,7 @@ MAX_SLICES = 1024
 DEFAULT_MAX_BUCKET = 200
 """Maximum number of distinct texts with a common band key that are all compared with each other."""
 
-_JACCARD = (
-    "The Jaccard similarity of sets of shingles is called resemblance; jaccard is about words in common passages."
-)
+JACCARD = "The Jaccard similarity of sets of shingles is called resemblance; jaccard is about words in common passages."
 
 
 class MeasureName(str, Enum):
@@ -504,7 +502,7 @@ Measure = Annotated[
     _one_of(
         names_of(DECIDING),
         "--measure",
-        help=f"Similarity measure that decides a match. {_JACCARD}",
+        help=f"Similarity measure that decides a match. {JACCARD}",
         show_default="that of the index: resemblance, unless init chose another",
         rich_help_panel=_MEASURE,
     ),
@@ -700,7 +698,7 @@ ThresholdMeasure = Annotated[
     _one_of(
         names_of(BY_LENGTHS),
         "--measure",
-        help=f"Measure of the threshold: choose bands for it from the lengths of texts. {_JACCARD}",
+        help=f"Measure of the threshold: choose bands for it from the lengths of texts. {JACCARD}",
         show_default="resemblance",
     ),
 ]
@@ -709,7 +707,7 @@ NewThresholdMeasure = Annotated[
     _one_of(
         names_of(BY_LENGTHS),
         "--measure",
-        help=f"Measure of the new threshold: choose bands for it from the lengths of texts. {_JACCARD}",
+        help=f"Measure of the new threshold: choose bands for it from the lengths of texts. {JACCARD}",
         show_default="resemblance",
         rich_help_panel=_KEYS,
     ),
@@ -984,7 +982,7 @@ DiskUsage = Annotated[
 MEASURES_TO_PLOT = _one_of(
     names_of(MeasureName),
     "--measure",
-    help=f"Measure to compute. Repeatable. {_JACCARD}",
+    help=f"Measure to compute. Repeatable. {JACCARD}",
     show_default="resemblance; bag with --whitespace",
 )
 MeasuresToPlot = Annotated[Sequence[str] | None, MEASURES_TO_PLOT]

@@ -33,7 +33,7 @@ from packaging.utils import canonicalize_name
 from es_neardupe.local_server.versions import SUPPORTED, Release
 
 PACKAGE = "es-neardupe"
-EXTRAS = ("local", "demo", "plot", "watch", "cluster", "serve", "mcp")
+EXTRAS = ("local", "demo", "plot", "watch", "cluster", "serve", "tables", "mcp")
 """The extras for users; ``dev`` and ``bench`` are for work on the project itself."""
 
 _SCHEMA = SchemaVersion.V1_6

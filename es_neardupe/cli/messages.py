@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from es_neardupe.cli.output import ExitCode, escaped, say, warn
+from es_neardupe.options import JACCARD, MeasureName
 
 if TYPE_CHECKING:
     from es_neardupe.candidates.detection import DetectionCase
@@ -25,10 +26,10 @@ __all__ = [
     "outcome_rows",
     "range_text",
     "say_common",
+    "say_measure",
     "say_next",
     "say_prepared",
     "say_tuning",
-    "say_weights",
     "show_first",
     "warn_of_buckets",
     "warn_of_candidates",
@@ -177,8 +178,10 @@ def range_text(measure: str, minimum: float, maximum: float) -> str:
     return range if measure == "resemblance" else f"{range} by {measure}"
 
 
-def say_weights(weights: WeightsUsed | None) -> None:
-    """Show from which sample the feature weights were computed."""
+def say_measure(label: str, weights: WeightsUsed | None = None) -> None:
+    """Say how a measure that was used differs from another of a similar name, and from which sample its weights are."""
+    if label.startswith(MeasureName.JACCARD.value):
+        say(JACCARD)
     if weights is not None:
         say(f"Feature weights: from {weights.documents:,} random documents, sampled {weights.at}.")
 

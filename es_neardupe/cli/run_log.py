@@ -95,12 +95,14 @@ def reset() -> None:
             LOGGER.removeHandler(handler)
             handler.close()
     LOGGER.setLevel(logging.NOTSET)
+    LOGGER.propagate = True
     show_messages(logging.INFO)
 
 
 def _add(handler: logging.Handler, formatter: logging.Formatter) -> None:
     handler.setFormatter(formatter)
     LOGGER.addHandler(handler)
+    LOGGER.propagate = False  # the package of `mcp` adds a handler of its own to the root
 
 
 def _file_handler(file: Path) -> logging.Handler:

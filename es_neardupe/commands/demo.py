@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from es_neardupe.commands.input_files import FileRecord, Problem, check_paths, read_records
-from es_neardupe.errors import IndexUnusable, InputError, NotFound, RequestError
+from es_neardupe.errors import IndexUnusable, InputError, NotFound, RequestError, SettingsError
 from es_neardupe.index.target import mappings_of
 from es_neardupe.installation import install_extra
 from es_neardupe.keys.text import tokenize
@@ -38,11 +38,11 @@ class DemoHit:
 def licence_records() -> list[FileRecord]:
     """The licence texts and notices of the package licensedcode-data that have 100 words or more.
 
-    Raises `InputError` if it is not installed (extra ``demo``).
+    Raises `SettingsError` if it is not installed (extra ``demo``).
     """
     package = importlib.util.find_spec("licensedcode")
     if package is None or not package.submodule_search_locations:
-        raise InputError(f"The demo texts are missing. Give your own with `file`, or: {install_extra('demo')}")
+        raise SettingsError(f"The demo texts are missing. Give your own with `file`, or: {install_extra('demo')}")
     data = Path(next(iter(package.submodule_search_locations))) / "data"
     files = sorted((*data.glob("licenses/*.LICENSE"), *data.glob("rules/*.RULE")), key=lambda file: file.name)
     read = (_licence(file) for file in files)

@@ -93,6 +93,8 @@ def _arrow(stream: IO[bytes]) -> tuple[Any, Iterator[Any]]:
 
     magic = stream.read(6)
     stream.seek(0)
+    if magic[:4] == b"FEA1":
+        raise OSError("it is Feather version 1: write it as version 2, which is Arrow IPC")
     if magic != b"ARROW1":
         reader = ipc.open_stream(stream)
         return reader.schema, checked(iter(reader))

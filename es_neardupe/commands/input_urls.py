@@ -67,11 +67,11 @@ def remote(url: str) -> InputFile | RemoteFolder:
     shown = without_credentials(url)
     if "::" in url:
         raise InputError(f"{shown}: URLs of several parts (::) are not read. Give the URL of a file.")
+    extra = _EXTRAS.get(url.partition("://")[0].lower())
+    package = f"fsspec[{extra}]" if extra else "fsspec"
     try:
         from fsspec.core import url_to_fs
     except ImportError:
-        extra = _EXTRAS.get(url.partition("://")[0].lower())
-        package = f"fsspec[{extra}]" if extra else "fsspec"
         raise SettingsError(f"{shown} needs fsspec: {pip_install(package)}") from None
     try:
         system, path = _safely(lambda: url_to_fs(url))
@@ -82,6 +82,8 @@ def remote(url: str) -> InputFile | RemoteFolder:
             raise InputError(f"There is no file or folder {shown!r}.")
         if _safely(lambda: system.isdir(path)):
             return RemoteFolder(shown, system, path)
+    except _PackageMissing as error:
+        raise SettingsError(f"{shown} needs another package ({error}): {pip_install(package)}") from None
     except OSError as error:
         raise InputError(f"{shown} cannot be read: {error}.") from None
     return InputFile(shown, path, _opener(system, path))
@@ -96,8 +98,14 @@ def _safely(call: Callable[[], _T]) -> _T:
     of its package, and their messages can contain the URL with its credentials."""
     try:
         return call()
+    except ImportError as error:  # with a text of fsspec: which one
+        raise _PackageMissing(str(error)) from None
     except Exception as error:  # noqa: BLE001 - see above
         raise OSError(_reason(error)) from None
+
+
+class _PackageMissing(Exception):
+    """The package for a kind of URL is not installed."""
 
 
 def _reason(error: Exception) -> str:
@@ -105,11 +113,13 @@ def _reason(error: Exception) -> str:
         if isinstance(status := getattr(one, "status", None), int):
             return f"status {status}"
     if isinstance(error, FileNotFoundError):
-        return "there is no such file"
+        cause = error.__cause__  # fsspec says this of each failed connection, too
+        failed = cause is not None and not isinstance(cause, FileNotFoundError)
+        return f"no connection: {type(cause).__name__}" if failed else "there is no such file"
+    if isinstance(error, ValueError) and "Protocol not known" in str(error):
+        return "fsspec does not know this kind of URL"
     if isinstance(error, PermissionError):
         return "access denied"
-    if isinstance(error, ImportError):
-        return f"a package is missing ({error})"  # a text of fsspec: which one
     return type(error).__name__
 
 

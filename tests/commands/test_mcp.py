@@ -183,6 +183,15 @@ def test_the_end_of_a_session(client: Client, index_name: str, server_url: str) 
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "")
     assert "Traceback" not in done.stderr
+    logged = subprocess.run(
+        [*command, "--log-format", "ecs"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert [json.loads(line)["event"]["action"] for line in logged.stderr.splitlines()] == ["started", "finished"]
 
 
 @pytest.mark.mainly_on("opensearch")

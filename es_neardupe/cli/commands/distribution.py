@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName, Output
 from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.messages import say_measure
 from es_neardupe.cli.output import (
     check_output,
     named,
@@ -138,6 +139,8 @@ def _example(example: SimilarityExample, several: bool) -> list[tuple[object, ..
 
 
 def _say(found: DistributionReport, plot: str | None) -> None:
+    for one in found.distributions:
+        say_measure(one.measure)
     if found.recommendation is not None:
         say(found.recommendation.text)
     say(f"Preset for new keys (init, migrate): {found.preset.preset}. {found.preset.reasons}")

@@ -16,9 +16,9 @@ from es_neardupe.cli.messages import (
     outcome_rows,
     range_text,
     say_common,
+    say_measure,
     say_next,
     say_tuning,
-    say_weights,
     show_first,
     warn_of_buckets,
     warn_of_detection,
@@ -213,7 +213,7 @@ def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
 
 
 def _warn_of_groups(report: GroupReport) -> None:
-    say_weights(report.weights)
+    say_measure(report.measure, report.weights)
     say_common(report.common)
     warn_of_detection(report.min, report.detection, report.detection_cases)
     name = report.index

@@ -138,7 +138,8 @@ def load(
         show_first(done.requests)
         say_speed(writes.states, scope.read, done.seconds)
         say_tuning(done.tuned)
-        say_next(f"es-neardupe group {index}", dry_run)
+        if scope.read > scope.bad:
+            say_next(f"es-neardupe group {index}", dry_run)
     if scope.skipped_links:
         links = "link that leaves its folder was" if scope.skipped_links == 1 else "links that leave their folder were"
         warn(f"{scope.skipped_links:,} {links} skipped; --follow-links reads them.")

@@ -12,7 +12,7 @@ from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.messages import (
     range_text,
     say_common,
-    say_weights,
+    say_measure,
     warn_of_buckets,
     warn_of_detection,
 )
@@ -102,7 +102,7 @@ def pairs(
     if not as_json:
         range = range_text(found.measure, found.min, found.max)
         say(f"{len(found):,} pairs {range}, from {found.candidates:,} verified candidates")
-    say_weights(found.weights)
+    say_measure(found.measure, found.weights)
     say_common(found.common)
     warn_of_detection(found.min, found.detection, found.detection_cases)
     warn_of_buckets(found.skipped, found.large_buckets)

@@ -9,7 +9,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName, Output, TextFile
 from es_neardupe.cli.connection import open_index
-from es_neardupe.cli.messages import say_weights, warn_of_candidates, warn_of_detection
+from es_neardupe.cli.messages import say_measure, warn_of_candidates, warn_of_detection
 from es_neardupe.cli.output import check_output, named, print_json, print_table, say, value_cells, warn, write_output
 from es_neardupe.json_results import similar_json
 from es_neardupe.options import DEFAULT_PREFIX
@@ -83,7 +83,7 @@ def similar(
         write_output(output, found.table())
     elif not as_json:
         show_similar(found)
-    say_weights(found.weights)
+    say_measure(found.measure, found.weights)
     warn_of_detection(found.detection.min, found.detection.probability, found.detection_cases)
     warn_of_candidates(found.not_compared)
 

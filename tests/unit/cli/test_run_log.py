@@ -87,7 +87,7 @@ def test_libraries_see_the_events_by_logging_alone(caplog: pytest.LogCaptureFixt
     with caplog.at_level(logging.DEBUG, logger="es_neardupe"):
         log_events.log_event(logging.DEBUG, "request", path="/_bulk", status=200)
     (record,) = caplog.records
-    assert record.getMessage() == "request path='/_bulk' status=200"
+    assert record.getMessage() == 'request path="/_bulk" status=200'
     assert log_events.fields_of(record) == ("request", {"path": "/_bulk", "status": 200})
 
 

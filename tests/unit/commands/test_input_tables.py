@@ -193,6 +193,12 @@ def test_columns_that_json_does_not_have(tmp_path: Path, name: str, array: pa.Ar
     assert said.endswith("which cannot be read as JSON: convert it, or write the file without it")
 
 
+def test_the_first_version_of_feather(tmp_path: Path) -> None:
+    (file := tmp_path / "a.feather").write_bytes(b"FEA1" + bytes(600) + b"FEA1")
+    ((_, why),) = problems(read(file))
+    assert "Feather version 1: write it as version 2" in why
+
+
 def test_columns_of_the_same_name_and_deep_ones(tmp_path: Path) -> None:
     file = tmp_path / "a.arrow"
     write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"]), file)
@@ -437,10 +443,24 @@ def test_file_urls_need_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert str(refused.value) == f"{kind}://bucket/a.jsonl needs fsspec: {pip_install(package)}"
 
 
+def test_a_server_that_cannot_be_reached() -> None:
+    ((place, why),) = problems(read("http://u:SECRET@127.0.0.1:1/a.jsonl"))
+    assert (place, why.startswith("the rest cannot be read: no connection: ")) == ("http://127.0.0.1:1/a.jsonl", True)
+
+
+def test_a_missing_package_for_a_kind_of_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    with pytest.raises(SettingsError) as refused:
+        check_paths(["s3://KEY:SECRET@bucket/a.jsonl"])
+    text = str(refused.value)
+    assert text.startswith("s3://bucket/a.jsonl needs another package (")
+    assert text.endswith(pip_install("fsspec[s3]"))
+
+
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("nonsense://u:SECRET@host/a.jsonl", "cannot be read: ValueError"),
+        ("nonsense://u:SECRET@host/a.jsonl", "cannot be read: fsspec does not know this kind of URL"),
         ("zip://a.jsonl::https://u:SECRET@host/a.zip", "URLs of several parts"),
         ("http://u:SECRET@host/folder/?sig=SECRET", "is neither JSON lines"),
         ("file://u:SECRET@host/a.jsonl", ""),
