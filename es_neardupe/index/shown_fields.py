@@ -96,6 +96,10 @@ def _check(index: Index, known: UserFields, fields: Sequence[str], texts: Sequen
     plain = {name for name, kind in known.types.items() if kind not in ("multi-field", "alias")}
     names = sorted(plain & {*known.kept, *texts})
     for name in fields:
+        if name in plain and name not in names:
+            raise SettingsError(
+                f"Index {index.name} does not keep {name} in _source, so it cannot be shown. Fields: {', '.join(names)}."
+            )
         if name not in names:
             raise SettingsError(f"Index {index.name} has no field {name!r} to show. Fields: {', '.join(names)}.")
 

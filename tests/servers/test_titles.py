@@ -15,7 +15,7 @@ from server_tools import JSON, Spy, family, make_index, put, words
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.duplicates.request_json import example
 from es_neardupe.display_text import shown
-from es_neardupe.errors import IndexUnusable, SettingsError
+from es_neardupe.errors import SettingsError
 from es_neardupe.server.client import Client
 
 pytestmark = pytest.mark.mainly_on("elasticsearch")
@@ -260,5 +260,5 @@ def test_titles_that_cannot_be_read(client: Client, index_name: str) -> None:
         assert list(fields) == ["body"]
         assert any(text.startswith(fields["body"].removesuffix("...")) for text in TEXTS)
     assert news.compare("d0", "d1").a.fields == {}
-    with pytest.raises(IndexUnusable, match="does not keep title in _source"):
+    with pytest.raises(SettingsError, match="does not keep title in _source"):
         news.groups(fields=["title"])
