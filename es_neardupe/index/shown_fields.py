@@ -95,13 +95,14 @@ def _check(index: Index, known: UserFields, fields: Sequence[str], texts: Sequen
     """Raises `SettingsError` for a field that the index does not have, or that is in no ``_source``."""
     plain = {name for name, kind in known.types.items() if kind not in ("multi-field", "alias")}
     names = sorted(plain & {*known.kept, *texts})
+    listed = ", ".join(names)
     for name in fields:
         if name in plain and name not in names:
             raise SettingsError(
-                f"Index {index.name} does not keep {name} in _source, so it cannot be shown. Fields: {', '.join(names)}."
+                f"Index {index.name} does not keep {name} in _source, so it cannot be shown. Fields: {listed}."
             )
         if name not in names:
-            raise SettingsError(f"Index {index.name} has no field {name!r} to show. Fields: {', '.join(names)}.")
+            raise SettingsError(f"Index {index.name} has no field {name!r} to show. Fields: {listed}.")
 
 
 def _titles(index: Index, known: UserFields) -> tuple[str, ...]:
