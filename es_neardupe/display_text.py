@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import Protocol
 
 from markupsafe import escape
 
-__all__ = ["STEERING", "beginning", "escaped", "shown", "without_credentials", "without_passwords"]
+__all__ = ["STEERING", "Located", "beginning", "escaped", "named", "shown", "without_credentials", "without_passwords"]
 
 STEERING = r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\ud800-\udfff"
 """Characters for a regular expression class: those that change the direction of text or break lines invisibly, and lone
@@ -66,3 +67,17 @@ def beginning(text: str, characters: int = _BEGINNING) -> str:
         return plain
     kept = plain[: characters + 1].rpartition(" ")[0] or plain[:characters]
     return f"{kept}..."
+
+
+class Located(Protocol):
+    """Anything with the address of a document."""
+
+    @property
+    def index(self) -> str: ...
+    @property
+    def id(self) -> str: ...
+
+
+def named(document: Located, several: bool) -> str:
+    """A document: its id, preceded by its index if there are ``several``."""
+    return f"{document.index}/{document.id}" if several else document.id

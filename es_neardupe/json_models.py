@@ -27,6 +27,7 @@ from es_neardupe.records import Address
 from es_neardupe.similarity.comparison import Comparison
 
 __all__ = [
+    "AddressQuery",
     "CollationAnswer",
     "ComparisonAnswer",
     "ContainedAnswer",
@@ -34,7 +35,6 @@ __all__ = [
     "DecisionQuery",
     "DecisionReportAnswer",
     "DecisionsAnswer",
-    "DocumentQuery",
     "GroupAnswer",
     "GroupsAnswer",
     "PairAnswer",
@@ -69,7 +69,7 @@ class TextQuery(BaseModel):
     top: int = Field(10, ge=1, le=1000)
 
 
-class DocumentQuery(BaseModel):
+class AddressQuery(BaseModel):
     """A document whose id is in several indices."""
 
     model_config = _STRICT
@@ -89,8 +89,8 @@ class DecisionQuery(BaseModel):
     model_config = _STRICT
 
     verdict: Verdict
-    id: Annotated[str, Field(min_length=1)] | DocumentQuery
-    others: list[str | DocumentQuery] = Field([], max_length=1000)
+    id: Annotated[str, Field(min_length=1)] | AddressQuery
+    others: list[str | AddressQuery] = Field([], max_length=1000)
     author: str = Field(min_length=1, max_length=200)
     note: str | None = Field(None, max_length=4000)
     dry_run: bool = False

@@ -48,12 +48,8 @@ def log_event(level: int, event: str, **fields: Any) -> None:
     """Log an event. Its message is ``event name=value ...``; ``record.event`` and ``record.fields`` hold the parts."""
     if is_logged(level):
         fields = {name: _masked(value) for name, value in fields.items()}
-        words = " ".join([event, *(f"{name}={_word(value)}" for name, value in fields.items())])
+        words = " ".join([event, *(f"{name}={json.dumps(value, default=str)}" for name, value in fields.items())])
         LOGGER.log(level, "%s", words, extra={"event": event, "fields": fields}, stacklevel=2)
-
-
-def _word(value: Any) -> str:
-    return json.dumps(value, default=str)
 
 
 def _masked(value: Any) -> Any:

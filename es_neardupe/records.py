@@ -29,7 +29,7 @@ __all__ = [
     "Server",
     "State",
     "TextClasses",
-    "named",
+    "by_address",
     "one_line",
 ]
 
@@ -126,7 +126,7 @@ class Address(NamedTuple):
     id: str
 
 
-def named(id: str, index: str | None) -> str | Address:
+def by_address(id: str, index: str | None) -> str | Address:
     """A document as it is given by its id, and by its concrete index if that is known."""
     return Address(index, id) if index else id
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from es_neardupe.cli.output import named, print_lines, print_table, printable, say, show, warn
+from es_neardupe.cli.output import print_lines, print_table, printable, say, show, warn
 from es_neardupe.commands.duplicates.results import (
     ContentResult,
     DocumentPair,
@@ -15,6 +15,7 @@ from es_neardupe.commands.duplicates.results import (
     OverlapsResult,
     PairsResult,
 )
+from es_neardupe.display_text import named
 from es_neardupe.records import Address
 
 __all__ = ["duplicates_json", "print_pairs", "show_report", "warn_of_losses"]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from math import log10
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich import box
 from rich.console import Console
@@ -36,7 +36,6 @@ __all__ = [
     "check_output",
     "escaped",
     "fail",
-    "named",
     "plot_counts",
     "plot_curve",
     "print_csv",
@@ -215,20 +214,6 @@ _NUMBER = re.compile(r"-?[0-9,]+\.[0-9]+")
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) or (isinstance(value, str) and _NUMBER.fullmatch(value) is not None)
-
-
-class Located(Protocol):
-    """Anything with the address of a document."""
-
-    @property
-    def index(self) -> str: ...
-    @property
-    def id(self) -> str: ...
-
-
-def named(document: Located, several: bool) -> str:
-    """A document in a table: its id, preceded by its index if there are ``several``."""
-    return f"{document.index}/{document.id}" if several else document.id
 
 
 _MIN_CELL = 20

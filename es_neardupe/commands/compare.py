@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from es_neardupe import options
+from es_neardupe.display_text import named
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.index.document_text import read_text
 from es_neardupe.index.index import Index, opened
@@ -69,7 +70,7 @@ def compare(
 def _name(index: Index, document: str | Address) -> str:
     if not isinstance(document, Address):
         return document
-    return "/".join(document) if len(index.target.indices) > 1 else document.id
+    return named(document, several=len(index.target.indices) > 1)
 
 
 def _text(index: Index, document: str | Address, shown: ShownFields) -> tuple[str, dict[str, str]]:

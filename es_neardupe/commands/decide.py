@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 
 import numpy as np
 
+from es_neardupe.display_text import named
 from es_neardupe.errors import IndexUnusable, InputError, NotFound, SettingsError
 from es_neardupe.groups.decisions import Decision, Decisions, Verdict
 from es_neardupe.index import queries
@@ -46,7 +47,7 @@ class Contradiction:
 def _both(documents: Sequence[Address]) -> str:
     """The ids of two documents, with their indices if these differ."""
     several = documents[0].index != documents[1].index
-    return " and ".join("/".join(one) if several else one.id for one in documents)
+    return " and ".join(named(one, several) for one in documents)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from es_neardupe.commands.input_json import parsed_line
+from es_neardupe.commands.input_json import invalid_json, parsed_line
 from es_neardupe.commands.input_streams import (
     COMPRESSED,
     MAX_EXPANDED,
@@ -212,7 +212,7 @@ def _json_lines(stream: IO[bytes], file: InputFile, id_field: str | None) -> Ite
         except UnicodeDecodeError as error:
             yield Problem(place, f"not UTF-8 ({error.reason} at byte {error.start} of the line)")
         except json.JSONDecodeError as error:
-            yield Problem(place, f"invalid JSON ({error.msg.removesuffix(' at')} at column {error.colno})")
+            yield Problem(place, invalid_json(error))
         except ValueError as error:
             yield Problem(place, f"JSON that no server accepts ({error})")
         else:

@@ -12,7 +12,7 @@ from typing import Any
 
 from es_neardupe.server.numbers import literal_number
 
-__all__ = ["parsed_line"]
+__all__ = ["invalid_json", "parsed_line"]
 
 _MAX_DEPTH = 100
 """Levels of arrays and objects: servers reject deeper objects, and Python cannot parse much deeper arrays."""
@@ -27,6 +27,11 @@ def parsed_line(line: bytes, encoding: str) -> Any:
     _check_size(line)
     text = line.rstrip(b"\r\n").decode(encoding)
     return json.loads(text, parse_constant=_no_constant, parse_float=literal_number)
+
+
+def invalid_json(error: json.JSONDecodeError) -> str:
+    """Why a line is no JSON, and where."""
+    return f"invalid JSON ({error.msg.removesuffix(' at')} at column {error.colno})"
 
 
 def _no_constant(name: str) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import IO, Any, NamedTuple
 
-from es_neardupe.commands.input_json import parsed_line
+from es_neardupe.commands.input_json import invalid_json, parsed_line
 from es_neardupe.commands.input_streams import MAX_EXPANDED
 from es_neardupe.errors import SettingsError
 from es_neardupe.installation import install_extra
@@ -230,7 +230,7 @@ def _json(scalar: Any, room: _Room) -> Any:
     try:
         return parsed_line(text, "utf-8")
     except json.JSONDecodeError as error:
-        raise ValueError(f"invalid JSON ({error.msg.removesuffix(' at')} at column {error.colno})") from error
+        raise ValueError(invalid_json(error)) from error
 
 
 def _uuid(scalar: Any, room: _Room) -> str:

@@ -105,10 +105,15 @@ def _check(index: Index, known: UserFields, fields: Sequence[str], texts: Sequen
             raise SettingsError(f"Index {index.name} has no field {name!r} to show. Fields: {listed}.")
 
 
+def _only_texts(index: Index) -> bool:
+    """Whether other fields than the texts cannot be read, because these are stored fields."""
+    sidecar = index.target.sidecar
+    return sidecar is not None and bool(sidecar.stored)
+
+
 def _titles(index: Index, known: UserFields) -> tuple[str, ...]:
     """The fields with the titles of the documents of an opened index."""
-    sidecar = index.target.sidecar
-    if sidecar is not None and sidecar.stored:  # only the texts can be read
+    if _only_texts(index):
         return tuple(name for name in _TITLES if name in index.settings.fields)[:1]
     return known.best(_TITLES)
 
@@ -180,10 +185,10 @@ def shown_fields(index: Index, fields: Sequence[str] | None, *, origin: bool = F
     known = user_fields(index.target.mappings.values(), index.prefix, index.settings.prefix)
     if fields:
         return ShownFields(chosen_fields(index, known, fields))
-    titles, sidecar = _titles(index, known), index.target.sidecar
+    titles = _titles(index, known)
     text = None if titles else index.settings.fields[0]
     named = titles if text is None else (text,)
-    if not origin or (sidecar is not None and sidecar.stored):  # which keeps the texts only
+    if not origin or _only_texts(index):
         return ShownFields(named, beginning_of=text)
     found = tuple(name for kind in _ORIGINS for name in known.best(kind) if name not in named)
     return ShownFields(named + found, beginning_of=text, origin=found)

@@ -32,7 +32,7 @@ from es_neardupe.json_models import (
     StatsAnswer,
 )
 from es_neardupe.json_results import groups_json, plain, similar_json
-from es_neardupe.records import named
+from es_neardupe.records import by_address
 
 __all__ = ["MAX_CHARACTERS", "MAX_ITEMS", "mcp_server"]
 
@@ -91,7 +91,7 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
     async def similar(
         id: _Id = None, id_index: _Index = None, text: _Text = None, min: _Min = None, top: _Top = 10
     ) -> _Similar:
-        document = None if id is None else named(id, id_index)
+        document = None if id is None else by_address(id, id_index)
         return await _answer(
             _Similar, lambda: similar_json(similar_(index, id=document, text=text, min=min, top=top, fields=fields))
         )
@@ -157,7 +157,7 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
         a_index: _Index = None,
         b_index: _Index = None,
     ) -> _Comparison:
-        one, other = named(a, a_index), None if b is None else named(b, b_index)
+        one, other = by_address(a, a_index), None if b is None else by_address(b, b_index)
         return await _answer(_Comparison, lambda: plain(compare_(index, one, other, text=text, fields=fields)))
 
     @tool(description="List documents that contain a document or a text, or are contained in it. Needs sampled keys.")
@@ -168,7 +168,7 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
         min: Annotated[float, Field(ge=0, le=1)] = 0.5,
         top: _Top = 10,
     ) -> _Contained:
-        document = None if id is None else named(id, id_index)
+        document = None if id is None else by_address(id, id_index)
         return await _answer(_Contained, lambda: plain(contained_(index, id=document, text=text, min=min, top=top)))
 
     @tool(description="Numbers of documents, groups and keys of the index.")

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.commands.duplicates.results import DocumentPair, DuplicatesReport, PairsResult
-from es_neardupe.display_text import beginning
+from es_neardupe.display_text import beginning, named
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.text import spans
 from es_neardupe.options import Matching
@@ -312,7 +312,7 @@ def duplicates_page(
         else (),
         groups=result.skipped_groups,
         more_groups=skipped - len(result.skipped_groups),
-        name=lambda address: _name(address, len(report.indices) > 1),
+        name=lambda address: named(address, len(report.indices) > 1),
     )
 
 
@@ -326,7 +326,7 @@ def _rows(
     folded: Sequence[_Folded], content: _Content, contents: Mapping[Address, str], opened: int, *, several: bool
 ) -> list[_Row]:
     """The rows of the list. When the page is full, further rows are listed without texts."""
-    names = {one.number: (_name(one.pair.a, several), _name(one.pair.b, several)) for one in folded}
+    names = {one.number: (named(one.pair.a, several), named(one.pair.b, several)) for one in folded}
     views: dict[int, _View | None] = {}
     room = _MAX_SIZE
     for one in _from_both_ends(_both_ends(folded, opened)):
@@ -362,14 +362,10 @@ def _row(
         pair.explanation,
         content.heading(pair),
         "copies" if len(known) == 1 and None not in known else "different",
-        [(_name(copy.a, several), _name(copy.b, several)) for copy in one.copies],
+        [(named(copy.a, several), named(copy.b, several)) for copy in one.copies],
         views.get(one.number),
         tuple(missing) if one.number in views else (),
     )
-
-
-def _name(address: Address, several: bool) -> str:
-    return f"{address[0]}/{address[1]}" if several else address[1]
 
 
 def _view(pair: DocumentPair, names: tuple[str, str], content: _Content) -> _View | None:

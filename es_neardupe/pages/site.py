@@ -9,10 +9,10 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from es_neardupe.commands.group_pages import MAX_FOUND, CommonValues, GroupSelection
-from es_neardupe.commands.search import Copy, SearchHit, SearchResult
+from es_neardupe.commands.search import SearchResult
 from es_neardupe.commands.stats import StatsScope
+from es_neardupe.display_text import Located, named
 from es_neardupe.groups.listing import GroupCount, GroupOrder, GroupOverview
-from es_neardupe.groups.read import Member
 from es_neardupe.groups.reviewed import KnownReviews, ReviewState, TitledPage, state_of
 from es_neardupe.index.index import Index
 from es_neardupe.options import Matching
@@ -24,7 +24,6 @@ from es_neardupe.pages.page import (
     page,
     rendered,
 )
-from es_neardupe.records import Address
 from es_neardupe.similarity.comparison import Comparison
 from es_neardupe.similarity.pair_relation import Relation
 
@@ -66,9 +65,9 @@ class Site:
         """The application for an opened index."""
         return replace(self, several=len(index.target.indices) > 1)
 
-    def name(self, document: Address | Member | SearchHit | Copy) -> str:
+    def name(self, document: Located) -> str:
         """The id of a document; with its index, if there are several."""
-        return f"{document.index}/{document.id}" if self.several else document.id
+        return named(document, self.several)
 
     def link(self, path: str, **values: object) -> str:
         """The address of a page. Empty values and None are omitted; a list is repeated."""
@@ -80,7 +79,7 @@ class Site:
         kept = {name: value for name, value in parse_qsl(page, errors="replace") if name in _OF_A_GROUP}
         return self.link("/group", **{**kept, "id": group, **values})
 
-    def compare_link(self, a: Member | SearchHit, b: Member | Copy) -> str:
+    def compare_link(self, a: Located, b: Located) -> str:
         """The address of the page of two documents."""
         return self.link("/compare", a=a.id, a_index=a.index, b=b.id, b_index=b.index)
 

@@ -35,6 +35,7 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.index.shown_fields import shown_fields
 from es_neardupe.json_models import (
+    AddressQuery,
     CollationAnswer,
     ComparisonAnswer,
     ContainedAnswer,
@@ -42,7 +43,6 @@ from es_neardupe.json_models import (
     DecisionQuery,
     DecisionReportAnswer,
     DecisionsAnswer,
-    DocumentQuery,
     GroupAnswer,
     GroupsAnswer,
     ProblemAnswer,
@@ -51,7 +51,7 @@ from es_neardupe.json_models import (
     TextQuery,
 )
 from es_neardupe.json_results import decision_json, group_json, groups_json, plain, similar_json
-from es_neardupe.records import named
+from es_neardupe.records import by_address
 from es_neardupe.serve.answers import problem, refusal
 from es_neardupe.similarity.pair_relation import Relation
 
@@ -166,7 +166,7 @@ def http_interface(
 
     @app.get("/compare", response_model=ComparisonAnswer, summary="Two documents: `compare`")
     def two_documents(request: Request, a: str, b: str, a_index: _Index = None, b_index: _Index = None) -> Any:
-        return plain(compare(index_of(request), named(a, a_index), named(b, b_index), fields=fields))
+        return plain(compare(index_of(request), by_address(a, a_index), by_address(b, b_index), fields=fields))
 
     @app.get(
         "/similar",
@@ -175,7 +175,9 @@ def http_interface(
         summary="Near-duplicates of a document: `similar --id`",
     )
     def similar_to_document(request: Request, id: str, index: _Index = None, min: _Share = None, top: _Top = 10) -> Any:
-        return plain(similar_json(similar(index_of(request), id=named(id, index), min=min, top=top, fields=fields)))
+        return plain(
+            similar_json(similar(index_of(request), id=by_address(id, index), min=min, top=top, fields=fields))
+        )
 
     @app.post(
         "/similar",
@@ -196,7 +198,7 @@ def http_interface(
         min: Annotated[float, Query(ge=0, le=1)] = 0.5,
         top: _Top = 10,
     ) -> Any:
-        return plain(contained(index_of(request), id=named(id, index), min=min, top=top))
+        return plain(contained(index_of(request), id=by_address(id, index), min=min, top=top))
 
     @app.post("/contained", response_model=ContainedAnswer, summary="Contained documents: `contained --text`")
     def contained_in_text(request: Request, query: TextQuery) -> Any:
@@ -252,5 +254,5 @@ def http_interface(
 
 def _place(parts: Sequence[str | int]) -> str:
     """The part of a request that is wrong: its name, without those of the types that were tried."""
-    names = [str(one) for one in parts[1:] if one not in ("str", "constrained-str", DocumentQuery.__name__)]
+    names = [str(one) for one in parts[1:] if one not in ("str", "constrained-str", AddressQuery.__name__)]
     return ".".join(names) if names and not names[0].isdecimal() else "body"

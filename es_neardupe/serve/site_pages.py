@@ -40,7 +40,7 @@ from es_neardupe.pages.site import (
     overview_page,
     search_page,
 )
-from es_neardupe.records import named
+from es_neardupe.records import by_address
 from es_neardupe.similarity.pair_relation import Relation
 
 __all__ = ["PATIENCE", "site_pages"]
@@ -148,7 +148,7 @@ def site_pages(
         if not a or not b:
             raise SettingsError("Give the ids of two documents: a and b.")
         matching = _chosen(Matching, request.query_params.get("matching") or Matching.LITERAL.value)
-        found = compare(index_of(request), named(a, a_index), named(b, b_index), fields=fields)
+        found = compare(index_of(request), by_address(a, a_index), by_address(b, b_index), fields=fields)
         return _answer(comparison_page(site(request), found, matching))
 
     @routes.get("/search")

@@ -14,7 +14,6 @@ from es_neardupe.cli.messages import warn_of_dominating
 from es_neardupe.cli.output import (
     ExitCode,
     check_output,
-    named,
     print_json,
     print_table,
     progress_bars,
@@ -24,6 +23,7 @@ from es_neardupe.cli.output import (
     write_output,
 )
 from es_neardupe.cli.phrasing import phrase
+from es_neardupe.display_text import named
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName, TextFile
 from es_neardupe.cli.connection import open_index
-from es_neardupe.cli.output import named, print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.phrasing import phrase
+from es_neardupe.display_text import named
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:

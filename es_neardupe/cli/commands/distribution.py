@@ -10,7 +10,6 @@ from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.messages import say_measure
 from es_neardupe.cli.output import (
     check_output,
-    named,
     plot_counts,
     print_json,
     print_table,
@@ -21,6 +20,7 @@ from es_neardupe.cli.output import (
     write_output,
 )
 from es_neardupe.cli.phrasing import phrase
+from es_neardupe.display_text import named
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from es_neardupe.cli.arguments import AsJson, IndexName, Output
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import (
     check_output,
-    named,
     print_json,
     print_lines,
     print_table,
@@ -22,6 +21,7 @@ from es_neardupe.cli.output import (
     write_output,
 )
 from es_neardupe.cli.phrasing import phrase
+from es_neardupe.display_text import named
 from es_neardupe.errors import NotFound
 from es_neardupe.json_results import group_json
 from es_neardupe.options import DEFAULT_PREFIX

@@ -10,9 +10,10 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.messages import say_tuning, show_first, warn_of_failures
-from es_neardupe.cli.output import ExitCode, named, print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.cli.output import ExitCode, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.cli.run_log import result
+from es_neardupe.display_text import named
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 
 if TYPE_CHECKING:

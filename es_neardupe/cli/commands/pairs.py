@@ -18,7 +18,6 @@ from es_neardupe.cli.messages import (
 )
 from es_neardupe.cli.output import (
     check_output,
-    named,
     print_lines,
     print_table,
     progress_bars,
@@ -27,6 +26,7 @@ from es_neardupe.cli.output import (
     warn,
     write_output,
 )
+from es_neardupe.display_text import named
 from es_neardupe.json_results import by_measure
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 

@@ -11,8 +11,8 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
-from es_neardupe.cli.output import as_json_text, named, print_json, print_table, say, show, warn
-from es_neardupe.display_text import beginning
+from es_neardupe.cli.output import as_json_text, print_json, print_table, say, show, warn
+from es_neardupe.display_text import beginning, named
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import DEFAULT_PREFIX
 

@@ -10,7 +10,8 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName, Output, TextFile
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.messages import say_measure, warn_of_candidates, warn_of_detection
-from es_neardupe.cli.output import check_output, named, print_json, print_table, say, value_cells, warn, write_output
+from es_neardupe.cli.output import check_output, print_json, print_table, say, value_cells, warn, write_output
+from es_neardupe.display_text import named
 from es_neardupe.json_results import similar_json
 from es_neardupe.options import DEFAULT_PREFIX
 

@@ -67,7 +67,7 @@ def plain(content: str) -> str:
 def test_what_comes_from_documents_is_escaped(a: str, b: str, id: str) -> None:
     """Each pane has the whole text, and there are no elements other than those of the template."""
     one = DocumentPair(Address("news", id), Address("news", f"{id}2"), 0.5, id)
-    groups = [SkippedGroup(300, (("news", id),), a)]
+    groups = [SkippedGroup(300, (Address("news", id),), a)]
     content = page(report([one], groups), {one.a: a, one.b: b}, title=id, explained=[a, b])
     found = Reader(content)
     assert found.panes == {"pair-1-texts-a": shown(a), "pair-1-texts-b": shown(b)}
@@ -79,7 +79,7 @@ def test_nothing_of_a_document_becomes_markup() -> None:
     hostile = f"{NASTY}\x00\u202eabc"
     one = DocumentPair(Address(NASTY, hostile), Address("news", f'"{hostile}'), 1.0, hostile)
     texts = {one.a: f"{hostile} {words(0, 9)}", one.b: f"{words(0, 9)} {hostile}"}
-    groups = [SkippedGroup(300, ((NASTY, hostile),), hostile)]
+    groups = [SkippedGroup(300, (Address(NASTY, hostile),), hostile)]
     made = report([one], groups, {hostile: {hostile: hostile}}, indices=(NASTY, "news"))
     content = page(made, texts, title=hostile, explained=[hostile])
     found = Reader(content)
@@ -238,7 +238,10 @@ def test_documents_that_are_gone() -> None:
 
 
 def test_skipped_features_with_examples() -> None:
-    groups = [SkippedGroup(900, (("news", "x/1"), ("news", "y")), "all rights reserved"), SkippedGroup(201, (), None)]
+    groups = [
+        SkippedGroup(900, (Address("news", "x/1"), Address("news", "y")), "all rights reserved"),
+        SkippedGroup(201, (), None),
+    ]
     content = page(report([pair(1)], groups, DIAGNOSTICS))
     assert "359 features that too many documents share were skipped" in content
     assert "all rights reserved" in content
