@@ -22,7 +22,9 @@ SMALL = 1.0
 
 
 def main() -> None:
-    extras = sys.argv[1:] or sorted({*distribution(NAME).metadata.get_all("Provides-Extra")} - {"bench", "dev", "docs"})
+    extras = sys.argv[1:] or sorted(
+        {*distribution(NAME).metadata.get_all("Provides-Extra")} - {"bench", "dev", "docs", "release"}
+    )
     with tempfile.TemporaryDirectory() as folder:
         core_download, core = measured("", Path(folder))
         rows = [["without extras", core_download, total(core)]]

@@ -155,6 +155,7 @@ def test_the_wheel_in_an_environment_without_a_compiler(audited: Path, tmp_path:
 
 
 @needs_compiler
+@pytest.mark.long  # `scripts/release` does it too
 @pytest.mark.parametrize("minor", [one for one in pythons() if one not in ("3.10", OWN)])
 def test_the_wheel_on_other_pythons(audited: Path, tmp_path: Path, minor: str) -> None:
     """Both kernels make the golden vectors, with the dependencies that they need."""

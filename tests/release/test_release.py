@@ -165,7 +165,8 @@ def test_the_workflow() -> None:
     assert "python -m cibuildwheel" in commands
     assert "abi3audit --strict" in commands
     assert not any(word in commands for word in ("twine", "upload", "secrets"))
-    dev = {one.name: one.specifier for one in map(Requirement, release.project()["optional-dependencies"]["dev"])}
+    tools = release.project()["optional-dependencies"]["release"]
+    wanted = {one.name: one.specifier for one in map(Requirement, tools)}
     for name in ("cibuildwheel", "abi3audit"):
         (named,) = (one for one in commands.split('"') if one.startswith(name) and ">" in one)
-        assert Requirement(named).specifier == dev[name]
+        assert Requirement(named).specifier == wanted[name]

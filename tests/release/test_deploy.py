@@ -26,7 +26,7 @@ from es_neardupe.cli.app import app
 from es_neardupe.cli.commands.watch import metrics, serving
 from es_neardupe.commands.watch import Lag, Round, RoundPairs, RoundScope, RoundWrites
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 MANIFESTS = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yml").read_text("utf-8"))

@@ -26,7 +26,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 import es_neardupe
 from es_neardupe import NearDupe
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 build: Any = import_module("site_build")
@@ -144,7 +144,7 @@ def test_a_page_that_is_not_listed_is_an_error(tmp_path: Path, capsys: pytest.Ca
 def test_the_search_works_on_files(words: str, site: Path) -> None:
     with chromium() as browser:
         browser.get(f"{(site / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
-        WebDriverWait(browser, 30).until(
+        WebDriverWait(browser, 60).until(
             lambda driver: driver.find_elements(By.CSS_SELECTOR, "#search-results ul.search li a")
         )
 

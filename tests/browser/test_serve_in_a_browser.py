@@ -26,8 +26,6 @@ from server_tools import change, family, make_index, put, words
 from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client
 
-pytestmark = pytest.mark.mainly_on("opensearch")
-
 SOURCES = {
     **{f"l{n}": {"title": f"Harbour {n}", "body": text} for n, text in enumerate(family("large", 5))},
     **{f"s{n}": {"title": f"{NASTY} {n}", "body": f"{NASTY} {text}"} for n, text in enumerate(family("small", 2))},
@@ -58,7 +56,7 @@ def address(request: pytest.FixtureRequest, client: Client, index_name: str, ser
         assert program.stdout is not None
         yield program.stdout.readline().strip()
         program.send_signal(signal.SIGINT)
-        program.communicate(timeout=30)
+        program.communicate(timeout=60)
 
 
 def find(browser: webdriver.Chrome, selector: str) -> WebElement:
@@ -69,7 +67,7 @@ def follow(browser: webdriver.Chrome, clicked: WebElement) -> None:
     """Click, and wait for the next page."""
     before = browser.current_url
     clicked.click()
-    WebDriverWait(browser, 20).until(lambda one: one.current_url != before)
+    WebDriverWait(browser, 60).until(lambda one: one.current_url != before)
 
 
 def check(browser: webdriver.Chrome, width: int) -> None:
@@ -100,7 +98,7 @@ def test_from_the_printed_address_to_a_comparison(address: str) -> None:
         field.send_keys("3")
         before = browser.current_url
         field.send_keys(Keys.ENTER)
-        WebDriverWait(browser, 20).until(lambda one: one.current_url != before)
+        WebDriverWait(browser, 60).until(lambda one: one.current_url != before)
         assert find(browser, "#total").text == "1"
         check(browser, 500)
 
@@ -117,7 +115,7 @@ def test_from_the_printed_address_to_a_comparison(address: str) -> None:
         follow(browser, find(browser, "nav a[href='/search']"))
         field = find(browser, "input[name=q]")
         field.send_keys("title:alert", Keys.ENTER)
-        WebDriverWait(browser, 20).until(lambda one: "?q=" in one.current_url)
+        WebDriverWait(browser, 60).until(lambda one: "?q=" in one.current_url)
         assert find(browser, "#total").text == "2"
         assert "<script>" in find(browser, ".hits").text
         find(browser, ".hits summary").click()
@@ -125,7 +123,7 @@ def test_from_the_printed_address_to_a_comparison(address: str) -> None:
 
         before = browser.current_url
         find(browser, ".sign-out button").click()
-        WebDriverWait(browser, 20).until(lambda one: one.current_url != before)
+        WebDriverWait(browser, 60).until(lambda one: one.current_url != before)
         assert "needs the token" in find(browser, "body").text
 
         log = browser.get_log("browser")
@@ -208,7 +206,7 @@ def test_a_review_by_keyboard(address: str, client: Client, index_name: str, tmp
         for by_key in (True, False):  # about the current document
             before = browser.current_url
             note.send_keys(Keys.ENTER) if by_key else find(browser, "button[data-key=t]").click()
-            WebDriverWait(browser, 20).until(lambda one, before=before: one.current_url != before)
+            WebDriverWait(browser, 60).until(lambda one, before=before: one.current_url != before)
             assert find(browser, "h1").text == "Note"
             assert find(browser, "#store").is_displayed()
             assert chosen in find(browser, ".card li").text
@@ -226,7 +224,7 @@ def test_a_review_by_keyboard(address: str, client: Client, index_name: str, tmp
         assert find(browser, "#total").text == "4"  # *same* has replaced the withdrawn *different*
         check(browser, 500)
         find(browser, "a[download]").click()
-        WebDriverWait(browser, 20).until(lambda one: (downloads / "decisions.csv").exists())
+        WebDriverWait(browser, 60).until(lambda one: (downloads / "decisions.csv").exists())
         assert (downloads / "decisions.csv").read_text("utf-8-sig").count("same") == 4
 
 
@@ -269,7 +267,7 @@ def test_form_letters_are_read_as_one_letter_and_a_table(address: str, tmp_path:
         assert "Measures" in find(browser, "body").text
         browser.back()
         find(browser, ".pages a[download]").click()
-        WebDriverWait(browser, 20).until(lambda one: list(tmp_path.glob("group-*.html")))
+        WebDriverWait(browser, 60).until(lambda one: list(tmp_path.glob("group-*.html")))
         browser.get(next(tmp_path.glob("group-*.html")).as_uri())
         assert len(browser.find_elements(By.CSS_SELECTOR, ".collation tbody tr")) == 200
         assert accessibility_problems(browser) == []

@@ -24,7 +24,7 @@ from es_neardupe.local_server.versions import SUPPORTED
 
 pytestmark = pytest.mark.xdist_group("sbom")  # both files are written once
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 JSON = dict[str, Any]
