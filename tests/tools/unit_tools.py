@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -162,3 +163,15 @@ def columns(size: int, **some: Any) -> FingerprintColumns:
 def index_of(client: Any, target: IndexTarget) -> Index:
     """An opened index, made without requests to a server."""
     return Index(target.name, client, target=target)
+
+
+_QUIET = 0.05
+"""Seconds that `patience` needs for its computation on a quiet machine."""
+
+
+def patience(seconds: float) -> float:
+    """A limit for work that takes much less than ``seconds`` on a quiet machine: as much longer as this one needs now,
+    busy as it is, for a known computation. It only separates seconds from the minutes of a wrong algorithm."""
+    began = time.monotonic()
+    sum(number * number for number in range(1_000_000))
+    return seconds * max(1.0, (time.monotonic() - began) / _QUIET)

@@ -18,7 +18,7 @@ from conftest import Cli
 from hypothesis import given
 from hypothesis import strategies as st
 from server_tools import one_line
-from unit_tools import words
+from unit_tools import patience, words
 
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.keys.text import tokenize
@@ -380,7 +380,7 @@ def test_one_word_many_times(times: int, cli: Cli, tmp_path: Path) -> None:
     began = time.monotonic()
     shown = cli("compare", *names)
     page = cli("compare", *names, "--html", str(tmp_path / "page.html"))
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < patience(20)
     assert len(shown.out) < 20_000
     assert f"... {fewer - 30:,} words ..." in shown.out.replace("\n", " ")
     assert f"{times - fewer - 120:,} words" in " ".join(shown.out.split())
