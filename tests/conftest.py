@@ -1,4 +1,4 @@
-"""Real servers for the tests, one of each kind per session; a new index for each test, deleted after it."""
+"""Real servers for the tests, one of each kind for a whole run; a new index for each test, deleted after it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import shutil
 import signal
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+import tempfile
+import zlib
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,6 @@ from typing import Any
 import pytest
 import typer.main
 from clusters import cluster
-from containers import container
 from fault_proxy import FaultProxy
 from hypothesis import HealthCheck, settings
 from jvm_tools import compile_quickly
@@ -27,10 +28,11 @@ from secured import Secured, secured
 from secured_opensearch import secured_opensearch
 from secured_users import ROLES, USERS, opensearch_users
 from server_tools import delete_all, new_name, required, runs_painless
+from shared_servers import SharedServers, in_containers
 
 from es_neardupe.cli.app import main
 from es_neardupe.keys import hashing
-from es_neardupe.local_server import control, versions
+from es_neardupe.local_server import versions
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
@@ -44,6 +46,8 @@ SECURED = {"secured_server", "secured_opensearch_server"}
 START_SERVERS = ("test_node.py", "test_clusters.py", "test_copied_indices.py", "test_frozen.py", "test_small_heap.py")
 """Tests that start servers of their own, besides those with an ``own_node``."""
 
+SERVERS = pytest.StashKey[SharedServers]()
+
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -52,11 +56,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 compile_quickly()
 typer.main.get_command = functools.lru_cache(typer.main.get_command)  # otherwise created again for each command
 
-for _profile, _examples in (("default", 40), ("thorough", 1000)):
+PROFILES = {"quick": 10, "ci": 40, "long": 1000}
+"""Number of examples of a property test. In `long`, they differ from run to run; pytest prints the seed."""
+
+for _profile, _examples in PROFILES.items():
     settings.register_profile(
-        _profile, deadline=None, max_examples=_examples, suppress_health_check=[HealthCheck.too_slow]
+        _profile,
+        deadline=None,
+        max_examples=_examples,
+        derandomize=_profile != "long",
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow],
     )
-settings.load_profile("default")
+settings.load_profile("ci")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -67,16 +79,34 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption("--smoke", default=OLDER_SERVERS, help="servers for the smoke set")
     parser.addoption(
-        "--spread",
-        action="store_true",
-        help="the tests of one server in all processes; a node for each, if none is given",
-    )
-    parser.addoption(
         "--soak-seconds", type=int, help="how long the soak goes on, on each server; 24 steps if not given"
     )
     parser.addoption("--soak-seed", type=int, default=1, help="what the soak draws everything from")
     parser.addoption("--record", action="store_true", help="write the golden files of the commands anew")
     parser.addoption("--docker", action="store_true", help="start the servers as containers, if an engine answers")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the folder of the shared servers, which a process of several gets from the one that started it."""
+    given = getattr(config, "workerinput", {}).get("servers")
+    config.stash[SERVERS] = SharedServers(Path(given or tempfile.mkdtemp(prefix="es-neardupe-servers-")))
+    if given is None and config.getoption("--docker"):
+        names = dict.fromkeys((config.getoption("--servers") + "," + config.getoption("--smoke")).split(","))
+        started = in_containers(names)
+        started.__enter__()
+        config.add_cleanup(lambda: started.__exit__(None, None, None))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Give the folder to a process of several."""
+    node.workerinput["servers"] = str(node.config.stash[SERVERS].folder)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the servers, after all processes have ended."""
+    if not hasattr(config, "workerinput"):
+        config.stash[SERVERS].stop()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -87,67 +117,108 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)  # before the tests are grouped
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need a server, and run them first: the tests of one server stay in one process of several. A
-    test that is ``mainly_on`` one product is long on the other, unless the tests of each server are spread, or their
-    golden files written."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Choose the product of each test, and mark the tests that need a server. The tests of a file stay in one process
+    of several; unit tests come last, since their short files fill the gaps that long ones leave. With the servers of
+    one product, all tests run on each of them."""
+    names = config.getoption("--servers").split(",")
+    if len({_kind(name) for name in names}) > 1 and not config.getoption("--record"):
+        chosen: dict[bool, list[pytest.Item]] = {True: [], False: []}
+        for item in items:
+            chosen[_runs_on_its_server(item) and _has_the_chosen_value(item)].append(item)
+        config.hook.pytest_deselected(items=chosen[False])
+        items[:] = chosen[True]
     for item in items:
-        fixtures = {*getattr(item, "fixturenames", ())}
-        every = item.config.getoption("--spread") or item.config.getoption("--record")
-        mainly_on = None if every else item.get_closest_marker("mainly_on")
-        if mainly_on and "server_url" in fixtures and not _server(item).startswith(mainly_on.args):
-            item.add_marker(pytest.mark.long)
-        if {"server_url", *SECURED} & fixtures:
+        if {"server_url", *SECURED} & {*getattr(item, "fixturenames", ())}:
             item.add_marker(pytest.mark.server)
         if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(3600))  # minutes, and more on a busy machine
-        if group := _group(item):
-            item.add_marker(pytest.mark.xdist_group(group))
-        if group in ("nodes", *SECURED):
+        if _starts_servers(item):
             item.add_marker(pytest.mark.nodes)
-    items.sort(key=lambda item: not _group(item))
+        if not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(_group(item)))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Start the servers of the selected tests, in the background."""
+    if session.config.getoption("collectonly") or os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0":
+        return
+    session.config.stash[SERVERS].start({_server(item): None for item in session.items if _server(item)})
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """In CI, a test that needs a server must run: it fails if it is skipped."""
+    report = yield
+    if report.skipped and os.environ.get("CI") and {"server", "nodes"} & {mark.name for mark in item.iter_markers()}:
+        report.outcome, report.longrepr = "failed", f"skipped in CI: {report.longrepr}"
+    return report
 
 
 def _server(item: pytest.Item) -> str:
-    """Kind and version of the server that a test is for."""
-    return str(item.callspec.params["server_url"])  # type: ignore[attr-defined]
+    """Kind and version of the server that a test is for, or ""."""
+    callspec = getattr(item, "callspec", None)
+    return "" if callspec is None else str(callspec.params.get("server_url", ""))
 
 
-def _group(item: pytest.Item) -> str | None:
-    """The server of a test; tests that start servers of their own run one after the other."""
-    if "server_url" in getattr(item, "fixturenames", ()):
-        server = _server(item)
-        return f"{server} {item.path.name}" if item.config.getoption("--spread") else server
-    for name in SECURED & set(getattr(item, "fixturenames", ())):
+def _runs_on_its_server(item: pytest.Item) -> bool:
+    """Whether a test runs on the server of its parameters, where there are two products. ``product("each")``: its
+    behaviour depends on the product. ``product("opensearch")``: only this one has the feature. All other tests run on
+    one of the servers, chosen by a hash of their name, or of their file if its fixtures fill an index for all of its
+    tests."""
+    server, mark = _server(item), item.get_closest_marker("product")
+    product = mark.args[0] if mark else "any"
+    if not server or product == "each":
+        return True
+    if product != "any":
+        return _kind(server) == product
+    names = item.config.getoption("--smoke" if item.get_closest_marker("smoke") else "--servers").split(",")
+    name = item.path.name if _fills_an_index_for_its_module(item) else item.name.replace(server, "")
+    return server == names[zlib.crc32(name.encode()) % len(names)]
+
+
+def _has_the_chosen_value(item: pytest.Item) -> bool:
+    """Whether a test marked ``either(parameter)`` has the one of two values of this parameter that a hash of its name
+    chooses."""
+    mark, callspec = item.get_closest_marker("either"), getattr(item, "callspec", None)
+    if mark is None or callspec is None or mark.args[0] not in callspec.indices:
+        return True
+    name = getattr(item, "originalname", item.name)
+    return bool(callspec.indices[mark.args[0]] == zlib.crc32(name.encode()) % 2)
+
+
+def _fills_an_index_for_its_module(item: pytest.Item) -> bool:
+    """Whether a test has a fixture for all tests of its module that needs a server."""
+    found = {name: fixtures[-1] for name, fixtures in item._fixtureinfo.name2fixturedefs.items()}  # type: ignore[attr-defined]
+
+    def needs_a_server(name: str) -> bool:
+        return name == "server_url" or (name in found and any(needs_a_server(one) for one in found[name].argnames))
+
+    return any(fixture.scope == "module" and needs_a_server(name) for name, fixture in found.items())
+
+
+def _kind(server: str) -> str:
+    return server.partition("-")[0]
+
+
+def _starts_servers(item: pytest.Item) -> bool:
+    fixtures = {*getattr(item, "fixturenames", ())}
+    return item.path.name in START_SERVERS or bool({"own_node", *SECURED} & fixtures)
+
+
+def _group(item: pytest.Item) -> str:
+    """What stays in one process: the tests of a server that they start together, and otherwise those of a file on one
+    of the shared servers."""
+    for name in {*SECURED, "node_with_repository"} & {*getattr(item, "fixturenames", ())}:
         return name
-    return "nodes" if item.path.name in START_SERVERS or "own_node" in getattr(item, "fixturenames", ()) else None
+    return f"{item.path.name} {_server(item)}".strip()
 
 
 @pytest.fixture(scope="session")
-def server_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a real server: ES_NEARDUPE_TEST_URL (KIND-VERSION=URL,...), a running local node, or a new one."""
-    name: str = request.param
-    given = dict(pair.split("=", 1) for pair in os.environ.get("ES_NEARDUPE_TEST_URL", "").split(",") if pair)
-    if name in given:
-        yield given[name]
-        return
-    kind, _, version = name.partition("-")
-    if request.config.getoption("--docker"):
-        with container(kind, version) as url:
-            yield url
-        return
-    release = versions.pick(kind, version)
-    running = [one for one in control.running(kind) if one.version == release.version]
-    if running and not request.config.getoption("--spread"):
-        yield running[0].url
-        return
-    data = tmp_path_factory.mktemp(name)
+def server_url(request: pytest.FixtureRequest) -> str:
+    """The address of a real server that all tests share."""
     with required():
-        started = control.start(kind, version, data=data, heap="512m")
-    yield started.url
-    (stopped,) = control.stop(kind, version, data=data)
-    assert not stopped.killed
-    assert started.log.read_text("utf-8").rstrip().endswith("closed")
+        return request.config.stash[SERVERS].url(request.param)
 
 
 @pytest.fixture(scope="session")

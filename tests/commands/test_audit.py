@@ -33,8 +33,6 @@ from es_neardupe.errors import IndexUnusable, NotInitialised, SettingsError
 from es_neardupe.server.client import Client
 from es_neardupe.verification.verify import Verifier
 
-pytestmark = pytest.mark.mainly_on("elasticsearch")
-
 SETTINGS = Settings(("text",), threshold=0.8, bands=9, rows=13)
 """Bands that lose most pairs near the threshold."""
 
@@ -243,6 +241,7 @@ def test_a_wrong_verification_is_denied(
     assert NearDupe(index_name, client).audit().recall.pairs == 3
 
 
+@pytest.mark.product("each")
 def test_stored_groups_are_held_against_the_texts(client: Client, index_name: str, server_cli: Cli) -> None:
     make_index(client, index_name)
     put(client, index_name, {id: {"text": text} for id, text in named("d", family("stored", 5, edits=2)).items()})

@@ -39,6 +39,7 @@ def test_clean_asks_first(
     assert versions(client, filled) == written
 
 
+@pytest.mark.product("each")
 def test_clean_twice(client: Client, filled: str, server_cli: Cli) -> None:
     NearDupe(filled, client).init(SETTINGS)
     NearDupe(filled, client).enrich()

@@ -35,6 +35,7 @@ def filled(client: Client, index_name: str) -> str:
     return index_name
 
 
+@pytest.mark.product("each")
 def test_two_documents(filled: str, server_cli: Cli) -> None:
     """Texts of all fields are compared, with the shingle and signatures of the index."""
     done = server_cli("compare", filled, "one", "other", "--json")

@@ -25,8 +25,6 @@ from es_neardupe.server.client import Client, path
 from es_neardupe.similarity.alignment import align
 from es_neardupe.similarity.comparison import Direction
 
-pytestmark = pytest.mark.mainly_on("elasticsearch")
-
 SAMPLED = Settings(("text",), sample_mod=4)
 
 MAILS = {f"mail{n}": " ".join(words(f"mail{n}", 120)) for n in range(10)}
@@ -92,6 +90,7 @@ def test_the_ten_retweets(client: Client, index_name: str) -> None:
 # Mails, replies, anthologies
 
 
+@pytest.mark.product("each")
 def test_both_directions_are_named(mails: str, client: Client) -> None:
     found = NearDupe(mails, client).contained(id="mail0")
     assert {hit.id: hit.direction for hit in found.hits} == {

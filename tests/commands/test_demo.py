@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from conftest import Cli
 from server_tools import family, hits, make_index, one_line, put, words
 
 from es_neardupe.server.client import Client, path
 
 
+@pytest.mark.product("each")
 def test_the_demo_on_a_file(client: Client, index_name: str, cli: Cli, tmp_path: Path) -> None:
     texts = [*family("demo", 5), *family("other", 3), *(" ".join(words(f"alone{n}", 60)) for n in range(8))]
     file = tmp_path / "articles.jsonl"

@@ -22,8 +22,6 @@ from es_neardupe.options import Matching, MeasureName
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.measure import Measure
 
-pytestmark = pytest.mark.mainly_on("elasticsearch")
-
 FAMILIES = {
     f"f{number}-{place}": text
     for number in range(6)
@@ -195,6 +193,7 @@ def test_large_buckets_are_counted(filled: str, client: Client, server_cli: Cli)
     assert f"{comparisons} skipped" in said.err
 
 
+@pytest.mark.product("each")
 def test_command(filled: str, server_cli: Cli, client: Client, tmp_path: Path) -> None:
     picture = tmp_path / "news.svg"
     shown = server_cli("distribution", filled, "--plot", str(picture), "--thresholds", "0.5,0.9", "--threshold", "0.75")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from conftest import Cli
 from server_tools import change, family, make_index, put
 
@@ -33,6 +34,7 @@ def test_doctor_of_an_index_without_texts(client: Client, index_name: str, serve
     assert (done.code, [one["name"] for one in done.json["checks"] if one["level"] == "error"]) == (1, ["fields"])
 
 
+@pytest.mark.product("each")
 def test_what_to_do_next(client: Client, index_name: str, server_cli: Cli) -> None:
     """From an index without settings to one with nothing left to do, and back."""
 

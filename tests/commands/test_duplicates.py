@@ -255,6 +255,7 @@ def test_explain_comes_before_the_run(ask: Any, news: str) -> None:
     assert done.json["index"] == news
 
 
+@pytest.mark.product("each")
 def test_queries_choose_the_scope(ask: Any, news: str) -> None:
     for query in ({"type": "query:string", "query": "year:2024"}, {"term": {"year": 2024}}):
         answer = found(ask(f"{news}-one", ready("boilerplate-sentences", query=query), "--json"))
@@ -285,6 +286,7 @@ def test_documents_without_features_are_reported(ask: Any, news: str) -> None:
 @pytest.mark.parametrize(
     "query", [{"type": "query:string", "query": "year:["}, {"no_such_query": {}}, {"term": {"year": "many"}}]
 )
+@pytest.mark.product("each")
 def test_a_query_that_the_server_rejects(ask: Any, news: str, query: JSON) -> None:
     """The message of the server, in one line."""
     done = ask(f"{news}-one", ready("identical-titles", query=query))

@@ -224,6 +224,7 @@ def test_identical_headlines(client: Client, index_name: str, server_cli: Cli, t
 
 
 @pytest.mark.parametrize(("query", "years"), [("created:[2015 TO 2017]", 2017), ("created:[2015 TO 2017-12-31]", 2018)])
+@pytest.mark.product("each")
 def test_a_range_of_years_ends_with_the_first_day_of_the_last(
     client: Client, index_name: str, server_cli: Cli, tmp_path: Path, query: str, years: int
 ) -> None:
@@ -247,7 +248,6 @@ RECORDS = {"cytology_screening": (0.998, 0.976, 0.987), "respiratory": (0.988, 0
 """Set -> precision, recall and F of the pairs that the example request finds, as in the documentation."""
 
 
-@pytest.mark.mainly_on("opensearch")
 @pytest.mark.parametrize("name", RECORDS)
 def test_records(client: Client, index_name: str, name: str) -> None:
     """Bibliographic records, compared with the given clusters, and with a plain computation of the same pairs."""

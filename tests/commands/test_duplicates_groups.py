@@ -21,8 +21,6 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held
 from es_neardupe.server.client import Client, path
 
-pytestmark = pytest.mark.mainly_on("elasticsearch")
-
 JSON = dict[str, Any]
 MAPPING = {"title": {"type": "text"}, "year": {"type": "integer"}, "price": {"type": "double"}}
 BASE = words(0, 20)
@@ -85,6 +83,7 @@ def cleaned(client: Client, index: str) -> None:
 GROUPS = {frozenset("abc"), frozenset("de"), frozenset("f"), frozenset("g")}
 
 
+@pytest.mark.product("each")
 def test_pairs_become_groups(client: Client, titles: str, server_cli: Cli, tmp_path: Path) -> None:
     """The longest document is principal; other fields stay; groups, search and history read the groups."""
     report = written(client, titles)

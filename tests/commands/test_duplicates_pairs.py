@@ -166,6 +166,7 @@ def two(client: Client) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", ["{0}", "{0}-*", "{0}-1,{0}-2"])
+@pytest.mark.product("each")
 def test_an_alias_of_two_indices(client: Client, two: str, name: str) -> None:
     found = run(client, name.format(two), stage(source("values"), ratio(source("values"))))
     first, second = f"{two}-1", f"{two}-2"
@@ -226,7 +227,6 @@ def test_changes_during_a_run_are_counted(client: Client, cats: str) -> None:
     assert numbers(found)["Documents deleted or changed"] == 2
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_stored_keys_of_an_enriched_index(client: Client, index_name: str) -> None:
     texts = {one["id"]: one["text"] for one in read_jsonl("senate_press/sample_12_senators.jsonl.xz")[:150]}
     NearDupe(index_name, client).init(Settings(("text",), threshold=0.8), create=True)
@@ -253,7 +253,6 @@ def test_a_stored_key_that_many_share_is_shown_by_its_passage(client: Client, in
     assert found.skipped_groups[0].documents == tuple((index_name, f"d{k}") for k in range(4))
 
 
-@pytest.mark.mainly_on("elasticsearch")
 def test_real_texts_against_brute_force(client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every pair that shares a 5-gram is found, with or without files, and has its exact resemblance."""
     texts = {one["id"]: one["text"] for one in read_jsonl("senate_press/sample_12_senators.jsonl.xz")[:120]}

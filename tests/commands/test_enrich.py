@@ -15,6 +15,8 @@ from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.drivers import driver
 
+pytestmark = pytest.mark.either("sidecar")
+
 SETTINGS = Settings(("text",))
 LATER = {"text": {"type": "text"}, "changed": {"type": "date"}, "kind": {"type": "keyword"}}
 
@@ -56,7 +58,6 @@ def written_by(client: Client, index: str, **options: Any) -> tuple[EnrichReport
     return report, changed
 
 
-@pytest.mark.mainly_on("elasticsearch")
 @pytest.mark.parametrize("check", [False, True])
 def test_texts_that_an_application_changed_are_renewed(client: Client, index_name: str, check: bool) -> None:
     """And only those. A plain run reads only what was written."""
@@ -103,7 +104,6 @@ def test_since_limits_what_is_read_again(client: Client, index_name: str, server
     assert server_cli("enrich", index_name, "--since", "changed").code == 2
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_all_writes_every_document_again(client: Client, index_name: str) -> None:
     filled(client, index_name)
     NearDupe(index_name, client).enrich()
@@ -133,6 +133,7 @@ def test_query_is_the_scope(client: Client, index_name: str, server_cli: Cli) ->
 
 
 @pytest.mark.parametrize("sidecar", [False, True], ids=["inline", "sidecar"])
+@pytest.mark.product("each")
 def test_slices_are_disjoint_and_together_complete(
     client: Client, index_name: str, server_cli: Cli, *, sidecar: bool
 ) -> None:
@@ -182,7 +183,6 @@ def test_slices_that_are_none(slice: str, server_cli: Cli) -> None:
     assert "Give NUMBER/COUNT, such as 3/16" in " ".join(done.err.split())
 
 
-@pytest.mark.mainly_on("elasticsearch")
 def test_documents_of_another_scheme_are_renewed(client: Client, index_name: str) -> None:
     filled(client, index_name)
     NearDupe(index_name, client).enrich()
@@ -203,6 +203,7 @@ def test_documents_of_another_scheme_are_renewed(client: Client, index_name: str
     assert NearDupe(index_name, client).stats().scope.schemes == {SETTINGS.scheme.id: 20}
 
 
+@pytest.mark.product("each")
 def test_custom_routing_is_kept(client: Client, index_name: str) -> None:
     make_index(client, index_name, settings={"number_of_shards": 4}, _routing={"required": True})
     texts = family("routed", 6)
@@ -320,7 +321,6 @@ def test_an_object_where_a_text_belongs(client: Client, index_name: str) -> None
         NearDupe(index_name, client).similar(id="list")
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_max_chars_on_the_command_line(client: Client, index_name: str, server_cli: Cli) -> None:
     filled(client, index_name, 3)
     put(client, index_name, {"long": {"text": "many words " * 1000}})
@@ -330,7 +330,6 @@ def test_max_chars_on_the_command_line(client: Client, index_name: str, server_c
     assert (grouped["groups"]["alone"], grouped["scope"]["states"]["too_large"]) == (4, 1)
 
 
-@pytest.mark.mainly_on("opensearch")
 @pytest.mark.parametrize("sidecar", [False, True])
 def test_a_document_that_does_not_fit_into_memory(
     client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch, *, sidecar: bool

@@ -60,6 +60,7 @@ def documents() -> dict[str, JSON]:
     return {f"d{n}": {"title": f"About {n // 4}", "text": text, "n": n} for n, text in enumerate(texts)}
 
 
+@pytest.mark.product("each")
 def test_bulk_actions_get_the_keys_that_enrich_gives(
     near: NearDupe, application: Application, client: Client, index_name: str
 ) -> None:
@@ -108,6 +109,7 @@ def test_an_update_of_all_fields_renews_the_keys(
     assert ours(client, index_name)["d1"]["group"] != old["d1"]["group"]
 
 
+@pytest.mark.product("each")
 def test_a_partial_update_marks_stale_and_enrich_renews(
     near: NearDupe, application: Application, client: Client, index_name: str
 ) -> None:
@@ -163,6 +165,7 @@ def test_an_upsert(near: NearDupe, application: Application, client: Client, ind
     assert near.group().groups.alone == 1
 
 
+@pytest.mark.product("each")
 def test_a_wrapped_driver_works_like_our_own(near: NearDupe, client: Client, index_name: str) -> None:
     put(client, index_name, documents())
     assert near.enrich().writes.written == len(documents())

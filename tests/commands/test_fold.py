@@ -15,6 +15,8 @@ from es_neardupe.errors import IndexUnusable, NotFound, SettingsError
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path
 
+pytestmark = pytest.mark.product("opensearch")
+
 DEFAULT = "index.search.default_pipeline"
 
 
@@ -197,6 +199,7 @@ def test_indices_that_cannot_be_folded(client: Client, index_name: str, story: s
     assert pipelines(client, story) == set()
 
 
+@pytest.mark.product("elasticsearch")
 def test_elasticsearch_has_no_search_pipelines(client: Client, index_name: str) -> None:
     if client.server.product is not Product.ELASTICSEARCH:
         pytest.skip("OpenSearch has search pipelines")

@@ -97,16 +97,15 @@ class Application:
             self.client.request("DELETE", path(self.index, "_doc", id), params={"refresh": "true"})
 
 
-@pytest.mark.mainly_on("opensearch")
 @pytest.mark.parametrize(
     ("seed", "options"),
     [
         (1, {}),
-        (2, {"linkage": "chain"}),
+        pytest.param(2, {"linkage": "chain"}, marks=pytest.mark.long),
         (3, {"linkage": "complete", "principal": "oldest"}),
         (4, {"principal": "site:desc", "within": "site", "window": "published:9"}),
         (5, {"measure": "containment", "min": 0.85, "max_bucket": 4}),
-        (TWO_BANDS, {"max_bucket": 4}),
+        pytest.param(TWO_BANDS, {"max_bucket": 4}, marks=pytest.mark.long),
     ],
 )
 def test_as_after_a_whole_run(client: Client, index_name: str, seed: int, options: dict[str, Any]) -> None:
@@ -144,7 +143,6 @@ def walked(part: Any) -> Iterator[dict[str, Any]]:
         yield from walked(inner)
 
 
-@pytest.mark.mainly_on("elasticsearch")
 @pytest.mark.parametrize(("linkage", "longer"), [("star", False), ("star", True), ("chain", False)])
 def test_whose_neighbours_are_asked_for(client: Client, index_name: str, linkage: str, longer: bool) -> None:
     """A text that joins a star moves no other; one that replaces the principal, or joins a chain, can move all."""
@@ -165,7 +163,6 @@ def test_whose_neighbours_are_asked_for(client: Client, index_name: str, linkage
     assert_settled(client, index_name, linkage=linkage)
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_ids_and_groups_do_not_depend_on_how_documents_arrived(client: Client, index_name: str) -> None:
     application = Application(client, index_name, 11)
     documents = {f"d{number:03}": application.document() for number in range(70)}
@@ -186,7 +183,7 @@ def test_ids_and_groups_do_not_depend_on_how_documents_arrived(client: Client, i
     assert len(seen[0][1]) > 5
 
 
-@pytest.mark.mainly_on("opensearch")
+@pytest.mark.product("each")
 def test_merge_split_and_end_are_told(client: Client, index_name: str) -> None:
     """A text between a family of three and one of two merges them; they split when it is deleted."""
     base = words("lineage", 100)
@@ -233,7 +230,6 @@ def test_merge_split_and_end_are_told(client: Client, index_name: str) -> None:
     assert_settled(client, index_name, linkage="chain", min=0.85)
 
 
-@pytest.mark.mainly_on("elasticsearch")
 def test_a_group_keeps_its_id_when_its_principal_leaves(client: Client, index_name: str) -> None:
     texts = dict(zip(("p", "m1", "m2", "m3"), family("stay", 4), strict=True))
     texts["p"] += " and a few words more"
@@ -249,7 +245,6 @@ def test_a_group_keeps_its_id_when_its_principal_leaves(client: Client, index_na
     assert_settled(client, index_name)
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_the_guarantee_is_reported(client: Client, index_name: str) -> None:
     """A text similar to two others that are not similar to each other."""
     base = words("guarantee", 60)
@@ -275,7 +270,6 @@ def test_the_guarantee_is_reported(client: Client, index_name: str) -> None:
     assert sorted(map(len, members(client, index_name).values())) == [3]
 
 
-@pytest.mark.mainly_on("elasticsearch")
 def test_policies_scopes_and_advice(client: Client, index_name: str, server_cli: Any) -> None:
     texts = family("policy", 4, length=120)
     documents = {
@@ -324,7 +318,6 @@ def test_rules_that_mean_nothing(
     assert (run.code, message in run.err) == (2, True), run.err
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_evidence_of_group(client: Client, index_name: str, server_cli: Any) -> None:
     """A run over all documents stores it even if no group changes; then nothing is compared twice."""
     application = Application(client, index_name, 21)
@@ -352,7 +345,6 @@ def test_other_features_need_whole_runs(client: Client, index_name: str) -> None
     assert again.scope.reason == "the measure uses more than the words that keys are made from"
 
 
-@pytest.mark.mainly_on("elasticsearch")
 def test_a_former_principal_that_waits_is_not_shown_as_one(client: Client, index_name: str) -> None:
     """With a new text and old keys, it keeps its fields until the next enrich; its group has another principal."""
     texts = dict(zip(("p", "m1", "m2"), family("former", 3), strict=True))

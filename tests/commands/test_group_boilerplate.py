@@ -17,8 +17,6 @@ from es_neardupe.groups import linked_pairs
 from es_neardupe.keys.scheme import Unit
 from es_neardupe.server.client import Client, path
 
-pytestmark = pytest.mark.mainly_on("elasticsearch")
-
 NOTICE = "This e-mail and any attachments are confidential. " + " ".join(words("notice", 60))
 SETTINGS = Settings(("text",), threshold=0.8)
 CHARACTERS = replace(SETTINGS, unit=Unit.CHARACTER)

@@ -172,6 +172,7 @@ def test_evidence_of_changed_and_deleted_documents_is_not_used(client: Client, i
     assert last.report.written == 0
 
 
+@pytest.mark.product("each")
 def test_an_incremental_run_reads_the_evidence_around_a_change(client: Client, index_name: str) -> None:
     """It reads the similarities that it needs, stores new pairs, and deletes stale entries that it finds."""
     texts = corpus() | {f"other-{k}": text for k, text in enumerate(family(2, 4, edits=3))}

@@ -24,8 +24,6 @@ from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification import feature_weights
 
-pytestmark = pytest.mark.mainly_on("opensearch")
-
 KINDS = {
     "title": {"type": "text"},
     "text": {"type": "text"},

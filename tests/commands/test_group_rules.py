@@ -17,7 +17,7 @@ from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.server.client import Client, path
 
-pytestmark = pytest.mark.mainly_on("elasticsearch")
+pytestmark = pytest.mark.either("news")
 
 FIELDS = {"text": {"type": "text"}, "site": {"type": "keyword"}, "at": {"type": "date"}}
 DEFAULTS: JSON = {

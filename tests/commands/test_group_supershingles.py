@@ -12,8 +12,6 @@ from server_tools import hits, make_index, one_line, ours, put, shingles, words
 from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client, path
 
-pytestmark = pytest.mark.mainly_on("opensearch")
-
 PRESET = Settings.chosen(("text",), preset="supershingles")
 LOW = 1e-6
 """The minimum similarity of nearly all candidates."""

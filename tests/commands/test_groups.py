@@ -34,6 +34,7 @@ def grouped(client: Client, index_name: str) -> str:
     return index_name
 
 
+@pytest.mark.product("each")
 def test_the_largest_come_first(client: Client, grouped: str, server_cli: Cli) -> None:
     found = NearDupe(grouped, client).groups()
     assert [one.size for one in found] == [5, 4, 3, 2]

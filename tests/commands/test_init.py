@@ -21,6 +21,7 @@ def filled(client: Client, index_name: str) -> str:
     return index_name
 
 
+@pytest.mark.product("each")
 def test_init_keeps_existing_fields_and_documents(client: Client, index_name: str) -> None:
     existing_index(client, index_name)
     before, written = mapping(client, index_name), versions(client, index_name)
@@ -86,6 +87,7 @@ def test_fields_that_are_no_text(
     ("source", "word"),
     [({"enabled": False}, "disabled"), ({"excludes": ["body"]}, "excludes"), ({"includes": ["text"]}, "includes")],
 )
+@pytest.mark.product("each")
 def test_incomplete_source(source: JSON, word: str, client: Client, index_name: str, server_cli: Cli) -> None:
     make_index(client, index_name, _source=source)
     put(client, index_name, {"a": {"text": "some text", "body": "more"}})
@@ -107,6 +109,7 @@ def test_incomplete_source(source: JSON, word: str, client: Client, index_name: 
         {"properties": {"bands": {"type": "keyword", "index": False, "doc_values": False}}},
     ],
 )
+@pytest.mark.product("each")
 def test_conflicting_mapping(ours_before: JSON, client: Client, index_name: str, server_cli: Cli) -> None:
     make_index(client, index_name, {"text": {"type": "text"}, "neardupe": ours_before})
     put(client, index_name, {"a": {"text": "some text"}})

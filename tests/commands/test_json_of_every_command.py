@@ -20,8 +20,8 @@ ONE_HIT = {"response_processors": [{"collapse": {"field": "no-such-field"}}]}
 @pytest.mark.parametrize(
     "keys",
     [
-        pytest.param("inline", marks=pytest.mark.mainly_on("elasticsearch")),
-        pytest.param("sidecar", marks=pytest.mark.mainly_on("opensearch")),
+        pytest.param("inline", marks=pytest.mark.product("elasticsearch")),
+        pytest.param("sidecar", marks=pytest.mark.product("opensearch")),
     ],
 )
 def test_every_command_says_what_it_said(
@@ -37,6 +37,8 @@ def test_every_command_says_what_it_said(
 
 
 @pytest.mark.parametrize("keys", ["inline", "sidecar"])
+@pytest.mark.either("keys")
+@pytest.mark.product("opensearch")
 def test_a_default_search_pipeline_changes_nothing(
     keys: str, client: Client, index_name: str, server_cli: Cli, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

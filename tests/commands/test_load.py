@@ -58,7 +58,6 @@ def make_files(folder: Path, kind: str) -> str:
     return str(file)
 
 
-@pytest.mark.mainly_on("elasticsearch")
 @pytest.mark.parametrize(
     "kind", ["jsonl", "ndjson", "jsonl.gz", "jsonl.xz", "jsonl.zst", "parquet", "arrow", "csv", "folder"]
 )
@@ -113,6 +112,7 @@ def test_text_field_and_id_field(client: Client, index_name: str, server_cli: Cl
     assert (missing.json["scope"]["bad"], missing.json["writes"]["written"]) == (len(TEXTS), 0)
 
 
+@pytest.mark.product("each")
 def test_existing_documents_are_skipped_or_replaced(
     client: Client, index_name: str, server_cli: Cli, tmp_path: Path
 ) -> None:
@@ -184,7 +184,6 @@ def test_a_truncated_compressed_file(client: Client, index_name: str, server_cli
     assert 0 < done.json["writes"]["written"] < 500
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_unusual_ids(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
     server_cli("init", index_name, "--field", "text", "--create")
     ids = ["a/b", "ü 漢", "..", "?x=1&y", '"q"', "%2F", " ", "x" * 512]

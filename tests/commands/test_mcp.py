@@ -85,6 +85,7 @@ def given(found: Any) -> Any:
     return [given(one) for one in found] if isinstance(found, list) else found
 
 
+@pytest.mark.product("each")
 def test_each_tool_answers_as_its_command(client: Client, index_name: str, server_url: str) -> None:
     news = begun(client, index_name)
     large = max(news.groups(fields=None), key=lambda one: one.size)
@@ -194,7 +195,6 @@ def test_the_end_of_a_session(client: Client, index_name: str, server_url: str) 
     assert [json.loads(line)["event"]["action"] for line in logged.stderr.splitlines()] == ["started", "finished"]
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_over_http_with_a_token(client: Client, index_name: str, server_url: str) -> None:
     news = begun(client, index_name)
     command = [sys.executable, "-m", "es_neardupe", "mcp", index_name, "--url", server_url, "--http", "--port", "0"]
@@ -216,6 +216,6 @@ def test_over_http_with_a_token(client: Client, index_name: str, server_url: str
 
         assert given(anyio.run(work)) == given(plain(similar_json(news.similar(id="l0"))))
         program.send_signal(signal.SIGINT)
-        _, printed = program.communicate(timeout=30)
+        _, printed = program.communicate(timeout=60)
         assert program.returncode == 0
         assert token.removeprefix("Bearer ") not in printed

@@ -17,8 +17,6 @@ from es_neardupe.errors import BeingMigrated, LeaseHeld, SchemeMismatch
 from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.server.client import Client, path
 
-pytestmark = pytest.mark.mainly_on("elasticsearch")
-
 OLD = Settings(("text",), threshold=0.8)
 NEW = {"threshold": 0.5, "sample_mod": 4}
 FAMILIES = 6
@@ -163,6 +161,7 @@ def test_killed_at_many_moments(client: Client, index_name: str) -> None:
         assert State.of(client, index_name) == wanted
 
 
+@pytest.mark.product("each")
 def test_on_the_command_line(client: Client, index_name: str, server_cli: Cli) -> None:
     """Asks before the switch; rejects other settings during a migration, and a call without any."""
     make_index(client, index_name)

@@ -17,7 +17,7 @@ from es_neardupe.errors import BeingMigrated, SchemeMismatch
 from es_neardupe.index.sidecar.indices import sidecar_name
 from es_neardupe.server.client import Client
 
-pytestmark = pytest.mark.mainly_on("opensearch")
+pytestmark = pytest.mark.either("write_group")
 
 OLD = Settings(("text",), threshold=0.8)
 NEW: dict[str, Any] = {"threshold": 0.5, "sample_mod": 4}
@@ -229,6 +229,7 @@ def test_several_indices(client: Client, index_name: str) -> None:
     )
 
 
+@pytest.mark.product("each")
 def test_on_the_command_line(client: Client, index_name: str, server_cli: Cli) -> None:
     make_index(client, index_name)
     put(client, index_name, {id: {"text": id * 9} for id in "ab"})

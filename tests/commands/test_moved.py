@@ -22,8 +22,6 @@ from es_neardupe.commands.moved.moved import Moved
 from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.server.client import Client, path
 
-pytestmark = pytest.mark.mainly_on("opensearch")
-
 SITE = {"text": {"type": "text"}, "url": {"type": "keyword"}, "date": {"type": "date"}}
 SETTINGS = Settings(("text",))
 DAY = timedelta(days=1)
@@ -189,6 +187,7 @@ def delete(client: Client, index: str, id: str) -> None:
     send(client, [({"delete": {"_index": index, "_id": id}}, None)])
 
 
+@pytest.mark.product("each")
 def test_the_timeline(client: Client, index_name: str, server_cli: Cli) -> None:
     texts = family("timeline", 5)
     other = " ".join(words("other", 100))

@@ -53,7 +53,7 @@ def ask(method: str, url: str, body: Any = None) -> Any:
         data=None if body is None else json.dumps(body).encode(),
         headers={"content-type": "application/json"},
     )
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         return json.load(answer)
 
 

@@ -28,6 +28,8 @@ from es_neardupe.keys.painless import Script
 from es_neardupe.local_server import versions
 from es_neardupe.server.client import Client, ForwardingClient, path
 
+pytestmark = pytest.mark.product("opensearch")
+
 ARTICLES = Path(__file__).parents[2] / "docs" / "articles.jsonl"
 SETTINGS = Settings(("text",))
 DEFAULT, FINAL = "index.default_pipeline", "index.final_pipeline"
@@ -406,6 +408,7 @@ def test_indices_without_a_pipeline(painless: Client, index_name: str, server_cl
     assert used(painless, other) == (None, None)
 
 
+@pytest.mark.product("elasticsearch")
 def test_a_server_without_scripts(client: Client, index_name: str, server_cli: Cli) -> None:
     """Elasticsearch from pip."""
     if runs_painless(client):

@@ -18,8 +18,6 @@ from es_neardupe.options import Matching, MeasureName
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.measure import Measure, all_pairs
 
-pytestmark = pytest.mark.mainly_on("opensearch")
-
 MAILS = {f"mail{number}{side}": text for number in (3, 4) for side, text in zip("ab", EXAMPLES[number], strict=True)}
 Pairs = dict[tuple[str, str], float]
 

@@ -65,6 +65,7 @@ def story(id: str) -> str:
 
 
 @pytest.mark.parametrize("text", ["harbour", "bridge", "bridge harbour wheat clocks", "title:bridge AND kind:k0", "*"])
+@pytest.mark.product("each")
 def test_one_hit_for_each_group_and_exact_counts(text: str, client: Client, filled: str) -> None:
     """The best hit of each group in the order of the plain search; near-copies are the other hits of its group."""
     texts = {"query_string": {"query": text, "fields": ["text", "title"]}}
@@ -136,6 +137,7 @@ def test_the_request_as_it_is_printed(more: tuple[str, ...], client: Client, fil
     ]
 
 
+@pytest.mark.product("each")
 def test_documents_without_a_group_stand_apart_and_pages_end(client: Client, index_name: str, server_cli: Cli) -> None:
     """`collapse` would make one hit of them."""
     filled = fill(client, index_name)
@@ -163,6 +165,7 @@ def test_documents_without_a_group_stand_apart_and_pages_end(client: Client, ind
         NearDupe(filled, client).search("*", size=3, start=2)
 
 
+@pytest.mark.product("each")
 def test_a_group_larger_than_what_servers_count(client: Client, index_name: str, server_cli: Cli) -> None:
     """They stop counting inner hits at 10,000, and tell 100 of them."""
     NearDupe(index_name, client).init(Settings(("text",)), create=True)
@@ -218,6 +221,7 @@ def test_queries_that_are_refused(given: Any, said: str, client: Client, filled:
         (("bridge", "--dsl", "x"), 2, "QUERY or --dsl"),
     ],
 )
+@pytest.mark.product("each")
 def test_bad_input(arguments: tuple[str, ...], code: int, said: str, filled: str, server_cli: Cli) -> None:
     """What the server rejects is told in its own words."""
     done = server_cli("search", filled, *arguments)

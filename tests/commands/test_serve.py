@@ -35,6 +35,8 @@ from es_neardupe.serve import asgi
 from es_neardupe.server.client import Client
 from es_neardupe.similarity import collation
 
+pytestmark = pytest.mark.either("storage")
+
 TOKEN = "a-token-of-the-tests-0123456789"
 PROPERTIES: JSON = {"title": {"type": "text"}, "body": {"type": "text"}}
 LARGE, SMALL = family("large", 5), family("small", 2)
@@ -183,6 +185,7 @@ def test_origins_are_fields_with_readable_values_in_each_index(client: Client, i
 
 
 @STORAGES
+@pytest.mark.product("each")
 def test_pages(client: Client, index_name: str, storage: str) -> None:
     news = grouped(client, index_name, storage)
     site = browser(news)
@@ -590,14 +593,14 @@ def test_the_program_serves_until_it_is_stopped(
             assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{32}", address)
             jar = urllib.request.HTTPCookieProcessor(CookieJar())
             opener = urllib.request.build_opener(jar)
-            with opener.open(address, timeout=30) as answer:
+            with opener.open(address, timeout=60) as answer:
                 assert "token" not in answer.url
                 assert "Near-duplicates in" in answer.read().decode()
             with pytest.raises(urllib.error.HTTPError, match="401"):
-                urllib.request.urlopen(address.partition("?")[0], timeout=30)
+                urllib.request.urlopen(address.partition("?")[0], timeout=60)
         finally:
             program.send_signal(stop)
-            out, err = program.communicate(timeout=30)
+            out, err = program.communicate(timeout=60)
     assert program.returncode == 0
     assert out == ""
     assert "Traceback" not in err
@@ -620,11 +623,11 @@ def test_tls(client: Client, index_name: str, server_url: str, tmp_path: Path) -
             ((port, token),) = re.findall(r"https://0.0.0.0:(\d+)/\?token=(.*)", program.stdout.readline())
             headers = {"Authorization": f"Bearer {token}"}
             asked = urllib.request.Request(f"https://localhost:{port}/health", headers=headers)
-            with urllib.request.urlopen(asked, timeout=30, context=trusting) as answer:
+            with urllib.request.urlopen(asked, timeout=60, context=trusting) as answer:
                 assert json.load(answer) == {"status": "ok"}
         finally:
             program.send_signal(signal.SIGINT)
-            program.communicate(timeout=30)
+            program.communicate(timeout=60)
     assert program.returncode == 0
 
 

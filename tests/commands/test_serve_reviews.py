@@ -25,6 +25,8 @@ from es_neardupe.index.index import opened
 from es_neardupe.serve import asgi
 from es_neardupe.server.client import Client
 
+pytestmark = pytest.mark.either("storage")
+
 TOKEN = "a-token-of-the-tests-0123456789"
 A, B, C, D = family("large", 4)
 SOURCES: JSON = {

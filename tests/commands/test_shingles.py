@@ -31,7 +31,7 @@ from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import State
 from es_neardupe.server.client import Client
 
-pytestmark = pytest.mark.mainly_on("opensearch")
+pytestmark = pytest.mark.either("filled")
 
 TEXT = "The quick brown fox jumps over the lazy dog."
 SCHEME = Scheme.for_threshold(0.8)
@@ -210,6 +210,7 @@ def filled(client: Client, index_name: str, request: pytest.FixtureRequest) -> s
     return index_name
 
 
+@pytest.mark.product("each")
 def test_stored_keys_are_those_of_the_text(filled: str, client: Client, server_cli: Cli) -> None:
     scheme = Settings(("title", "body"), shingle=3, sample_mod=2).scheme
     texts = {"fox": f"Fox\n{TEXT}", "short": "two words", "empty": "…", "digits": "1 2 3 4 5 6"}

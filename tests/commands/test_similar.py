@@ -40,6 +40,7 @@ def test_below_what_is_found_reliably(filled: str, server_cli: Cli) -> None:
     assert high.err == ""
 
 
+@pytest.mark.product("each")
 def test_the_probe_is_no_hit_and_the_rest_is_exact(filled: str, client: Client) -> None:
     for id, text in TEXTS.items():
         found = NearDupe(filled, client).similar(id=id, min=0.8)
@@ -68,6 +69,7 @@ def test_top_and_candidates_that_are_not_compared(filled: str, server_cli: Cli) 
     assert "5 candidates with fewer shared keys were not compared: raise --max-candidates." in few.err
 
 
+@pytest.mark.product("each")
 def test_a_small_result_window(filled: str, client: Client) -> None:
     client.request("PUT", path(filled, "_settings"), body={"index.max_result_window": 4})
     found = NearDupe(filled, client).similar(id="d0")
@@ -85,6 +87,7 @@ def test_present_texts_are_compared(filled: str, client: Client) -> None:
     assert NearDupe(filled, client).similar(id="d0", min=0.8).hits == ()
 
 
+@pytest.mark.product("each")
 def test_a_document_that_no_search_sees_yet(filled: str, client: Client) -> None:
     client.request("PUT", path(filled, "_doc", "fresh"), body={"text": TEXTS["d0"]})
     found = NearDupe(filled, client).similar(id="fresh", min=0.8)
@@ -115,8 +118,8 @@ def identical(number: int) -> dict[str, dict[str, str]]:
 @pytest.mark.parametrize(
     "sidecar",
     [
-        pytest.param(False, id="inline", marks=pytest.mark.mainly_on("opensearch")),
-        pytest.param(True, id="sidecar", marks=pytest.mark.mainly_on("elasticsearch")),
+        pytest.param(False, id="inline"),
+        pytest.param(True, id="sidecar"),
     ],
 )
 def test_copies_take_one_place(client: Client, index_name: str, server_cli: Cli, sidecar: bool) -> None:
@@ -154,8 +157,8 @@ def test_copies_take_one_place(client: Client, index_name: str, server_cli: Cli,
 @pytest.mark.parametrize(
     "sidecar",
     [
-        pytest.param(False, id="inline", marks=pytest.mark.mainly_on("elasticsearch")),
-        pytest.param(True, id="sidecar", marks=pytest.mark.mainly_on("opensearch")),
+        pytest.param(False, id="inline"),
+        pytest.param(True, id="sidecar"),
     ],
 )
 def test_another_copy_takes_the_place(client: Client, index_name: str, sidecar: bool) -> None:
@@ -202,6 +205,7 @@ class Listing(ForwardingClient):
         return super().request(method, path, **options)
 
 
+@pytest.mark.product("each")
 def test_an_open_handle_reads_the_settings_once(filled: str, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     listing = Listing(client)
     neardupe = NearDupe(filled, listing)

@@ -100,7 +100,6 @@ GARBAGE: list[JSON] = [
 ]
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_stats_of_an_index_with_damaged_fields(client: Client, index_name: str, server_cli: Cli) -> None:
     filled(client, index_name)
     assert check(client, index_name).scope.unprocessed == len(TEXTS)
@@ -140,7 +139,6 @@ def test_stats_of_an_index_with_damaged_fields(client: Client, index_name: str, 
     assert (found.scope.unknown, found.scope.other_schemes, found.scope.unprocessed) == (0, 0, 0)
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_every_report_adds_up(client: Client, index_name: str, server_cli: Cli, tmp_path: Any) -> None:
     filled(client, index_name)
     total = len(TEXTS)
@@ -202,8 +200,8 @@ class Measuring(ForwardingClient):
 @pytest.mark.parametrize(
     "sidecar",
     [
-        pytest.param(False, id="inline", marks=pytest.mark.mainly_on("elasticsearch")),
-        pytest.param(True, id="sidecar", marks=pytest.mark.mainly_on("opensearch")),
+        pytest.param(False, id="inline"),
+        pytest.param(True, id="sidecar"),
     ],
 )
 def test_requests_and_answers_do_not_grow_with_the_documents(
@@ -233,8 +231,8 @@ def test_requests_and_answers_do_not_grow_with_the_documents(
 @pytest.mark.parametrize(
     "sidecar",
     [
-        pytest.param(False, id="inline", marks=pytest.mark.mainly_on("opensearch")),
-        pytest.param(True, id="sidecar", marks=pytest.mark.mainly_on("elasticsearch")),
+        pytest.param(False, id="inline"),
+        pytest.param(True, id="sidecar"),
     ],
 )
 def test_groups_are_counted_page_by_page(
@@ -266,6 +264,7 @@ def test_groups_are_counted_page_by_page(
     assert neardupe.stats().groups.count == 6
 
 
+@pytest.mark.product("each")
 def test_large_buckets_are_found_in_a_sample_and_counted_in_all(
     client: Client, index_name: str, server_cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from conftest import Cli
 
 from es_neardupe import Settings
 from es_neardupe.keys import hashing
 from es_neardupe.server.client import Client
 from es_neardupe.similarity import batch
+
+pytestmark = pytest.mark.product("each")
 
 
 def test_version(server_cli: Cli, client: Client) -> None:

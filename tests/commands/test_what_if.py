@@ -13,8 +13,6 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.server.client import Client, path
 
-pytestmark = pytest.mark.mainly_on("elasticsearch")
-
 TRIED = (0.4, 0.5, 0.7, 0.9)
 
 
@@ -147,6 +145,7 @@ def test_what_is_not_known_is_counted(client: Client, index_name: str) -> None:
     assert again.thresholds[0].grouped == found.thresholds[0].grouped + 1
 
 
+@pytest.mark.product("each")
 def test_the_command(server_cli: Cli, client: Client, index_name: str) -> None:
     """Errors with their advice, the table, the warning of thresholds below those of the keys, and JSON."""
     prepared(client, index_name, corpus(), threshold=0.5)

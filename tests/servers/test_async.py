@@ -44,6 +44,7 @@ def program(client: Client, index_name: str) -> Iterator[dict[str, Any]]:
 
 # The drivers send the body of a bulk request as bytes.
 @pytest.mark.filterwarnings("ignore:Sending a large body directly:ResourceWarning")
+@pytest.mark.product("each")
 def test_the_program_of_the_page(program: dict[str, Any], client: Client, index_name: str) -> None:
     texts = [*COPIES, *(f"{COPIES[0]} {' '.join(f'other{n}{k}' for k in range(100))}" for n in range(400))]
     actions = [{"_id": f"d{n}", "text": text} for n, text in enumerate(texts)]

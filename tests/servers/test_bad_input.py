@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import pytest
 from bad_input import fill, refused
 from conftest import Cli
-from server_tools import change, family, hits, make_index, mapping, ours, put, send, versions
+from hostile import check_json, check_shown
+from server_tools import change, family, hits, make_index, mapping, one_line, ours, put, send, versions
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client, path
@@ -70,6 +72,7 @@ def blocked(request: pytest.FixtureRequest, client: Client, filled: str) -> Iter
     client.request("PUT", path(filled, "_settings"), body={request.param: None})
 
 
+@pytest.mark.product("each")
 def test_read_only_index(blocked: str, client: Client, server_cli: Cli, tmp_path: Path) -> None:
     before = mapping(client, blocked), versions(client, blocked)
     lift = f"PUT /{blocked}/_settings", "index.blocks."
@@ -129,6 +132,7 @@ def test_before_init(command: str, more: tuple[str, ...], client: Client, filled
         (("--id", ""), ("empty",)),
     ],
 )
+@pytest.mark.product("each")
 def test_similar(
     options: tuple[str, ...], words: tuple[str, ...], client: Client, filled: str, server_cli: Cli
 ) -> None:
@@ -233,6 +237,7 @@ def test_files_that_cannot_be_loaded(
     refused(server_cli("load", filled, str(tmp_path / name)), word)
 
 
+@pytest.mark.product("each")
 def test_a_document_that_the_mapping_refuses(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
     """Rejected documents are counted with the server's reason; the others are indexed; exit code 1."""
     make_index(client, index_name, {"text": {"type": "text"}, "n": {"type": "integer"}}, dynamic="strict")
@@ -302,3 +307,33 @@ def test_our_field_as_a_list_of_objects(client: Client, filled: str) -> None:
     put(client, filled, {"odd": odd})
     assert NearDupe(filled, client).clean().writes.left == 0
     assert all("neardupe" not in hit["_source"] for hit in hits(client, filled))
+
+
+@pytest.mark.product("each")
+def test_values_that_python_cannot_hold(client: Client, index_name: str, server_cli: Cli) -> None:
+    """Numbers beyond floats, and arrays as deep as a server takes them: such documents are counted, the others done."""
+    settings = Settings(("text",), threshold=0.5)
+    NearDupe(index_name, client).init(settings, create=True)
+    texts = family("odd values", 3)
+    put(client, index_name, {f"d{n}": {"text": text} for n, text in enumerate(texts)})
+    for id, value in (("deep", "[" * 990 + '"a b c"' + "]" * 990), ("huge", "1e400"), ("long", "9" * 900)):
+        lines = json.dumps({"index": {"_index": index_name, "_id": id}}) + f'\n{{"text": {value}}}\n'
+        client.bulk(lines.encode(), params={"refresh": "true"})
+    report = NearDupe(index_name, client).enrich()
+    assert report.writes.states["signed"] == 3
+    assert NearDupe(index_name, client).group().groups.grouped == 3
+    for command in (["search", index_name, "*", "--json"], ["similar", index_name, "--id", "d0", "--json"]):
+        done = server_cli(*command)
+        assert done.code == 0
+        check_json(done.out)
+    done = server_cli("similar", index_name, "--id", "d0", "--query", '{"match": {"\\u202e\\u001b[31m": 1e400}}')
+    check_shown(one_line(done.err))
+    done = server_cli("similar", index_name, "--id", "d0", "--query", '{"\\u202e\\u001b[31m<b>[red]": {}}')
+    check_shown(one_line(done.err))
+    done = server_cli("clean", index_name, "--yes")
+    assert done.code in (0, 1)
+    left = {id for id, fields in ours(client, index_name).items() if fields}
+    assert left <= {"deep", "huge"}
+    for id in left:
+        client.request("DELETE", path(index_name, "_doc", id), params={"refresh": "true"})
+    assert server_cli("clean", index_name, "--yes").code == 0

@@ -44,6 +44,7 @@ def open_contexts(client: Client, index: str) -> int:
     return found
 
 
+@pytest.mark.product("each")
 def test_reads_each_document_once(client: Client, index_name: str) -> None:
     fill(client, index_name, COUNT)
     assert sorted(numbers(client.pages(index_name, {}, page_size=333))) == list(range(COUNT))
@@ -51,6 +52,7 @@ def test_reads_each_document_once(client: Client, index_name: str) -> None:
     assert sorted(numbers(halves)) == list(range(0, COUNT, 2))
 
 
+@pytest.mark.product("each")
 def test_what_a_hit_holds(client: Client, index_name: str) -> None:
     fill(client, index_name, 20)
     pages = client.pages(index_name, {"_source": ["even"], "docvalue_fields": ["n"]}, page_size=7)
@@ -63,6 +65,7 @@ def test_what_a_hit_holds(client: Client, index_name: str) -> None:
 
 
 @pytest.mark.parametrize("slices", [1, 3, 8])
+@pytest.mark.product("each")
 def test_slices_are_disjoint_and_complete(client: Client, index_name: str, slices: int) -> None:
     fill(client, index_name, 1000)
     found: list[int] = []
@@ -73,12 +76,14 @@ def test_slices_are_disjoint_and_complete(client: Client, index_name: str, slice
     assert sorted(found) == list(range(1000))
 
 
+@pytest.mark.product("each")
 def test_a_page_that_is_exactly_full(client: Client, index_name: str) -> None:
     fill(client, index_name, 10)
     assert [len(page) for page in client.pages(index_name, {}, page_size=10)] == [10]
     assert [len(page) for page in client.pages(index_name, {}, page_size=5)] == [5, 5]
 
 
+@pytest.mark.product("each")
 def test_reads_as_of_one_moment(client: Client, index_name: str) -> None:
     fill(client, index_name, 100)
     pages = client.pages(index_name, {}, page_size=10)
@@ -88,6 +93,7 @@ def test_reads_as_of_one_moment(client: Client, index_name: str) -> None:
     assert sorted(int(i) for i in seen + [hit.id for page in pages for hit in page]) == list(range(100))
 
 
+@pytest.mark.product("each")
 def test_stopping_early_gives_the_snapshot_back(client: Client, index_name: str) -> None:
     fill(client, index_name, 100)
     before = open_contexts(client, index_name)
@@ -98,6 +104,7 @@ def test_stopping_early_gives_the_snapshot_back(client: Client, index_name: str)
     assert open_contexts(client, index_name) == before
 
 
+@pytest.mark.product("each")
 def test_reads_aliases_lists_and_patterns(client: Client, index_name: str) -> None:
     fill(client, index_name, 10)
     alias = f"{index_name}-alias"
@@ -107,6 +114,7 @@ def test_reads_aliases_lists_and_patterns(client: Client, index_name: str) -> No
 
 
 @pytest.mark.parametrize("shard", [None, 0])
+@pytest.mark.product("each")
 def test_reads_each_document_of_several_indices_once(client: Client, index_name: str, shard: int | None) -> None:
     """Shards of the same number are equal in ``_shard_doc`` on OpenSearch."""
     names = [f"{index_name}-{name}" for name in "abc"]
@@ -124,12 +132,14 @@ def test_reads_each_document_of_several_indices_once(client: Client, index_name:
     assert sorted(one for part in range(3) for one in read(3, (part, 3))) == every
 
 
+@pytest.mark.product("each")
 def test_an_empty_index_and_a_pattern_of_nothing(client: Client, index_name: str) -> None:
     client.request("PUT", path(index_name))
     assert list(client.pages(index_name, {})) == []
     assert list(client.pages(f"{index_name}-nothing-*", {})) == []
 
 
+@pytest.mark.product("each")
 def test_missing_index(client: Client, index_name: str) -> None:
     with pytest.raises(NotFound, match="index_not_found"):
         next(client.pages(index_name, {}))
@@ -140,6 +150,7 @@ def test_missing_index(client: Client, index_name: str) -> None:
         client.request("HEAD", path(index_name))
 
 
+@pytest.mark.product("each")
 def test_a_query_that_cannot_be_run(client: Client, index_name: str) -> None:
     fill(client, index_name, 1)
     body = {"query": {"range": {"n": {"gte": "abc"}}}}
@@ -189,6 +200,7 @@ def driver(client: Client) -> Iterator[Any]:
     driver.close()
 
 
+@pytest.mark.product("each")
 def test_wraps_a_driver(client: Client, driver: Any, index_name: str) -> None:
     wrapped = wrap(driver)
     assert wrapped.server == client.server
@@ -200,6 +212,7 @@ def test_wraps_a_driver(client: Client, driver: Any, index_name: str) -> None:
 
 
 @pytest.mark.parametrize("owned", [True, False])
+@pytest.mark.product("each")
 def test_a_closed_client(client: Client, driver: Any, owned: bool) -> None:
     """Fails at once, without the retries that follow a lost connection."""
     used = connect(ConnectionSettings(client.url)) if owned else wrap(driver)

@@ -107,7 +107,7 @@ def writing(client: Client, index: str, documents: dict[str, JSON], seed: int = 
         yield application
     finally:
         application.stopped.set()
-        application.join(30)
+        application.join(60)
     assert not application.is_alive()
 
 
@@ -172,7 +172,6 @@ def check_all_is_well(client: Client, index: str, wanted: dict[str, JSON]) -> No
     assert partition(client, fresh) == found
 
 
-@pytest.mark.mainly_on("elasticsearch")
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 21))])
 def test_an_application_writes_while_we_enrich_and_group(client: Client, index_name: str, seed: int) -> None:
     documents = filled(client, index_name)
@@ -192,7 +191,6 @@ def test_an_application_writes_while_we_enrich_and_group(client: Client, index_n
     check_all_is_well(client, index_name, application.state)
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_an_application_writes_while_we_clean(client: Client, index_name: str) -> None:
     documents = filled(client, index_name)
     NearDupe(index_name, client).enrich()
@@ -274,6 +272,7 @@ def test_a_copy_that_changes_has_no_say_in_who_is_principal(client: Client, inde
     assert NearDupe(index_name, client).group(rebuild=True).writes.written == 0
 
 
+@pytest.mark.product("each")
 def test_changed_between_verifying_and_writing(client: Client, index_name: str) -> None:
     filled(client, index_name)
     NearDupe(index_name, client).enrich()
@@ -313,13 +312,7 @@ def run_both(*command: str) -> list[JSON]:
     return [json.loads(out) for out, _ in said]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        pytest.param((), marks=pytest.mark.mainly_on("opensearch")),
-        pytest.param(("--all",), marks=pytest.mark.mainly_on("elasticsearch")),
-    ],
-)
+@pytest.mark.parametrize("options", [(), ("--all",)])
 def test_two_enrich_runs_at_once(client: Client, index_name: str, options: tuple[str, ...]) -> None:
     documents = filled(client, index_name)
     users = theirs(client, index_name)
@@ -337,7 +330,6 @@ def test_two_enrich_runs_at_once(client: Client, index_name: str, options: tuple
     assert ours(client, index_name) == stored
 
 
-@pytest.mark.mainly_on("elasticsearch")
 def test_two_group_runs_at_once(client: Client, index_name: str) -> None:
     """The second run names the first, or comes later and finds nothing to do."""
     documents = filled(client, index_name)

@@ -29,7 +29,7 @@ from es_neardupe.local_server.versions import Release, pick
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900), pytest.mark.either("sidecar")]
 
 SETTINGS = Settings(("text",), threshold=0.7)
 WAIT: JSON = {"wait_for_completion": True}

@@ -26,6 +26,8 @@ from es_neardupe.index.index import opened
 from es_neardupe.index.shown_fields import NO_FIELDS
 from es_neardupe.server.client import Client, path
 
+pytestmark = pytest.mark.either("sidecar")
+
 FIELDS = {"text": {"type": "text"}}
 A, B, C, D = family("decided", 4)
 TEXTS = {
@@ -383,7 +385,7 @@ def test_claims_expire(client: Client, index_name: str) -> None:
 
 
 @pytest.mark.parametrize("linkage", ["star", "complete", "chain"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_each_run_ends_as_a_rebuild_does(client: Client, index_name: str, linkage: str, seed: int) -> None:
     """Whatever was decided, withdrawn, written and deleted before it."""
     chance = random.Random(f"{linkage}{seed}")

@@ -15,6 +15,8 @@ from es_neardupe.server import document_sizes
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.document_sizes import number_that_fits
 
+pytestmark = pytest.mark.product("opensearch")
+
 ANY = {"n": {"type": "integer"}, "o": {"type": "object", "enabled": False}}
 
 DEEP: Any = ["in", ["many", {"lists": [["of"], "lists"]}]]
@@ -53,6 +55,7 @@ def wait_for_number(client: Client, search: JSON, maximum: int, number: int) -> 
     wait_until(lambda: number_that_fits(client, search, maximum) == number)
 
 
+@pytest.mark.product("each")
 def test_sizes(client: Client, search: JSON, monkeypatch: pytest.MonkeyPatch) -> None:
     """At least the bytes of each document as UTF-8, and not much more than three times as many."""
     if client.server.product is Product.ELASTICSEARCH:
@@ -82,13 +85,7 @@ def test_work_is_bounded(client: Client, search: JSON, monkeypatch: pytest.Monke
     wait_for_number(client, search, 10**9, 3)
 
 
-@pytest.mark.parametrize(
-    "shards",
-    [
-        pytest.param(1, marks=pytest.mark.mainly_on("elasticsearch")),
-        pytest.param(3, marks=pytest.mark.mainly_on("opensearch")),
-    ],
-)
+@pytest.mark.parametrize("shards", [1, 3])
 def test_pages(client: Client, index_name: str, shards: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every document once, and large ones in small pages."""
     make_index(client, index_name, settings={"number_of_shards": shards})

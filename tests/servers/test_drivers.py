@@ -13,6 +13,8 @@ from server_tools import required
 
 from es_neardupe.server.client import Client
 
+pytestmark = pytest.mark.product("each")
+
 
 def other(client: Client) -> Driver:
     """A driver for the server, of another major version than the installed one."""
@@ -27,7 +29,19 @@ def test_smoke_set_with_another_driver(client: Client, request: pytest.FixtureRe
     assert version(driver).startswith(f"{driver.major}.")
     name = request.node.callspec.params["server_url"]
     variables["ES_NEARDUPE_TEST_URL"] = f"{name}={client.url}"
-    command = [sys.executable, "-m", "pytest", "-q", "--smoke", name, "-p", "no:cacheprovider", "test_smoke.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "--servers",
+        name,
+        "--smoke",
+        name,
+        "-p",
+        "no:cacheprovider",
+        "test_smoke.py",
+    ]
     run = subprocess.run(
         command, cwd=Path(__file__).parent, env=variables, capture_output=True, text=True, timeout=240, check=False
     )

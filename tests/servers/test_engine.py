@@ -40,8 +40,6 @@ from es_neardupe.server.client import Client, path
 from es_neardupe.verification import verify
 from es_neardupe.verification.current_texts import CurrentDocuments
 
-pytestmark = pytest.mark.mainly_on("opensearch")
-
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[distributed.LocalCluster]:
@@ -123,7 +121,7 @@ _LIVES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("life", _LIVES)
+@pytest.mark.parametrize("life", ["large-buckets", "sidecar", pytest.param("rules", marks=pytest.mark.long)])
 def test_results_are_those_of_one_process(client: Client, index_name: str, engine: str, life: str) -> None:
     made, rules = _LIVES[life]
     expected = list(_life(_new(client, index_name, **made), client, None, **rules))

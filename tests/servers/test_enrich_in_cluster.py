@@ -32,6 +32,8 @@ from es_neardupe.index import in_cluster
 from es_neardupe.keys.painless import Script
 from es_neardupe.server.client import Client, path
 
+pytestmark = pytest.mark.product("opensearch")
+
 SETTINGS = Settings(("title", "text"))
 SOURCES: dict[str, JSON] = {
     **{f"copy{n}": {"title": "One story", "text": text} for n, text in enumerate(family("cluster", 4))},
@@ -355,6 +357,7 @@ def test_the_command(painless: Client, index_name: str, server_cli: Cli) -> None
     assert done.json["writes"]["written"] == len(SOURCES)
 
 
+@pytest.mark.product("elasticsearch")
 def test_a_server_without_scripts(client: Client, index_name: str, server_cli: Cli) -> None:
     if runs_painless(client):
         pytest.skip("this server runs Painless scripts")

@@ -2032,8 +2032,8 @@ NOT_COUNTED = {"demo", "help", "node start", "node stop", "node status", "mcp", 
 
 
 STORAGES = [
-    pytest.param(False, marks=pytest.mark.mainly_on("elasticsearch"), id="inline"),
-    pytest.param(True, marks=pytest.mark.mainly_on("opensearch"), id="sidecar"),
+    pytest.param(False, marks=pytest.mark.product("elasticsearch"), id="inline"),
+    pytest.param(True, marks=pytest.mark.product("opensearch"), id="sidecar"),
 ]
 """`test_storage` and the golden files of all commands compare both storages on each product."""
 

@@ -49,6 +49,7 @@ def filled(client: Client, index_name: str) -> dict[str, JSON]:
     return existing_index(client, index_name)
 
 
+@pytest.mark.product("each")
 def test_the_functions(client: Client, index_name: str, filled: dict[str, JSON]) -> None:
     users = theirs(client, index_name)
     NearDupe(index_name, client).init(Settings(("text",)))

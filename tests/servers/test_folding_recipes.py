@@ -16,6 +16,8 @@ from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.search import knows
 
+pytestmark = pytest.mark.product("opensearch")
+
 DOCS = Path(__file__).parents[2] / "docs"
 FIELD = "neardupe_group"
 
@@ -224,7 +226,10 @@ def test_every_request_is_tested() -> None:
     assert set(REQUESTS) == set(SAID)
 
 
-@pytest.mark.parametrize("title", SAID)
+@pytest.mark.parametrize(
+    "title",
+    [pytest.param(one, marks=pytest.mark.product("elasticsearch" if one in VECTORS else "opensearch")) for one in SAID],
+)
 def test_request(title: str, client: Client, news: str) -> None:
     if title in VECTORS and client.server.product is not Product.ELASTICSEARCH:
         pytest.skip("a request of Elasticsearch")

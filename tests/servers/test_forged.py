@@ -23,8 +23,6 @@ from es_neardupe.index.target import open_target
 from es_neardupe.records import Fingerprint
 from es_neardupe.server.client import Client
 
-pytestmark = pytest.mark.mainly_on("opensearch")
-
 SETTINGS = Settings(("text",), sample_mod=4)
 TEXTS = {f"d{n}": text for n, text in enumerate([*family("forged", 4), *family("other", 3)])}
 WRONG: list[Any] = [

@@ -132,6 +132,7 @@ def test_a_killed_migration_is_resumed(client: Client, index_name: str, monkeypa
     assert_copied(client, index_name, 5)
 
 
+@pytest.mark.product("each")
 def test_a_killed_clean_is_resumed(client: Client, index_name: str) -> None:
     """A document may have lost the object and not the copy, as after a write of an application."""
     fill(client, index_name)

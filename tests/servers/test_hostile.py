@@ -16,8 +16,6 @@ from server_tools import JSON, hits, make_index, put, theirs, words
 from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client
 
-pytestmark = pytest.mark.mainly_on("opensearch")
-
 DOCUMENTS = dict(zip(IDS, texts(words("hostile", 60)), strict=True))
 
 

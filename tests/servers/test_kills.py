@@ -12,8 +12,6 @@ from server_tools import JSON, family, make_index, put, send, versions, words
 from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client
 
-pytestmark = pytest.mark.mainly_on("elasticsearch")
-
 SEED = 5
 MOMENTS = 2
 """Kills on each server, for each of the two beginnings."""

@@ -67,7 +67,6 @@ def test_events_of_a_command(news: NearDupe, log: pytest.LogCaptureFixture) -> N
     assert len(set(map(json.dumps, (fields for _, fields in found)))) == len(found)
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_one_start_and_one_end(news: NearDupe, log: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     """Commands that run others too."""
     lines = tmp_path / "more.jsonl"

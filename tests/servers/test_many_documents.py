@@ -9,8 +9,6 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import count
 
-pytestmark = pytest.mark.mainly_on("elasticsearch")
-
 
 @pytest.mark.parametrize("number", [1_600, pytest.param(12_000, marks=pytest.mark.long)])
 def test_many_documents_on_four_shards(number: int, client: Client, index_name: str) -> None:

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from rollover_tools import rolled
+from rollover_tools import KINDS, rolled
 from server_tools import JSON, change, exists, family, hits, make_index, mapping, put
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import NameTaken
 from es_neardupe.server.client import Client, path
 
-pytestmark = pytest.mark.mainly_on("elasticsearch")
+pytestmark = pytest.mark.either("sidecar")
 
 SETTINGS = Settings(("text",))
 _MARK = "neardupe.owner"
@@ -240,7 +240,7 @@ def test_an_alias_with_the_name_of_a_registry(client: Client, index_name: str) -
         refused(client, other, command, NOT_CREATED)
 
 
-@pytest.mark.parametrize("kind", ["stream", "alias"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sidecar", [False, True])
 def test_marks_of_names_of_several_indices(kind: str, sidecar: bool, client: Client) -> None:
     """A rollover adds indices to a name, which keeps its registry."""

@@ -49,6 +49,7 @@ def where(client: Client, name: str) -> dict[str, str | None]:
     return {hit["_id"]: hit.get("_routing") for hit in found}
 
 
+@pytest.mark.product("opensearch")
 def test_children_are_left_alone(forum: str, client: Client, server_cli: Cli) -> None:
     """Documents without the relation get no keys, are in no result, and are counted separately by every command that
     counts."""
@@ -86,6 +87,7 @@ def test_children_are_left_alone(forum: str, client: Client, server_cli: Cli) ->
     assert (theirs(client, forum), where(client, forum)) == (users, routings)
 
 
+@pytest.mark.product("opensearch")
 def test_chosen_relations(forum: str, client: Client, server_cli: Cli, tmp_path: Path) -> None:
     """Answers instead of questions: updates use the parent's routing, and every command has the stored scope."""
     users, routings = theirs(client, forum), where(client, forum)
@@ -127,6 +129,7 @@ def test_chosen_relations(forum: str, client: Client, server_cli: Cli, tmp_path:
     assert where(client, forum) == routings | {"a9": "q1"}
 
 
+@pytest.mark.product("opensearch")
 def test_actions_of_ones_own(forum: str, client: Client) -> None:
     NearDupe(forum, client).init(Settings(("text",)))
     actions: list[JSON] = [
@@ -209,6 +212,7 @@ def test_routing_is_kept_by_every_command(client: Client, index_name: str, serve
     assert where(client, index_name) == routings
 
 
+@pytest.mark.product("each")
 def test_a_document_that_no_search_sees_yet(client: Client, index_name: str) -> None:
     """If a routing is required, an id alone finds nothing: reported as any unknown id, not as a failure."""
     make_index(client, index_name, settings={"refresh_interval": "-1"}, _routing={"required": True})

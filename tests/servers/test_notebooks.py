@@ -13,6 +13,8 @@ from server_tools import delete_all
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client
 
+pytestmark = pytest.mark.product("opensearch")
+
 INDICES = ("notebook-groups", "notebook-threshold")
 
 ran = cache(notebooks.run)

@@ -51,6 +51,7 @@ def task_ids(client: Client) -> set[str]:
     return {task["headers"].get("X-Opaque-Id", "") for task in tasks}
 
 
+@pytest.mark.product("each")
 def test_the_server_shows_the_names_of_requests(client: Client) -> None:
     assert any(re.fullmatch(r"es-neardupe/[0-9a-f]{8}/\d+", name) for name in task_ids(client))
 
@@ -117,7 +118,6 @@ def masked(body: str) -> str:
     return re.sub(r'"(at|group)":"[^"]*"', r'"\1":""', body)
 
 
-@pytest.mark.mainly_on("elasticsearch")
 def test_a_dry_run_shows_what_the_run_sends(
     news: str, server_cli: Cli, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

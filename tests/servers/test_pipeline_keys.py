@@ -21,7 +21,7 @@ from es_neardupe.keys.scheme import Unit
 from es_neardupe.keys.unicode import EXPANDS, MARK, SECOND, WORD, table
 from es_neardupe.server.client import Client
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.product("opensearch")]
 
 SETTINGS = {
     "words": Settings(("text", "title"), group_field="story"),
@@ -54,6 +54,7 @@ def random_texts(number: int) -> list[str]:
     return texts
 
 
+@pytest.mark.product("elasticsearch")
 def test_a_server_without_painless_is_refused_with_advice(client: Client) -> None:
     if runs_painless(client):
         pytest.skip("this server runs Painless scripts")
@@ -76,7 +77,7 @@ def test_golden_and_random_texts_have_the_keys_of_python(painless: Client, name:
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", ["words"])
 def test_golden_and_random_texts_have_the_keys_of_python_on_older_servers(painless: Client, name: str) -> None:
     check_keys(painless, name, 2000 // len(SETTINGS))
 

@@ -102,7 +102,13 @@ def wrapped(client: Client, url: str) -> Client:
     return wrap(Elasticsearch(url) if elasticsearch else OpenSearch(url))
 
 
-@pytest.mark.parametrize("scripted", [False, True])
+@pytest.mark.parametrize(
+    "scripted",
+    [
+        pytest.param(False, marks=pytest.mark.product("each")),
+        pytest.param(True, marks=pytest.mark.product("opensearch")),
+    ],
+)
 def test_which_numbers_an_update_changes(client: Client, index_name: str, server_url: str, scripted: bool) -> None:
     """The server itself, by partial updates and by scripts: the premise of all that follows."""
     fill(client, index_name)
@@ -124,6 +130,7 @@ def test_which_numbers_an_update_changes(client: Client, index_name: str, server
 
 
 @pytest.mark.parametrize("connection", ["own", "wrapped"])
+@pytest.mark.product("each")
 def test_no_command_changes_a_value(client: Client, index_name: str, server_url: str, connection: str) -> None:
     """Each command, with its dry run; the reports count the documents that were written as a whole."""
     fill(client, index_name)
@@ -244,6 +251,7 @@ def with_final_pipeline(client: Client, index: str) -> None:
     client.request("PUT", path(index, "_settings"), body={"index.final_pipeline": f"{index}-final"})
 
 
+@pytest.mark.product("each")
 def test_a_final_pipeline(client: Client, index_name: str, server_url: str) -> None:
     """It would run on a document that is written as a whole: such documents are left, counted, and written later."""
     fill(client, index_name)
@@ -275,6 +283,7 @@ def test_a_final_pipeline(client: Client, index_name: str, server_url: str) -> N
     assert values(server_url, index_name) == before
 
 
+@pytest.mark.product("elasticsearch")
 def test_vectors_that_the_source_does_not_show(client: Client, index_name: str, server_url: str) -> None:
     """Elasticsearch leaves vectors out of the source that it returns: a document written back would lose them."""
     vector: JSON = {"vector": {"type": "dense_vector", "dims": 2, "index": False}}
@@ -374,13 +383,7 @@ def test_changed_between_reading_and_writing(client: Client, index_name: str, se
     assert enriched(client, index_name) == {"0", "1"}
 
 
-@pytest.mark.parametrize(
-    "blocked",
-    [
-        pytest.param(False, marks=pytest.mark.mainly_on("elasticsearch")),
-        pytest.param(True, marks=pytest.mark.mainly_on("opensearch")),
-    ],
-)
+@pytest.mark.parametrize("blocked", [False, True])
 def test_dry_runs_count_as_the_runs_do(client: Client, index_name: str, server_url: str, blocked: bool) -> None:
     """Each command on documents with and without such numbers, and with keys and without."""
     fill(client, index_name)
@@ -400,13 +403,7 @@ def test_dry_runs_count_as_the_runs_do(client: Client, index_name: str, server_u
         assert values(server_url, index_name) == before
 
 
-@pytest.mark.parametrize(
-    "blocked",
-    [
-        pytest.param(False, marks=pytest.mark.mainly_on("opensearch")),
-        pytest.param(True, marks=pytest.mark.mainly_on("elasticsearch")),
-    ],
-)
+@pytest.mark.parametrize("blocked", [False, True])
 def test_dry_runs_of_a_migration(client: Client, index_name: str, server_url: str, blocked: bool) -> None:
     """They count the documents of the next step, and those that the run cannot write."""
     fill(client, index_name)
@@ -436,6 +433,7 @@ def through(proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clie
     opened.close()
 
 
+@pytest.mark.product("each")
 def test_whole_documents_with_a_lost_answer(
     client: Client, proxy: FaultProxy, through: Client, index_name: str, server_url: str
 ) -> None:

@@ -56,7 +56,7 @@ def normalised(truth: Pairs, file: Path) -> Pairs:
     "articles",
     [
         "articles_100.train",
-        pytest.param("articles_1000.train.xz", marks=pytest.mark.mainly_on("elasticsearch")),
+        "articles_1000.train.xz",
         pytest.param("articles_2500.train.xz", marks=pytest.mark.long),
     ],
 )
@@ -88,7 +88,7 @@ def beginning(name: str, number: int, folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("name", "number"),
     [
-        pytest.param("senate_press/sample_12_senators", 4_000, marks=pytest.mark.mainly_on("opensearch")),
+        ("senate_press/sample_12_senators", 4_000),
         pytest.param("senate_press/sample_12_senators", 12_169, marks=pytest.mark.long),
         pytest.param("civil_codes/sections_field_family_20", 100_000, marks=pytest.mark.long),  # all of them
     ],

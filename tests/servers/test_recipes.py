@@ -133,6 +133,7 @@ def test_every_recipe_is_tested() -> None:
 
 
 @pytest.mark.parametrize("title", SEARCHES)
+@pytest.mark.product("each")
 def test_recipe(title: str, client: Client, news: str) -> None:
     head, _, body = RECIPES[title].partition("\n")
     assert head == "POST /news/_search"
@@ -140,7 +141,7 @@ def test_recipe(title: str, client: Client, news: str) -> None:
     SAID[title](client.request("POST", path(news, "_search"), body=asked))
 
 
-@pytest.mark.parametrize("title", [TAG, TAG_WITHOUT_SCRIPTS])
+@pytest.mark.parametrize("title", [pytest.param(TAG, marks=pytest.mark.product("opensearch")), TAG_WITHOUT_SCRIPTS])
 def test_tag_the_near_duplicates(title: str, client: Client, index_name: str) -> None:
     """The group gets the tag and nothing else changes; keys and groups stay valid."""
     if title == TAG and not knows(

@@ -136,6 +136,7 @@ def test_replaced_after_the_check(command: str, client: Client, index_name: str)
     check(client, index_name)
 
 
+@pytest.mark.product("each")
 def test_deleted_between_reading_and_writing(client: Client, index_name: str) -> None:
     """The server does not create the index again for the updates."""
     begun(client, index_name)

@@ -45,7 +45,6 @@ def filled(client: Client, index_name: str) -> NearDupe:
     return NearDupe(index_name, client)
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_short_reprs(filled: NearDupe, tmp_path: Path) -> None:
     one, other = (f"{'document' * 6}-{n}" for n in (0, 1))
     request = {"titles": json.loads(example("near-identical-titles"))}

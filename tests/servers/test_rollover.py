@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from conftest import Cli
 from kill_tools import Moment, run_commands, run_to_death
-from rollover_tools import Rolling, rolled
+from rollover_tools import KINDS, Rolling, rolled
 from server_tools import assert_settled, make_index, mapping, ours, send, theirs
 from unit_tools import index_of
 
@@ -29,15 +29,12 @@ from es_neardupe.index.target import mappings_of, open_target
 from es_neardupe.index.tuning import records, tuned
 from es_neardupe.server.client import Client, path
 
+pytestmark = pytest.mark.either("sidecar")
+
 SETTINGS = Settings(("text",))
 
 
-both = pytest.mark.parametrize("rolling", ["stream", "alias"], indirect=True)
-MAINLY = [
-    pytest.param("stream", marks=pytest.mark.mainly_on("opensearch")),
-    pytest.param("alias", marks=pytest.mark.mainly_on("elasticsearch")),
-]
-"""The local Elasticsearch has no data streams."""
+both = pytest.mark.parametrize("rolling", KINDS, indirect=True)
 
 
 @pytest.fixture
@@ -181,7 +178,7 @@ def rolled_over_at(client: Client, kind: str, moment: int, *, sidecar: bool) -> 
         return driver.requests
 
 
-@pytest.mark.parametrize("kind", MAINLY)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sidecar", [False, True])
 def test_a_rollover_at_some_moments(kind: str, sidecar: bool, client: Client) -> None:
     requests = rolled_over_at(client, kind, 0, sidecar=sidecar)
@@ -191,14 +188,14 @@ def test_a_rollover_at_some_moments(kind: str, sidecar: bool, client: Client) ->
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("kind", ["stream", "alias"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sidecar", [False, True])
 def test_a_rollover_at_any_moment(kind: str, sidecar: bool, client: Client) -> None:
     for moment in range(1, rolled_over_at(client, kind, 0, sidecar=sidecar) + 1):
         rolled_over_at(client, kind, moment, sidecar=sidecar)
 
 
-@pytest.mark.parametrize("rolling", MAINLY, indirect=True)
+@pytest.mark.parametrize("rolling", KINDS, indirect=True)
 @pytest.mark.parametrize("sidecar", [False, True])
 def test_rollovers_in_the_middle_of_a_migration(rolling: Rolling, sidecar: bool, client: Client) -> None:
     """Before the switch, during it and after a kill: new indices are prepared, and the result is that of one run."""
@@ -252,6 +249,7 @@ def test_a_rollover_that_only_the_new_keys_know_of(rolling: Rolling, client: Cli
 
 
 @pytest.mark.parametrize("rolling", ["stream"], indirect=True)
+@pytest.mark.product("opensearch")
 def test_settings_of_what_a_rollover_made_are_lowered_too(rolling: Rolling, client: Client) -> None:
     """An index that is deleted meanwhile, as old ones are, does not prevent the others from getting their settings
     back."""
@@ -394,6 +392,7 @@ def test_what_is_no_rollover_is_not_prepared(client: Client, index_name: str) ->
 
 
 @pytest.mark.parametrize("rolling", ["stream"], indirect=True)
+@pytest.mark.product("opensearch")
 def test_a_data_stream_takes_no_files(rolling: Rolling, client: Client) -> None:
     (index,) = NearDupe(rolling.name, client).init(SETTINGS).indices
     with pytest.raises(InputError, match="is a data stream"):

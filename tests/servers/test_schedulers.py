@@ -46,7 +46,6 @@ def test_each_example_has_its_commands() -> None:
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
-@pytest.mark.mainly_on("elasticsearch")
 def test_the_commands_of_each_example(
     client: Client, index_name: str, server_cli: Cli, tmp_path: Path, scheduler: str
 ) -> None:

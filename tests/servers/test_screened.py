@@ -183,7 +183,6 @@ def test_every_pair_that_the_keys_promise_is_found(news: NearDupe, client: Clien
     assert news.group().writes.written == 0
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_skipped_documents_are_reported_and_no_duplicates_of_others(
     news: NearDupe, client: Client, index_name: str
 ) -> None:
@@ -227,7 +226,6 @@ def test_skipped_documents_are_reported_and_no_duplicates_of_others(
     ]
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_updates_of_known_documents_are_no_duplicates(news: NearDupe, client: Client, index_name: str) -> None:
     texts = family("known", 4)
     load_texts(client, news, {"a": texts[0], "b": " ".join(words("b", 80))})
@@ -258,7 +256,6 @@ def test_updates_of_known_documents_are_no_duplicates(news: NearDupe, client: Cl
     assert (report.counts.known, report.matches) == (2, [])
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_what_this_run_changed_or_deleted_does_not_match(news: NearDupe, client: Client, index_name: str) -> None:
     one, two, three = (family(f"changed{k}", 2) for k in range(3))
     load_texts(client, news, {"deleted": one[0], "rewritten": two[0], "updated": three[0]})
@@ -281,7 +278,6 @@ def filler(number: int) -> Iterator[JSON]:
     return (document(f"filler{k}", "", "another") for k in range(number))
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_other_actions_pass_as_fingerprinted_passes_them(news: NearDupe, client: Client, index_name: str) -> None:
     texts = family("pass", 2)
     load_texts(client, news, {"stored": texts[0]})
@@ -313,7 +309,6 @@ def test_other_actions_pass_as_fingerprinted_passes_them(news: NearDupe, client:
         assert counts.screened == 0
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_a_document_that_is_not_similar_to_the_principal_founds_a_group(
     news: NearDupe, client: Client, index_name: str
 ) -> None:
@@ -338,7 +333,6 @@ def test_a_document_that_is_not_similar_to_the_principal_founds_a_group(
             news.group()
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_two_writers_that_miss_each_other_are_repaired_by_group(
     news: NearDupe, client: Client, index_name: str
 ) -> None:
@@ -361,7 +355,6 @@ def test_two_writers_that_miss_each_other_are_repaired_by_group(
     assert groups(client, index_name) == plainly_grouped(client, {**before, **after}, f"{index_name}-plain")
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_more_documents_share_keys_than_one_search_returns(
     news: NearDupe, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -380,7 +373,6 @@ def test_more_documents_share_keys_than_one_search_returns(
     assert report.counts.not_compared == (60 - 20) + (60 - 20 + 1)  # b shares keys with a too
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_memory_is_bounded_and_searches_take_over(
     news: NearDupe, client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -399,7 +391,6 @@ def test_memory_is_bounded_and_searches_take_over(
     assert report.counts.forgotten > 200
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_texts_that_changed_without_their_keys_are_compared_as_they_are(
     news: NearDupe, client: Client, index_name: str
 ) -> None:
@@ -416,7 +407,6 @@ def test_texts_that_changed_without_their_keys_are_compared_as_they_are(
     assert matched.match.similarity == jaccard(texts[0], texts[2])
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_a_routed_document_is_known_by_its_routing(news: NearDupe, client: Client, index_name: str) -> None:
     texts = family("routed", 3)
     write(client, index_name, news.fingerprinted([document("a", texts[0], routing="r")]))
@@ -428,7 +418,6 @@ def test_a_routed_document_is_known_by_its_routing(news: NearDupe, client: Clien
     assert (report.counts.known, report.counts.skipped, report.matches[0].match.id) == (1, 1, "a")
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_an_alias_with_a_write_index(client: Client, index_name: str) -> None:
     """Matches are found in all of its indices; a document is known if the index that is written to has it."""
     texts = family("alias", 4)
@@ -458,7 +447,6 @@ def test_an_alias_with_a_write_index(client: Client, index_name: str) -> None:
     assert named == [{(old, "a"), (new, "b")}] * 2
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_the_copy_of_the_group_id_is_that_of_the_match(client: Client, index_name: str) -> None:
     make_index(client, index_name, settings=NEVER)
     news = NearDupe(index_name, client)
@@ -470,7 +458,6 @@ def test_the_copy_of_the_group_id_is_that_of_the_match(client: Client, index_nam
     assert stored["b"]["story"] == stored["b"]["neardupe"]["group"] == stored["a"]["neardupe"]["group"]
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_an_id_whose_group_others_have_waits(news: NearDupe, client: Client, index_name: str) -> None:
     """The principal of a marked document is written again with another text: searches must not fold the two as one
     group with two principals, and group separates them."""
@@ -489,6 +476,7 @@ def test_an_id_whose_group_others_have_waits(news: NearDupe, client: Client, ind
     assert found["b"] == (frozenset("b"), "b", 1.0)
 
 
+@pytest.mark.product("each")
 def test_the_helpers_of_the_drivers(news: NearDupe, client: Client, index_name: str) -> None:
     """`screened` is read lazily, and its actions are those that the helpers take."""
     require_driver_for(client)
@@ -515,7 +503,6 @@ def test_the_helpers_of_the_drivers(news: NearDupe, client: Client, index_name: 
     driver.close()
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_load_with_matches(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
     texts = family("load", 4)
     file, matches = tmp_path / "texts.jsonl", tmp_path / "matches.jsonl"
@@ -559,14 +546,12 @@ def test_load_with_matches(client: Client, index_name: str, server_cli: Cli, tmp
         ({"on_match": lambda action, match: None}, "not None"),
     ],
 )
-@pytest.mark.mainly_on("opensearch")
 def test_options_that_are_wrong(news: NearDupe, client: Client, options: dict[str, Any], message: str) -> None:
     texts = family("wrong", 2)
     with pytest.raises(SettingsError, match=message):
         list(news.screened([document(f"d{k}", text) for k, text in enumerate(texts)], **options))
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_wrong_uses(news: NearDupe, client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "texts.jsonl"
     file.write_text('{"id": "a", "text": "a b c d e f"}\n', "utf-8")
@@ -581,7 +566,6 @@ def test_wrong_uses(news: NearDupe, client: Client, index_name: str, server_cli:
         list(news.screened([document("a", "a b c d e f")]))
 
 
-@pytest.mark.mainly_on("opensearch")
 @pytest.mark.parametrize("measure", ["containment", "bag"])
 def test_other_measures(news: NearDupe, client: Client, measure: str) -> None:
     texts = family("measure", 2)

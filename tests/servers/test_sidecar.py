@@ -22,6 +22,8 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.records import Hit
 from es_neardupe.server.client import Client, ForwardingClient, path
 
+pytestmark = pytest.mark.either("write_group")
+
 
 def test_groups_are_those_of_inline_keys_through_random_changes(client: Client, index_name: str) -> None:
     both, rng = Both(client, index_name), random.Random(7)
@@ -49,6 +51,7 @@ def test_groups_are_those_of_inline_keys_through_random_changes(client: Client, 
         assert (again.writes.written, again.scope.stale) == (0, 0)
 
 
+@pytest.mark.product("each")
 def test_every_command_says_the_same(client: Client, index_name: str) -> None:
     both = Both(client, index_name)
     both.init(sample_mod=2)

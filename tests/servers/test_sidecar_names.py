@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from conftest import Cli
-from rollover_tools import Rolling, rolled
+from rollover_tools import KINDS, Rolling, rolled
 from server_tools import JSON, assert_settled, exists, family, hits, make_index, make_or_skip, put, send, theirs
 from sidecar_tools import PROPERTIES, document, state, texts
 
@@ -18,10 +18,12 @@ from es_neardupe.index.sidecar import queries
 from es_neardupe.index.sidecar.indices import sidecar_name
 from es_neardupe.server.client import Client, path
 
+pytestmark = pytest.mark.either("write_group")
+
 SETTINGS = Settings(("text",))
 
 
-@pytest.fixture(params=["stream", "alias"])
+@pytest.fixture(params=KINDS)
 def rolling(request: pytest.FixtureRequest, client: Client) -> Iterator[Rolling]:
     with rolled(client, request.param) as made:
         yield made
@@ -73,6 +75,7 @@ def test_clean_after_a_rollover(rolling: Rolling, client: Client) -> None:
     assert not exists(client, beside)
 
 
+@pytest.mark.product("opensearch")
 def test_other_relations_are_left_alone(client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     join = {"type": "join", "relations": {"question": "answer"}}
     try:
@@ -156,7 +159,6 @@ def test_dry_runs_show_what_would_be_sent(client: Client, index_name: str, serve
     assert len(found) == 1 + write_group
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_from_keys_in_documents_to_keys_beside_and_back(client: Client, index_name: str) -> None:
     """A cleaned index still has the neardupe fields in its mapping; its sidecar is detected and removed anyway."""
     make_index(client, index_name, PROPERTIES)
@@ -171,6 +173,7 @@ def test_from_keys_in_documents_to_keys_beside_and_back(client: Client, index_na
         assert NearDupe(index_name, client).clean().deleted_indices == ()
 
 
+@pytest.mark.product("elasticsearch")
 def test_source_that_a_setting_disables(client: Client, index_name: str) -> None:
     stored = {"text": {"type": "text", "store": True}}
     make_or_skip(client, index_name, stored, {"index.mapping.source.mode": "disabled"})
@@ -184,6 +187,7 @@ def test_source_that_a_setting_disables(client: Client, index_name: str) -> None
 
 
 @pytest.mark.parametrize("sidecar", [False, True])
+@pytest.mark.product("elasticsearch")
 def test_source_that_is_synthetic(client: Client, index_name: str, sidecar: bool) -> None:
     """Synthetic source is built from the fields for each answer: values return in another form with the same
     meaning."""
@@ -205,6 +209,7 @@ def test_source_that_is_synthetic(client: Client, index_name: str, sidecar: bool
     assert {json.dumps(hit["_source"]) for hit in hits(client, index_name)} == {*before.values()}
 
 
+@pytest.mark.product("opensearch")
 def test_source_that_is_derived(client: Client, index_name: str) -> None:
     make_or_skip(client, index_name, PROPERTIES, {"index.derived_source.enabled": True})
     put(client, index_name, {id: {"text": one["text"]} for id, one in texts(3, 6).items()})

@@ -66,7 +66,7 @@ def nothing_open(client: Client, index: str) -> bool:
     ("sidecar", "numbers"),
     [
         pytest.param(False, (2, 5), id="inline"),
-        pytest.param(True, (5,), id="sidecar", marks=pytest.mark.mainly_on("opensearch")),
+        pytest.param(True, (5,), id="sidecar"),
     ],
 )
 def test_the_order_of_reading_changes_no_result(

@@ -18,7 +18,7 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path
 
-pytestmark = pytest.mark.smoke
+pytestmark = [pytest.mark.smoke, pytest.mark.product("each")]
 
 SETTINGS = Settings(("text",), threshold=0.7, sample_mod=4)
 
@@ -90,6 +90,7 @@ def test_incremental(client: Client, index_name: str) -> None:
     assert (again.writes.written, again.writes.unchanged) == (0, len(hits(client, index_name)))
 
 
+@pytest.mark.product("opensearch")  # elasticsearch-py 9 itself does not talk to 8.19
 def test_own_driver(client: Client, index_name: str) -> None:
     """A wrapped client: its bulk helper sends documents with our fingerprints, and our requests use its connection."""
     driver: Any

@@ -16,8 +16,6 @@ from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings, Retries
 
-pytestmark = pytest.mark.mainly_on("opensearch")
-
 BETWEEN_CHECKS, STEPS = 8, 24
 """Numbers of steps; these are the same ones each time, as long as no duration is given."""
 

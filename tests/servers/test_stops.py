@@ -91,7 +91,6 @@ def goes_on(command: str, client: Client, index: str) -> Callable[[], bool]:
     return lambda: number_written(client, index, command) > before + 30
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_a_client_that_is_killed(client: Client, index_name: str) -> None:
     filled(client, index_name)
     users = theirs(client, index_name)
@@ -123,7 +122,6 @@ def test_a_client_that_is_killed(client: Client, index_name: str) -> None:
     assert ours(client, index_name) == disturbed
 
 
-@pytest.mark.mainly_on("elasticsearch")
 def test_an_interrupt_says_how_to_go_on(client: Client, index_name: str) -> None:
     filled(client, index_name)
     process = start("enrich", index_name, client.url)
@@ -180,7 +178,7 @@ def crash(one: state.Node) -> None:
 @pytest.mark.server
 @pytest.mark.parametrize(
     ("own_node", "command"),
-    [COMBINATIONS[0], *(pytest.param(*one, marks=pytest.mark.long) for one in COMBINATIONS[1:])],
+    [pytest.param(*one, marks=pytest.mark.long) for one in COMBINATIONS],
     indirect=["own_node"],
 )
 def test_a_server_that_crashes_and_comes_back(own_node: state.Node, command: str) -> None:

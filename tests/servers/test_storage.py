@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from server_tools import change, delete_all, hits, living, make_index, new_name, put, words
@@ -17,8 +16,6 @@ from sidecar_tools import PROPERTIES, document, plain_report
 from es_neardupe import NearDupe
 from es_neardupe.index.settings import Settings
 from es_neardupe.server.client import Client, path
-
-pytestmark = pytest.mark.mainly_on("elasticsearch")
 
 Step = tuple[str, Any]
 

@@ -25,8 +25,6 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.moved.moved import moved_table
 from es_neardupe.server.client import Client, path
 
-pytestmark = pytest.mark.mainly_on("elasticsearch")
-
 TEXT, KEYWORD = {"type": "text"}, {"type": "keyword"}
 PROPERTIES = {"title": TEXT, "text": TEXT, "url": KEYWORD, "date": {"type": "date"}}
 TITLES = ["=1+1", 'says "yes"; no,\r\n-1', "ferry ü\u2028", "-2", ""]

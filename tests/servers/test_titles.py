@@ -18,7 +18,7 @@ from es_neardupe.display_text import shown
 from es_neardupe.errors import SettingsError
 from es_neardupe.server.client import Client
 
-pytestmark = pytest.mark.mainly_on("elasticsearch")
+pytestmark = pytest.mark.either("storage")
 
 TEXTS = family("titles", 3, length=90)
 PROPERTIES: JSON = {

@@ -54,6 +54,7 @@ def index(client: Client, index_name: str) -> str:
     return index_name
 
 
+@pytest.mark.product("each")
 def test_lowered_for_the_run(client: Client, index: str, server_cli: Cli) -> None:
     """Changed during the run only; a dry run changes nothing; interrupts and a second run at the same time do no
     harm."""
@@ -118,7 +119,6 @@ def test_after_a_kill_the_next_command_gives_back(lowered: bool, client: Client,
     assert server_cli("enrich", index).err.count("lowered") == 0
 
 
-@pytest.mark.mainly_on("opensearch")
 def test_keys_beside_an_index(client: Client, index_name: str, server_cli: Cli) -> None:
     """The settings of the sidecar index are changed, and restored by the next command; those of the index itself
     stay."""

@@ -216,7 +216,7 @@ def test_changed_and_new_texts_are_no_deletions(
     assert_settled(client, index_name)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3))])
 def test_each_run_of_group_ends_as_a_rebuild_does(client: Client, index_name: str, seed: int) -> None:
     """Whatever was written, deleted, created again and enriched before it, in any order."""
     chance = random.Random(seed)

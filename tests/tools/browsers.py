@@ -3,6 +3,7 @@ are skipped; with CI set, that is an error."""
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 DRIVER = shutil.which("chromedriver")
 
 # Without its sandbox Chromium also runs as root, as in containers; the pages are ours.
+SIZE = (1400, 1000)
 OPTIONS = ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--window-size=1400,1000")
 
 
@@ -29,9 +31,32 @@ def missing(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
+_IDLE: list[webdriver.Chrome] = []
+"""Browsers that wait for the next test: it takes seconds to start one."""
+
+
 @contextmanager
 def chromium() -> Iterator[webdriver.Chrome]:
-    """A browser that logs its console and its requests."""
+    """A browser that logs its console and its requests, without cookies and pages of other tests."""
+    browser = _IDLE.pop() if _IDLE else _started()
+    try:
+        yield browser
+        browser.delete_all_cookies()
+        browser.switch_to.new_window("tab")  # with a history of its own
+        for other in browser.window_handles[:-1]:
+            browser.switch_to.window(other)
+            browser.close()
+        browser.switch_to.window(browser.window_handles[0])
+        browser.set_window_size(*SIZE)
+        for kind in ("browser", "performance"):
+            browser.get_log(kind)
+    except BaseException:
+        browser.quit()
+        raise
+    _IDLE.append(browser)
+
+
+def _started() -> webdriver.Chrome:
     if not (CHROMIUM and DRIVER):
         missing("no chromium with chromedriver is installed")
     options = webdriver.ChromeOptions()
@@ -43,8 +68,8 @@ def chromium() -> Iterator[webdriver.Chrome]:
         started = webdriver.Chrome(options=options, service=Service(str(DRIVER)))  # a path: nothing is downloaded
     except WebDriverException as error:
         missing(f"chromium does not start: {error.msg}")
-    yield started
-    started.quit()
+    atexit.register(started.quit)
+    return started
 
 
 def accessibility_problems(browser: webdriver.Chrome) -> list[str]:

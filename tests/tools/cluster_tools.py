@@ -89,7 +89,7 @@ def kill(program: subprocess.Popen[str]) -> None:
     """Kill a program and the processes that it has started."""
     if program.poll() is None:
         os.killpg(program.pid, signal.SIGKILL)
-    program.wait(10)
+    program.wait(60)
     if program.stderr is not None:
         program.stderr.close()
 

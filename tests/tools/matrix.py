@@ -43,11 +43,11 @@ BEGIN, END = "<!-- begin of what scripts/test --matrix wrote -->\n", "<!-- end o
 OLDER = tuple(one for one in DRIVERS if any(one.package == d.package and one.major < d.major for d in DRIVERS))
 """All but the newest major version of each driver, which is installed."""
 
-_SPREAD = ["-n", "2", "--dist", "loadgroup", "--spread"]
+_TWO = ["-n", "2", "--dist", "loadgroup"]
 _WHICH = ["-m", "server and not nodes and not long"]
-_SERVER_TESTS = [*_SPREAD, "--soak-seconds", "10", *_WHICH]
+_SERVER_TESTS = [*_TWO, "--soak-seconds", "10", *_WHICH]
 _DRIVER_TESTS = [
-    *_SPREAD,
+    *_TWO,
     "tests/servers/test_smoke.py",
     "tests/commands/test_fingerprinted.py",
     "tests/servers/test_clients.py",

@@ -12,6 +12,12 @@ from server_tools import JSON, TEXT, family, make_index, new_name, send
 from es_neardupe.errors import NotFound, RequestError
 from es_neardupe.server.client import Client, path
 
+KINDS = (
+    pytest.param("stream", marks=pytest.mark.product("opensearch")),
+    pytest.param("alias", marks=pytest.mark.product("elasticsearch")),
+)
+"""What can be rolled over. The local Elasticsearch has no data streams; an alias is the same on both products."""
+
 
 class Rolling:
     """A data stream, or an alias with a write index."""

@@ -53,7 +53,7 @@ def delete_all(client: Client, name: str) -> None:
     """Delete the indices with this prefix, including hidden and closed ones, and the hidden indices of several of
     them."""
     # Not by _cat/indices, which counts documents and bytes.
-    wanted = path(f"{name}*,neardupe-groups-{name}*", "_alias")
+    wanted = path(f"{name}*,neardupe-*-{name}*", "_alias")
     names = client.request("GET", wanted, params={"expand_wildcards": "all"})
     if names:
         client.request("DELETE", path(",".join(names)), params={"ignore_unavailable": True})
@@ -102,8 +102,10 @@ def true_pairs(texts: Mapping[str, str], minimum: float) -> dict[tuple[str, str]
 
 
 def make_index(client: Client, name: str, properties: Mapping[str, Any] = TEXT, **more: Any) -> None:
-    """Create an index of an application. ``more``: ``settings``, ``aliases``, and further parts of the mapping."""
-    body: JSON = {part: more.pop(part) for part in ("settings", "aliases") if part in more}
+    """Create an index of an application, by default without replicas, which one node cannot allocate but would try to
+    at each change. ``more``: ``settings``, ``aliases``, and further parts of the mapping."""
+    body: JSON = {"settings": {"number_of_replicas": 0} | (more.pop("settings", None) or {})}
+    body |= {"aliases": more.pop("aliases")} if "aliases" in more else {}
     body["mappings"] = {"properties": dict(properties), **more}
     client.request("PUT", path(name), body=body)
 
@@ -194,7 +196,7 @@ def mapping(client: Client, name: str) -> JSON:
     return found
 
 
-def wait_until(met: Callable[[], bool], seconds: float = 30.0) -> None:
+def wait_until(met: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait for a condition, for a limited time."""
     deadline = time.monotonic() + seconds
     pause = threading.Event()

@@ -367,7 +367,7 @@ class TestStop:
         with stand_in(launch_of(tmp_path)) as ours:
             (stopped,) = control.stop(timeout=20)
             assert (stopped.node.pid, stopped.killed) == (ours.pid, False)
-            assert ours.wait(20) != 0
+            assert ours.wait(60) != 0
         assert control.stop() == ()
 
     @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
@@ -375,7 +375,7 @@ class TestStop:
         with stand_in(launch_of(tmp_path), "stubborn") as ours:
             (stopped,) = control.stop(timeout=0.1)
             assert stopped.killed
-            assert ours.wait(20) != 0
+            assert ours.wait(60) != 0
 
     @pytest.mark.parametrize(
         ("asked", "stopped"),

@@ -100,7 +100,7 @@ def _peak(documents: int, *more: str) -> int:
     return int(found["peak"])
 
 
-@pytest.mark.parametrize(("few", "many"), [(40_000, 120_000), pytest.param(200_000, 1_000_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("few", "many"), [(20_000, 60_000), pytest.param(200_000, 1_000_000, marks=pytest.mark.long)])
 def test_a_document_takes_at_most_300_bytes(few: int, many: int) -> None:
     """With 16 keys and an id of 20 characters, from reading to the groups to write: 14 % of them are in groups."""
     pytest.importorskip("resource")

@@ -169,7 +169,7 @@ def test_options_in_running_text_exist(file: Path) -> None:
         "--matrix",
         "--clients",
         "--smoke",
-        "--spread",
+        "--quick",
         "--env-file",
         "--tag",
         "--cap-drop",
@@ -252,7 +252,7 @@ def test_environment_variables() -> None:
 def test_variables_in_running_text_exist(file: Path) -> None:
     sources = [
         *(one for one in ROOT.glob("docker/*") if one.is_file()),
-        ROOT / "tests" / "conftest.py",
+        ROOT / "tests" / "tools" / "shared_servers.py",
         ROOT / "setup.py",
     ]
     known = variables_read() | {name for one in sources for name in VARIABLE.findall(one.read_text("utf-8"))}

@@ -14,9 +14,9 @@ from conftest import Cli
 from hostile import Page, check_json, check_shown
 from hypothesis import given
 from hypothesis import strategies as st
-from server_tools import family, one_line, ours, put
+from server_tools import one_line
 
-from es_neardupe import NearDupe, Settings
+from es_neardupe import Settings
 from es_neardupe.cli.output import as_json_text
 from es_neardupe.commands import input_files, input_streams
 from es_neardupe.display_text import shown
@@ -24,7 +24,7 @@ from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.files import check_file
 from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
 from es_neardupe.index.target import IndexTarget, check_name
-from es_neardupe.server.client import Client, path
+from es_neardupe.server.client import path
 
 NAMES = ["../_cluster/settings", "a/b", "a?x", "a#x", "_all", "a,_all", "-x", "<log-{now/d}>", "a,,b", "", "..", "a\n"]
 
@@ -132,32 +132,3 @@ def test_lines_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     file.write_bytes(b"id,text\n" + b"x" * 3000 + b'\nb,"' + b"y\n" * 2000 + b'"\n')
     found = list(input_files.read_records([str(file)], text_field="text"))
     assert all(isinstance(one, input_files.Problem) for one in found[:1])
-
-
-def test_values_that_python_cannot_hold(client: Client, index_name: str, server_cli: Cli) -> None:
-    """Numbers beyond floats, and arrays as deep as a server takes them: such documents are counted, the others done."""
-    settings = Settings(("text",), threshold=0.5)
-    NearDupe(index_name, client).init(settings, create=True)
-    texts = family("odd values", 3)
-    put(client, index_name, {f"d{n}": {"text": text} for n, text in enumerate(texts)})
-    for id, value in (("deep", "[" * 990 + '"a b c"' + "]" * 990), ("huge", "1e400"), ("long", "9" * 900)):
-        lines = json.dumps({"index": {"_index": index_name, "_id": id}}) + f'\n{{"text": {value}}}\n'
-        client.bulk(lines.encode(), params={"refresh": "true"})
-    report = NearDupe(index_name, client).enrich()
-    assert report.writes.states["signed"] == 3
-    assert NearDupe(index_name, client).group().groups.grouped == 3
-    for command in (["search", index_name, "*", "--json"], ["similar", index_name, "--id", "d0", "--json"]):
-        done = server_cli(*command)
-        assert done.code == 0
-        check_json(done.out)
-    done = server_cli("similar", index_name, "--id", "d0", "--query", '{"match": {"\\u202e\\u001b[31m": 1e400}}')
-    check_shown(one_line(done.err))
-    done = server_cli("similar", index_name, "--id", "d0", "--query", '{"\\u202e\\u001b[31m<b>[red]": {}}')
-    check_shown(one_line(done.err))
-    done = server_cli("clean", index_name, "--yes")
-    assert done.code in (0, 1)
-    left = {id for id, fields in ours(client, index_name).items() if fields}
-    assert left <= {"deep", "huge"}
-    for id in left:
-        client.request("DELETE", path(index_name, "_doc", id), params={"refresh": "true"})
-    assert server_cli("clean", index_name, "--yes").code == 0

@@ -292,7 +292,7 @@ def test_too_slow(start: Callable[..., Fake], product: Product) -> None:
     answer = fake.answer
 
     def stuck(request: str, headers: dict[str, str], body: bytes) -> Reply:
-        release.wait(10)
+        release.wait(60)
         return answer(request, headers, body)
 
     fake.answer = stuck  # type: ignore[method-assign]

@@ -74,7 +74,7 @@ def test_closing_ends_the_threads(echo: Echo) -> None:
     thread = ask(driver, "/")[0]
     (running,) = [one for one in threading.enumerate() if one.ident == thread]
     driver.close()
-    running.join(10)
+    running.join(60)
     assert not running.is_alive()
     assert ask(driver, "/", 7)[1] == 7  # a client of the user stays open
 

@@ -1,0 +1,66 @@
+"""Servers that all processes of a test run share: each is started once, by whichever process needs it first."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from containers import container
+
+from es_neardupe.errors import NodeError
+from es_neardupe.local_server import control
+
+GIVEN = "ES_NEARDUPE_TEST_URL"
+"""Environment variable with running servers: KIND-VERSION=URL,..."""
+
+_HEAP = "1g"
+"""With 512 MB, several processes at a time can trip the memory circuit breaker."""
+
+
+class SharedServers:
+    """The servers of one test run, by their names (KIND-VERSION). Their data are below a folder of the run, which
+    its processes have in common; servers of other runs are never used."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def url(self, name: str) -> str:
+        """The address of a server, which is started unless it is given or already running. Raises `NodeError` if it
+        does not start."""
+        given = dict(pair.split("=", 1) for pair in os.environ.get(GIVEN, "").split(",") if pair)
+        if name in given:
+            return given[name]
+        kind, _, version = name.partition("-")
+        return control.start(kind, version, data=self.folder / name, heap=_HEAP).url
+
+    def start(self, names: Iterable[str]) -> None:
+        """Start servers in the background. A test that needs one which does not start says why."""
+
+        def start(name: str) -> None:
+            with contextlib.suppress(NodeError):
+                self.url(name)
+
+        for name in names:
+            threading.Thread(target=start, args=[name], name=f"starts {name}", daemon=True).start()
+
+    def stop(self) -> None:
+        """Stop the servers that were started, and remove their data. Fails if one did not close as it should."""
+        for data in sorted(self.folder.glob("*-*")):
+            for stopped in control.stop(data=data):
+                assert not stopped.killed, f"{data.name} did not close"
+                assert stopped.node.log.read_text("utf-8").rstrip().endswith("closed")
+        shutil.rmtree(self.folder)
+
+
+@contextlib.contextmanager
+def in_containers(names: Iterable[str]) -> Iterator[None]:
+    """Containers of these servers for a block, in which `SharedServers` finds them. Raises `NodeError` if no Docker
+    engine answers."""
+    with contextlib.ExitStack() as started:
+        urls = [f"{name}={started.enter_context(container(*name.split('-', 1)))}" for name in names]
+        os.environ[GIVEN] = ",".join(filter(None, [os.environ.get(GIVEN, ""), *urls]))
+        yield
