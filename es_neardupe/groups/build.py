@@ -296,7 +296,8 @@ def new_groupings(
         )
         if taken is None:
             break
-        new = [id.decode() for id in np.setdiff1d(ids, corpus.group_ids).tolist()]
+        # A neighbour that the run has read, and does not process, keeps its id.
+        new = [id.decode() for id in np.setdiff1d(ids, corpus.group_ids[linked.verified.inside]).tolist()]
         elsewhere = np.setdiff1d(np.array([id.encode() for id in taken(new)], "S16"), reserved)
         if not len(elsewhere):
             break

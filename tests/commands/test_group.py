@@ -245,6 +245,31 @@ def test_a_group_keeps_its_id_when_its_principal_leaves(client: Client, index_na
     assert_settled(client, index_name)
 
 
+@pytest.mark.parametrize("longer", [True, False])
+@pytest.mark.parametrize("check", [False, True])
+def test_a_document_that_returns_beside_its_former_group(
+    client: Client, index_name: str, *, longer: bool, check: bool
+) -> None:
+    """It shares keys with a document that has kept the id of their former group, and does not match it: it is alone."""
+    (c, near_c), (d, e, near_d) = family("c", 2), family("d", 3)
+    more = " and a few more words" * longer  # then it is the principal, and the id of the group its own
+    texts = {"c": c, "x": near_c + more, "d": d, "e": e, **{f"alone{n}": " ".join(words(n, 200)) for n in range(20)}}
+    start(client, index_name, {id: {"text": text} for id, text in texts.items()})
+    assert sorted(map(sorted, members(client, index_name).values())) == [["c", "x"], ["d", "e"]]
+    change(client, index_name, "x", {"text": near_d + more})
+    regroup(client, index_name)
+    assert list(members(client, index_name).values()) == [{"d", "e", "x"}]
+    distant = c.split()
+    for place in range(15, 200, 33):
+        distant[place] = f"other{place}"
+    change(client, index_name, "x", {"text": " ".join(distant)})
+    regroup(client, index_name, check=check)
+    assert list(members(client, index_name).values()) == [{"d", "e"}]
+    stored = {id: fields["group"] for id, fields in ours(client, index_name).items()}
+    assert len(set(stored.values())) == len(stored) - 1
+    assert_settled(client, index_name)
+
+
 def test_the_guarantee_is_reported(client: Client, index_name: str) -> None:
     """A text similar to two others that are not similar to each other."""
     base = words("guarantee", 60)
