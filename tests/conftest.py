@@ -119,8 +119,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(tryfirst=True)  # before the tests are grouped
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Choose the product of each test, and mark the tests that need a server. The tests of a file stay in one process
-    of several; unit tests come last, since their short files fill the gaps that long ones leave. With the servers of
-    one product, all tests run on each of them."""
+    of several. With the servers of one product, all tests run on each of them."""
     names = config.getoption("--servers").split(",")
     if len({_kind(name) for name in names}) > 1 and not config.getoption("--record"):
         chosen: dict[bool, list[pytest.Item]] = {True: [], False: []}
@@ -137,6 +136,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.nodes)
         if not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(_group(item)))
+    items.sort(key=_turn)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -212,6 +212,17 @@ def _group(item: pytest.Item) -> str:
     for name in {*SECURED, "node_with_repository"} & {*getattr(item, "fixturenames", ())}:
         return name
     return f"{item.path.name} {_server(item)}".strip()
+
+
+WHILE_SERVERS_START = ("release", "browser", "candidates", "groups", "server", "similarity")
+"""Folders of tests without servers that run while the servers are downloaded and started."""
+
+
+def _turn(item: pytest.Item) -> int:
+    """The order of tests in several processes: at the end, short files fill the gaps that long ones leave."""
+    if item.get_closest_marker("server") or item.get_closest_marker("nodes"):
+        return 1
+    return 0 if item.path.parent.name in WHILE_SERVERS_START else 2
 
 
 @pytest.fixture(scope="session")

@@ -5,18 +5,20 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from containers import container
 
-from es_neardupe.errors import NodeError
 from es_neardupe.local_server import control
 
 GIVEN = "ES_NEARDUPE_TEST_URL"
 """Environment variable with running servers: KIND-VERSION=URL,..."""
 
+_ROOT = Path(__file__).parents[2]
 _HEAP = "1g"
 """With 512 MB, several processes at a time can trip the memory circuit breaker."""
 
@@ -38,14 +40,12 @@ class SharedServers:
         return control.start(kind, version, data=self.folder / name, heap=_HEAP).url
 
     def start(self, names: Iterable[str]) -> None:
-        """Start servers in the background. A test that needs one which does not start says why."""
-
-        def start(name: str) -> None:
-            with contextlib.suppress(NodeError):
-                self.url(name)
-
+        """Start servers in the background, each by a process of its own, which does not slow down the tests of this
+        one. A test that needs one which does not start says why."""
         for name in names:
-            threading.Thread(target=start, args=[name], name=f"starts {name}", daemon=True).start()
+            command = [sys.executable, __file__, str(self.folder), name]
+            process = subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            threading.Thread(target=process.wait, daemon=True).start()  # it leaves no zombie
 
     def stop(self) -> None:
         """Stop the servers that were started, and remove their data. Fails if one did not close as it should."""
@@ -64,3 +64,7 @@ def in_containers(names: Iterable[str]) -> Iterator[None]:
         urls = [f"{name}={started.enter_context(container(*name.split('-', 1)))}" for name in names]
         os.environ[GIVEN] = ",".join(filter(None, [os.environ.get(GIVEN, ""), *urls]))
         yield
+
+
+if __name__ == "__main__":
+    SharedServers(Path(sys.argv[1])).url(sys.argv[2])
