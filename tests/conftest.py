@@ -95,6 +95,15 @@ def pytest_configure(config: pytest.Config) -> None:
         started = in_containers(names)
         started.__enter__()
         config.add_cleanup(lambda: started.__exit__(None, None, None))
+    if given is None and config.args_source is pytest.Config.ArgsSource.TESTPATHS and _chooses_nothing(config):
+        config.stash[SERVERS].start(dict.fromkeys((DEFAULT_SERVERS + "," + OLDER_SERVERS).split(",")))
+
+
+def _chooses_nothing(config: pytest.Config) -> bool:
+    """Whether a run has all tests: then their servers start even before the tests are collected."""
+    chosen = {name: config.getoption(name) for name in ("keyword", "collectonly", "docker", "record")}
+    default = config.getoption("--servers") == DEFAULT_SERVERS and config.getoption("--smoke") == OLDER_SERVERS
+    return default and not any(chosen.values()) and config.getoption("markexpr") == "not long"
 
 
 @pytest.hookimpl(optionalhook=True)
