@@ -52,8 +52,8 @@ class MemoryLimit:
         limit = replace(self, held={**self.held, **numbers})
         if limit._needed > self.size:
             numbers_of = [(limit.held.get(name, 0), name.replace("_", " ")) for name in _BYTES]
-            *others, last = (f"{number:,} {name}" for number, name in numbers_of if number)
-            everything = f"{', '.join(others)} and {last}" if others else last
+            held = [f"{number:,} {name}" for number, name in numbers_of if number] or ["the program itself"]
+            everything = " and ".join(filter(None, (", ".join(held[:-1]), held[-1])))
             remedy = f"give at least {size_text(limit._needed)}"
             if any(name.endswith("_pairs") for name in numbers):
                 which = f"the largest bucket, of {bucket:,} texts," if bucket else "a large bucket"

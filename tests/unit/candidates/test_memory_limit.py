@@ -91,6 +91,13 @@ def test_what_is_spilled() -> None:
     assert limit.holding(stored_pairs=100_000).spills(16)
 
 
+@pytest.mark.parametrize("numbers", [{}, {"groups": 0}])
+def test_a_limit_below_what_the_program_itself_needs(numbers: dict[str, int]) -> None:
+    message = r"`memory` 100MB is too small for the program itself: give at least 200MB\.$"
+    with pytest.raises(SettingsError, match=message):
+        MemoryLimit(100_000_000).holding(**numbers)
+
+
 def test_too_little_memory() -> None:
     with pytest.raises(
         SettingsError, match=r"`memory` 1GB is too small for 10,000,000 documents: give at least \S+\.$"
