@@ -15,15 +15,12 @@ import typer
 import typer.core
 import typer.main
 
-from es_neardupe.cli.command import Command, ConnectedCommand
+from es_neardupe.cli.command import Command, ConnectedCommand, UsageError
 from es_neardupe.cli.output import ExitCode, fail, printable, say
 from es_neardupe.cli.run_log import end, program_version
 from es_neardupe.errors import NeardupeError, SettingsError
 
 __all__ = ["app", "main"]
-
-_UsageError: Any = typer.BadParameter.__base__
-"""The error for wrong usage: of click, or of the copy of click in newer versions of typer."""
 
 _PANELS = {
     "Prepare": ("init", "load", "enrich", "pipeline", "migrate", "clean", "demo", "node"),
@@ -120,7 +117,7 @@ class _Program(typer.core.TyperGroup):
 def _printable_errors() -> Iterator[None]:
     try:
         yield
-    except _UsageError as error:
+    except UsageError as error:
         error.message = printable(error.message)
         raise
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cache
@@ -15,7 +16,10 @@ import typer.main
 from es_neardupe.cli import connection, run_log
 from es_neardupe.cli.phrasing import phrase_for, with_options
 
-__all__ = ["Command", "ConnectedCommand", "shared_parameters"]
+__all__ = ["Command", "ConnectedCommand", "UsageError", "shared_parameters"]
+
+UsageError: Any = typer.BadParameter.__base__
+"""The error for wrong usage: of click, or of the copy of click in newer versions of typer."""
 
 _SHARED_HELP = "Connection and log (--url, --profile, ...): es-neardupe help connection"
 
@@ -33,12 +37,22 @@ class Command(typer.core.TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Values are not converted for completion: typer would import pydantic."""
         if not ctx.resilient_parsing:
+            self._refuse_repeated(ctx, args)
             return super().parse_args(ctx, args)
         values, ctx.args, _ = self.make_parser(ctx).parse_args(args=args)
         for parameter in self.get_params(ctx):
             ctx.params[parameter.name], source = parameter.consume_value(ctx, values)
             ctx.set_parameter_source(parameter.name, source)
         return list(ctx.args)
+
+    def _refuse_repeated(self, ctx: Any, args: list[str]) -> None:
+        """Raise a usage error for an option with a single value that is given twice: the last value would count."""
+        given: Counter[Any] = Counter(self.make_parser(ctx).parse_args(args=[*args])[2])
+        for parameter, number in given.items():
+            if number == 1 or parameter.param_type_name != "option":
+                continue
+            if not (parameter.multiple or (parameter.is_flag and not parameter.secondary_opts)):
+                raise UsageError(f"{parameter.opts[0]} is given {number} times: give it once.", ctx=ctx)
 
     def invoke(self, ctx: Any) -> Any:
         phrase_for(_options_of(self.params), ctx.params)

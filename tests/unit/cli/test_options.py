@@ -493,3 +493,23 @@ def test_a_closed_pipe_is_no_error(words: str) -> None:
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
     os.close(write)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def _options_with_one_value() -> Iterator[tuple[str, str]]:
+    for name, command in sorted(PROGRAM.commands.items()):
+        for one in getattr(command, "params", []):
+            if one.param_type_name == "option" and not one.is_flag and not one.multiple:
+                yield name, one.opts[0]
+
+
+@pytest.mark.parametrize(("command", "option"), list(_options_with_one_value()))
+def test_an_option_that_is_given_twice(command: str, option: str, cli: Cli) -> None:
+    """Neither value counts silently."""
+    run = cli(command, option, "1", option, "2")
+    assert (run.code, run.out) == (2, "")
+    assert f"{option} is given 2 times: give it once." in " ".join(run.err.replace("│", " ").split())
+
+
+def test_flags_and_lists_that_are_given_twice(cli: Cli) -> None:
+    assert cli("bands", "--json", "--json").code == 0
+    assert "given" not in cli("init", "news", "--field", "a", "--field", "b", "--url", "http://127.0.0.1:9").err
