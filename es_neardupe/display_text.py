@@ -7,7 +7,17 @@ from typing import Protocol
 
 from markupsafe import escape
 
-__all__ = ["STEERING", "Located", "beginning", "escaped", "named", "shown", "without_credentials", "without_passwords"]
+__all__ = [
+    "STEERING",
+    "Located",
+    "beginning",
+    "escaped",
+    "named",
+    "score_text",
+    "shown",
+    "without_credentials",
+    "without_passwords",
+]
 
 STEERING = r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\ud800-\udfff"
 """Characters for a regular expression class: those that change the direction of text or break lines invisibly, and lone
@@ -55,6 +65,13 @@ def without_credentials(name: str) -> str:
     name = without_passwords(name)  # one with ? or # in it, too
     match = _URL.match(name)
     return name if match is None else match[1] + match[2]
+
+
+def score_text(value: float) -> str:
+    """A similarity or a probability with four decimal places. Only 1 itself is shown as 1.0000: what is a little less
+    is not the same."""
+    text = f"{value:.4f}"
+    return "0.9999" if text == "1.0000" and value < 1 else text
 
 
 _BEGINNING = 200

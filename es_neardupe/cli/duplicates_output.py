@@ -15,7 +15,7 @@ from es_neardupe.commands.duplicates.results import (
     OverlapsResult,
     PairsResult,
 )
-from es_neardupe.display_text import named
+from es_neardupe.display_text import named, score_text
 from es_neardupe.records import Address
 
 __all__ = ["duplicates_json", "print_pairs", "show_report", "warn_of_losses"]
@@ -46,7 +46,7 @@ def show_report(report: DuplicatesReport, top: int) -> None:
 
 def _show_groups(groups: GroupsOfPairs) -> None:
     written = f"{groups.writes.written:,} {'to be written (dry run)' if groups.dry_run else 'written'}"
-    minimum = "" if groups.min_similarity is None else f", minimum similarity {groups.min_similarity:.4f}"
+    minimum = "" if groups.min_similarity is None else f", minimum similarity {score_text(groups.min_similarity)}"
     show(f"{groups.prefix}: {_of(groups.count, 'group')} with {_of(groups.grouped, 'document')}{minimum}")
     show(
         f"{_of(groups.documents, 'document')}: {groups.grouped:,} in groups, {groups.alone:,} alone, "

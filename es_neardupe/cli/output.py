@@ -19,7 +19,7 @@ from rich.text import Text
 
 from es_neardupe import progress
 from es_neardupe.cli.phrasing import phrase
-from es_neardupe.display_text import STEERING, beginning, without_passwords
+from es_neardupe.display_text import STEERING, beginning, score_text, without_passwords
 from es_neardupe.errors import NeardupeError
 from es_neardupe.json_results import plain
 from es_neardupe.log_events import log_event, logged_progress
@@ -233,7 +233,7 @@ def _cell(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:.4f}"
+        return score_text(value)
     return printable(value)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from es_neardupe.display_text import beginning, shown
+from es_neardupe.display_text import beginning, score_text, shown
 from es_neardupe.files import replacing
 from es_neardupe.options import Matching
 from es_neardupe.pages.panes import MAX_SHOWN, facts, panes, visible_changes
@@ -68,7 +68,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(shown=shown, beginning=beginning, title_of=_title_of)
+    environment.globals.update(shown=shown, beginning=beginning, score_text=score_text, title_of=_title_of)
     return environment
 
 

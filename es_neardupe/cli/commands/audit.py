@@ -23,7 +23,7 @@ from es_neardupe.cli.output import (
     write_output,
 )
 from es_neardupe.cli.phrasing import phrase
-from es_neardupe.display_text import named
+from es_neardupe.display_text import named, score_text
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _show(report: AuditReport) -> None:
         print_table(["lost", "similarity", "a", "b"], list(_examples(report, lost)))
     for one in report.wrong:
         both = " and ".join(named(document, len(report.indices) > 1) for document in (one.a, one.b))
-        show(f"wrong: {both} are {one.actual:.4f} similar, not {one.claimed:.4f}")
+        show(f"wrong: {both} are {score_text(one.actual)} similar, not {score_text(one.claimed)}")
     say(f"{report.seconds:.1f} s")
 
 
@@ -123,7 +123,7 @@ def _part(title: str, one: RecallPart) -> tuple[object, ...]:
 
 
 def _row(name: str, one: Recall) -> tuple[object, ...]:
-    interval = "-" if one.low is None or one.high is None else f"{one.low:.4f} to {one.high:.4f}"
+    interval = "-" if one.low is None or one.high is None else f"{score_text(one.low)} to {score_text(one.high)}"
     return name, one.pairs, one.found, one.recall, interval
 
 
@@ -167,8 +167,8 @@ def _warn(report: AuditReport) -> None:
     if (advice := report.advice) is not None:
         warn(
             f"The bands find too few of these pairs. {advice.bands} bands of {advice.rows} rows would find "
-            f"{advice.expected:.4f} of them: run `es-neardupe migrate {report.index} --threshold {report.min:g} "
-            f"--detection {advice.detection:g}{_other_options(advice)}`."
+            f"{score_text(advice.expected)} of them: run `es-neardupe migrate {report.index} "
+            f"--threshold {report.min:g} --detection {advice.detection:g}{_other_options(advice)}`."
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson
 from es_neardupe.cli.output import plot_curve, print_json, print_table, show, warn
+from es_neardupe.display_text import score_text
 
 __all__ = ["bands"]
 
@@ -48,10 +49,13 @@ def bands(
     )
     if report.agree > 1:
         show(f"Two documents are candidates if {report.agree} of their bands agree.")
-    show(f"A pair exactly {report.threshold:g} similar becomes a candidate with probability {report.detection:.4f}.")
+    show(
+        f"A pair exactly {report.threshold:g} similar becomes a candidate with probability "
+        f"{score_text(report.detection)}."
+    )
     if report.detection < report.wanted_detection:
         warn(f"That is less than --detection {report.wanted_detection:g}.")
-    step = f"({report.agree}/{report.bands})^(1/{report.rows}) = {report.step:.4f}"
+    step = f"({report.agree}/{report.bands})^(1/{report.rows}) = {score_text(report.step)}"
     show(f"The probability rises most steeply near {step}.")
     print_table(["resemblance", "becomes a candidate with probability"], [(f"{s:.2f}", p) for s, p in report.curve])
     plot_curve(report.curve, report.threshold)

@@ -18,7 +18,7 @@ from es_neardupe.cli.arguments import AsJson
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import print_json, print_table, printable, results, say, show, warn
 from es_neardupe.cli.phrasing import phrase
-from es_neardupe.display_text import beginning
+from es_neardupe.display_text import beginning, score_text
 from es_neardupe.errors import InputError
 from es_neardupe.options import DEFAULT_PREFIX, Matching
 
@@ -195,8 +195,8 @@ def _matching(score: Score) -> str:
 
 def _value(score: Score) -> str:
     if score.interval is None:
-        return f"{score.value:.4f}"
-    return f"{score.value:.4f} (95 %: {score.interval[0]:.2f} to {score.interval[1]:.2f})"
+        return score_text(score.value)
+    return f"{score_text(score.value)} (95 %: {score.interval[0]:.2f} to {score.interval[1]:.2f})"
 
 
 def _show_texts(found: Comparison, matching: Matching, context: int) -> None:

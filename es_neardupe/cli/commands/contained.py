@@ -11,7 +11,7 @@ from es_neardupe.cli.arguments import AsJson, IndexName, TextFile
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.phrasing import phrase
-from es_neardupe.display_text import named
+from es_neardupe.display_text import named, score_text
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
@@ -130,5 +130,6 @@ def _warn_of_few_keys(found: Contained) -> None:
     if sure.probability < SURE:
         warn(
             f"Sampled keys of the text: {found.keys:,} (of {shingles:,} shingles, one in {found.sample_mod:,}). A "
-            f"document with {sure.min:g} of its shingles shares a used key with probability {sure.probability:.4f}."
+            f"document with {sure.min:g} of its shingles shares a used key with probability "
+            f"{score_text(sure.probability)}."
         )

@@ -16,6 +16,7 @@ from es_neardupe.cli.connection import connect_to
 from es_neardupe.cli.output import print_table, progress_bars, say, show
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.cli.serving import Serving
+from es_neardupe.display_text import score_text
 from es_neardupe.errors import InputError
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _run(index: Index, records: list[FileRecord], settings: Settings, words: str
         enriched = enrich(index, progress=progress)
     show(
         f"{enriched.writes.written:,} documents enriched in {enriched.seconds:.1f} s; {prepared.bands} keys each "
-        f"find a pair exactly {settings.threshold:g} similar with probability {prepared.detection:.4f}"
+        f"find a pair exactly {settings.threshold:g} similar with probability {score_text(prepared.detection)}"
     )
     _step(3, "load: index new documents with their keys")
     found = opened(index)
@@ -159,7 +160,7 @@ def _run(index: Index, records: list[FileRecord], settings: Settings, words: str
     show(
         f"{totals.scope.documents:,} documents: {totals.groups.grouped:,} in {totals.groups.count:,} groups of two or "
         f"more, {totals.scope.documents - totals.groups.grouped:,} alone; every member is at least "
-        f"{grouped.groups.min_similarity or 1:.4f} similar to the principal of its group"
+        f"{score_text(grouped.groups.min_similarity or 1)} similar to the principal of its group"
     )
     _step(5, "groups: the ten largest")
     largest = groups(index, top=10, fields=None)

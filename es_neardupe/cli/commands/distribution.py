@@ -20,7 +20,7 @@ from es_neardupe.cli.output import (
     write_output,
 )
 from es_neardupe.cli.phrasing import phrase
-from es_neardupe.display_text import named
+from es_neardupe.display_text import named, score_text
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 
 if TYPE_CHECKING:
@@ -117,7 +117,8 @@ def _show_labels(title: str, labels: LabelResults) -> None:
     print_table(columns, [*rows, _labels_row(f"best: {labels.best.threshold:g}", labels.best)])
     found = labels.validated
     show(
-        f"{found.folds}-fold cross-validation: F {found.f:.4f} ({found.lowest_f:.4f} to {found.highest_f:.4f}), "
+        f"{found.folds}-fold cross-validation: F {score_text(found.f)} "
+        f"({score_text(found.lowest_f)} to {score_text(found.highest_f)}), "
         f"thresholds {found.lowest_threshold:g} to {found.highest_threshold:g}"
     )
 
@@ -134,7 +135,7 @@ def _row(level: ThresholdLevel) -> tuple[object, ...]:
 
 def _example(example: SimilarityExample, several: bool) -> list[tuple[object, ...]]:
     """One row for each document of the pair."""
-    sides = ((f"{example.similarity:.4f}", example.a, example.excerpt_a), ("", example.b, example.excerpt_b))
+    sides = ((f"{score_text(example.similarity)}", example.a, example.excerpt_a), ("", example.b, example.excerpt_b))
     return [(value, named(name, several), excerpt) for value, name, excerpt in sides]
 
 

@@ -21,7 +21,7 @@ from es_neardupe.cli.output import (
     write_output,
 )
 from es_neardupe.cli.phrasing import phrase
-from es_neardupe.display_text import named
+from es_neardupe.display_text import named, score_text
 from es_neardupe.errors import NotFound
 from es_neardupe.json_results import group_json
 from es_neardupe.options import DEFAULT_PREFIX
@@ -185,7 +185,7 @@ def show_groups(found: list[Group], members: int = 5) -> None:
         everyone = [(named(member, several), member.similarity) for member in one.members]
         principal = "(deleted or hidden)" if one.principal is None else everyone.pop(0)[0]
         fields = {} if one.principal is None else one.members[0].fields
-        others = [f"{similarity:.4f} {name}" for name, similarity in everyone]
+        others = [f"{score_text(similarity)} {name}" for name, similarity in everyone]
         shown = others[:members]
         more = [f"... and {len(others) - len(shown):,} more"] if len(others) > len(shown) else []
         rows.append(
@@ -220,8 +220,9 @@ def _show_group(one: Group) -> None:
     rows = [
         (named(member, several), member.similarity, *value_cells(member.fields, names, 2)) for member in one.members
     ]
-    heading = f"group {one.group}: {one.size:,} documents, minimum similarity {one.min_similarity:.4f}"
+    heading = f"group {one.group}: {one.size:,} documents, minimum similarity {score_text(one.min_similarity)}"
     for diameter, weakest in _bridges([one]).values():
-        heading += f", diameter {'-' if diameter is None else diameter}, weakest bridge {weakest:.4f}"
+        heading += f", diameter {'-' if diameter is None else diameter}"
+        heading += f", weakest bridge {'-' if weakest is None else score_text(weakest)}"
     principal = "principal first" if one.principal is not None else "principal deleted or hidden"
     print_table([f"member ({principal})", "similarity to it", *names], rows, title=heading)

@@ -12,6 +12,7 @@ from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.messages import show_first
 from es_neardupe.cli.output import print_json, say, show, warn
 from es_neardupe.cli.run_log import result
+from es_neardupe.display_text import score_text
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def _show(report: InitReport) -> None:
         show(f"Each document gets a copy of its group id in the field {report.group_field}.")
     show(
         f"Scheme {report.scheme}: {report.bands} bands of {report.rows} rows{agreement(report.agree)}; a pair exactly "
-        f"{report.threshold:g} similar becomes a candidate with probability {report.detection:.4f}."
+        f"{report.threshold:g} similar becomes a candidate with probability {score_text(report.detection)}."
     )
 
 
@@ -188,7 +189,7 @@ def _show_lengths(found: BandsByLengths, wanted: float) -> None:
     show(
         f"{texts} have {low:,} to {high:,} words, the median is {median:,}. For these lengths, {pair} shares "
         f"{least:.2f} to {most:.2f} of its shingles of {shingle_text(found.shingle, found.unit)}, the median is "
-        f"{middle:.2f}, and becomes a candidate with probability {found.detection:.4f} on average."
+        f"{middle:.2f}, and becomes a candidate with probability {score_text(found.detection)} on average."
     )
     say(f"Without other options, group, pairs and similar use --measure {found.measure.value} --min {found.min:g}.")
     if found.only_copies:

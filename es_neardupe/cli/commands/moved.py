@@ -26,7 +26,7 @@ from es_neardupe.cli.output import (
     warn,
     write_output,
 )
-from es_neardupe.display_text import beginning
+from es_neardupe.display_text import beginning, score_text
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _show(found: Moved) -> None:
     if best is None:
         show(f"Not found: {found.reason}.")
     else:
-        show(f"Now at {best.address}, {best.similarity:.4f} similar.")
+        show(f"Now at {best.address}, {score_text(best.similarity)} similar.")
 
 
 def _fields(found: Moved) -> str:

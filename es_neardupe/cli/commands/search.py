@@ -12,7 +12,7 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import as_json_text, print_json, print_table, say, show, warn
-from es_neardupe.display_text import beginning, named
+from es_neardupe.display_text import beginning, named, score_text
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import DEFAULT_PREFIX
 
@@ -106,11 +106,11 @@ def _read(file: str) -> dict[str, Any]:
 def _show(found: SearchResult, expand: bool) -> None:
     several = len({index for hit in (*found.hits, *found.apart) for index in _indices(hit)}) > 1
     if found.hits:
-        heads = ["score", "id", *found.hits[0].fields, "in the same group"]
+        heads = ["score_text", "id", *found.hits[0].fields, "in the same group"]
         print_table(heads, [row for hit in found.hits for row in _rows(hit, several, expand)])
     if found.apart:
         rows = [(hit.score, named(hit, several), *_cells(hit.fields.values())) for hit in found.apart]
-        print_table(["score", "id", *found.apart[0].fields], rows, title="Documents without a group id")
+        print_table(["score_text", "id", *found.apart[0].fields], rows, title="Documents without a group id")
     if not found.hits and not found.apart:
         show(f"No hits after the first {found.start:,}.")
 
@@ -126,7 +126,7 @@ def _rows(hit: SearchHit, several: bool, expand: bool) -> Iterator[tuple[object,
     if not expand:
         return
     for one in hit.members:
-        like = "waits for group" if one.similarity is None else f"{one.similarity:.4f} to the principal"
+        like = "waits for group" if one.similarity is None else f"{score_text(one.similarity)} to the principal"
         relation = "the principal" if one.principal else like
         yield "", f"  {named(one, several)}", *_cells(one.fields.values()), relation
     if hit.near_copies > len(hit.members):

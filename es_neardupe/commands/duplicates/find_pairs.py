@@ -22,7 +22,7 @@ from es_neardupe.commands.duplicates.hash_features import (
 )
 from es_neardupe.commands.duplicates.request_plan import RATIO, SHARED, DuplicatesPlan, SchemeKeys, Validation
 from es_neardupe.commands.duplicates.results import PairList, PairsResult, SkippedGroup
-from es_neardupe.display_text import beginning
+from es_neardupe.display_text import beginning, score_text
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import field_pages, text_of, values_by_field
 from es_neardupe.index.index import Index, opened
@@ -255,7 +255,7 @@ class SimilarityFunction:
         interval = _interval(similarity, sizes[0]) if self.measure.name is MeasureName.ESTIMATE else ""
         measured = f"{self.measure.label} of the texts {self._from}"
         counts = self._counts(similarity, sizes, numbers)
-        return f"Documents are {similarity:.4f} similar{interval} by {measured}: {counts}."
+        return f"Documents are {score_text(similarity)} similar{interval} by {measured}: {counts}."
 
     def _counts(self, similarity: float, sizes: tuple[int, int], numbers: Sequence[float]) -> str:
         """The counts of the fraction that a similarity of texts is, such as "85 of 112 words in 2 passages"."""
@@ -441,7 +441,7 @@ def _equal_slots(similarity: float, slots: int) -> int:
 def _interval(similarity: float, slots: int) -> str:
     """The interval of an estimated similarity."""
     estimate = estimate_of(_equal_slots(similarity, slots), slots)
-    return f" (95 % interval: {estimate.low:.4f} to {estimate.high:.4f})"
+    return f" (95 % interval: {score_text(estimate.low)} to {score_text(estimate.high)})"
 
 
 def _similarity_function(

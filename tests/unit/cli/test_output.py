@@ -20,7 +20,7 @@ from unit_tools import JSON
 from es_neardupe.cli import output
 from es_neardupe.cli.output import print_json, print_lines, print_table, printable, say, show, warn
 from es_neardupe.commands.similar import Detection, Similar, SimilarHit
-from es_neardupe.display_text import without_passwords
+from es_neardupe.display_text import score_text, without_passwords
 from es_neardupe.errors import InputError
 from es_neardupe.json_results import similar_json
 from es_neardupe.records import Product
@@ -267,3 +267,11 @@ def test_curve(shown: Any, points: list[tuple[float, float]], threshold: float) 
     assert plot[0].startswith(" 1.0")
     assert plot[5].startswith(" 0.5")
     assert axis[7:].startswith(f"{points[1][0]:.1f}")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1, "1.0000"), (1.0, "1.0000"), (0.99998, "0.9999"), (0.99994, "0.9999"), (0.87654, "0.8765"), (0, "0.0000")],
+)
+def test_what_is_less_than_1_is_not_shown_as_1(value: float, text: str) -> None:
+    assert score_text(value) == text
