@@ -847,6 +847,12 @@ Since = Annotated[tuple[str, str] | None, _SINCE]
 SinceText = Annotated[Any, _SINCE]
 """`Since` on the command line, where it is a single word."""
 All = Annotated[bool, typer.Option("--all", help="Write the keys of all documents again.")]
+NewOnly = Annotated[
+    bool,
+    typer.Option(
+        "--new-only", help="Skip documents with keys where it is unknown which have changed, instead of reading them."
+    ),
+]
 _ONE_SLICE = typer.Option(
     "--slice",
     metavar="NUMBER/COUNT",

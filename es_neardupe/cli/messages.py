@@ -29,6 +29,7 @@ __all__ = [
     "say_measure",
     "say_next",
     "say_prepared",
+    "say_reread",
     "say_tuning",
     "show_first",
     "warn_of_buckets",
@@ -152,6 +153,14 @@ def warn_of_failures(reasons: Iterable[str]) -> None:
         warn(f"Not written: {reason}.")
 
 
+def say_reread(reread: Mapping[str, str]) -> None:
+    """Say why all documents of indices were read."""
+    for reason in dict.fromkeys(reread.values()):
+        names = [name for name, why in reread.items() if why == reason]
+        more = f" and {len(names) - 1:,} more indices" if len(names) > 1 else ""
+        say(f"All documents of {names[0]}{more} were read, since it is unknown which have changed: {reason}.")
+
+
 def warn_of_unnoticed(index: str, unnoticed: Mapping[str, str]) -> None:
     """Warn that changed texts were not noticed, and why."""
     for reason in dict.fromkeys(unnoticed.values()):
@@ -159,7 +168,7 @@ def warn_of_unnoticed(index: str, unnoticed: Mapping[str, str]) -> None:
         more = f" and {len(names) - 1:,} more indices" if len(names) > 1 else ""
         warn(
             f"Texts of {names[0]}{more} that were changed before this run, without their keys, were not noticed: "
-            f"{reason}. `es-neardupe enrich {index} --check` reads all texts."
+            f"{reason}. `es-neardupe enrich {index}` reads all texts."
         )
 
 

@@ -71,6 +71,7 @@ def enrich(
     check: options.CheckTexts = False,
     since: options.Since = None,
     all: options.All = False,
+    new_only: options.NewOnly = False,
     slices: options.Slices = None,
     workers: options.Workers = _WORKERS,
     batch: options.Batch = 500,
@@ -85,10 +86,11 @@ def enrich(
 ) -> EnrichReport:
     """Fingerprint the documents that have no fingerprint of the index's scheme, and those whose text has changed.
 
-    Documents that were written since the last run are read, whoever wrote them (`es_neardupe.index.change_feed`). If
-    that is not possible, the report says why (``scope.unnoticed``). ``check`` reads all documents, and
-    ``since=(field, date)`` also those whose date field is at or after the date: fingerprints that no longer match the
-    text are renewed. ``all`` writes every fingerprint again.
+    Documents that were written since the last run are read, whoever wrote them (`es_neardupe.index.change_feed`). If it
+    is unknown which these are, all documents are read, and the report says why (``scope.reread``). ``new_only`` skips
+    those that have a fingerprint instead (``scope.unnoticed``), and so does ``since=(field, date)``, except those whose
+    date field is at or after the date. ``check`` reads all documents: fingerprints that no longer match the text are
+    renewed. ``all`` writes every fingerprint again.
     ``query`` limits the run to the documents of a query (query DSL), and ``slice=(3, 16)`` to the third of 16 disjoint
     parts of them, so that several machines can work at once. ``slices`` parts are read at a time.
     New indices of a data stream or of an alias with a write index get the fields and settings of the others.
@@ -100,23 +102,26 @@ def enrich(
     started = time.monotonic()
     if slice is not None and (why := options.wrong_slice(*slice)) is not None:
         raise SettingsError(why)
+    _check_together(new_only=new_only, check=check, all=all, since=since is not None)
     if engine is not None and (slice is not None or show_requests):
         raise SettingsError(f"`engine` and `{'slice' if slice else 'show_requests'}` are given: omit one of them.")
-    if in_cluster:
-        given = {
-            "slice": slice is not None,
-            "slices": slices is not None,
-            "engine": engine is not None,
-            "all": all,
-            "workers": workers != _WORKERS,
-            "max_chars": max_chars != DEFAULT_MAX_CHARS,
-            "max_load": index.plain.pace.share(1)[1] is not None,
-            "show_requests": show_requests > 0,
-        }
-        if name := next((name for name, is_given in given.items() if is_given), None):
-            raise SettingsError(f"`in_cluster` and `{name}` are given: omit one of them.")
+    _check_together(
+        in_cluster=in_cluster,
+        slice=slice is not None,
+        slices=slices is not None,
+        engine=engine is not None,
+        all=all,
+        workers=workers != _WORKERS,
+        max_chars=max_chars != DEFAULT_MAX_CHARS,
+        max_load=index.plain.pace.share(1)[1] is not None,
+        show_requests=show_requests > 0,
+    )
     dry_client = DryRunClient(index.client, show_requests, dry_run=dry_run)
     index = opened(index.through(dry_client) if dry_run else index, adopting=True, writes=not dry_run)
+    if new_only and index.storage.sidecars:
+        raise SettingsError(
+            f"`new_only` has no effect on {index.name}, whose keys are in a sidecar index: its changes are known."
+        )
     if in_cluster and index.storage.sidecars:
         raise IndexUnusable(
             f"The server cannot make the keys of {index.name}, which are in a sidecar index: run `es-neardupe enrich "
@@ -134,7 +139,7 @@ def enrich(
     send: Send = partial(write, index.client, batch=batch, workers=1 if dry_run else workers, versions=True)
     if dry_run and not show_requests:
         send = pretend
-    request = EnrichRequest(query, check, since, all, max_chars, dry_run, slice, slices)
+    request = EnrichRequest(query, check, since, all, max_chars, dry_run, slice, slices, new_only)
     if in_cluster:
         done = enrich_in_cluster(index, request, batch=batch, progress=progress)
     else:
@@ -156,6 +161,7 @@ def enrich(
             slice=None if slice is None else f"{slice[0]}/{slice[1]}",
             read=counted["read"],
             changed=counted["changed"],
+            reread=done.reread,
             unnoticed=done.unnoticed,
         ),
         writes=FingerprintWrites(
@@ -177,3 +183,10 @@ def enrich(
         seconds=time.monotonic() - started,
         requests=dry_client.shown,
     )
+
+
+def _check_together(**given: bool) -> None:
+    """Raise `SettingsError` if the first of these options is given together with another one."""
+    (first, is_given), *others = given.items()
+    if is_given and (other := next((name for name, also in others if also), None)):
+        raise SettingsError(f"`{first}` and `{other}` are given: omit one of them.")

@@ -16,6 +16,7 @@ from es_neardupe.commands.input_files import FileRecord, Problem, check_paths, r
 from es_neardupe.commands.report_parts import FingerprintWrites, LoadScope, one_line
 from es_neardupe.commands.screened import Screen, ScreenCounts, ScreenReport
 from es_neardupe.errors import InputError, SettingsError
+from es_neardupe.index.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.document_text import fingerprint_sources, has_any
 from es_neardupe.index.index import Index, opened_inline
 from es_neardupe.index.mapping import relation_in
@@ -162,6 +163,8 @@ def load_records(
     _check_single(index.target)
     if not run.dry_run:
         index.storage.check_writable()
+    feed = ChangeFeed(index, Consumer.TEXTS, stores=not run.dry_run)
+    feed.begin(feed.never_written)
     tally, states, numeric, skipped = BulkCounts(), Counter[str](), 0, Counter[str]()
     counts = tally.counts
 
@@ -196,6 +199,8 @@ def load_records(
             numeric += "numeric" in fields
     if not run.dry_run:
         refresh(index.client, index.path)
+        feed.note_all_written(counts["written"])
+        feed.store(whole=False)
     screened = None if screen is None else screen.report.counts
     matching = 0 if screened is None else screened.skipped
     return LoadReport(

@@ -47,8 +47,11 @@ class EnrichScope:
     read: int
     changed: int
     """Documents read that had a fingerprint, and were written since they were last processed, by any client."""
+    reread: Mapping[str, str]
+    """Index -> why all of its documents were read: it was unknown which of them had changed. Empty with ``check`` and
+    ``all``."""
     unnoticed: Mapping[str, str]
-    """Index -> why texts that were changed before this run were not noticed. Empty with ``check`` and ``all``."""
+    """Index -> why texts that were changed before this run were not noticed, with ``new_only`` or ``since``."""
 
 
 @dataclass(frozen=True, kw_only=True)

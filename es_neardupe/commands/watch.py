@@ -83,6 +83,8 @@ class RoundScope:
     """Of these, documents without a fingerprint of the index's scheme."""
     changed: int
     """Documents with a fingerprint that were written since the last round, by any client."""
+    reread: Mapping[str, str]
+    """Index -> why all of its documents were read: it was unknown which of them had changed."""
     unnoticed: Mapping[str, str]
     """Index -> why texts that were changed before this round were not noticed."""
 
@@ -158,6 +160,8 @@ class RoundWork:
     check: bool
     """``check`` of `enrich` and `group`."""
     since: tuple[str, str] | None
+    new_only: bool
+    """``new_only`` of `enrich`."""
     evidence: bool
     workers: int
     batch: int
@@ -175,6 +179,7 @@ class RoundWork:
             self.index,
             check=self.check,
             since=None if self.check else self.since,
+            new_only=self.new_only,
             workers=self.workers,
             batch=self.batch,
             max_chars=self.max_chars,
@@ -220,6 +225,7 @@ def one_round(work: RoundWork, number: int, *, strict: bool) -> Round:
                 documents=enriched.scope.documents,
                 new=enriched.scope.documents - (enriched.scope.current or 0),
                 changed=enriched.scope.changed,
+                reread=enriched.scope.reread,
                 unnoticed=enriched.scope.unnoticed,
             )
             if enriched
@@ -317,6 +323,7 @@ def watch(
     started = time.monotonic()
     stop, lag = stop or Event(), lag or Lag()
     number = failures = failed = 0
+    unknown = False
     while not stop.is_set():
         check = check_every > 0 and (number + 1) % check_every == 0
         work = RoundWork(
@@ -324,6 +331,8 @@ def watch(
             lag,
             check=check,
             since=since,
+            # Where changes remain unknown, only the first round reads all documents.
+            new_only=unknown and not check and since is None,
             evidence=evidence,
             workers=workers,
             batch=batch,
@@ -334,6 +343,7 @@ def watch(
             done = one_round(work, number + 1, strict=once)
         except _Stopped:
             break
+        unknown = done.scope is not None and bool(done.scope.reread or done.scope.unnoticed)
         number += 1
         failed += done.error is not None
         failures = failures + 1 if done.error not in (None, LeaseHeld.__name__) else 0

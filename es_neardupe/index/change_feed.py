@@ -194,6 +194,8 @@ class ChangeFeed:
         self._done: dict[_Shard, array[int]] = defaultdict(lambda: array("q"))
         self._left: dict[_Shard, array[int]] = defaultdict(lambda: array("q"))
         self._kept: dict[_Shard, array[int]] = defaultdict(lambda: array("q"))
+        self._written: dict[_Shard, tuple[int, int]] = {}
+        """First and last number of a shard's writes, of a run that does not note single ones."""
         self._saved = time.monotonic()
         self._states: dict[str, list[_ShardState]] = {}
         self._processed: dict[_Shard, SeqNos] = {}
@@ -331,10 +333,31 @@ class ChangeFeed:
             for shard, (state, current) in enumerate(zip(states, now[name], strict=True))
         )
 
-    def begin(self) -> None:
-        """Store that changes of `unknown` indices are noticed from now on, even if this run is killed."""
-        if self.unknown:
-            self._store(set(self.unknown))
+    @property
+    def never_written(self) -> Set[str]:
+        """The concrete indices that no document was ever written to."""
+        return {name for name, states in self._states.items() if all(state.last < 0 for state in states)}
+
+    def begin(self, names: Set[str]) -> None:
+        """Store that changes of those of these indices that are `unknown` are noticed from now on, even if this run is
+        killed: none of their documents so far has a fingerprint that could be out of date."""
+        if started := names & self.unknown.keys():
+            self._store(started)
+
+    def note_all_written(self, number: int) -> None:
+        """Note the writes of a run that does not know their shards, if there were no others since the feed was opened:
+        ``number`` writes in all. Otherwise nothing is noted, and the next run reads the documents that were written."""
+        if self.reason is not None or not self._stores:
+            return
+        with suppress(RequestError):
+            now = _shard_states(self._index)
+            written = {
+                (name, shard): (state.last + 1, current.last)
+                for name, states in self._states.items()
+                for shard, (state, current) in enumerate(zip(states, now[name], strict=False))
+            }
+            if sum(last + 1 - first for first, last in written.values()) == number:
+                self._written = {shard: pair for shard, pair in written.items() if pair[0] <= pair[1]}
 
     def save(self) -> None:
         """Store the noted documents, if this was not done in the last minute. Does nothing while shards are missing."""
@@ -342,12 +365,12 @@ class ChangeFeed:
             with suppress(IncompleteAnswer):
                 self._store(set())
 
-    def store(self, *, whole: bool) -> None:
+    def store(self, *, whole: bool, skipped: Set[str] = frozenset()) -> None:
         """Store the noted documents as processed. ``whole``: all documents that `changed` matches were processed too,
-        except those that were left. Sets `reason` if this is not possible. Does nothing while shards are missing: the
-        next run reads the documents again."""
+        except those that were left, and in `unknown` indices all documents, except in ``skipped`` ones. Sets `reason`
+        if this is not possible. Does nothing while shards are missing: the next run reads the documents again."""
         with suppress(IncompleteAnswer):
-            self._store(set(self._states) if whole else set())
+            self._store(set(self._states) - skipped if whole else set())
 
     def _store(self, up_to_checkpoint: Set[str]) -> None:
         """Add the noted documents to what is stored, and all documents up to the checkpoints of some indices."""
@@ -380,7 +403,10 @@ class ChangeFeed:
             for shard, (state, current) in enumerate(zip(self._states[name], now[name], strict=False)):
                 if state.history != current.history:
                     continue  # restored during this run
-                done = SeqNos.of(self._done[name, shard]).up_to(current.checkpoint)
+                done = SeqNos.of(self._done[name, shard])
+                if (name, shard) in self._written:
+                    done |= SeqNos([self._written[name, shard]])
+                done = done.up_to(current.checkpoint)
                 kept = SeqNos.of(self._kept[name, shard]).up_to(current.checkpoint)
                 if shard in shards and shards[shard].history == state.history:
                     done |= SeqNos(shards[shard].ranges)

@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from es_neardupe.errors import IndexUnusable, NeardupeError, RequestError
 from es_neardupe.index import queries
 from es_neardupe.index.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.ingest_pipeline import check_keys, is_ours
-from es_neardupe.index.inline import counts_before, selection, unnoticed_changes
+from es_neardupe.index.inline import counts_before, rereads, selection, unknown_changes
 from es_neardupe.index.own_groups import GroupIdsInUse
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.same_indices import SameIndicesClient
@@ -53,27 +54,28 @@ def enrich_in_cluster(index: Index, request: EnrichRequest, *, batch: int, progr
     _check_final_pipelines(index)
     check_keys(index.client, index.name, index.settings)
     feed = ChangeFeed(index, Consumer.TEXTS, stores=not request.dry_run)
-    before, unnoticed = counts_before(index, request), unnoticed_changes(index, request, feed)
+    before, unknown = counts_before(index, request), unknown_changes(index, request, feed)
     changed = {shard: feed.changed(shard) for shard in feed.shards}
     tally = BulkCounts()
     tally.counts["changed"] = _changed(index, request, changed)
-    queried = _queries(index, request, changed)
+    queried = _queries(index, request, changed, unknown)
     if request.dry_run:
         number = sum(count(index.client, index.path, query, shard=shard) for shard, query in queried.items())
         tally.counts.update(read=number, written=number)
-        return EnrichResult(before, before["current"], tally, {"unknown": number}, unnoticed)
-    feed.begin()
+        return EnrichResult(before, before["current"], tally, {"unknown": number}, *_unknown(request, unknown))
+    feed.begin(feed.unknown.keys() - unknown.keys())
     at = _time_of_run()
     update = _Update(index, at, batch, progress)
     first = done = update.run(queried)
-    feed.store(whole=request.whole)
+    skipped = frozenset[str]() if rereads(request) else unknown.keys()
+    feed.store(whole=request.whole, skipped=skipped)
     for _ in range(_ROUNDS):
         if not (done["updated"] or done["version_conflicts"]):
             break
         feed = ChangeFeed(index, Consumer.TEXTS)
         changed = {shard: feed.changed(shard) for shard in feed.shards}
         done = update.run(_queries(index, replace(request, check=False, since=None), changed))
-        feed.store(whole=request.whole)
+        feed.store(whole=request.whole, skipped=skipped)
     refresh(index.client, index.path)
     states, numeric = _written(index, at)
     conflicts = done["version_conflicts"]
@@ -87,9 +89,13 @@ def enrich_in_cluster(index: Index, request: EnrichRequest, *, batch: int, progr
     if left:
         tally.add_failed(left, [_LEFT])
     tally.counts["read"] = sum(tally.counts[name] for name in ("written", "unchanged", "conflicts", "failed"))
-    return EnrichResult(
-        before, before["current"], tally, states, {one: feed.reason or why for one, why in unnoticed.items()}
-    )
+    reasons = {one: feed.reason or why for one, why in unknown.items()}
+    return EnrichResult(before, before["current"], tally, states, *_unknown(request, reasons))
+
+
+def _unknown(request: EnrichRequest, reasons: Mapping[str, str]) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """``reread`` and ``unnoticed`` of `EnrichResult`."""
+    return (reasons, {}) if rereads(request) else ({}, reasons)
 
 
 def _check_final_pipelines(index: Index) -> None:
@@ -106,9 +112,11 @@ _Changed = Mapping[int | None, "JSON | None"]
 none."""
 
 
-def _queries(index: Index, request: EnrichRequest, changed: _Changed) -> dict[int | None, JSON]:
-    """The documents to process, by the number of their shards."""
-    return {shard: selection(index.target, request, query) for shard, query in changed.items()}
+def _queries(
+    index: Index, request: EnrichRequest, changed: _Changed, unknown: Mapping[str, str] = MappingProxyType({})
+) -> dict[int | None, JSON]:
+    """The documents to process, by the number of their shards. ``unknown``: see `unknown_changes`."""
+    return {shard: selection(index.target, request, query, unknown) for shard, query in changed.items()}
 
 
 def _changed(index: Index, request: EnrichRequest, changed: _Changed) -> int:

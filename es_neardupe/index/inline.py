@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from es_neardupe.errors import DocumentTooLarge, NotFound
@@ -51,7 +52,7 @@ from es_neardupe.server.search import count, counts, fetch_whole, refresh, searc
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
-__all__ = ["InlineStorage", "counts_before", "selection", "takeovers", "unnoticed_changes"]
+__all__ = ["InlineStorage", "counts_before", "rereads", "selection", "takeovers", "unknown_changes"]
 
 _ROUNDS = 10
 """Maximum number of attempts for a document that keeps changing between read and write."""
@@ -185,15 +186,15 @@ def _enrich(
     feed = ChangeFeed(
         index, Consumer.TEXTS, stores=not (request.dry_run or request.task)
     )  # first: it refreshes the index
-    before, unnoticed = counts_before(index, request), unnoticed_changes(index, request, feed)
-    feed.begin()
+    before, unknown = counts_before(index, request), unknown_changes(index, request, feed)
+    feed.begin(feed.unknown.keys() - unknown.keys())
     enrichment = _InlineEnrichment(index, feed, rewrite=request.all)
-    selections = {shard: selection(index.target, request, feed.changed(shard)) for shard in feed.shards}
+    selections = {shard: selection(index.target, request, feed.changed(shard), unknown) for shard in feed.shards}
     numbers = {shard: count(index.client, index.path, query, shard=shard) for shard, query in selections.items()}
     if on_workers is not None:
         for result in tracked_results(on_workers(request), progress, sum(numbers.values())):
             enrichment.add(result)
-        return enrichment.result(request, before, unnoticed)
+        return enrichment.result(request, before, unknown)
     shards, total = [shard for shard, number in numbers.items() if number], request.share(sum(numbers.values()))
 
     def read(shard: int | None, part: tuple[int, int] | None) -> Iterator[list[Hit]]:
@@ -208,7 +209,7 @@ def _enrich(
         current = enrichment.documents(_read_again(index, conflicts, enrichment), request.max_chars)
         conflicts = enrichment.settle(send(enrichment.updates(current, again=True)))
     enrichment.finish(conflicts)
-    return enrichment.result(request, before, unnoticed)
+    return enrichment.result(request, before, unknown)
 
 
 def counts_before(index: Index, request: EnrichRequest) -> dict[str, int]:
@@ -224,9 +225,9 @@ def counts_before(index: Index, request: EnrichRequest) -> dict[str, int]:
     )
 
 
-def unnoticed_changes(index: Index, request: EnrichRequest, feed: ChangeFeed) -> dict[str, str]:
+def unknown_changes(index: Index, request: EnrichRequest, feed: ChangeFeed) -> dict[str, str]:
     """Concrete index with fingerprints -> why it is unknown which of its documents have changed; none if all documents
-    are read."""
+    are read anyway."""
     unknown = feed.unknown if feed.reason is None else dict.fromkeys(index.target.indices, feed.reason)
     if not unknown or request.check or request.all:
         return {}
@@ -237,8 +238,16 @@ def unnoticed_changes(index: Index, request: EnrichRequest, feed: ChangeFeed) ->
     return {name: unknown[name] for name in names if name in unknown}
 
 
-def selection(target: IndexTarget, request: EnrichRequest, changed: JSON | None) -> JSON:
-    """The query for the documents to read. ``changed``: those that were written since they were processed."""
+def rereads(request: EnrichRequest) -> bool:
+    """Whether a run reads all documents of indices whose changes are unknown."""
+    return not request.new_only and request.since is None
+
+
+def selection(
+    target: IndexTarget, request: EnrichRequest, changed: JSON | None, unknown: Mapping[str, str] = MappingProxyType({})
+) -> JSON:
+    """The query for the documents to read. ``changed``: those that were written since they were processed; ``unknown``:
+    indices of which these are unknown, see `unknown_changes`."""
     scope = target.within(request.query)
     if request.since is None and (request.check or request.all):
         return queries.matching(scope)
@@ -247,6 +256,8 @@ def selection(target: IndexTarget, request: EnrichRequest, changed: JSON | None)
         selected.append(target.without_copy(request.query))
     if changed is not None:
         selected.append(queries.all_of(scope, changed))
+    if unknown and rereads(request):
+        selected.append(queries.all_of(scope, {"terms": {"_index": sorted(unknown)}}))
     if request.since is not None:
         selected.append(queries.all_of(scope, queries.since(*request.since)))
     return {"bool": {"should": selected, "minimum_should_match": 1}}
@@ -363,12 +374,18 @@ class _InlineEnrichment:
             self.feed.add(part.notes)
             self.feed.save()
 
-    def result(self, request: EnrichRequest, before: Mapping[str, int], unnoticed: Mapping[str, str]) -> EnrichResult:
-        """Store the progress of the feed, and return the counts. ``unnoticed``: see `unnoticed_changes`."""
-        self.feed.store(whole=request.whole)
-        reasons = {name: self.feed.reason or why for name, why in unnoticed.items()}
+    def result(self, request: EnrichRequest, before: Mapping[str, int], unknown: Mapping[str, str]) -> EnrichResult:
+        """Store the progress of the feed, and return the counts. ``unknown``: see `unknown_changes`."""
+        self.feed.store(whole=request.whole, skipped=frozenset() if rereads(request) else unknown.keys())
+        reasons = {name: self.feed.reason or why for name, why in unknown.items()}
         return EnrichResult(
-            before, before["current"], self.tally, self.states, reasons, self.feed.notes if request.task else None
+            before,
+            before["current"],
+            self.tally,
+            self.states,
+            reread=reasons if rereads(request) else {},
+            unnoticed={} if rereads(request) else reasons,
+            notes=self.feed.notes if request.task else None,
         )
 
     def _was_fingerprinted(self, hit: Hit) -> bool:

@@ -57,6 +57,8 @@ class EnrichRequest:
     """Number, from 1, and number of slices; None: all documents."""
     slices: int | None = None
     """Number of slices to read at a time; None: the default."""
+    new_only: bool = False
+    """Whether documents with a fingerprint are skipped where it is unknown which of them have changed."""
     task: bool = False
     """Whether this is a task of a run in another process, which stores the progress of the change feed."""
 
@@ -86,6 +88,8 @@ class EnrichResult:
     tally: BulkCounts
     """Also ``changed``: documents read that had a fingerprint, and were written since they were last processed."""
     states: Mapping[str, int]
+    reread: Mapping[str, str] = field(default_factory=dict)
+    """Concrete index -> why all of its documents were read: it was unknown which of them had changed."""
     unnoticed: Mapping[str, str] = field(default_factory=dict)
     """Concrete index -> why texts that were changed before this run were not noticed."""
     notes: FeedNotes | None = None

@@ -343,7 +343,7 @@ def test_metrics_that_cannot_be_served(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_metrics_of_failed_rounds() -> None:
     """A failed round counts by the type of its error, and the steps before the error count too."""
     registry, count = metrics("news", Lag())
-    done = Round(1, "", "news", RoundScope(9, 4, 1, {}), None, RoundWrites(4, 0, 1), 0.0, "LeaseHeld", "why", 2.0)
+    done = Round(1, "", "news", RoundScope(9, 4, 1, {}, {}), None, RoundWrites(4, 0, 1), 0.0, "LeaseHeld", "why", 2.0)
     for one in (done, replace(done, error="Unreachable", scope=None, writes=RoundWrites(0, 0, 1)), done):
         count(one)
 

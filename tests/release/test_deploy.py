@@ -233,7 +233,9 @@ def test_an_error_of_serve_is_not_healthy(status: int, healthy: bool) -> None:
 def known_series() -> dict[str, set[str]]:
     """The series of a watch with a failed and a successful round -> their labels."""
     registry, count = metrics("news", Lag())
-    done = Round(1, "", "news", RoundScope(9, 4, 1, {}), RoundPairs(3, 0), RoundWrites(4, 4, 0), 0.0, None, None, 2.0)
+    done = Round(
+        1, "", "news", RoundScope(9, 4, 1, {}, {}), RoundPairs(3, 0), RoundWrites(4, 4, 0), 0.0, None, None, 2.0
+    )
     count(done)
     count(Round(2, "", "news", None, None, RoundWrites(0, 0, 0), 0.0, "Unreachable", "why", 2.0))
     found: dict[str, set[str]] = {}

@@ -5,15 +5,18 @@ The oracle is ``enrich --check``, which reads every text: after an ``enrich``, i
 
 from __future__ import annotations
 
+import json
 import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Cli
 from kill_tools import Moment, run_to_death
-from server_tools import TEXT, change, make_index, put, theirs, words
+from server_tools import TEXT, change, family, make_index, put, theirs, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.enrich import EnrichReport
@@ -167,19 +170,69 @@ def test_indices_with_different_numbers_of_shards(client: Client, index_name: st
 
 
 def test_keys_of_an_earlier_version(client: Client, index_name: str) -> None:
-    """Changes before the first run that stores its progress are not known: this is reported once."""
+    """Changes before the first run that stores its progress are not known: it reads all documents, and says so, unless
+    only new ones are wanted."""
     found = filled(client, index_name)
     found.enrich()
     client.request("DELETE", path(f"{index_name}-neardupe-groups", "_doc", FEED))
     change(client, index_name, "d01", {"text": text("new")})
+    unknown = {index_name: "it was not processed before"}
+    for _ in range(2):  # what was skipped is not forgotten
+        report = found.enrich(new_only=True)
+        assert (numbers(report), report.scope.unnoticed, report.scope.reread) == ((0, 0, 0), unknown, {})
     report = found.enrich()
-    assert numbers(report) == (0, 0, 0)
-    assert report.scope.unnoticed == {index_name: "it was not processed before"}
+    assert (report.scope.read, report.writes.written) == (report.scope.documents, 1)
+    assert (report.scope.unnoticed, report.scope.reread) == ({}, unknown)
     change(client, index_name, "d02", {"text": text("new")})
     report = found.enrich()
-    assert (numbers(report), report.scope.unnoticed) == ((1, 1, 1), {})
-    assert numbers(found.enrich(check=True))[2] == 1
+    assert (numbers(report), report.scope.unnoticed, report.scope.reread) == ((1, 1, 1), {}, {})
     assert_nothing_missed(found)
+
+
+def test_loaded_documents_that_change(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    """`load` stores what it has written, so that only changed texts are read."""
+    file = tmp_path / "texts.jsonl"
+    texts = family("loaded", 6)
+    file.write_text("".join(json.dumps({"id": f"d{n}", "text": one}) + "\n" for n, one in enumerate(texts)), "utf-8")
+    near = NearDupe(index_name, client)
+    make_index(client, index_name, settings={"number_of_shards": 3})
+    near.init(Settings(("text",)))
+    assert server_cli("load", index_name, str(file), "--json").json["writes"]["written"] == 6
+    near.group()
+    assert [one.size for one in near.groups()] == [6]
+    change(client, index_name, "d3", {"text": text("another")})
+    report = near.enrich()
+    assert (numbers(report), report.scope.reread) == ((1, 1, 1), {})
+    assert not near.group().scope.whole
+    assert [one.size for one in near.groups()] == [5]
+    file.write_text(json.dumps({"id": "d7", "text": texts[0]}) + "\n", "utf-8")
+    assert server_cli("load", index_name, str(file), "--json").json["writes"]["written"] == 1
+    assert numbers(near.enrich()) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("writer", ["fingerprinted", "load into a filled index"])
+def test_documents_with_keys_of_others_that_change(
+    client: Client, index_name: str, server_cli: Cli, tmp_path: Path, writer: str
+) -> None:
+    """Whoever has written the keys: the first `enrich` finds what has changed since."""
+    texts = family("written", 4)
+    near = NearDupe(index_name, client)
+    make_index(client, index_name)
+    near.init(Settings(("text",)))
+    actions = near.fingerprinted({"_id": f"d{n}", "text": one} for n, one in enumerate(texts))
+    put(client, index_name, {one["_id"]: {k: v for k, v in one.items() if k[0] != "_"} for one in actions})
+    if writer != "fingerprinted":
+        file = tmp_path / "texts.jsonl"
+        file.write_text(json.dumps({"id": "more", "text": texts[0]}) + "\n", "utf-8")
+        assert server_cli("load", index_name, str(file)).code == 0
+    near.group()
+    change(client, index_name, "d1", {"text": text("another")})
+    report = near.enrich()
+    assert (report.writes.written, report.scope.reread) == (1, {index_name: "it was not processed before"})
+    near.group()
+    (left,) = near.groups()
+    assert "d1" not in {member.id for member in left.members}
+    assert numbers(near.enrich()) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("ranges", ["?", [[0, 10**30]], [[-1, 5]], [[5, 3]], [[0]], [[0, 10**9]]])
@@ -193,7 +246,7 @@ def test_stored_progress_that_is_no_progress(client: Client, index_name: str, ra
     of_index["0"]["ranges"] = ranges
     client.request("PUT", document, body={"kind": "feed", "value": value})
     why = "restored to an earlier state" if ranges == [[0, 10**9]] else "not processed before"
-    assert found.enrich().scope.unnoticed == {index_name: f"it was {why}"}
+    assert found.enrich().scope.reread == {index_name: f"it was {why}"}
     change(client, index_name, "d02", {"text": text("new")})
     assert numbers(found.enrich()) == (1, 1, 1)
 
@@ -245,7 +298,7 @@ def test_progress_in_many_ranges(client: Client, index_name: str) -> None:
     index = opened(Index(index_name, client))
     feed = ChangeFeed(index, Consumer.GROUPS)
     assert feed.unknown == {index_name: "it was not processed before"}
-    feed.begin()
+    feed.begin({index_name})
     put(client, index_name, {f"more{k}": {"n": k} for k in range(300)})
     feed = ChangeFeed(index, Consumer.GROUPS)
     for number in range(10, 310, 2):

@@ -250,17 +250,17 @@ def text_changes(client: Client, name: str, found: NearDupe, id: str) -> int:
 
 @pytest.mark.parametrize("way", ["deleted", "closed"])
 def test_changed_texts_after_a_restore(way: str, server: Client, name: str) -> None:
-    """Sequence numbers begin again, so stored progress is not used: this is reported once."""
+    """Sequence numbers begin again, so stored progress is not used: all documents are read once."""
     found = begun(server, name, sidecar=False)
     change(server, name, "alone1", {"text": " ".join(words("unnoticed", 30))})
     snapshot(server, name, name)
     assert [text_changes(server, name, found, id) for id in ("alone2", "alone3")] == [2, 1]
     back(server, name, way)
     report = found.enrich()
-    assert (report.scope.unnoticed, report.writes.written) == ({name: "it was not processed before"}, 0)
+    assert (report.scope.reread, report.writes.written) == ({name: "it was not processed before"}, 1)
     assert text_changes(server, name, found, "alone4") == 1
-    assert found.enrich(check=True).writes.written == 1
-    assert found.enrich().scope.unnoticed == {}
+    assert found.enrich(check=True).writes.written == 0
+    assert found.enrich().scope.reread == {}
 
 
 @pytest.mark.parametrize("how", RESIZED)
@@ -270,7 +270,7 @@ def test_changed_texts_after_a_resize(how: str, server: Client, name: str) -> No
     resized(server, name, other, how)
     server.request("PUT", path(other, "_settings"), body={"index.blocks.write": None})
     copied = NearDupe(other, server)
-    assert copied.enrich().scope.unnoticed == {other: "it was not processed before"}
+    assert copied.enrich().scope.reread == {other: "it was not processed before"}
     assert text_changes(server, other, copied, "alone1") == 1
     assert text_changes(server, name, found, "alone1") == 1
     assert copied.enrich().scope.read == found.enrich().scope.read == 0
@@ -287,7 +287,7 @@ def test_reindexed_with_keys(server: Client, name: str) -> None:
         server.request("POST", path("_reindex"), params={"refresh": True}, body=body)
     else:  # the local node has no module for it; a client does the same
         put(server, other, {hit["_id"]: hit["_source"] for hit in hits(server, name)})
-    assert copied.enrich().scope.unnoticed == {other: "it was not processed before"}
+    assert copied.enrich().scope.reread == {other: "it was not processed before"}
     assert text_changes(server, other, copied, "alone1") == 1
     assert found.enrich(check=True).writes.written == 0
 

@@ -104,9 +104,9 @@ def test_enrich_needs_no_hidden_index(client: Client, index_name: str) -> None:
     before = own_index(client, taken)
     change(client, index_name, "d1", {"text": "another text of six words here"})
     report = found.enrich()
-    assert (report.scope.read, report.scope.changed) == (0, 0)
-    assert f"Index {taken} has the name of a hidden index" in report.scope.unnoticed[index_name]
-    assert found.enrich(check=True).writes.written == 1
+    assert (report.scope.read, report.writes.written) == (report.scope.documents, 1)
+    assert f"Index {taken} has the name of a hidden index" in report.scope.reread[index_name]
+    assert found.enrich(new_only=True).scope.unnoticed == report.scope.reread
     assert complete(client, taken) == before
 
 

@@ -217,8 +217,8 @@ def test_without_optional_privileges_enrich_reports_that_it_notices_no_changes(
     change(admin, WORKED, "d1", {"text": f"{TEXTS['d1']} {user}"})
     run = run_as(user, "enrich --json")
     assert run.code == 0
-    assert (run.json["scope"]["read"], run.json["scope"]["changed"]) == (0, 0)
-    (reason,) = run.json["scope"]["unnoticed"].values()
+    assert (run.json["scope"]["read"], run.json["writes"]["written"]) == (run.json["scope"]["documents"], 1)
+    (reason,) = run.json["scope"]["reread"].values()
     assert reason.startswith(f"{user} lacks the index privilege '{user.rpartition('-')[2]}' on {WORKED}")
     assert reason in " ".join(run.err.split())
     change(admin, WORKED, "d2", {"text": f"{TEXTS['d2']} {user}"})

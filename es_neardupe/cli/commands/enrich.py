@@ -10,6 +10,7 @@ from es_neardupe.cli.messages import (
     outcome_rows,
     say_next,
     say_prepared,
+    say_reread,
     say_speed,
     say_tuning,
     show_first,
@@ -28,6 +29,7 @@ def enrich(
     check: options.CheckTexts = False,
     since: options.SinceText = None,
     all: options.All = False,
+    new_only: options.NewOnly = False,
     query: options.Query = None,
     slice: options.SliceText = None,
     slices: options.Slices = None,
@@ -47,8 +49,8 @@ def enrich(
 ) -> None:
     """Add keys to all documents, by partial updates. Can be run again at any time, also after it was killed.
 
-    Only documents without current keys and those that were written since the last run are read. If the report says
-    that changed texts were not noticed, use --check or --since: they also renew the keys of changed texts.
+    Only documents without current keys and those that were written since the last run are read. If it is unknown which
+    these are, such as after an index was restored, all documents are read; --new-only skips those that have keys.
 
     Examples:
 
@@ -68,6 +70,7 @@ def enrich(
             check=check,
             since=since,
             all=all,
+            new_only=new_only,
             query=query,
             slice=slice,
             slices=slices,
@@ -120,6 +123,7 @@ def enrich(
         say_next(f"es-neardupe group {index}", dry_run)
     if mirrored is not None and mirrored.left:
         warn(f"{mirrored.left:,} documents changed before their group id was written: run the command again.")
+    say_reread(scope.reread)
     if since is None:
         warn_of_unnoticed(index, scope.unnoticed)
     if writes.conflicts:

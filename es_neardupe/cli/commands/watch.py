@@ -17,7 +17,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
-from es_neardupe.cli.messages import say_measure, say_prepared, warn_of_detection, warn_of_unnoticed
+from es_neardupe.cli.messages import say_measure, say_prepared, say_reread, warn_of_detection, warn_of_unnoticed
 from es_neardupe.cli.output import print_json, say, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.errors import SettingsError
@@ -232,6 +232,7 @@ def _show_round(done: Round, as_json: bool) -> None:
     if done.message is not None:
         warn(f"{done.message} The next round tries again.")
     if done.round == 1 and done.scope is not None:
+        say_reread(done.scope.reread)
         warn_of_unnoticed(done.index, done.scope.unnoticed)
     if done.round == 1 and done.grouping is not None:
         say_measure(done.grouping.measure, done.grouping.weights)
