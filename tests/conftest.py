@@ -114,7 +114,9 @@ def pytest_configure_node(node: Any) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the servers, after all processes have ended."""
-    if not hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput"):
+        config.stash[SERVERS].settle()
+    else:
         config.stash[SERVERS].stop()
 
 

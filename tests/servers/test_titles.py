@@ -166,7 +166,7 @@ def test_bounded_numbers_of_requests(client: Client, index_name: str, storage: s
     """Titles are read for many documents at once, texts for fewer."""
     copies = {f"d{n:03}": {"title": f"Title {n}", "body": TEXTS[0]} for n in range(60)}
     news = prepared(client, index_name, storage, copies, {**PROPERTIES})
-    for fields, number in (((), 1), (["body"], 4)):  # 16 texts at a time, for a heap of 512 MB
+    for fields, number in (((), 1), (["body"], 3)):  # of 60 texts, as many at a time as a heap of 1 GB allows
         spy: Any = Spy(client)
         (group,) = NearDupe(index_name, spy).groups(fields=fields)
         assert len(group.members) == 60

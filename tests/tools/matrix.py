@@ -31,6 +31,7 @@ from xml.etree import ElementTree as ET
 
 from drivers import DRIVERS, Driver, environment, version
 from jvm_tools import compile_quickly
+from shared_servers import HEAP
 
 from es_neardupe.errors import NodeError
 from es_neardupe.local_server import control, versions
@@ -130,7 +131,7 @@ def run_drivers(release: versions.Release, given: Mapping[str, str]) -> Iterator
 def _server(release: versions.Release) -> Iterator[dict[str, str]]:
     """A node for the block, in the form in which the tests' environment names it."""
     with tempfile.TemporaryDirectory() as data:
-        started = control.start(release.server, release.version, data=data)
+        started = control.start(release.server, release.version, data=data, heap=HEAP)
         try:
             yield {"ES_NEARDUPE_TEST_URL": f"{_name(release)}={started.url}"}
         finally:

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -19,7 +18,7 @@ GIVEN = "ES_NEARDUPE_TEST_URL"
 """Environment variable with running servers: KIND-VERSION=URL,..."""
 
 _ROOT = Path(__file__).parents[2]
-_HEAP = "1g"
+HEAP = "1g"
 """With 512 MB, several processes at a time can trip the memory circuit breaker."""
 
 
@@ -29,6 +28,7 @@ class SharedServers:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._starting: list[subprocess.Popen[bytes]] = []
 
     def url(self, name: str) -> str:
         """The address of a server, which is started unless it is given or already running. Raises `NodeError` if it
@@ -37,18 +37,24 @@ class SharedServers:
         if name in given:
             return given[name]
         kind, _, version = name.partition("-")
-        return control.start(kind, version, data=self.folder / name, heap=_HEAP).url
+        return control.start(kind, version, data=self.folder / name, heap=HEAP).url
 
     def start(self, names: Iterable[str]) -> None:
         """Start servers in the background, each by a process of its own, which does not slow down the tests of this
         one. A test that needs one which does not start says why."""
         for name in names:
             command = [sys.executable, __file__, str(self.folder), name]
-            process = subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            threading.Thread(target=process.wait, daemon=True).start()  # it leaves no zombie
+            started = subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self._starting.append(started)
+
+    def settle(self) -> None:
+        """Wait until the servers that this process starts have started, so that `stop` finds them."""
+        for process in self._starting:
+            process.wait()
 
     def stop(self) -> None:
         """Stop the servers that were started, and remove their data. Fails if one did not close as it should."""
+        self.settle()
         for data in sorted(self.folder.glob("*-*")):
             for stopped in control.stop(data=data):
                 assert not stopped.killed, f"{data.name} did not close"
