@@ -78,6 +78,8 @@ def test_bulk_actions_get_the_keys_that_enrich_gives(
     assert given == before
     ingested = ours(client, index_name)
     assert {fields["state"] for fields in ingested.values()} == {"signed", "short"}
+    report = near.enrich()  # the first run does not know yet whether these are the keys of the current texts
+    assert (report.scope.read, report.writes.written) == (len(given), 0)
     assert near.enrich().scope.read == 0
     assert near.group().groups.count == 2
     grouped = ours(client, index_name)
@@ -129,7 +131,7 @@ def test_a_partial_update_marks_stale_and_enrich_renews(
     assert near.stats().scope.unprocessed == 1
     before = versions(client, index_name)
     report = near.enrich()
-    assert (report.scope.read, report.writes.written) == (1, 1)
+    assert (report.scope.read, report.writes.written) == (len(documents()) - 1, 1)
     after = versions(client, index_name)
     assert [id for id in after if after[id] != before[id]] == [(index_name, "d0")]
     assert near.enrich(check=True).writes.written == 0

@@ -391,10 +391,13 @@ def of_enrich(case: Case) -> JSON:
     every = "--check" in case.line or "--all" in case.line
     if case.world.sidecar and 2 * sum(one.processed for one in case.before) < len(scope):
         every = True  # reading the versions first would not pay
+    reread = bool(case.said["scope"]["reread"])  # no run has processed the whole index yet
+    every = every or reread
     read = [one for one in scope if every or not one.processed]
     # An entry of a sidecar may get the new version of its document only.
     written = [one for one in case.after.changed(case.before) if one.stored != case.before[one.id].stored]
-    dry = "--dry-run" in case.line
+    if dry := "--dry-run" in case.line:
+        written = [one for one in read if not (reread and one.processed)]
     unchanged = [one for one in read if one.id not in {each.id for each in written}]
     return {
         "scope": {
@@ -406,7 +409,7 @@ def of_enrich(case: Case) -> JSON:
             "read": len(read),
             "changed": between(0, sum(one.processed for one in read)),
         },
-        "writes": _fingerprints(case, read if dry else written, unchanged=0 if dry else len(unchanged)),
+        "writes": _fingerprints(case, written, unchanged=len(unchanged)),
         "removed": case.before.orphans - (0 if dry else case.after.orphans),
         **case.seconds,
     }
@@ -1988,6 +1991,8 @@ def _unexplained(case: Case, done: Run) -> Iterator[str]:
     for value in (95, *derived, *(value for _, value in numbers(case.said))):  # 95 %: the level of all intervals
         forms = (f"{value:.{places}f}" for places in range(5))
         known.update((f"{value:,}", f"{value:g}", f"{value:.0%}", f"{value:.1%}", *forms))
+        if 0.99995 <= value < 1:
+            known.add("0.9999")  # what is less than 1 is not shown as 1.0000
     for line in (done.out + done.err).splitlines():
         left = [one for one in NUMBER.findall(line) if one not in known]
         if left and not NO_REPORT.search(line):

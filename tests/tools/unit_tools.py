@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from es_neardupe.columns import References
 from es_neardupe.commands.duplicates.results import DocumentPair, PairList
+from es_neardupe.errors import RequestError
 from es_neardupe.index import permissions
 from es_neardupe.index.document_text import fingerprint_sources
 from es_neardupe.index.index import Index
@@ -55,6 +56,8 @@ class FakeClient:
     def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> Any:
         if path.endswith(("/_refresh", f"/_settings/{permissions.BLOCK_SETTINGS}", "index.final_pipeline")):
             return {}
+        if path.endswith("index.disable_sequence_numbers"):
+            raise RequestError("no sequence numbers here", status=400)
         if path.endswith("/_search"):  # no document has a group id yet
             return {"hits": {"total": {"value": 0}, "hits": []}, "aggregations": {"ids": {"buckets": []}}}
         assert (method, path) == ("POST", "/_mget")

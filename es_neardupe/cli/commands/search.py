@@ -106,11 +106,11 @@ def _read(file: str) -> dict[str, Any]:
 def _show(found: SearchResult, expand: bool) -> None:
     several = len({index for hit in (*found.hits, *found.apart) for index in _indices(hit)}) > 1
     if found.hits:
-        heads = ["score_text", "id", *found.hits[0].fields, "in the same group"]
+        heads = ["score", "id", *found.hits[0].fields, "in the same group"]
         print_table(heads, [row for hit in found.hits for row in _rows(hit, several, expand)])
     if found.apart:
         rows = [(hit.score, named(hit, several), *_cells(hit.fields.values())) for hit in found.apart]
-        print_table(["score_text", "id", *found.apart[0].fields], rows, title="Documents without a group id")
+        print_table(["score", "id", *found.apart[0].fields], rows, title="Documents without a group id")
     if not found.hits and not found.apart:
         show(f"No hits after the first {found.start:,}.")
 
