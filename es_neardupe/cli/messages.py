@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import typer
@@ -155,21 +155,24 @@ def warn_of_failures(reasons: Iterable[str]) -> None:
 
 def say_reread(reread: Mapping[str, str]) -> None:
     """Say why all documents of indices were read."""
-    for reason in dict.fromkeys(reread.values()):
-        names = [name for name, why in reread.items() if why == reason]
-        more = f" and {len(names) - 1:,} more indices" if len(names) > 1 else ""
-        say(f"All documents of {names[0]}{more} were read, since it is unknown which have changed: {reason}.")
+    for names, reason in _by_reason(reread):
+        say(f"All documents of {names} were read, since it is unknown which have changed: {reason}.")
 
 
 def warn_of_unnoticed(index: str, unnoticed: Mapping[str, str]) -> None:
     """Warn that changed texts were not noticed, and why."""
-    for reason in dict.fromkeys(unnoticed.values()):
-        names = [name for name, why in unnoticed.items() if why == reason]
-        more = f" and {len(names) - 1:,} more indices" if len(names) > 1 else ""
+    for names, reason in _by_reason(unnoticed):
         warn(
-            f"Texts of {names[0]}{more} that were changed before this run, without their keys, were not noticed: "
-            f"{reason}. `es-neardupe enrich {index}` reads all texts."
+            f"Texts of {names} that were changed before this run, without their keys, were not noticed: {reason}. "
+            f"`es-neardupe enrich {index}` reads all texts."
         )
+
+
+def _by_reason(reasons: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Each reason once, with the first of its indices and the number of the others."""
+    for reason in dict.fromkeys(reasons.values()):
+        names = [name for name, why in reasons.items() if why == reason]
+        yield names[0] + (f" and {len(names) - 1:,} more indices" if len(names) > 1 else ""), reason
 
 
 def fail_on(refused: int, refusals: tuple[str, ...], what: str = "documents") -> None:
