@@ -18,7 +18,7 @@ from es_neardupe.errors import IndexUnusable, NeardupeError, RequestError
 from es_neardupe.index import queries
 from es_neardupe.index.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.ingest_pipeline import check_keys, is_ours
-from es_neardupe.index.inline import counts_before, rereads, selection, unknown_changes
+from es_neardupe.index.inline import counts_before, selection, unknown_changes
 from es_neardupe.index.own_groups import GroupIdsInUse
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.same_indices import SameIndicesClient
@@ -62,12 +62,12 @@ def enrich_in_cluster(index: Index, request: EnrichRequest, *, batch: int, progr
     if request.dry_run:
         number = sum(count(index.client, index.path, query, shard=shard) for shard, query in queried.items())
         tally.counts.update(read=number, written=number)
-        return EnrichResult(before, before["current"], tally, {"unknown": number}, *_unknown(request, unknown))
+        return EnrichResult(before, before["current"], tally, {"unknown": number}, *request.unknown(unknown))
     feed.begin(feed.unknown.keys() - unknown.keys())
     at = _time_of_run()
     update = _Update(index, at, batch, progress)
     first = done = update.run(queried)
-    skipped = frozenset[str]() if rereads(request) else unknown.keys()
+    skipped = frozenset[str]() if request.rereads else unknown.keys()
     feed.store(whole=request.whole, skipped=skipped)
     for _ in range(_ROUNDS):
         if not (done["updated"] or done["version_conflicts"]):
@@ -90,12 +90,7 @@ def enrich_in_cluster(index: Index, request: EnrichRequest, *, batch: int, progr
         tally.add_failed(left, [_LEFT])
     tally.counts["read"] = sum(tally.counts[name] for name in ("written", "unchanged", "conflicts", "failed"))
     reasons = {one: feed.reason or why for one, why in unknown.items()}
-    return EnrichResult(before, before["current"], tally, states, *_unknown(request, reasons))
-
-
-def _unknown(request: EnrichRequest, reasons: Mapping[str, str]) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """``reread`` and ``unnoticed`` of `EnrichResult`."""
-    return (reasons, {}) if rereads(request) else ({}, reasons)
+    return EnrichResult(before, before["current"], tally, states, *request.unknown(reasons))
 
 
 def _check_final_pipelines(index: Index) -> None:

@@ -52,7 +52,7 @@ from es_neardupe.server.search import count, counts, fetch_whole, refresh, searc
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
-__all__ = ["InlineStorage", "counts_before", "rereads", "selection", "takeovers", "unknown_changes"]
+__all__ = ["InlineStorage", "counts_before", "selection", "takeovers", "unknown_changes"]
 
 _ROUNDS = 10
 """Maximum number of attempts for a document that keeps changing between read and write."""
@@ -238,11 +238,6 @@ def unknown_changes(index: Index, request: EnrichRequest, feed: ChangeFeed) -> d
     return {name: unknown[name] for name in names if name in unknown}
 
 
-def rereads(request: EnrichRequest) -> bool:
-    """Whether a run reads all documents of indices whose changes are unknown."""
-    return not request.new_only and request.since is None
-
-
 def selection(
     target: IndexTarget, request: EnrichRequest, changed: JSON | None, unknown: Mapping[str, str] = MappingProxyType({})
 ) -> JSON:
@@ -256,7 +251,7 @@ def selection(
         selected.append(target.without_copy(request.query))
     if changed is not None:
         selected.append(queries.all_of(scope, changed))
-    if unknown and rereads(request):
+    if unknown and request.rereads:
         selected.append(queries.all_of(scope, {"terms": {"_index": sorted(unknown)}}))
     if request.since is not None:
         selected.append(queries.all_of(scope, queries.since(*request.since)))
@@ -376,16 +371,15 @@ class _InlineEnrichment:
 
     def result(self, request: EnrichRequest, before: Mapping[str, int], unknown: Mapping[str, str]) -> EnrichResult:
         """Store the progress of the feed, and return the counts. ``unknown``: see `unknown_changes`."""
-        self.feed.store(whole=request.whole, skipped=frozenset() if rereads(request) else unknown.keys())
+        self.feed.store(whole=request.whole, skipped=frozenset() if request.rereads else unknown.keys())
         reasons = {name: self.feed.reason or why for name, why in unknown.items()}
         return EnrichResult(
             before,
             before["current"],
             self.tally,
             self.states,
-            reread=reasons if rereads(request) else {},
-            unnoticed={} if rereads(request) else reasons,
-            notes=self.feed.notes if request.task else None,
+            *request.unknown(reasons),
+            self.feed.notes if request.task else None,
         )
 
     def _was_fingerprinted(self, hit: Hit) -> bool:

@@ -68,6 +68,15 @@ class EnrichRequest:
         return self.query is None and self.slice is None
 
     @property
+    def rereads(self) -> bool:
+        """Whether all documents of indices whose changes are unknown are read."""
+        return not self.new_only and self.since is None
+
+    def unknown(self, reasons: Mapping[str, str]) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        """``reread`` and ``unnoticed`` of `EnrichResult`, of indices whose changes are unknown for these reasons."""
+        return (reasons, {}) if self.rereads else ({}, reasons)
+
+    @property
     def part(self) -> tuple[int, int] | None:
         """The slice for ``Client.pages``, which counts from 0."""
         return None if self.slice is None else (self.slice[0] - 1, self.slice[1])
