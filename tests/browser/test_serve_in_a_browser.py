@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from browsers import accessibility_problems, chromium, emulated
+from browsers import accessibility_problems, chromium, emulated, set_width
 from page_reader import NASTY
 from selenium import webdriver
 from selenium.common.exceptions import WebDriverException
@@ -72,10 +72,10 @@ def follow(browser: webdriver.Chrome, clicked: WebElement) -> None:
 
 def check(browser: webdriver.Chrome, width: int) -> None:
     """Nothing is cut off in a window of this width."""
-    browser.set_window_size(width, 1000)
+    set_width(browser, width)
     wide = browser.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert wide <= 0, f"{browser.current_url} is {wide} pixels too wide for {width}"
-    browser.set_window_size(1400, 1000)
+    set_width(browser, 1400)
 
 
 def test_from_the_printed_address_to_a_comparison(address: str) -> None:
@@ -243,10 +243,10 @@ def test_form_letters_are_read_as_one_letter_and_a_table(address: str, tmp_path:
         assert [one.text for one in browser.find_elements(By.CSS_SELECTOR, "td.unusual")] == ["autumn"]
         for width in (1400, 500):
             check(browser, width)
-        browser.set_window_size(500, 1000)
+        set_width(browser, 500)
         box = find(browser, ".scroll")
         assert browser.execute_script("return arguments[0].scrollWidth > arguments[0].clientWidth", box)
-        browser.set_window_size(1400, 1000)
+        set_width(browser, 1400)
 
         follow(browser, find(browser, "#place-2 a"))  # sorted by amount
         amounts = [one.text for one in browser.find_elements(By.CSS_SELECTOR, ".collation tbody td:nth-of-type(4)")]
@@ -411,12 +411,12 @@ def test_long_values_are_wrapped_or_scrolled(address: str, client: Client, index
                 browser.execute_script("arguments[0].open = true", details)
             for width in (1400, 420):
                 check(browser, width)
-                browser.set_window_size(width, 1000)
+                set_width(browser, width)
                 assert accessibility_problems(browser) == [], (page, width)
                 tall = [one for one in browser.find_elements(By.CSS_SELECTOR, "td") if one.rect["height"] > 300]
                 assert [one.text for one in tall] == [], (page, width)
         browser.get(f"{root}/decisions")
-        browser.set_window_size(420, 1000)
+        set_width(browser, 420)
         undo = find(browser, "tbody button")
         browser.execute_script("arguments[0].scrollIntoView({ inline: 'end' })", undo)
         assert undo.rect["x"] + undo.rect["width"] <= 420
@@ -447,9 +447,9 @@ def test_pages_follow_the_rules_of_accessibility(address: str) -> None:
             for scheme in ("light", "dark"):
                 with emulated(browser, prefers_color_scheme=scheme):
                     for width in (1400, 500):
-                        browser.set_window_size(width, 1000)
+                        set_width(browser, width)
                         problems += [f"{page}, {scheme}, {width}: {one}" for one in accessibility_problems(browser)]
-            browser.set_window_size(1400, 1000)
+            set_width(browser, 1400)
     assert not problems, "\n".join(problems)
 
 

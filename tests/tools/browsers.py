@@ -20,7 +20,6 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 DRIVER = shutil.which("chromedriver")
 
 # Without its sandbox Chromium also runs as root, as in containers; the pages are ours.
-SIZE = (1400, 1000)
 OPTIONS = ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--window-size=1400,1000")
 
 
@@ -47,7 +46,7 @@ def chromium() -> Iterator[webdriver.Chrome]:
             browser.switch_to.window(other)
             browser.close()
         browser.switch_to.window(browser.window_handles[0])
-        browser.set_window_size(*SIZE)
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         for kind in ("browser", "performance"):
             browser.get_log(kind)
     except BaseException:
@@ -70,6 +69,14 @@ def _started() -> webdriver.Chrome:
         missing(f"chromium does not start: {error.msg}")
     atexit.register(started.quit)
     return started
+
+
+def set_width(browser: webdriver.Chrome, width: int) -> None:
+    """Show the page in a viewport of this width. A window changes its size some time after it was asked to, and never
+    below its smallest one; the viewport is changed when this returns."""
+    size = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    assert browser.execute_script("return window.innerWidth") == width
 
 
 def accessibility_problems(browser: webdriver.Chrome) -> list[str]:
