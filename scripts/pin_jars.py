@@ -1,8 +1,9 @@
-"""Checksums of the jars of local servers: downloads releases again, and writes the SHA-256 of their jars into tables.
+"""The jars of local servers: resolves and downloads releases again, and writes the coordinates and the SHA-256 of their
+jars into tables.
 
     .venv/bin/python scripts/pin_jars.py [RELEASE ...]
 
-RELEASE is a name such as opensearch-3.8.0; without one, the releases that have no checksums yet. Prints the difference
+RELEASE is a name such as opensearch-3.8.0; without one, the releases that are not in a table yet. Prints the difference
 to the checksums before, and removes releases that are no longer supported.
 """
 
@@ -11,29 +12,46 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "tools"))
 
 import secured_opensearch
+from jgo.maven import MavenContext
+from jgo.parse import Endpoint
 
 from es_neardupe.local_server import download
-from es_neardupe.local_server.versions import SUPPORTED, Release
+from es_neardupe.local_server.versions import SUPPORTED, Release, file_name
 
 Table = dict[str, dict[str, str]]
 
 
 def table_of(file: Path) -> Table:
-    """The table in a file: release -> jar -> SHA-256."""
+    """The table in a file: release -> coordinates of a jar -> SHA-256."""
     table: Table = json.loads(file.read_text("utf-8")) if file.exists() else {}
     return table
 
 
-def checksums(release: Release) -> dict[str, str]:
-    """The checksums of the jars of a release, downloaded now."""
+def resolved(coordinates: str, repository: Path) -> list[str]:
+    """The coordinates of jars and of their dependencies, for jars given as ``group:artifact:version[+...]``."""
+    # jgo.build would do the same, and then sort the jars into modules with a full JDK, which is not needed here.
+    context = MavenContext(repo_cache=repository, remote_repos=download.remotes())
+    requested = [replace(c, scope="compile") for c in Endpoint.parse(coordinates).coordinates]
+    direct, transitive = context.resolver.resolve([context.create_dependency(c) for c in requested])
+    needed = [*direct, *(d for d in transitive if d.scope in ("compile", "runtime"))]
+    parts = [(one.groupId, one.artifactId, one.version, one.classifier) for one in needed]
+    return [":".join(filter(None, one)) for one in parts]
+
+
+def jars(release: Release) -> dict[str, str]:
+    """Coordinates -> checksum of the jars of a release, downloaded now."""
     with TemporaryDirectory() as folder:
-        return {jar.name: download.sha256(jar) for jar in download.download(release.coordinates, Path(folder))}
+        found = resolved(release.coordinates, Path(folder))
+        files = download.download(found, Path(folder))
+        assert [file.name for file in files] == [file_name(one) for one in found]
+        return dict(zip(found, map(download.sha256, files), strict=True))
 
 
 def pin(file: Path, releases: Iterable[Release], wanted: list[str]) -> None:
@@ -42,7 +60,7 @@ def pin(file: Path, releases: Iterable[Release], wanted: list[str]) -> None:
     for release in releases:
         known = before.get(release.slug, {})
         again = release.slug in wanted or not (wanted or known)
-        after[release.slug] = checksums(release) if again else known
+        after[release.slug] = jars(release) if again else known
         changed = sorted(dict(known.items() ^ after[release.slug].items()))
         print(f"{release.slug}: {len(after[release.slug])} jars, {len(changed)} changed")
         for name in changed:

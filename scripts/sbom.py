@@ -10,7 +10,6 @@ and the servers that ``node start`` downloads, with the pinned checksums of thei
 from __future__ import annotations
 
 import os
-import re
 import sys
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -38,7 +37,6 @@ EXTRAS = ("local", "demo", "plot", "watch", "cluster", "serve", "tables", "mcp")
 
 _SCHEMA = SchemaVersion.V1_6
 _CLASSIFIER = "License :: OSI Approved :: "
-_JAR = re.compile(r"(?P<name>.+?)-(?P<version>\d.*)\.jar")
 
 
 def requirements(package: str, extras: Iterable[str]) -> Iterator[tuple[str, frozenset[str]]]:
@@ -119,17 +117,18 @@ def server_component(release: Release) -> Component:
     )
 
 
-def jar_component(file: str, sha256: str) -> Component:
-    """The component of a jar. Its file name has no Maven group, so there is no package URL: the checksum identifies
-    it."""
-    parts = _JAR.fullmatch(file)
+def jar_component(coordinates: str, sha256: str) -> Component:
+    """The component of a jar."""
+    group, name, version, *classifier = coordinates.split(":")
     return Component(
-        name=parts["name"] if parts else file.removesuffix(".jar"),
-        version=parts["version"] if parts else None,
+        group=group,
+        name=name,
+        version=version,
         type=ComponentType.LIBRARY,
+        purl=PackageURL("maven", group, name, version, {"classifier": classifier[0]} if classifier else None),
         hashes=[HashType(alg=HashAlgorithm.SHA_256, content=sha256)],
         scope=ComponentScope.OPTIONAL,
-        bom_ref=f"jar:{file}:{sha256}",
+        bom_ref=f"jar:{coordinates}",
     )
 
 
@@ -148,9 +147,9 @@ def bill(releases: Iterable[Release] = SUPPORTED) -> Bom:
     servers = []
     for release in releases:
         servers.append(server_component(release))
-        checksums = sorted(release.checksums().items())
-        jars |= {one: jar_component(*one) for one in checksums if one not in jars}
-        bom.register_dependency(servers[-1], [jars[one] for one in checksums])
+        pinned = sorted(release.jars().items())
+        jars |= {one: jar_component(*one) for one in pinned if one not in jars}
+        bom.register_dependency(servers[-1], [jars[one] for one in pinned])
     bom.components.update([*servers, *jars.values()])
     bom.register_dependency(packages[PACKAGE], servers)
     bom.serial_number = uuid.uuid5(uuid.NAMESPACE_URL, "\n".join(sorted(str(one.bom_ref) for one in bom.components)))

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from xml.etree.ElementTree import ParseError
 
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
@@ -22,19 +21,22 @@ from es_neardupe.errors import NodeError
 from es_neardupe.local_server import state
 from es_neardupe.local_server.versions import Release
 
-__all__ = ["download", "ensure", "folder", "problem", "sha256"]
+__all__ = ["download", "ensure", "folder", "problem", "remotes", "sha256"]
 
 _THREADS = 8
 _HTTP_TIMEOUT = 30
-_Result = TypeVar("_Result")
 # jgo raises these for an answer that is missing, late or not XML; failed requests are OSErrors.
 _JGO_ERRORS = (OSError, RuntimeError, ValueError, ParseError)
 
 
-def download(coordinates: str, repository: Path) -> list[Path]:
-    """Download the jars of ``group:artifact:version[+...]`` and their dependencies into a repository folder."""
+def download(coordinates: Iterable[str], repository: Path) -> list[Path]:
+    """Download the files ``group:artifact:version[:classifier[:packaging]]`` into a repository folder, without their
+    dependencies."""
+    from jgo.maven import MavenContext
+
+    context = MavenContext(repo_cache=repository, remote_repos=remotes(), timeout=_HTTP_TIMEOUT)
+    artifacts = [context.create_dependency(one).artifact for one in coordinates]
     try:
-        artifacts = _resolve(coordinates, repository)
         with ThreadPoolExecutor(_THREADS) as pool:
             return list(pool.map(_fetch, artifacts))
     except _JGO_ERRORS as error:
@@ -45,30 +47,7 @@ def download(coordinates: str, repository: Path) -> list[Path]:
         ) from error
 
 
-def _patiently(function: Callable[..., _Result]) -> Callable[..., _Result]:
-    """Try three times: a repository sometimes drops one of a hundred connections."""
-    return retry(
-        retry=retry_if_exception_type(_JGO_ERRORS),
-        stop=stop_after_attempt(3),
-        wait=wait_random_exponential(multiplier=0.5, max=5),
-        reraise=True,
-    )(function)
-
-
-@_patiently
-def _resolve(coordinates: str, repository: Path) -> list[Any]:
-    from jgo.maven import MavenContext
-    from jgo.parse import Endpoint
-
-    # jgo.build would do the same, and then sort the jars into modules with a full JDK, which is not needed here.
-    context = MavenContext(repo_cache=repository, remote_repos=_remotes(), timeout=_HTTP_TIMEOUT)
-    requested = [replace(c, scope="compile") for c in Endpoint.parse(coordinates).coordinates]
-    direct, transitive = context.resolver.resolve([context.create_dependency(c) for c in requested])
-    needed = [*direct, *(d for d in transitive if d.scope in ("compile", "runtime"))]
-    return [dependency.artifact for dependency in needed]
-
-
-def _remotes() -> dict[str, str]:
+def remotes() -> dict[str, str]:
     """Maven Central and the repositories of the user's jgo configuration, where ``central`` can be a mirror."""
     from jgo.config import GlobalSettings
     from jgo.constants import MAVEN_CENTRAL_URL
@@ -76,7 +55,13 @@ def _remotes() -> dict[str, str]:
     return {"central": MAVEN_CENTRAL_URL, **GlobalSettings.load().repositories}
 
 
-@_patiently
+# Three tries: a repository sometimes drops one of a hundred connections.
+@retry(
+    retry=retry_if_exception_type(_JGO_ERRORS),
+    stop=stop_after_attempt(3),
+    wait=wait_random_exponential(multiplier=0.5, max=5),
+    reraise=True,
+)
 def _fetch(artifact: Any) -> Path:
     try:
         return Path(artifact.resolve())
@@ -135,7 +120,7 @@ def _download(release: Release, place: Path) -> None:
     staging = place.with_name(place.name + ".part")
     for old in (staging, place):
         shutil.rmtree(old, ignore_errors=True)
-    jars = download(release.coordinates, staging / "repository")
+    jars = download(release.jars(), staging / "repository")
     try:
         _check_downloaded(release, jars)
         finished = staging / "jars"
@@ -150,11 +135,6 @@ def _download(release: Release, place: Path) -> None:
 def _check_downloaded(release: Release, jars: list[Path]) -> None:
     """Raise `NodeError` if jars are not those of the release."""
     checksums = release.checksums()
-    if different := sorted({jar.name for jar in jars} ^ set(checksums)):
-        raise NodeError(
-            f"The Maven repository has other jars for {release.slug} than es-neardupe expects: {', '.join(different)}. "
-            "They were removed: try again, and check the mirror if one is configured."
-        )
     for jar in jars:
         if (found := sha256(jar)) != checksums[jar.name]:
             raise NodeError(

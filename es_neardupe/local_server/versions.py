@@ -8,11 +8,11 @@ from pathlib import Path
 
 from es_neardupe.errors import NodeError
 
-__all__ = ["DEFAULT_SERVER", "SUPPORTED", "Release", "matches", "pick"]
+__all__ = ["DEFAULT_SERVER", "SUPPORTED", "Release", "file_name", "matches", "pick"]
 
 DEFAULT_SERVER = "opensearch"
 
-_TABLE = Path(__file__).with_name("checksums.json")
+_TABLE = Path(__file__).with_name("jars.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,9 @@ class Release:
     server: str
     version: str
     coordinates: str
+    """Those of its own jars, separated by +; the table has them with their dependencies."""
     table: Path = _TABLE
-    """The file with the checksums of its jars, written by ``scripts/pin_jars.py``."""
+    """The file with its jars, written by ``scripts/pin_jars.py``."""
 
     @property
     def minor(self) -> str:
@@ -39,10 +40,19 @@ class Release:
         """Server and version, as part of a file name."""
         return f"{self.server}-{self.version}"
 
-    def checksums(self) -> dict[str, str]:
-        """File name -> SHA-256, for each jar, including those of dependencies."""
+    def jars(self) -> dict[str, str]:
+        """Maven coordinates -> SHA-256, for each jar, including those of dependencies."""
         pinned: dict[str, dict[str, str]] = json.loads(self.table.read_text("utf-8"))
         return pinned[self.slug]
+
+    def checksums(self) -> dict[str, str]:
+        """File name -> SHA-256, for each jar, including those of dependencies."""
+        return {file_name(coordinates): checksum for coordinates, checksum in self.jars().items()}
+
+
+def file_name(coordinates: str) -> str:
+    """The name of the jar ``group:artifact:version[:classifier]``."""
+    return "-".join(coordinates.split(":")[1:]) + ".jar"
 
 
 def _opensearch(version: str, pipelines: str) -> Release:

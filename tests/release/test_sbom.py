@@ -80,12 +80,16 @@ def test_python_packages(bill: JSON) -> None:
 
 def test_jars_with_their_pinned_checksums(bill: JSON) -> None:
     jars = {one["bom-ref"]: one for one in bill["components"] if one["bom-ref"].startswith("jar:")}
-    pinned = {(file, sum) for release in SUPPORTED for file, sum in release.checksums().items()}
-    assert jars.keys() == {f"jar:{file}:{sum}" for file, sum in pinned}
-    assert all(one["hashes"] == [{"alg": "SHA-256", "content": ref.split(":")[2]}] for ref, one in jars.items())
+    pinned = {jar: checksum for release in SUPPORTED for jar, checksum in release.jars().items()}
+    assert {ref: one["hashes"] for ref, one in jars.items()} == {
+        f"jar:{jar}": [{"alg": "SHA-256", "content": checksum}] for jar, checksum in pinned.items()
+    }
+    assert {one["purl"].partition("@")[0] for one in jars.values()} == {
+        "pkg:maven/{}/{}".format(*jar.split(":")) for jar in pinned
+    }
     needed = {one["ref"]: set(one.get("dependsOn", ())) for one in bill["dependencies"]}
     for release in SUPPORTED:
-        assert needed[f"server:{release.slug}"] == {f"jar:{f}:{sum}" for f, sum in release.checksums().items()}
+        assert needed[f"server:{release.slug}"] == {f"jar:{jar}" for jar in release.jars()}
 
 
 def test_everything_is_needed_by_the_product(bill: JSON) -> None:

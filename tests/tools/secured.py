@@ -166,7 +166,7 @@ _DISTRIBUTION = Archive(
 
 def _fetch(coordinates: str, repository: Path, file: Path) -> None:
     shutil.rmtree(repository, ignore_errors=True)
-    (found,) = download.download(coordinates, repository)
+    (found,) = download.download([coordinates], repository)
     found.replace(file)
     shutil.rmtree(repository, ignore_errors=True)
 
