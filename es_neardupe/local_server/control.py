@@ -40,6 +40,8 @@ __all__ = [
 ]
 
 _SPAWN_TIMEOUT = 30.0
+_EXIT_TIMEOUT = 5.0
+"""A process that is ending has no command line any more, and still holds its locks for a moment."""
 _AFTER_KILL = 10.0
 _LOOK_EVERY = 0.1
 _PORTS = 6
@@ -211,7 +213,7 @@ def _alive(file: Path) -> Node | None:
     with state.guard():
         node = state.alive(file)
         if node is None:
-            state.forget(file)
+            state.forget(file, within=_EXIT_TIMEOUT)
         return node
 
 

@@ -210,9 +210,10 @@ def scan() -> tuple[tuple[Node, ...], tuple[Path, ...]]:
     return tuple(nodes), tuple(stale)
 
 
-def forget(file: Path) -> bool:
-    """Remove a PID file if its process has ended; returns whether it has. Call under :func:`guard`."""
-    ended = has_ended(file)
+def forget(file: Path, *, within: float = 0.0) -> bool:
+    """Remove a PID file if its process has ended, or ends ``within`` this many seconds; returns whether it has. Call
+    under :func:`guard`."""
+    ended = has_ended(file, within=within)
     if ended:
         file.unlink(missing_ok=True)
     return ended
