@@ -451,8 +451,6 @@ _STATS: Params = {
     "filter_path": "timed_out,_shards,"
     + ",".join(f"indices.*.shards.*.{one}" for one in ("routing.primary", "seq_no", "commit.user_data.history_uuid")),
 }
-_FLAT: Params = {"flat_settings": True}
-_SHARDS, _DISABLED = "index.number_of_shards", "index.disable_sequence_numbers"
 
 
 def _shard_states(index: Index) -> dict[str, list[_ShardState]]:
@@ -460,17 +458,15 @@ def _shard_states(index: Index) -> dict[str, list[_ShardState]]:
 
     Raises `RequestError` if the server does not report them.
     """
-    names, client = index.target.uuids, index.client
-    settings = client.request("GET", path(index.path, "_settings", f"{_SHARDS},{_DISABLED}"), params=_FLAT)
-    indices = client.request("GET", path(index.path, "_stats"), params=_STATS).get("indices", {})
+    indices = index.client.request("GET", path(index.path, "_stats"), params=_STATS).get("indices", {})
     found: dict[str, list[_ShardState]] = {}
-    for name in names:
-        shards, known = indices.get(name, {}).get("shards", {}), settings.get(name, {}).get("settings", {})
-        if known.get(_DISABLED) == "true":
+    for name, state in index.target.states.items():
+        shards = indices.get(name, {}).get("shards", {})
+        if not state.sequence_numbers:
             raise RequestError(f"sequence numbers of index {name} are disabled", status=200)
         primaries = {int(shard): one for shard, copies in shards.items() for one in copies if one["routing"]["primary"]}
         try:
-            found[name] = [_state(primaries[shard]) for shard in range(int(known[_SHARDS]))]
+            found[name] = [_state(primaries[shard]) for shard in range(state.shards)]
         except KeyError:
             raise RequestError(f"the server does not report the sequence numbers of index {name}", status=200) from None
     return found

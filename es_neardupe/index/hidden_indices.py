@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -44,6 +45,8 @@ __all__ = [
 _MAX_NAME = 255
 """Maximum length of the name of an index, in bytes."""
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]")
+_REMEMBERED = 0.1
+"""Seconds."""
 _KEY = "neardupe.owner"
 """Key of the mark in ``_meta``. It contains a dot, so it cannot be a prefix."""
 
@@ -166,13 +169,25 @@ def hidden_indices_of_all(client: Client, prefix: str, kind: HiddenIndex) -> lis
 
 
 def find(index: Index, kind: HiddenIndex) -> str | None:
-    """The name of a hidden index; None if it does not exist. Raises `NameTaken` if another index has this name."""
-    name = hidden_index_name(index.target, kind)
+    """The name of a hidden index; None if it does not exist. Raises `NameTaken` if another index has this name.
+
+    An index that was found is taken to be there for the next tenth of a second: the steps of a command ask often.
+    """
+    if kind in index.hidden and time.monotonic() < index.hidden[kind] + _REMEMBERED:
+        return hidden_index_name(index.target, kind)
+    return _found(index, kind)
+
+
+def _found(index: Index, kind: HiddenIndex) -> str | None:
+    """As `find`, now."""
+    name, now = hidden_index_name(index.target, kind), time.monotonic()
+    index.hidden.pop(kind, None)
     try:
         answer = index.client.request("GET", path(name, "_mapping"))
     except NotFound:
         return None
     _mark(index.target, kind).check(name, answer.get(name, {}).get("mappings", {}))  # an alias has another key
+    index.hidden[kind] = now
     return name
 
 
@@ -197,8 +212,9 @@ def ensure(index: Index, kind: HiddenIndex) -> str:
     except RequestError as error:
         if error.type != "resource_already_exists_exception":
             raise
-        find(index, kind)  # another run was faster, or another client
+        _found(index, kind)  # another run was faster, or another client
     else:
+        index.hidden[kind] = time.monotonic()
         _leave_aliases(index.client, name)
     return name
 
@@ -241,7 +257,8 @@ def store(client: Client, name: str, id: str, source: Mapping[str, Any], before:
 def remove(index: Index, kinds: Iterable[HiddenIndex]) -> list[str]:
     """Delete hidden indices; returns the names of those that existed. Raises `NameTaken`, before any is deleted, if
     another index has the name of one."""
-    names = [name for kind in kinds if (name := find(index, kind)) is not None]
+    names = [name for kind in kinds if (name := _found(index, kind)) is not None]
+    index.hidden.clear()
     for name in names:
         with suppress(NotFound):
             index.client.request("DELETE", path(name))

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from es_neardupe.engines.engine import Engine
 from es_neardupe.errors import IndexUnusable, NeardupeError, NotInitialised, RolledOver
+from es_neardupe.index.hidden_indices import HiddenIndex
 from es_neardupe.index.inline import InlineStorage
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.settings import Settings
@@ -65,6 +66,8 @@ class Index:
         """Where the tasks of a command run; None: everything in this process."""
         self.small_documents: bool | None = None
         """See `es_neardupe.index.document_text.are_small`; None if it was not asked yet."""
+        self.hidden: dict[HiddenIndex, float] = {}
+        """The hidden indices that were found, and when; see `es_neardupe.index.hidden_indices.find`."""
         self._last: _Opened | None = None
         """The index as `with_texts` opened it."""
 

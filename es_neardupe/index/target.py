@@ -64,6 +64,7 @@ _FINAL_PIPELINE = "index.final_pipeline"
 _SEARCH_PIPELINE = "index.search.default_pipeline"
 _WINDOW = "index.max_result_window"
 _SHARDS = "index.number_of_shards"
+_UNNUMBERED = "index.disable_sequence_numbers"
 _MAX_WINDOW = 10_000
 """The default of the servers."""
 
@@ -84,6 +85,8 @@ class IndexState(NamedTuple):
     shards: int = 1
     search_pipeline: str | None = None
     """On OpenSearch: the pipeline that changes requests and hits of searches which do not name another one."""
+    sequence_numbers: bool = True
+    """Whether documents keep their sequence numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +309,7 @@ def _no_index(name: str, error: NotFound | None) -> NotFound:
 def index_states(client: Client, name: str) -> dict[str, IndexState]:
     """Concrete index -> its state, for those that exist."""
     params: dict[str, str | bool] = {"flat_settings": True, "ignore_unavailable": True}
-    names = ",".join((_WINDOW, _SHARDS, *_UUIDS, _SEARCH_PIPELINE, _FINAL_PIPELINE))
+    names = ",".join((_WINDOW, _SHARDS, *_UUIDS, _SEARCH_PIPELINE, _FINAL_PIPELINE, _UNNUMBERED))
     found = client.request("GET", path(name, "_settings", names), params=params) or {}
     return {concrete: _state(entry["settings"]) for concrete, entry in found.items()}
 
@@ -321,6 +324,7 @@ def _state(settings: Mapping[str, str]) -> IndexState:
         int(settings.get(_WINDOW, _MAX_WINDOW)),
         int(settings.get(_SHARDS, 1)),
         search,
+        settings.get(_UNNUMBERED) != "true",
     )
 
 

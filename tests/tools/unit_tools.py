@@ -56,7 +56,7 @@ class FakeClient:
     def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> Any:
         if path.endswith(("/_refresh", f"/_settings/{permissions.BLOCK_SETTINGS}", "index.final_pipeline")):
             return {}
-        if path.endswith("index.disable_sequence_numbers"):
+        if path.endswith("/_stats"):
             raise RequestError("no sequence numbers here", status=400)
         if path.endswith("/_search"):  # no document has a group id yet
             return {"hits": {"total": {"value": 0}, "hits": []}, "aggregations": {"ids": {"buckets": []}}}
