@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from enum import Enum
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
@@ -40,9 +40,12 @@ from es_neardupe.index.hidden_indices import (
     read,
     store,
 )
+from es_neardupe.index.queries import JSON
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.progress import Progress, silent
+from es_neardupe.records import Address
 from es_neardupe.server.client import Client, path
+from es_neardupe.server.request_sizes import RequestSize, in_requests
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
@@ -54,6 +57,9 @@ LEASE_ID = "lease"
 
 _RUNNING: set[str] = set()
 """Tokens of the runs of this process that have not ended."""
+
+_REGISTRIES = 100
+"""Number of registries whose leases are read at a time."""
 
 _RENEWALS = 12
 """Number of renewals in the period of a lease."""
@@ -153,15 +159,20 @@ class Lease:
     def _others(self) -> list[tuple[str, _StoredLease]]:
         """The current leases in the other registries that this user may read, with their registries."""
         registries = hidden_indices_of_all(self.client, self.target.settings.prefix, HiddenIndex.GROUPS)
-        names = set(registries) - {self.registry}
-        if not names:
-            return []
-        docs = [{"_index": name, "_id": self.id} for name in sorted(names)]
+        docs = [{"_index": name, "_id": self.id} for name in sorted(set(registries) - {self.registry})]
+
+        def request(some: list[JSON]) -> list[JSON]:
+            answer: JSON = self.client.request("POST", "/_mget", body={"docs": some})
+            return list(answer["docs"])
+
+        def address(doc: JSON) -> Address:
+            return Address(doc["_index"], doc["_id"])
+
         try:
-            answer = self.client.request("POST", "/_mget", body={"docs": docs})
+            found = list(chain.from_iterable(in_requests(RequestSize.fixed(_REGISTRIES), docs, request, address)))
         except Forbidden:
             return []
-        sources = ((one["_index"], one["_source"]) for one in answer["docs"] if one.get("found"))
+        sources = ((one["_index"], one["_source"]) for one in found if one.get("found"))
         return [(index, lease) for index, source in sources if (lease := _decode(source)) is not None]
 
     def check(self) -> None:

@@ -17,17 +17,21 @@ from typing import Any
 import pytest
 from bad_input import fill
 from conftest import Cli
+from fault_proxy import BREAKER, Fault, FaultProxy, refused
 from server_tools import wait_until
 from unit_tools import index_of
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import LeaseHeld, LeaseLost, Unreachable
 from es_neardupe.index import lease
-from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name, read
+from es_neardupe.index.hidden_indices import HiddenIndex, ensure, hidden_index_name, read
 from es_neardupe.index.index import opened
 from es_neardupe.index.lease import LEASE_ID, held, is_held
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.server.client import Client, path
+from es_neardupe.server.connect import connect
+from es_neardupe.server.login.settings import ConnectionSettings
+from es_neardupe.server.pacing import Retries
 
 HOLDER = """
 import sys
@@ -258,6 +262,23 @@ def test_a_registry_that_is_removed(client: Client, target: IndexTarget) -> None
         client.request("DELETE", path(hidden_index_name(target, HiddenIndex.GROUPS)))
         with pytest.raises(LeaseLost):
             mine.check()
+
+
+def test_a_server_without_memory_while_the_leases_of_others_are_read(
+    client: Client, index_name: str, proxy: FaultProxy
+) -> None:
+    """They are read again one by one."""
+    names = [f"{index_name}-{number}" for number in range(3)]
+    targets = [IndexTarget(name, (name,), Settings(("text",)), 10_000) for name in names]
+    for one in targets[1:]:
+        ensure(index_of(client, one), HiddenIndex.GROUPS)
+    fault = Fault(refused(429, BREAKER), "_mget", each=True)
+    proxy.set(fault)
+    through = connect(ConnectionSettings(proxy.url, retries=Retries(wait=0.01)))
+    with held(index_of(through, targets[0])) as mine:
+        mine.check()
+    assert fault.met >= 3  # for both, and for each of them
+    through.close()
 
 
 @pytest.mark.parametrize("broken", ["_is_own", "_write_if_own"])
