@@ -35,18 +35,19 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import check_relations, check_source, check_text_fields, relations_to_skip
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.random_samples import random_hits
-from es_neardupe.index.rollover import RolloverAlias, alias_named, next_index_has, rollover_aliases
+from es_neardupe.index.rollover import RolloverAlias, alias_named, next_index_has
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.indices import Sidecars, check_inline
 from es_neardupe.index.target import (
+    IndexMetadata,
     IndexTarget,
     check_name,
     mapping_to_add,
     mappings_of,
+    metadata_of,
     put_settings,
     stored_group_field,
     stored_settings,
-    with_source_modes,
 )
 from es_neardupe.index.tuning import restore_abandoned, tuned_mappings
 from es_neardupe.keys.scheme import MAX_SAMPLE_MOD
@@ -187,25 +188,24 @@ def init(
     dry_run = dry_run or template
     writer = dry_client if dry_run else client
     try:
-        mappings = mappings_of(client, name)
+        metadata = metadata_of(client, name)
     except NotFound:
         if not (create or template):
             raise
-        mappings = {}
-    if not mappings:
+        metadata = None
+    if metadata is None:
         report = _create(writer, name, settings, by_texts, template=template, dry_run=dry_run)
     else:
         if not dry_run:
             restore_abandoned(client, tuned_mappings(client, name, settings.prefix))
-            mappings = mappings_of(client, name)
-        mappings = with_source_modes(client, name, mappings)
+            metadata = metadata_of(client, name)
         if sidecar:
             report = _init_sidecars(
-                writer, name, mappings, settings, by_texts, write_group=write_group, dry_run=dry_run
+                writer, name, metadata, settings, by_texts, write_group=write_group, dry_run=dry_run
             )
         else:
-            check_inline(client, mappings, settings.prefix)
-            report = _init_inline(writer, name, mappings, settings, by_texts, dry_run=dry_run)
+            check_inline(client, metadata.mappings, settings.prefix)
+            report = _init_inline(writer, name, metadata, settings, by_texts, dry_run=dry_run)
     if template:
         report = replace(report, template=_component_template(report.chosen(settings)))
     return replace(report, requests=dry_client.shown)
@@ -238,17 +238,18 @@ def _check(
 def _init_inline(
     client: Client,
     name: str,
-    mappings: Mapping[str, Any],
+    metadata: IndexMetadata,
     settings: Settings,
     by_texts: _ByTexts,
     *,
     dry_run: bool,
 ) -> InitReport:
     """Add fields and settings to the mapping of the indices."""
+    mappings = metadata.with_source_modes
     settings = _with_group_field(mappings, settings)
     settings, sampling, bands = _chosen_by_texts(client, name, mappings, settings, by_texts)
     left_alone = _checked_relations(mappings, settings)
-    rollover = alias_named(rollover_aliases(client, name, mappings), name)
+    rollover = alias_named(metadata.rollover_aliases(name), name)
     _check_hidden_names(client, name, mappings, settings, rollover)
     next_prepared = None
     if rollover is not None:
@@ -287,7 +288,7 @@ def _prepare(client: Client, name: str, mapping: Mapping[str, Any], settings: Se
 def _init_sidecars(
     client: Client,
     name: str,
-    mappings: Mapping[str, Any],
+    metadata: IndexMetadata,
     settings: Settings,
     by_texts: _ByTexts,
     *,
@@ -295,9 +296,10 @@ def _init_sidecars(
     dry_run: bool,
 ) -> InitReport:
     """Create the sidecar indices that are missing."""
+    mappings = metadata.with_source_modes
     sidecars = Sidecars(client, name, mappings, settings, write_group=write_group)
     settings, sampling, bands = _chosen_by_texts(client, name, sidecars.known or mappings, settings, by_texts)
-    rollover = alias_named(rollover_aliases(client, name, mappings), name)
+    rollover = alias_named(metadata.rollover_aliases(name), name)
     _check_hidden_names(client, name, mappings, settings, rollover)
     left_alone = _checked_relations(mappings, settings)
     return replace(

@@ -7,15 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from es_neardupe.errors import IndexUnusable, NotFound, RequestError
+from es_neardupe.errors import IndexUnusable, RequestError
 from es_neardupe.index.queries import JSON
 from es_neardupe.server.client import Client, path
 
 __all__ = ["RolloverAlias", "alias_named", "next_index_has", "rollover_aliases"]
-
-_MAX = 20
-"""Maximum number of indices named in one request: backing indices have long names, and the length of URLs is
-limited."""
 
 _NUMBERED = re.compile(r"(.*-)(\d+)")
 
@@ -32,28 +28,22 @@ class RolloverAlias:
     """The index that new documents of an alias go to; "" for a data stream."""
 
 
-def rollover_aliases(client: Client, name: str, mappings: Mapping[str, Mapping[str, Any]]) -> list[RolloverAlias]:
-    """The rollover aliases of the indices that a name resolves to. Raises `IndexUnusable` if the name is an alias with
-    a filter: requests name the indices themselves, so the filter would not apply."""
-    streams = _streams(client, [index for index, mapping in mappings.items() if "_data_stream_timestamp" in mapping])
-    data_streams = [RolloverAlias(stream, frozenset(indices), True, "") for stream, indices in sorted(streams.items())]
-    return data_streams + _aliases(client, name)
+def rollover_aliases(
+    name: str, aliases: Mapping[str, Mapping[str, Any]], data_streams: Mapping[str, str]
+) -> list[RolloverAlias]:
+    """The rollover aliases of the indices that a name resolves to. ``aliases``: index -> alias -> its properties;
+    ``data_streams``: index -> the data stream that it belongs to.
 
-
-def alias_named(aliases: Iterable[RolloverAlias], name: str) -> RolloverAlias | None:
-    """The rollover alias with this name, if any."""
-    return next((one for one in aliases if one.name == name), None)
-
-
-def _aliases(client: Client, name: str) -> list[RolloverAlias]:
-    try:
-        answer = client.request("GET", path(name, "_alias"))
-    except NotFound:  # a data stream
-        return []
+    Raises `IndexUnusable` if the name is an alias with a filter: requests name the indices themselves, so the filter
+    would not apply."""
+    streams: dict[str, set[str]] = {}
+    for index, stream in data_streams.items():
+        streams.setdefault(stream, set()).add(index)
+    found = [RolloverAlias(stream, frozenset(indices), True, "") for stream, indices in sorted(streams.items())]
     indices: dict[str, set[str]] = {}
     write: dict[str, str] = {}
-    for index, entry in answer.items():
-        for alias, properties in entry["aliases"].items():
+    for index, of_index in aliases.items():
+        for alias, properties in of_index.items():
             if alias in name.split(",") and "filter" in properties:
                 raise IndexUnusable(
                     f"Alias {alias} of index {index} has a filter, which would be ignored: name {index} itself, and "
@@ -62,19 +52,13 @@ def _aliases(client: Client, name: str) -> list[RolloverAlias]:
             indices.setdefault(alias, set()).add(index)
             if properties.get("is_write_index"):
                 write[alias] = index
-    return [RolloverAlias(alias, frozenset(indices[alias]), False, index) for alias, index in sorted(write.items())]
+    ordered = sorted(write.items())
+    return found + [RolloverAlias(alias, frozenset(indices[alias]), False, index) for alias, index in ordered]
 
 
-def _streams(client: Client, indices: Iterable[str]) -> dict[str, set[str]]:
-    """Data stream -> those of the given indices that belong to it."""
-    streams: dict[str, set[str]] = {}
-    backing = sorted(indices)
-    for start in range(0, len(backing), _MAX):
-        named = ",".join(backing[start : start + _MAX])
-        for one in client.request("GET", path("_resolve", "index", named))["indices"]:
-            if "data_stream" in one:
-                streams.setdefault(one["data_stream"], set()).add(one["name"])
-    return streams
+def alias_named(aliases: Iterable[RolloverAlias], name: str) -> RolloverAlias | None:
+    """The rollover alias with this name, if any."""
+    return next((one for one in aliases if one.name == name), None)
 
 
 def next_index_has(client: Client, alias: RolloverAlias, prefix: str, meta: Mapping[str, Any]) -> bool | None:

@@ -31,13 +31,14 @@ from es_neardupe.index.queries import JSON
 from es_neardupe.index.rollover import RolloverAlias, alias_named, rollover_aliases
 from es_neardupe.index.settings import OPTIONAL_IN_META, Settings
 from es_neardupe.options import DEFAULT_PREFIX
-from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 __all__ = [
+    "IndexMetadata",
+    "IndexState",
     "IndexTarget",
     "SidecarLayout",
     "check_name",
@@ -46,9 +47,9 @@ __all__ = [
     "index_states",
     "mapping_to_add",
     "mappings_of",
+    "metadata_of",
     "not_rolled_over",
     "open_target",
-    "opened_states",
     "prepare_new",
     "put_settings",
     "remove_settings",
@@ -56,7 +57,6 @@ __all__ = [
     "serving_prefix",
     "stored_group_field",
     "stored_settings",
-    "with_source_modes",
 ]
 
 _UUIDS = ("index.uuid", "index.history.uuid")
@@ -64,6 +64,7 @@ _FINAL_PIPELINE = "index.final_pipeline"
 _SEARCH_PIPELINE = "index.search.default_pipeline"
 _WINDOW = "index.max_result_window"
 _SHARDS = "index.number_of_shards"
+_SOURCE_MODE = "index.mapping.source.mode"
 _UNNUMBERED = "index.disable_sequence_numbers"
 _MAX_WINDOW = 10_000
 """The default of the servers."""
@@ -87,6 +88,32 @@ class IndexState(NamedTuple):
     """On OpenSearch: the pipeline that changes requests and hits of searches which do not name another one."""
     sequence_numbers: bool = True
     """Whether documents keep their sequence numbers."""
+    source_mode: str | None = None
+    """On Elasticsearch: the mode of ``_source`` if it is a setting of the index."""
+
+
+class IndexMetadata(NamedTuple):
+    """What the server knows about the concrete indices of a name, as of one moment. Each is a dict by their names."""
+
+    mappings: dict[str, JSON]
+    aliases: dict[str, dict[str, JSON]]
+    """Alias -> its properties."""
+    data_streams: dict[str, str]
+    """The data stream that an index belongs to, for those that do."""
+    states: dict[str, IndexState]
+
+    @property
+    def with_source_modes(self) -> dict[str, JSON]:
+        """The mappings with the mode of ``_source`` added where it is a setting of the index instead."""
+        modes = {index: state.source_mode for index, state in self.states.items() if state.source_mode}
+        return {
+            index: {"_source": {"mode": modes[index]}, **mapping} if index in modes else mapping
+            for index, mapping in self.mappings.items()
+        }
+
+    def rollover_aliases(self, name: str) -> list[RolloverAlias]:
+        """See `es_neardupe.index.rollover.rollover_aliases`; ``name``: the one that was resolved."""
+        return rollover_aliases(name, self.aliases, self.data_streams)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +211,8 @@ def open_target(
     Raises `NotFound`, `NotInitialised`, `RolledOver`, `BeingMigrated`, `SchemeMismatch`, `MappingConflict`,
     `IndexUnusable` or `Forbidden`. Fingerprints can be written to every index of the target that is not `new`.
     """
-    mappings = mappings_of(client, name)
-    aliases = rollover_aliases(client, name, mappings)
+    metadata = metadata_of(client, name)
+    mappings, states, aliases = metadata.mappings, metadata.states, metadata.rollover_aliases(name)
     prefix = serving_prefix(name, mappings, prefix, writes=writes)
     stored = {index: stored_settings(mapping, prefix) for index, mapping in mappings.items()}
     new = tuple(index for index, settings in stored.items() if settings is None)
@@ -201,7 +228,6 @@ def open_target(
         check_source(index, mapping, settings)
         if texts:
             check_fields_visible(index, mapping, settings)
-    states = opened_states(client, name, mappings)
     return IndexTarget(
         name,
         tuple(sorted(mappings)),
@@ -271,29 +297,32 @@ def check_name(name: str) -> None:
         raise SettingsError(f"{name!r} is not a valid name of an index, an alias or a pattern.")
 
 
+def metadata_of(client: Client, name: str) -> IndexMetadata:
+    """What the server knows about the concrete indices of a name. Raises `NotFound`."""
+    found = _named(client, name, flat_settings=True)
+    return IndexMetadata(
+        {index: one["mappings"] for index, one in found.items()},
+        {index: one["aliases"] for index, one in found.items()},
+        {index: one["data_stream"] for index, one in found.items() if "data_stream" in one},
+        {index: _state(one["settings"]) for index, one in found.items()},
+    )
+
+
 def mappings_of(client: Client, name: str) -> dict[str, JSON]:
     """Concrete index -> its mapping, for an index, alias, data stream or pattern. Raises `NotFound`."""
+    return {index: one["mappings"] for index, one in _named(client, name, "_mapping").items()}
+
+
+def _named(client: Client, name: str, *what: str, **params: bool) -> dict[str, JSON]:
+    """The answer about the concrete indices of a name, sorted by their names. Raises `NotFound`."""
     check_name(name)
     try:
-        answer: Mapping[str, JSON] = client.request("GET", path(name, "_mapping"))
+        answer: Mapping[str, JSON] = client.request("GET", path(name, *what), params=params)
     except NotFound as error:
         raise _no_index(name, error) from error
     if not answer:
         raise _no_index(name, None)
-    return {index: entry["mappings"] for index, entry in sorted(answer.items())}
-
-
-def with_source_modes(client: Client, name: str, mappings: Mapping[str, JSON]) -> dict[str, JSON]:
-    """The mappings with the mode of ``_source`` added where Elasticsearch has it as a setting of the index instead."""
-    if client.server.product is not Product.ELASTICSEARCH:
-        return dict(mappings)
-    setting = "index.mapping.source.mode"
-    found = client.request("GET", path(name, "_settings", setting), params={"flat_settings": "true"}) or {}
-    modes = {index: entry["settings"].get(setting) for index, entry in found.items()}
-    return {
-        index: {"_source": {"mode": modes[index]}, **mapping} if modes.get(index) else mapping
-        for index, mapping in mappings.items()
-    }
+    return dict(sorted(answer.items()))
 
 
 def _no_index(name: str, error: NotFound | None) -> NotFound:
@@ -309,7 +338,7 @@ def _no_index(name: str, error: NotFound | None) -> NotFound:
 def index_states(client: Client, name: str) -> dict[str, IndexState]:
     """Concrete index -> its state, for those that exist."""
     params: dict[str, str | bool] = {"flat_settings": True, "ignore_unavailable": True}
-    names = ",".join((_WINDOW, _SHARDS, *_UUIDS, _SEARCH_PIPELINE, _FINAL_PIPELINE, _UNNUMBERED))
+    names = ",".join((_WINDOW, _SHARDS, *_UUIDS, _SEARCH_PIPELINE, _FINAL_PIPELINE))
     found = client.request("GET", path(name, "_settings", names), params=params) or {}
     return {concrete: _state(entry["settings"]) for concrete, entry in found.items()}
 
@@ -325,12 +354,8 @@ def _state(settings: Mapping[str, str]) -> IndexState:
         int(settings.get(_SHARDS, 1)),
         search,
         settings.get(_UNNUMBERED) != "true",
+        settings.get(_SOURCE_MODE),
     )
-
-
-def opened_states(client: Client, name: str, indices: Collection[str]) -> dict[str, IndexState]:
-    """The `index_states` of the concrete indices that a name resolved to, without any that a rollover added since."""
-    return {index: state for index, state in index_states(client, name).items() if index in indices}
 
 
 def stored_settings(mapping: Mapping[str, Any], prefix: str) -> Settings | None:

@@ -62,7 +62,7 @@ class DryRunClient(ForwardingClient):
         """See ``Client.request``."""
         if method not in {"PUT", "DELETE"}:
             answer = self.plain.request(method, path, params=params, body=body)
-            return self._with_added_fields(answer) if path.endswith("/_mapping") and self._mappings else answer
+            return self._with_added_fields(answer) if self._mappings and _has_mappings(path) else answer
         if path.endswith("/_mapping") and body is not None:
             self._mappings[path] = _joined(self._mappings.get(path, {}), body)
         self._keep(method, path + query_of(params), b"" if body is None else to_json(body))
@@ -89,6 +89,11 @@ class DryRunClient(ForwardingClient):
     def _keep(self, method: str, path: str, body: bytes) -> None:
         if not self.full:
             self._shown.append(ShownRequest(method, path, body.decode()))
+
+
+def _has_mappings(path: str) -> bool:
+    """Whether an answer has the mappings of indices: to ``/INDEX/_mapping``, or ``/INDEX``, with all about them."""
+    return path.endswith("/_mapping") or (path.count("/") == 1 and path > "/")
 
 
 def _joined(mapping: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:

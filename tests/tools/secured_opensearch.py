@@ -33,7 +33,7 @@ ACTIONS = {
     "read": ("read",),
     "view_index_metadata": (
         "indices:admin/mappings/get*",
-        "indices:admin/aliases/get*",
+        "indices:admin/get",
         "indices:monitor/settings/get*",
     ),
     "index": ("index",),

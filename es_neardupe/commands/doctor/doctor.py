@@ -26,17 +26,16 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import TEXT_TYPES, check_source, check_text_fields, field_types
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
 from es_neardupe.index.permissions import block_names, how_to_unblock, partly_visible, write_blocks
-from es_neardupe.index.rollover import alias_named, next_index_has, rollover_aliases
+from es_neardupe.index.rollover import RolloverAlias, alias_named, next_index_has
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.indices import must_be_stored, sidecar_name, sidecars_of, writes_group
 from es_neardupe.index.storage import settings_mappings
 from es_neardupe.index.target import (
     IndexTarget,
     index_states,
-    mappings_of,
+    metadata_of,
     result_window,
     stored_settings,
-    with_source_modes,
 )
 from es_neardupe.index.tuning import records
 from es_neardupe.keys.scheme import agreement
@@ -66,7 +65,8 @@ def doctor(index: Index) -> list[Check]:
     client, name, prefix = index.client, index.name, index.prefix
     checks = [Check("server", "ok", f"{client.server} at {client.url}")]
     try:
-        mappings = with_source_modes(client, name, mappings_of(client, name))
+        metadata = metadata_of(client, name)
+        mappings, family = metadata.with_source_modes, alias_named(metadata.rollover_aliases(name), name)
     except NotFound as error:
         return [*checks, Check("index", "error", str(error))]
     checks.append(Check("index", "ok", ", ".join(sorted(mappings))))
@@ -76,7 +76,7 @@ def doctor(index: Index) -> list[Check]:
     except NameTaken as error:
         return [*checks, Check("hidden indices", "error", str(error))]
     checks += _fields(mappings, sidecars, prefix)
-    checks += _rights(client, name, mappings, sidecars, prefix)
+    checks += _rights(client, _role_names(mappings, family, name, prefix), sidecars, prefix)
     checks += _migration(name, with_settings, prefix)
     named_sidecars = {sidecar_name(one, prefix): mapping for one, mapping in sidecars.items()}
     checks += _tuning({**mappings, **named_sidecars})
@@ -124,9 +124,7 @@ def _tried(name: str, check: Callable[[], object], message: str) -> Check:
     return Check(name, "ok", message)
 
 
-def _rights(
-    client: Client, name: str, mappings: Mapping[str, Any], sidecars: Mapping[str, Any], prefix: str
-) -> Iterator[Check]:
+def _rights(client: Client, names: RoleNames, sidecars: Mapping[str, Any], prefix: str) -> Iterator[Check]:
     """Sidecar indices, privileges, and blocks on the indices that are written."""
     sidecar_names = [sidecar_name(one, prefix) for one in sorted(sidecars)]
     group_ids_written = any(writes_group(one) for one in sidecars.values())
@@ -134,19 +132,18 @@ def _rights(
         documents = "; group ids are also written into the documents" if group_ids_written else ""
         yield Check("sidecar", "ok", f"keys are stored in {', '.join(sidecar_names)}{documents}")
     names = replace(
-        _role_names(client, mappings, name, prefix),
+        names,
         sidecars=sidecar_names,
         coming_sidecars=[sidecar_name(one, next_prefix(prefix)) for one in sorted(sidecars)],
         writes=group_ids_written,
     )
     yield from privilege_checks(client, names)
-    written = [*([name] if group_ids_written else []), *sidecar_names]
-    yield _blocks(client, ",".join(written) or name)
+    written = [*([names.index] if group_ids_written else []), *sidecar_names]
+    yield _blocks(client, ",".join(written) or names.index)
 
 
-def _role_names(client: Client, mappings: Mapping[str, Any], name: str, prefix: str) -> RoleNames:
+def _role_names(mappings: Mapping[str, Any], family: RolloverAlias | None, name: str, prefix: str) -> RoleNames:
     """The index as named by the user, and its hidden indices."""
-    family = alias_named(rollover_aliases(client, name, mappings), name)
 
     def hidden(prefix: str, kind: HiddenIndex) -> str:
         settings = Settings(_UNKNOWN, prefix=prefix)

@@ -35,7 +35,7 @@ from es_neardupe.index.mapping import (
 from es_neardupe.index.migration_state import inherited_prefix, next_prefix
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.queries import JSON
-from es_neardupe.index.rollover import alias_named, rollover_aliases
+from es_neardupe.index.rollover import alias_named
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.target import (
     IndexTarget,
@@ -44,12 +44,11 @@ from es_neardupe.index.target import (
     common_settings,
     index_states,
     mappings_of,
+    metadata_of,
     not_rolled_over,
-    opened_states,
     result_window,
     serving_prefix,
     stored_settings,
-    with_source_modes,
 )
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client, path
@@ -308,15 +307,14 @@ def open_sidecar_target(
     client: Client, name: str, prefix: str, *, texts: bool, adopting: bool, writes: bool
 ) -> IndexTarget | None:
     """The target of a name with sidecar indices; None if no index has one. See `open_target`."""
-    mappings = mappings_of(client, name)
+    metadata = metadata_of(client, name)
+    mappings, states, aliases = metadata.with_source_modes, metadata.states, metadata.rollover_aliases(name)
     sidecars = sidecars_of(client, mappings, prefix)
     if not sidecars:
         return None
     coming = sidecars_of(client, mappings, next_prefix(prefix))
     if (serving := serving_prefix(name, coming, prefix, writes=writes)) != prefix:
         prefix, sidecars = serving, coming
-    mappings = with_source_modes(client, name, mappings)
-    aliases = rollover_aliases(client, name, mappings)
     _check_each(name, mappings, sidecars, prefix)
     new = tuple(index for index in mappings if index not in sidecars)
     if unknown := not_rolled_over(aliases, new=new, prepared=sidecars.keys()):
@@ -339,7 +337,6 @@ def open_sidecar_target(
             f"{name} resolves to {len(names)} indices: the names of their sidecar indices are too long for one "
             f"request. Use a narrower pattern."
         )
-    states = opened_states(client, name, mappings)
     of_sidecars = index_states(client, ",".join(sidecar_name(index, prefix) for index in sidecars))
     return IndexTarget(
         name,

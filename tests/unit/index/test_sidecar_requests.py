@@ -144,10 +144,8 @@ class _SidecarForbidden:
     """A server where a user may read an index, but not its sidecar index."""
 
     def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> Any:
-        if path == "/news/_mapping":
-            return {"news": {"mappings": {}}}
-        if path == "/news/_alias":
-            return {"news": {"aliases": {}}}
+        if path in ("/news", "/news/_mapping"):
+            return {"news": {"aliases": {}, "mappings": {}, "settings": {}}}
         assert path == "/news-neardupe-sidecar/_mapping"
         if params:  # unavailable indices are ignored, including forbidden ones
             return {}
