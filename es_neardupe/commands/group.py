@@ -463,6 +463,8 @@ def _scope(index: Index, scope: RunScope, result: GroupingResult) -> GroupScope:
     """The documents of the index, and those that the run processed."""
     verified = result.linked.verified
     corpus, inside = verified.corpus, int(verified.inside.sum())
+    changed = int((verified.inside & verified.verifier.documents.changed).sum())
+    untouched = inside - len(result.groupings)
     return GroupScope(
         documents=scope.documents,
         unprocessed=count(index.client, index.path, index.target.stale()),
@@ -470,7 +472,8 @@ def _scope(index: Index, scope: RunScope, result: GroupingResult) -> GroupScope:
         reason=scope.reason,
         affected=inside + len(corpus.corrupt),
         states=corpus.states,
-        stale=inside - len(result.groupings),
+        stale=untouched + changed,
+        untouched=untouched,
         corrupt=len(corpus.corrupt),
     )
 

@@ -77,7 +77,7 @@ class LoadScope:
 class GroupScope:
     """Documents of the index, and those that ``group`` processed: ``affected = sum(states) + corrupt``.
 
-    ``affected = stale + corrupt`` + the sum of the writes, and ``documents = grouped + alone + stale + corrupt``.
+    ``affected = untouched + corrupt`` + the sum of the writes, and ``documents = grouped + alone + stale + corrupt``.
     """
 
     documents: int
@@ -93,7 +93,9 @@ class GroupScope:
     states: Mapping[str, int]
     """Processed documents with a readable fingerprint, by state."""
     stale: int
-    """Processed documents that were changed since they were fingerprinted, or deleted; skipped."""
+    """Processed documents that were changed since they were fingerprinted, or deleted: they are in no group."""
+    untouched: int
+    """Of the stale ones, those to which nothing was written: deleted, or grouped with one that was."""
     corrupt: int
     """Processed documents whose stored fingerprint cannot be read; skipped."""
 

@@ -197,7 +197,7 @@ class GroupingResult:
 
     linked: LinkedClasses
     groupings: Groupings
-    """Row -> new grouping, of every row that the run processed."""
+    """Row -> new grouping, of every row that the run processed, except deleted documents."""
     writes: Groupings
     """Those that differ from the stored grouping."""
     records: dict[str, GroupRecord]
@@ -241,7 +241,8 @@ def form_groups(
             pairs = counted_pairs(len(verified.candidates), rules.group, verified.verifier.memory)
             limit.holding(documents=len(verified.corpus), groups=len(before) + groups, **pairs)
 
-    records = _records(linked, groupings, rules=rules, check=check, progress=progress)
+    unchanged = np.flatnonzero(~linked.verified.verifier.documents.changed & (groupings.group_of >= 0))
+    records = _records(linked, groupings.only(unchanged), rules=rules, check=check, progress=progress)
     before |= registry.records(records.keys() - before.keys())
     at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     return GroupingResult(
@@ -275,15 +276,15 @@ def new_groupings(
     leaders: Mapping[str, Address] = MappingProxyType({}),
     taken: Callable[[Sequence[str]], Iterable[str]] | None = None,
 ) -> Groupings:
-    """The new grouping of every affected row that has not changed since it was fingerprinted, including rows without
-    keys.
+    """The new grouping of every affected row, including rows without keys, except deleted documents. A row with another
+    text than when it was fingerprinted is alone.
 
     ``created`` returns when an id became that of a group, ``taken`` which of new ids other documents have already.
     ``leaders``: the principal of each group in the registry.
     """
     corpus, changed_or_deleted = linked.verified.corpus, linked.verified.verifier.documents.changed_or_deleted
     members, similarity = _members(linked)
-    led = _led(corpus, members, leaders)
+    led = _led(corpus, members, leaders, changed_or_deleted)
     reserved = np.setdiff1d(corpus.group_ids[changed_or_deleted], b"")
     while True:
         ids = assign_ids(
@@ -310,10 +311,10 @@ def groupings_of(members: RowLists, similarity: Floats, ids: Bytes) -> Groupings
     return Groupings(members.of_rows(len(similarity)), similarity, members.first, ids)
 
 
-def _led(corpus: FingerprintColumns, members: RowLists, leaders: Mapping[str, Address]) -> Flags:
+def _led(corpus: FingerprintColumns, members: RowLists, leaders: Mapping[str, Address], changed: Flags) -> Flags:
     """Whether the group of each row contains the former principal of its id; shape (n,). That is known from the
-    registry, which a run writes before the documents; for other ids from the documents. A document that waits has no
-    claim as a principal: it has another text, or was created again.
+    registry, which a run writes before the documents; for other ids from the documents. A document that waits, or has
+    ``changed`` (bool of the rows), has no claim as a principal: it has another text, or was created again.
 
     A document that was alone has no better claim to its id than others: it can be a new one, and the other id that of a
     group whose principal was deleted.
@@ -326,13 +327,14 @@ def _led(corpus: FingerprintColumns, members: RowLists, leaders: Mapping[str, Ad
     for group, address in leaders.items():
         led_by.setdefault(address, []).append(group.encode())
     group_with, has_claim = np.full(len(registered), -2), np.zeros(len(registered), np.bool_)
+    waits = (corpus.leading < 0) | changed
     for row, (index, id, _) in enumerate(corpus.references if leaders else ()):
         if (led_here := led_by.get(Address(index, id))) is not None and group_of[row] >= 0:
             numbers = np.searchsorted(registered, np.array(led_here, "S16"))
-            group_with[numbers], has_claim[numbers] = group_of[row], corpus.leading[row] >= 0
+            group_with[numbers], has_claim[numbers] = group_of[row], not waits[row]
     place = place[known]
     led[known] = (group_of[known] == group_with[place]) & ((corpus.leading[known] == 1) | has_claim[place])
-    return led
+    return led & ~changed
 
 
 def _repeated(ids: Bytes) -> Bytes:
@@ -352,10 +354,11 @@ def _is_in(known: Bytes, ids: Bytes) -> tuple[Flags, Positions]:
 def _members(linked: LinkedClasses) -> tuple[RowLists, Floats]:
     """The rows of each group, the principal first, and the similarity of each row to it."""
     verified, classes = linked.verified, linked.verified.classes
-    inside, changed_or_deleted = verified.inside, verified.verifier.documents.changed_or_deleted
+    inside, documents = verified.inside, verified.verifier.documents
     size = len(classes)
     known = ~np.isnan(linked.similarity) & inside[classes.first]
-    # Groups are numbered by the first of their classes, then those of rows without keys by their rows.
+    # Groups are numbered by the first of their classes, then those of rows without keys, or with another text than
+    # their keys, by their rows.
     numbers = np.flatnonzero(known)[::-1].astype(np.int32)
     group_of = np.zeros(size, np.int32)
     group_of[linked.principal[numbers]] = numbers
@@ -363,17 +366,17 @@ def _members(linked: LinkedClasses) -> tuple[RowLists, Floats]:
     # Within a group, the class of the principal comes first.
     place = group_of[linked.principal] * 2 + (linked.principal != np.arange(size, dtype=np.int32))
     del group_of
-    chosen = classes.repeated(known) & ~changed_or_deleted[classes.rows]
+    chosen = classes.repeated(known) & ~documents.changed_or_deleted[classes.rows]
     place = classes.repeated(place)[chosen]
     order = np.argsort(place, kind="stable")
     group = place[order] // 2
     del place
     rows = classes.rows[chosen][order]
     del order, chosen
-    unkeyed = np.flatnonzero(inside & (classes.of_rows(len(inside)) < 0)).astype(rows.dtype)
+    alone = np.flatnonzero(inside & (documents.changed | (classes.of_rows(len(inside)) < 0))).astype(rows.dtype)
     starts = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1]))[: len(group)]).astype(np.int32)
-    bounds = np.concatenate((starts, np.arange(len(rows), len(rows) + len(unkeyed) + 1, dtype=np.int32)))
-    members = RowLists(np.concatenate((rows, unkeyed)), bounds)
+    bounds = np.concatenate((starts, np.arange(len(rows), len(rows) + len(alone) + 1, dtype=np.int32)))
+    members = RowLists(np.concatenate((rows, alone)), bounds)
     del group, rows, starts
     similarity = np.full(len(inside), np.nan)
     similarity[classes.rows] = classes.repeated(linked.similarity)

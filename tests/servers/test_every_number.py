@@ -450,9 +450,8 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
     candidates = [pair for pair in index.candidates if touched & set(pair)]
     matches = [pair for pair in index.similar_texts(minimum) if touched >= set(pair)]
     written = case.after.changed(case.before)
-    remaining = [one for one in inside if not one.stale]
     if dry:
-        written = [one for one in remaining if not _is_stored(index, one, made)]
+        written = [one for one in inside if not _is_stored(index, one, made)]
     return {
         "min": minimum,
         "max": 1.0,
@@ -467,6 +466,7 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
                 for state in ("signed", "short", "empty", "too_large", "failed")
             },
             "stale": len([one for one in stale if one.id in affected]) + index.orphans,
+            "untouched": index.orphans,
             "corrupt": len([one for one in corrupt if one.id in affected]),
         },
         "pairs": {
@@ -492,7 +492,7 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
                 "pairs_not_compared": 0,
             },
         },
-        "writes": _outcomes(case, written, unchanged=len(remaining) - len(written)),
+        "writes": _outcomes(case, written, unchanged=len(inside) - len(written)),
         **({"evidence": _evidence(case)} if "--evidence" in case.line and not dry else {}),
         **({"common": _common(case, index)} if "--ignore-common" in case.line else {}),
         **({"dominating": _dominating(case)} if case.world.dominated and "--ignore-common" not in case.line else {}),

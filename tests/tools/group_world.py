@@ -54,8 +54,10 @@ class World:
 
     def wanted(self) -> Groupings:
         classes = TextClasses.of(self.classes)
-        away = np.isin(np.arange(len(self.stored)), list(self.changed | self.gone))
-        verifier: Any = SimpleNamespace(classes=classes, documents=SimpleNamespace(changed_or_deleted=away))
+        rows = np.arange(len(self.stored))
+        changed, away = np.isin(rows, list(self.changed)), np.isin(rows, list(self.changed | self.gone))
+        documents = SimpleNamespace(changed=changed & ~np.isin(rows, list(self.gone)), changed_or_deleted=away)
+        verifier: Any = SimpleNamespace(classes=classes, documents=documents)
         inside = np.ones(len(self.stored), np.bool_)
         verified: Any = SimpleNamespace(corpus=self.corpus(), classes=classes, verifier=verifier, inside=inside)
         return new_groupings(

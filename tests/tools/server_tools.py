@@ -284,7 +284,9 @@ def reconcile(name: str, report: Any) -> None:
         scope, pairs, groups = report.scope, report.pairs, report.groups
         left = scope.stale + scope.corrupt
         assert scope.documents == groups.grouped + groups.alone + left
-        assert scope.affected == sum(scope.states.values()) + scope.corrupt == report.writes.total + left
+        assert scope.affected == sum(scope.states.values()) + scope.corrupt
+        assert scope.affected == report.writes.total + scope.untouched + scope.corrupt
+        assert scope.untouched <= scope.stale
         assert scope.affected == scope.documents or not scope.whole
         assert pairs.matches <= pairs.candidates
         skipped = [one.skipped for one in pairs.large_buckets]  # buckets overlap

@@ -187,9 +187,9 @@ def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
     decided = report.decisions
     yield from outcome_rows(writes, dry_run=report.dry_run)
     yield "  unchanged", writes.unchanged
-    yield "  changed or deleted meanwhile", writes.conflicts + writes.deleted
-    yield "  skipped: text changed since enrich", scope.stale
-    yield "  skipped: unreadable keys", scope.corrupt
+    yield "  changed or deleted meanwhile", writes.conflicts + writes.deleted + scope.untouched
+    yield "  in no group: text changed since enrich", scope.stale
+    yield "  in no group: unreadable keys", scope.corrupt
     yield "exact copies", pairs.copies
     yield "candidate pairs, all verified", pairs.candidates
     yield f"  {range_text(report.measure, report.min, report.max)}", pairs.matches

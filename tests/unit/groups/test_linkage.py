@@ -240,8 +240,11 @@ def test_every_present_document_is_in_one_group() -> None:
     for world, _ in worlds(300):
         wanted = world.wanted()
         world.register(wanted)
-        away = world.changed | world.gone
-        assert set(wanted) == set(range(len(world.stored))) - away
+        assert set(wanted) == set(range(len(world.stored))) - world.gone
+        grouped = Counter(one.group for one in wanted.values())
+        for row in world.changed - world.gone:
+            assert (grouped[wanted[row].group], wanted[row].principal, wanted[row].similarity) == (1, True, 1)
+        wanted = wanted.only(np.array(sorted(set(wanted) - world.changed), np.intp))
         by_group = defaultdict(list)
         for row, grouping in wanted.items():
             by_group[grouping.group].append(row)
