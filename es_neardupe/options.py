@@ -57,6 +57,9 @@ DEFAULT_PREFIX = "neardupe"
 DEFAULT_MAX_CHARS = 10_000_000
 """Maximum number of characters; longer documents get the state ``too_large`` instead of keys."""
 
+MAX_VERSIONS = 10
+"""Documents with one address that ``moved`` searches for, the latest ones."""
+
 MAX_SLICES = 1024
 """Maximum number of slices of a search: servers allow no more by default."""
 

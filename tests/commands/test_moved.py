@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import random
 import re
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from conftest import Cli, Run
@@ -26,6 +27,16 @@ SITE = {"text": {"type": "text"}, "url": {"type": "keyword"}, "date": {"type": "
 SETTINGS = Settings(("text",))
 DAY = timedelta(days=1)
 LEAST = 0.8
+
+
+class Best(NamedTuple):
+    """Where a page is now, and the version of it that is there."""
+
+    addresses: set[str]
+    similarity: float
+    text: str
+    since: str
+    version: int
 
 
 @dataclass
@@ -50,16 +61,21 @@ class History:
         tokens[self.rng.randrange(5, len(tokens) - 5)] = f"new{len(self.sources)}"
         return " ".join(tokens)
 
-    def best(self, url: str) -> tuple[set[str], float]:
-        """By brute force: the addresses that now have the most similar text, from the day of the last visit on."""
-        text, since = self.now[url]
-        found = {
-            other: jaccard(text, its)
-            for other, (its, day) in self.now.items()
-            if other != url and day >= since and jaccard(text, its) >= LEAST
-        }
-        maximum = max(found.values(), default=0.0)
-        return {other for other, similarity in found.items() if similarity == maximum}, maximum
+    def best(self, url: str) -> Best:
+        """By brute force: the addresses that now have the most similar text to the latest version for which there are
+        any, from the day of that visit on."""
+        versions = [(one["text"], one["date"]) for one in self.sources.values() if one["url"] == url][::-1]
+        for number, (text, since) in enumerate(versions, 1):
+            found = {
+                other: jaccard(text, its)
+                for other, (its, day) in self.now.items()
+                if other != url and day.isoformat() >= since and jaccard(text, its) >= LEAST
+            }
+            if found:
+                maximum = max(found.values())
+                best = {other for other, similarity in found.items() if similarity == maximum}
+                return Best(best, maximum, text, since, number)
+        return Best(set(), 0.0, *versions[0], 1)
 
 
 def history(seed: int = 7, pages: int = 14) -> History:
@@ -103,27 +119,29 @@ def test_every_address_of_the_history(client: Client, crawled: str, site: Histor
     """The best place is the one of the record; similarities are exact."""
     answers = list(NearDupe(crawled, client).moved_all(sorted(site.now)))
     assert [one.address for one in answers] == sorted(site.now)
-    found = 0
+    found, former = 0, 0
     for one in answers:
-        expected, similarity = site.best(one.address)
-        assert (one.best is not None) == bool(expected), one.address
+        expected = site.best(one.address)
+        assert (one.best is not None) == bool(expected.addresses), one.address
         if one.best is not None:
             found += 1
-            assert one.best.address in expected
-            assert one.best.similarity == pytest.approx(similarity)
-        text, since = site.now[one.address]
-        assert (one.date or "").startswith(since.isoformat())
+            assert one.best.address in expected.addresses
+            assert one.best.similarity == pytest.approx(expected.similarity)
+        former += one.version > 1
+        assert (one.version, one.notices) == (expected.version, 0)
+        assert (one.date or "").startswith(expected.since)
         assert one.versions == sum(source["url"] == one.address for source in site.sources.values())
-        _check_places(one, text, since, site)
+        _check_places(one, expected.text, expected.since, site)
     assert 5 < found < len(answers)
+    assert former
 
 
-def _check_places(one: Moved, text: str, since: date, site: History) -> None:
+def _check_places(one: Moved, text: str, since: str, site: History) -> None:
     """All documents of other addresses that are similar enough and not older, each once, in the promised order."""
     expected = {
         id: jaccard(text, source["text"])
         for id, source in site.sources.items()
-        if source["url"] != one.address and source["date"] >= since.isoformat()
+        if source["url"] != one.address and source["date"] >= since
     }
     assert {place.id: place.similarity for place in one.places} == pytest.approx(
         {id: similarity for id, similarity in expected.items() if similarity >= LEAST}
@@ -154,9 +172,12 @@ def test_a_list_as_csv(crawled: str, site: History, server_cli: Cli, tmp_path: P
     assert list(rows[0])[:6] == ["address", "reason", "best_address", "best_similarity", "date", "best_date"]
     assert [row["address"] for row in rows] == [*asked[:-1], "'=1+1"]
     for row in rows[:-2]:
-        expected, similarity = site.best(row["address"])
-        assert (row["best_address"] in expected) if expected else (row["best_address"] == "" and row["reason"] != "")
-        assert row["best_similarity"] == (str(similarity) if expected else "")
+        best = site.best(row["address"])
+        if best.addresses:
+            assert row["best_address"] in best.addresses
+        else:
+            assert row["best_address"] == "" != row["reason"]
+        assert row["best_similarity"] == (str(best.similarity) if best.addresses else "")
         assert bool(row["reason"]) != bool(row["best_address"])
     assert [(row["best_address"], row["reason"]) for row in rows[-2:]] == [("", "unknown address")] * 2
     found = sum(bool(row["best_address"]) for row in rows)
@@ -216,19 +237,83 @@ def test_the_timeline(client: Client, index_name: str, server_cli: Cli) -> None:
     assert nothing.out.splitlines() == ["/never: unknown address.", "Not found: unknown address."]
     delete(client, index_name, "3")
     delete(client, index_name, "7")
-    assert NearDupe(index_name, client).moved("/old").reason == "no longer there"
+    done = server_cli("moved", index_name, "/old")  # the text that was there before
+    assert done.out.startswith(
+        f"/old: document {index_name}/1, 2024-01-01, number 2 from the latest of 2 with this address."
+    )
+    assert "Now at /copy, 1.0000 similar." in done.out
+    assert "1 found" in _as_list(server_cli, index_name, "/old").err
+    delete(client, index_name, "5")
+    assert NearDupe(index_name, client).moved("/old").reason is None  # the latest text is at /copy again
     delete(client, index_name, "4")
     assert NearDupe(index_name, client).moved("/old").reason == "only earlier copies"
     delete(client, index_name, "6")
     assert NearDupe(index_name, client).moved("/old").reason == "no copy found"
-    done = server_cli("moved", index_name, "/old")
-    assert "Only the latest of its 2 documents was searched for: name another one by its id." in done.err
-    assert "1 address without a result has several documents" in _as_list(server_cli, index_name, "/old").err
+    put(client, index_name, {"5": page(other, "/copy", "2024-05-01")})
+    NearDupe(index_name, client).enrich()
     assert "Now at /copy, 1.0000 similar." in server_cli("moved", index_name, "1").out
     empty = one_line(server_cli("moved", index_name, "").err)
     assert empty == "error: The address is empty. Give an address, or the id of a document."
     low = server_cli("moved", index_name, "/old", "--min", "0.5")
     assert "pairs exactly 0.5 similar become candidates with probability 0.2" in low.err
+
+
+CRAWL = Path(__file__).parents[3] / "shared" / "data" / "cases" / "moved_crawl.jsonl"
+
+
+def notices(client: Client, index: str) -> dict[str, list[JSON]]:
+    """Ten pages that moved, and whose old addresses all have the same notice since; by address."""
+    at: dict[str, list[JSON]] = {}
+    notice = " ".join(words("notice", 80))
+    for n in range(10):
+        text = " ".join(words(f"article {n}", 120))
+        at[f"/old/{n}"] = [page(text, f"/old/{n}", "2024-01-01"), page(notice, f"/old/{n}", "2024-06-01")]
+        at[f"/new/{n}"] = [page(text, f"/new/{n}", "2024-03-01")]
+    small(client, index, {f"{address} {k}": one for address, some in at.items() for k, one in enumerate(some)})
+    return at
+
+
+def test_a_notice_at_many_addresses_is_no_new_place(client: Client, index_name: str, server_cli: Cli) -> None:
+    pages = notices(client, index_name)
+    dead = [address for address in pages if address.startswith("/old")]
+    for answers in (
+        list(NearDupe(index_name, client).moved_all(dead)),
+        [NearDupe(index_name, client).moved(one) for one in dead],  # nothing is known of the others then
+    ):
+        found = {one.address: [place.address for place in one.places] for one in answers}
+        assert found == {one: [one.replace("old", "new")] for one in dead}
+        assert {(one.version, one.versions, one.notices) for one in answers} == {(2, 2, 1)}
+    done = server_cli("moved", index_name, "/old/3")
+    assert "number 2 from the latest of 2 with this address; a later one is a notice." in done.out
+    assert "Now at /new/3, 1.0000 similar." in done.out
+    for one in dead[1:]:
+        delete(client, index_name, f"{one} 0")
+    (alone,) = NearDupe(index_name, client).moved_all(["/old/1"])
+    assert alone.best is not None  # one text at several addresses: nothing shows that it is a notice
+    several = list(NearDupe(index_name, client).moved_all(dead))
+    assert [one.reason for one in several] == [None] + ["only copies of a notice"] * 9
+    assert several[1].gone == 9
+    assert "9 copies of a notice, at other addresses of the list" not in done.err
+
+
+def test_dead_pages_of_a_crawl(client: Client, index_name: str) -> None:
+    """Twenty-five old addresses were crawled again as one notice."""
+    if not CRAWL.exists():
+        pytest.skip(f"{CRAWL} is missing")
+    keyword = {"type": "keyword"}
+    make_index(
+        client, index_name, {"url": keyword, "host": keyword, "fetched": {"type": "date"}, "body": {"type": "text"}}
+    )
+    documents = [json.loads(line) for line in CRAWL.read_text("utf-8").splitlines()]
+    put(client, index_name, {one.pop("id"): one for one in documents})
+    NearDupe(index_name, client).init(Settings(("body",)))
+    NearDupe(index_name, client).enrich()
+    dead = CRAWL.with_name("moved_dead.txt").read_text("utf-8").split()
+    by_url = {one["url"]: one["body"] for one in reversed(documents)}
+    for one in NearDupe(index_name, client).moved_all(dead):
+        assert one.places
+        assert {place.address.split("/")[2] for place in one.places} <= {"new.example", "mirror.example"}
+        assert all(jaccard(by_url[place.address], by_url[one.address]) >= 0.8 for place in one.places)
 
 
 def test_chosen_fields(client: Client, crawled: str, site: History, server_cli: Cli, tmp_path: Path) -> None:
@@ -244,8 +329,7 @@ def test_chosen_fields(client: Client, crawled: str, site: History, server_cli: 
             assert found.fields == {"date": source["date"], "text": source["text"]}
     address = next(one.address for one in chosen if one.best)
     shown = server_cli("moved", crawled, address, "--field", "date")
-    since = site.now[address][1].isoformat()
-    assert f"date: {since}" in shown.out.splitlines()
+    assert f"date: {site.best(address).since}" in shown.out.splitlines()
     assert " address " in (head := next(line for line in shown.out.splitlines() if " rank " in line))
     assert head.split()[:4] == ["date", "rank", "address", "date"]
     table = tmp_path / "moved.csv"

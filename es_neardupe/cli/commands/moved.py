@@ -27,7 +27,7 @@ from es_neardupe.cli.output import (
     write_output,
 )
 from es_neardupe.display_text import beginning, score_text
-from es_neardupe.options import DEFAULT_PREFIX
+from es_neardupe.options import DEFAULT_PREFIX, MAX_VERSIONS
 
 if TYPE_CHECKING:
     from es_neardupe.commands.moved.moved import Moved, NewPlace
@@ -133,7 +133,9 @@ def _was(found: Moved) -> str:
         return f"{document}, which was deleted; known only from {found.basis}, without its date."
     what = f"{document}, {_day(found.date) or 'without a date'}"
     if found.versions > 1:
-        return f"{what}, the latest of {found.versions:,} with this address."
+        which = "the latest" if found.version == 1 else f"number {found.version} from the latest"
+        notice = "; a later one is a notice" if found.notices and found.best else ""
+        return f"{what}, {which} of {found.versions:,} with this address{notice}."
     return f"{what}, known from its {found.basis}."
 
 
@@ -161,10 +163,15 @@ def _day(date: str | None) -> str:
 
 
 def _warn(index: str, found: Moved) -> None:
-    if found.versions > 1 and found.best is None:
-        warn(f"Only the latest of its {found.versions:,} documents was searched for: name another one by its id.")
+    if found.versions > MAX_VERSIONS and found.best is None:
+        warn(
+            f"Only the latest {MAX_VERSIONS:,} of its {found.versions:,} documents were searched for: name another one "
+            f"by its id."
+        )
     if found.detection is not None:
         warn_of_detection(found.min, found.detection, ())
+    if found.gone:
+        warn(f"{found.gone:,} copies of a notice, at other addresses of the list, are not shown.")
     if found.earlier:
         warn(f"{found.earlier:,} copies with an earlier date are not shown: add --earlier.")
     if found.less_similar:
@@ -211,7 +218,7 @@ class _Seen:
                 print_json(found)
             self._counts[found.reason or "found"] += 1
             self._not_compared += found.not_compared
-            self._several += found.versions > 1 and found.best is None
+            self._several += found.versions > MAX_VERSIONS and found.best is None
             self._last = found if self._last is None or found.detection is not None else self._last
             yield found
 
@@ -227,7 +234,7 @@ class _Seen:
         _warn_of_unprocessed(index, self._last)
         if self._several:
             warn(
-                f"{self._several:,} addresses without a result have several documents, and only the latest was "
-                f"searched for: name the others by their ids."
+                f"{self._several:,} addresses without a result have more than {MAX_VERSIONS:,} documents, and only the "
+                f"latest were searched for: name the others by their ids."
             )
         warn_of_candidates(self._not_compared)

@@ -16,10 +16,10 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.permissions import partly_visible
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.shown_fields import URLS
-from es_neardupe.index.stored_fields import decode_grouping, stored_fields
+from es_neardupe.index.stored_fields import content_of, decode_grouping, stored_fields
 from es_neardupe.index.target import mappings_of
 from es_neardupe.keys.fingerprint import fingerprints
-from es_neardupe.options import DEFAULT_MAX_CHARS
+from es_neardupe.options import DEFAULT_MAX_CHARS, MAX_VERSIONS
 from es_neardupe.records import Address, Hit
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import search
@@ -165,23 +165,37 @@ class AddressSearch:
         """All addresses and the latest date among the ``docvalue_fields`` of a hit."""
         return tuple(values.get(self._fields.address, ())), max(values.get(self._fields.date, ()), default=None)
 
-    def last(self, address: str) -> LastDocument | None:
-        """The latest document with this address; if none has it, the document with this id."""
+    def versions(self, address: str) -> list[LastDocument]:
+        """The documents with this address, at most `MAX_VERSIONS`; if none has it, the document with this id."""
         by_address = {"term": {self._fields.address: address}}
-        return self._latest(by_address, "address") or self._latest({"ids": {"values": [address]}}, "id")
+        return self._latest(by_address, "address") or self._latest({"ids": {"values": [address]}}, "id")[:1]
 
-    def _latest(self, query: JSON, basis: str) -> LastDocument | None:
-        """The matching document of the latest date; if several have that date, the one written last."""
+    def _latest(self, query: JSON, basis: str) -> list[LastDocument]:
+        """The matching documents, the latest date first; of those with the same date, the one written last."""
         order = [{self._fields.date: {"order": "desc", "unmapped_type": "date"}}, {"_seq_no": "desc"}]
         source = [*self._index.settings.fields, self._index.fields.group, *self._shown]
-        body = {"size": 1, "query": query, "sort": order, "track_total_hits": True, "_source": source}
+        body = {"size": MAX_VERSIONS, "query": query, "sort": order, "track_total_hits": True, "_source": source}
         hits = search(self._index.client, self._index.path, {**body, **self.docvalue_fields})["hits"]
-        if not hits["hits"]:
-            return None
-        hit = hits["hits"][0]
-        addresses, date = self.read(hit.get("fields", {}))
-        versions = hits["total"]["value"]
-        return LastDocument(Address(hit["_index"], hit["_id"]), hit["_source"], addresses, date, versions, basis)
+        versions, found = hits["total"]["value"], []
+        for hit in hits["hits"]:
+            addresses, date = self.read(hit.get("fields", {}))
+            address = Address(hit["_index"], hit["_id"])
+            found.append(LastDocument(address, hit["_source"], addresses, date, versions, basis))
+        return found
+
+    def contents_of_many(self, addresses: Sequence[str], number: int) -> set[str]:
+        """The content hashes that documents with this ``number`` of the addresses have, or more."""
+        having: dict[str, set[str]] = {}
+        if len(addresses) < number:
+            return set()
+        for chunk in chunked(sorted(set(addresses)), _TERMS):
+            query = {"terms": {self._fields.address: chunk}}
+            body = {"query": query, "_source": [self._index.fields.content], **self.docvalue_fields}
+            for page in self._index.client.pages(self._index.path, body):
+                for hit in page:
+                    stored = stored_fields(hit.source, self._index.settings.prefix)
+                    having.setdefault(content_of(stored), set()).update(self.read(hit.source)[0])
+        return {content for content, found in having.items() if content and len(found) >= number}
 
     def candidates(
         self, document: LastDocument, keys: Sequence[str], *, group: str | None, excluded: Sequence[str], maximum: int

@@ -26,7 +26,7 @@ from es_neardupe.index.stored_fields import group_of, stored_fields
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.text import contents
 from es_neardupe.options import DEFAULT_MAX_CHARS
-from es_neardupe.records import Address, Reference
+from es_neardupe.records import Address, Hit, Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import count
 from es_neardupe.similarity.measure import Measure
@@ -40,6 +40,12 @@ _BATCH = 64
 """Addresses that are looked up ahead of the result being returned."""
 
 _WORKERS = 4
+
+_MANY = 5
+"""Addresses of a list that have the same text if it is a notice."""
+
+_SAMPLE = 5
+"""Addresses with the text of a document that are examined to see whether it is a notice."""
 
 _MAX_TERM_BYTES = 32_766
 """Maximum length of an indexed value; servers reject a query for a longer one."""
@@ -84,11 +90,19 @@ class Moved(Tabular):
     date: str | None
     """Of the last document at the address, in UTC."""
     versions: int
-    """Documents with this address; the latest of them is searched for."""
+    """Documents with this address."""
+    version: int
+    """Which of them ``index``, ``id`` and ``date`` are about, 1 for the latest: of the ten latest ones, the first that
+    has a place and is no notice, else the latest."""
+    notices: int
+    """Later documents with this address whose text is a notice, such as that a page was removed: it has replaced
+    different texts at several addresses, or many addresses of the list have it."""
     basis: str | None
     """How the document is known: ``address``, ``id``, ``evidence`` or ``grouping``."""
     places: tuple[NewPlace, ...]
     """By falling similarity; equal ones: those that are there now first, then the latest."""
+    gone: int
+    """Places left out because they are addresses of the list with the same notice."""
     earlier: int
     """Places left out because their date is before that of the document."""
     less_similar: int
@@ -167,7 +181,8 @@ def moved_all(
     max_candidates: options.CandidatesByKeys = 1000,
     fields: options.AddedFields = (),
 ) -> Iterator[Moved]:
-    """`moved` for any number of addresses, in their order. Holds a few of them in memory.
+    """`moved` for any number of addresses, in their order. A text that many of them have is a notice, and none of them
+    the new place of another one. Holds the addresses, and a few results, in memory.
 
     Raises what `moved` does, when the first result is read.
     """
@@ -177,9 +192,10 @@ def moved_all(
     at = address_fields(index, url_field, date_field)
     minimum = check_min(index.settings.threshold if min is None else min)
     shown = shown_fields(index, fields or None)
-    finder = _Finder(index, at, shown, minimum=minimum, earlier=earlier, maximum=max_candidates)
+    asked = list(addresses)
+    finder = _Finder(index, at, shown, asked, minimum=minimum, earlier=earlier, maximum=max_candidates)
     with ThreadPoolExecutor(_WORKERS) as pool:
-        for batch in chunked(addresses, _BATCH):
+        for batch in chunked(asked, _BATCH):
             yield from pool.map(finder.find, batch)
 
 
@@ -225,12 +241,15 @@ class _Finder:
         index: Index,
         fields: AddressFields,
         shown: ShownFields,
+        asked: Sequence[str],
         *,
         minimum: float,
         earlier: bool,
         maximum: int,
     ) -> None:
+        """``asked``: all addresses of the list."""
         self._index = index
+        self._asked = set(asked)
         self._fields = fields
         self._shown = shown
         self._minimum = minimum
@@ -238,6 +257,8 @@ class _Finder:
         self._maximum = maximum
         self._measure = Measure(shingle=index.settings.shingle, unit=index.settings.unit)
         self._documents = AddressSearch(index, fields, shown.names)
+        self._notices = self._documents.contents_of_many(asked, _MANY)
+        """Contents that many addresses of the list have."""
         self._unprocessed = count(index.client, index.path, index.target.stale())
         self._deleted = DeletedDocuments(index, self._documents.docvalue_fields)
 
@@ -247,10 +268,10 @@ class _Finder:
             raise SettingsError("The address is empty. Give an address, or the id of a document.")
         if len(address.encode("utf-8", "surrogatepass")) > _MAX_TERM_BYTES:
             return self._result(address, _TOO_LONG)
-        document = self._documents.last(address)
-        if document is not None:
-            found = self._by_text(address, document)
-            return found if found.best else self._by_former_text(found, document) or found
+        documents = self._documents.versions(address)
+        if documents:
+            found = self._by_versions(address, documents)
+            return found if found.best else self._by_former_text(found, documents[0]) or found
         deleted = self._deleted.of(address)
         if deleted is not None:
             return self._by_copies(address, deleted)
@@ -261,6 +282,39 @@ class _Finder:
         if limit is not None and len(address) > limit:
             return _TOO_LONG
         return "unknown address, and evidence may not be read" if self._deleted.forbidden else "unknown address"
+
+    def _by_versions(self, address: str, documents: Sequence[LastDocument]) -> Moved:
+        """The places of the latest document that has one, and is no notice; without any, the result of the latest."""
+        found = [self._by_text(address, documents[0])]
+        for number, document in enumerate(documents):
+            if number:
+                found.append(self._by_text(address, document))
+            if found[-1].best and not self._is_notice(document, documents[number + 1 :], found[-1].places):
+                notices = sum(bool(one.best or one.gone) for one in found[:-1])
+                return replace(found[-1], version=number + 1, notices=notices)
+        first, notices = found[0], sum(bool(one.best or one.gone) for one in found)
+        if first.best:
+            first = replace(first, places=(), reason="only copies of a notice")
+        return replace(first, notices=notices)
+
+    def _is_notice(self, document: LastDocument, before: Sequence[LastDocument], places: Sequence[NewPlace]) -> bool:
+        """Whether the text of a document has replaced different texts, here and at two other addresses or more.
+        ``before``: earlier documents of the same address."""
+        if not self._has_replaced(document, before):
+            return False
+        replaced = 0
+        for address in list(dict.fromkeys(one.address for one in places))[:_SAMPLE]:
+            versions = self._documents.versions(address)
+            of_text = {one.id for one in places if one.address == address}
+            number = next((k for k, one in enumerate(versions) if one.address.id in of_text), len(versions))
+            replaced += self._has_replaced(document, versions[number + 1 :])
+        return replaced > 1
+
+    def _has_replaced(self, document: LastDocument, before: Sequence[LastDocument]) -> bool:
+        """Whether the text of a document is another one than those of earlier documents, of which there are some."""
+        hits = [Hit(*one.address, None, None, None, one.source) for one in before]
+        compared = compared_with(self._index, self._measure, document.source, [hits])
+        return bool(hits) and all(similarity < self._minimum for _, similarity in compared)
 
     def _by_text(self, address: str, document: LastDocument) -> Moved:
         """Compare the document with the members of its group, and with all documents that share a key with it."""
@@ -297,7 +351,8 @@ class _Finder:
             not_compared=total - len(hits),
             detection=detection_of(self._measure, self._minimum, settings.scheme),
         )
-        return self._with_places(result, places)
+        (content,) = contents([text_of(document.source, settings.fields)])
+        return self._with_places(result, places, notice=content in self._notices)
 
     def _by_former_text(self, found: Moved, document: LastDocument) -> Moved | None:
         """The places of the text that an overwritten document had before; None if evidence has none."""
@@ -325,12 +380,15 @@ class _Finder:
         result = replace(result, changed=document.changed, candidates=len(document.copies))
         return self._with_places(result, places)
 
-    def _with_places(self, result: Moved, places: Sequence[NewPlace]) -> Moved:
-        """The result with its places in order, without those that are too old."""
-        kept = [one for one in places if self._earlier or result.date is None or not one.older_than(result.date)]
+    def _with_places(self, result: Moved, places: Sequence[NewPlace], *, notice: bool = False) -> Moved:
+        """The result with its places in order, without those that are too old, and for a ``notice`` without addresses
+        of the list."""
+        there = [one for one in places if not (notice and one.address in self._asked)]
+        kept = [one for one in there if self._earlier or result.date is None or not one.older_than(result.date)]
         latest = self._documents.latest_dates(one.address for one in kept)
         kept = [replace(one, replaced=_if_later(one.date, latest.get(one.address, ""))) for one in kept]
-        result = replace(result, places=tuple(in_order(kept)), earlier=len(places) - len(kept))
+        gone, earlier = len(places) - len(there), len(there) - len(kept)
+        result = replace(result, places=tuple(in_order(kept)), gone=gone, earlier=earlier)
         return result if result.best else replace(result, reason=_why_not(result))
 
     def _result(self, address: str, reason: str | None, at: Address | None = None, basis: str | None = None) -> Moved:
@@ -343,8 +401,11 @@ class _Finder:
             id=id,
             date=None,
             versions=0,
+            version=1,
+            notices=0,
             basis=basis,
             places=(),
+            gone=0,
             earlier=0,
             less_similar=0,
             changed=0,
@@ -363,7 +424,9 @@ class _Finder:
 def _why_not(result: Moved) -> str:
     if result.places:
         return "no longer there"
-    return "only earlier copies" if result.earlier else "no copy found"
+    if result.earlier:
+        return "only earlier copies"
+    return "only copies of a notice" if result.gone else "no copy found"
 
 
 def in_order(places: Iterable[NewPlace]) -> list[NewPlace]:
