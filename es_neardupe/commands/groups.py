@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from es_neardupe import options
 from es_neardupe.candidates.who_may_meet import Policy
+from es_neardupe.columns import References
 from es_neardupe.errors import Forbidden
 from es_neardupe.groups.decisions import Decision, Decisions, Verdict
 from es_neardupe.groups.read import Group, known_records, matching_record, read_groups, unknown_group
@@ -16,13 +20,27 @@ from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.index.shown_fields import ShownFields, read_shown_fields, shown_fields
-from es_neardupe.index.stored_fields import count_of, group_of, stored_fields
-from es_neardupe.records import Address, Hit, one_line
+from es_neardupe.index.stored_fields import content_of, count_of, group_of, stored_fields
+from es_neardupe.keys.arrays import Bytes, Ints
+from es_neardupe.keys.text import packed_hashes
+from es_neardupe.progress import Progress, silent
+from es_neardupe.records import Address, Hit, Reference, one_line
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.search import refresh_if_allowed
+from es_neardupe.server.search import fetch, refresh_if_allowed
 from es_neardupe.tables import Cell, Table, Tabular
+from es_neardupe.verification.criterion import MatchCriterion, match_criterion
+from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
 
-__all__ = ["Groups", "KeepAdvice", "KeepAdviceList", "group_history", "groups", "suggest_keep", "with_titles"]
+__all__ = [
+    "Groups",
+    "KeepAdvice",
+    "KeepAdviceList",
+    "Redundant",
+    "group_history",
+    "groups",
+    "suggest_keep",
+    "with_titles",
+]
 
 
 class Groups(list[Group], Tabular):
@@ -102,15 +120,41 @@ _TERMS = 1000
 
 
 @dataclass(frozen=True)
+class Redundant:
+    """A document that need not be kept, with the version that was compared."""
+
+    index: str
+    id: str
+    routing: str | None
+    similarity: float | None
+    """Exact similarity to the document to keep; None in an index that holds only groups of `duplicates`, whose texts
+    are not compared."""
+    seq_no: int | None
+    primary_term: int | None
+
+    @property
+    def delete(self) -> dict[str, Any]:
+        """The line of a bulk request that deletes this version, and no later one."""
+        version = {"if_seq_no": self.seq_no, "if_primary_term": self.primary_term}
+        routed = {} if self.routing is None else {"routing": self.routing}
+        return {"delete": {"_index": self.index, "_id": self.id, **routed, **version}}
+
+
+@dataclass(frozen=True)
 class KeepAdvice:
-    """Suggestion which document of a group to keep."""
+    """Suggestion which document of a group to keep. The members of the group are this one, the ``redundant`` ones, and
+    those that were left out."""
 
     group: str
     policy: str
     keep: Address
-    """The first document by the policy."""
-    redundant: tuple[Address, ...]
-    """All others, in the order of the policy."""
+    """The first document by the policy whose text is the one that was grouped."""
+    redundant: tuple[Redundant, ...]
+    """The others that match it, in the order of the policy."""
+    changed: int
+    """Documents left out because their text is not the one that was grouped, or because they were deleted."""
+    less_similar: int
+    """Documents left out because they match the principal, but not the document to keep."""
     is_principal: bool
     """Whether the document to keep is the principal."""
     reviewer: str | None = None
@@ -134,8 +178,9 @@ class KeepAdviceList(list[KeepAdvice], Tabular):
         """A row for each redundant document."""
         columns: dict[str, type] = {"group": str, "policy": str, "keep_index": str, "keep_id": str}
         columns |= {"is_principal": bool, "reviewer": str, "redundant_index": str, "redundant_id": str}
+        columns |= {"redundant_routing": str, "similarity": float, "seq_no": int, "primary_term": int}
         rows = (
-            (one.group, one.policy, *one.keep, one.is_principal, one.reviewer, *other)
+            (one.group, one.policy, *one.keep, one.is_principal, one.reviewer, *astuple(other))
             for one in self
             for other in one.redundant
         )
@@ -149,8 +194,13 @@ def suggest_keep(
     min_size: options.MinSize = 2,
     top: options.TopGroups = None,
     group: options.GroupId = None,
+    progress: Progress = silent,
 ) -> KeepAdviceList:
     """For each group, largest first, the document to keep, and the others in the order of ``policy``. Deletes nothing.
+
+    All texts are read and compared with that of the document to keep, by the measure and minimum of the last run (for a
+    user who may not read it, and gives a policy: those of the index): documents that were changed since, or are less
+    similar, are left out and counted.
 
     A document that reviewers decided to *keep* is kept; if there is none, or they disagree, or this user may not read
     their decisions, the first one by ``policy`` is.
@@ -159,17 +209,25 @@ def suggest_keep(
     invalid policy or an unknown field.
     """
     index = opened(index, groups=True)
-    if policy is None:
-        _, rules = remembered(Registry(index).last_run(), index.settings)
-        policy = rules.principal.name
-    chosen = policy_of(index, policy)
+    try:
+        last = Registry(index).last_run()
+    except Forbidden:
+        if policy is None:
+            raise
+        last = None
+    match, rules = remembered(last, index.settings)
+    chosen = policy_of(index, rules.principal.name if policy is None else policy)
+    criterion = None if index.settings.groups_only else match_criterion(index, match)
     refresh_if_allowed(index.client, index.path)
     found = read_groups(index, min_size=min_size, top=top, group=group)
-    advice = (one for part in chunked(found, _TERMS) for one in _advice(index, chosen, part))
-    return KeepAdviceList(advice)
+    advised = KeepAdviceList()
+    for part in chunked(found, _TERMS):
+        progress("comparing documents of groups", len(advised), len(found))
+        advised += _advice(index, chosen, criterion, part)
+    return advised
 
 
-def _advice(index: Index, policy: Policy, groups: list[Group]) -> Iterator[KeepAdvice]:
+def _advice(index: Index, policy: Policy, criterion: MatchCriterion | None, groups: list[Group]) -> list[KeepAdvice]:
     members: dict[str, list[Hit]] = {one.group: [] for one in groups}
     fields = index.fields
     body = {
@@ -181,19 +239,98 @@ def _advice(index: Index, policy: Policy, groups: list[Group]) -> Iterator[KeepA
         for hit in page:
             stored = stored_fields(hit.source, index.settings.prefix)
             members.get(group_of(stored) or "", []).append(hit)
-    kept = _kept(index, [hit for hits in members.values() for hit in hits])
-    for one in groups:
-        ordered = _ordered(members[one.group], policy, index.settings.prefix)
-        if len(ordered) > 1:  # otherwise they were deleted meanwhile
-            principal = one.members[0].address if one.principal is not None else None
-            decided = {address: kept[address] for address in ordered if address in kept}
-            keep, authors = ordered[0], ""
-            if len({decision.contents for decision in decided.values()}) == 1:
-                seen = {address for decision in decided.values() for address in decision.documents}
-                keep = next((address for address in decided if address in seen), next(iter(decided)))
-                authors = decided[keep].author
-            others = tuple(address for address in ordered if address != keep)
-            yield KeepAdvice(one.group, policy.name, keep, others, keep == principal, authors or None)
+    every = [hit.reference for hits in members.values() for hit in hits]
+    # Before the texts are read: a version that is replaced afterwards cannot be deleted by this advice.
+    current = zip(every, fetch(index.plain, every, False), strict=True)
+    versions = {reference: (hit.seq_no, hit.primary_term) for reference, hit in current if hit is not None}
+    ordered = {
+        one: [hit for hit in hits if hit.reference in versions]
+        for one in members
+        if len(hits := _ordered(members[one], policy, index.settings.prefix)) > 1
+    }
+    everyone = [hit for hits in ordered.values() for hit in hits]
+    kept, texts = _kept(index, everyone), None if criterion is None else _CurrentTexts(index, criterion, everyone)
+    principals = {one.group: one.members[0].address for one in groups if one.principal is not None}
+    found: dict[str, KeepAdvice] = {}
+    waiting = [one for one, hits in ordered.items() if hits]
+    while waiting:
+        unchanged = {one: [hit for hit in ordered[one] if not (texts and texts.has_changed(hit))] for one in waiting}
+        chosen = {one: (*_to_keep(hits, kept), hits) for one, hits in unchanged.items() if hits}
+        if texts is not None:
+            texts.compare([(keep, hit) for keep, _, hits in chosen.values() for hit in hits if hit is not keep])
+        waiting = [one for one, (keep, *_) in chosen.items() if texts and texts.has_changed(keep)]
+        for one in chosen.keys() - set(waiting):
+            keep, author, hits = chosen[one]
+            others = [hit for hit in hits if hit is not keep and not (texts and texts.has_changed(hit))]
+            redundant = tuple(
+                Redundant(*hit.reference, similarity, *versions[hit.reference])
+                for hit in others
+                if (similarity := None if texts is None else texts.matching(keep, hit)) is not None or texts is None
+            )
+            found[one] = KeepAdvice(
+                one,
+                policy.name,
+                keep.address,
+                redundant,
+                changed=len(members[one]) - len(others) - 1,
+                less_similar=len(others) - len(redundant),
+                is_principal=keep.address == principals.get(one),
+                reviewer=author,
+            )
+    return [found[one] for one in ordered if one in found]
+
+
+def _to_keep(hits: Sequence[Hit], kept: Mapping[Address, Decision]) -> tuple[Hit, str | None]:
+    """The document to keep, and the reviewer who decided so; without one decision, the first."""
+    decided = {hit.address: kept[hit.address] for hit in hits if hit.address in kept}
+    if len({decision.contents for decision in decided.values()}) != 1:
+        return hits[0], None
+    seen = {address for decision in decided.values() for address in decision.documents}
+    keep = next((address for address in decided if address in seen), next(iter(decided)))
+    return next(hit for hit in hits if hit.address == keep), decided[keep].author or None
+
+
+@dataclass(frozen=True)
+class _StoredContents:
+    """What is stored about the texts of n documents; see `CurrentDocuments`."""
+
+    references: References
+    content: Bytes
+    tokens: Ints
+
+
+class _CurrentTexts:
+    """Compares documents by their current texts."""
+
+    def __init__(self, index: Index, criterion: MatchCriterion, hits: Sequence[Hit]) -> None:
+        stored = [stored_fields(hit.source, index.settings.prefix) for hit in hits]
+        contents = _StoredContents(
+            References.of(hit.reference for hit in hits),
+            packed_hashes([content_of(one) for one in stored]),
+            np.array([count_of(one, "tokens") for one in stored], np.int64),
+        )
+        self._criterion = criterion
+        self._rows = {hit.reference: row for row, hit in enumerate(hits)}
+        self._documents = CurrentDocuments.of_corpus(index.client, index.settings, contents)
+        self._comparer = PairComparer(self._documents, {"comparing documents of groups": criterion.measure})
+        self._similarity: dict[tuple[Reference, Reference], float] = {}
+
+    def compare(self, pairs: Sequence[tuple[Hit, Hit]]) -> None:
+        """Compare these pairs."""
+        left, right = (np.array([self._rows[pair[k].reference] for pair in pairs], np.int32) for k in (0, 1))
+        similarity = self._comparer.compare(left, right).similarity[0].tolist()
+        self._similarity.update(
+            ((a.reference, b.reference), one) for (a, b), one in zip(pairs, similarity, strict=True)
+        )
+
+    def has_changed(self, hit: Hit) -> bool:
+        """Whether a document was found with another text, or deleted."""
+        return bool(self._documents.changed_or_deleted[self._rows[hit.reference]])
+
+    def matching(self, keep: Hit, other: Hit) -> float | None:
+        """The similarity of a compared pair; None if it does not match."""
+        similarity = self._similarity[keep.reference, other.reference]
+        return similarity if self._criterion.matches(np.array([similarity]))[0] else None
 
 
 def _kept(index: Index, hits: Sequence[Hit]) -> dict[Address, Decision]:
@@ -209,11 +346,11 @@ def _kept(index: Index, hits: Sequence[Hit]) -> dict[Address, Decision]:
     return {address: keep[content] for address, content in stored.items() if content in keep}
 
 
-def _ordered(hits: list[Hit], policy: Policy, prefix: str) -> list[Address]:
+def _ordered(hits: list[Hit], policy: Policy, prefix: str) -> list[Hit]:
     """In the order in which principals are chosen: by the policy, then the longest, then by id."""
     places = policy.ranks(policy.deciding(hit.source) for hit in hits).tolist()
     keys = [
         (place, -count_of(stored_fields(hit.source, prefix), "tokens"), hit.id, hit.index)
         for place, hit in zip(places, hits, strict=True)
     ]
-    return [hits[k].address for k in sorted(range(len(hits)), key=keys.__getitem__)]
+    return [hits[k] for k in sorted(range(len(hits)), key=keys.__getitem__)]

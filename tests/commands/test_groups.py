@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from bad_input import fill, refused
 from conftest import Cli
-from server_tools import change, family, make_index, ours, put, words
+from server_tools import change, family, jaccard, make_index, ours, put, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.server.client import Client
+from es_neardupe.server.client import Client, path
 
 SETTINGS = Settings(("text",))
 
@@ -69,6 +71,51 @@ def test_what_to_keep(client: Client, grouped: str, server_cli: Cli) -> None:
     assert (refused.code, "--suggest-keep shows no fields: leave out --field." in refused.err) == (2, True)
     done = server_cli("groups", grouped, "--suggest-keep")
     assert "4 groups: 4 documents to keep, 10 redundant. Nothing was deleted." in done.out + done.err
+
+
+def test_what_must_not_be_deleted(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    """Documents that were written again, and those that match the principal but not the document to keep."""
+    some = words("kept", 100)
+    texts = {"whole": some, "end": some[20:], "begin": some[:85], "copy": some[:85], "rewritten": some[:85]}
+    make_index(client, index_name, {"text": {"type": "text"}, "words": {"type": "integer"}})
+    for id, tokens in texts.items():
+        body = {"text": " ".join(tokens), "words": len(tokens)}
+        client.request("PUT", path(index_name, "_doc", id), params={"routing": "r/ä", "refresh": True}, body=body)
+    news = NearDupe(index_name, client)
+    news.init(Settings(("text",), threshold=0.7))
+    news.enrich()
+    assert news.group().groups.grouped == 5
+    (advice,) = news.suggest_keep()
+    assert (advice.keep.id, len(advice.redundant), advice.changed, advice.less_similar) == ("whole", 4, 0, 0)
+    change(client, index_name, "rewritten", {"text": "nothing that anybody else has written"}, routing="r/ä")
+    (advice,) = news.suggest_keep()
+    assert (advice.keep.id, advice.changed, advice.less_similar) == ("whole", 1, 0)
+    assert {one.id: one.similarity for one in advice.redundant} == pytest.approx(
+        {id: jaccard(" ".join(texts["whole"]), " ".join(texts[id])) for id in ("end", "begin", "copy")}
+    )
+    (advice,) = news.suggest_keep(policy="words:asc")
+    assert (advice.keep.id, {one.id for one in advice.redundant}) == ("end", {"whole"})
+    assert (advice.is_principal, advice.changed, advice.less_similar) == (False, 1, 2)
+    assert jaccard(" ".join(texts["end"]), " ".join(texts["begin"])) < 0.7
+    change(client, index_name, "end", {"text": "something else that nobody else has written"}, routing="r/ä")
+    (advice,) = news.suggest_keep(policy="words:asc")
+    assert (advice.keep.id, advice.changed, advice.less_similar) == ("begin", 2, 0)
+    shown = server_cli("groups", index_name, "--suggest-keep")
+    assert "2 documents are left out, because their text is not the one that was grouped, or was deleted." in shown.err
+
+    file = tmp_path / "redundant.ndjson"
+    done = server_cli("groups", index_name, "--suggest-keep", "--bulk", str(file))
+    lines = [json.loads(line)["delete"] for line in file.read_text("utf-8").splitlines()]
+    assert f"{len(lines)} redundant. Nothing was deleted." in done.out + done.err
+    assert {(one["_index"], one["routing"]) for one in lines} == {(index_name, "r/ä")}
+    changed = lines[-1]["_id"]
+    change(client, index_name, changed, {"text": "written meanwhile"}, routing="r/ä")
+    answer = client.bulk(file.read_bytes())
+    assert {one["delete"]["_id"]: one["delete"]["status"] for one in answer["items"]} == {
+        one["_id"]: 409 if one["_id"] == changed else 200 for one in lines
+    }
+    refused = server_cli("groups", index_name, "--bulk", str(file))
+    assert (refused.code, "--bulk requires --suggest-keep." in refused.err) == (2, True)
 
 
 LIED: dict[str, Any] = {

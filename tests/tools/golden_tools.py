@@ -259,6 +259,8 @@ def _each(value: Any, text: Callable[[str], str], key: str = "") -> Any:
         return [_each(one, text) for one in value]
     if isinstance(value, int | float) and key.lower() in DURATIONS:
         return "SECONDS"
+    if key == "seq_no":  # writes of several threads have no order
+        return "NUMBER"
     if isinstance(value, float):
         return round(value, DIGITS)
     return text(value) if isinstance(value, str) else value

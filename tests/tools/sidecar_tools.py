@@ -22,7 +22,17 @@ PROPERTIES = {
     "date": {"type": "date"},
     "source": {"type": "keyword"},
 }
-_NEVER_THE_SAME = {"seconds", "at", "created", "updated", "sidecars", "bytes_per_document", "_grouping"}
+_NEVER_THE_SAME = {
+    "seconds",
+    "at",
+    "created",
+    "updated",
+    "sidecars",
+    "bytes_per_document",
+    "_grouping",
+    "seq_no",
+    "primary_term",
+}
 ROUTED = {"routing": "one"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,14 +16,17 @@ from es_neardupe.cli.output import (
     print_json,
     print_lines,
     print_table,
+    progress_bars,
     say,
     show,
     value_cells,
+    warn,
     write_output,
 )
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.display_text import named, score_text
 from es_neardupe.errors import NotFound
+from es_neardupe.files import check_file, replacing
 from es_neardupe.json_results import group_json
 from es_neardupe.options import DEFAULT_PREFIX
 
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from es_neardupe.commands.groups import KeepAdvice, KeepAdviceList
     from es_neardupe.groups.read import Group
     from es_neardupe.groups.registry import GroupRecord
+    from es_neardupe.records import Address
 
 __all__ = ["groups", "show_groups"]
 
@@ -53,6 +58,14 @@ def groups(
         bool, typer.Option("--suggest-keep", help="Suggest which document to keep in each group. Deletes nothing.")
     ] = False,
     keep_policy: options.KeepPolicy = None,
+    bulk: Annotated[
+        Path | None,
+        typer.Option(
+            "--bulk",
+            help="With --suggest-keep: write a bulk request that deletes the redundant documents. It is not sent.",
+            show_default=False,
+        ),
+    ] = None,
     fields: Annotated[list[str] | None, options.TITLE_FIELDS] = None,
     output: Output = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
@@ -67,13 +80,17 @@ def groups(
       es-neardupe groups news --json | jq -r '.members[].id'
 
       es-neardupe groups news --suggest-keep --keep-policy published:asc
+
+      es-neardupe groups news --suggest-keep --bulk redundant.ndjson
     """
     from es_neardupe.commands.groups import group_history, with_titles
     from es_neardupe.commands.groups import groups as groups_
     from es_neardupe.commands.groups import suggest_keep as suggest_keep_
 
-    if keep_policy is not None and not suggest_keep:
-        raise typer.BadParameter("--keep-policy requires --suggest-keep.")
+    if not suggest_keep:
+        for option, value in (("--keep-policy", keep_policy), ("--bulk", bulk)):
+            if value is not None:
+                raise typer.BadParameter(f"{option} requires --suggest-keep.")
     if suggest_keep and fields:
         raise typer.BadParameter("--suggest-keep shows no fields: leave out --field.")
     if history is not None:
@@ -82,13 +99,14 @@ def groups(
                 "--history shows one group: leave out --suggest-keep, --group, --top and --output."
             )
         return _show_history(group_history(open_index(index, prefix), history), as_json)
-    check_output(output)
+    _check_files(output, bulk)
     opened = open_index(index, prefix)
     scope: dict[str, Any] = {"min_size": min_size, "top": top, "group": group}
     if suggest_keep:
-        advice = suggest_keep_(opened, policy=keep_policy, **scope)
+        with progress_bars() as progress:
+            advice = suggest_keep_(opened, policy=keep_policy, **scope, progress=progress)
         _check_found(advice, index, group, min_size)
-        return _give_advice(advice, output, as_json)
+        return _give_advice(advice, output, bulk, as_json)
     whole = as_json or output is not None or group is not None
     found = groups_(opened, fields=(fields or ()) if whole else None, **scope)
     _check_found(found, index, group, min_size)
@@ -145,7 +163,18 @@ def _show_history(entry: GroupRecord, as_json: bool) -> None:
     print_table(["when", "what", "group"], [(one.at, one.event, one.group or "") for one in entry.history])
 
 
-def _give_advice(found: KeepAdviceList, output: Path | None, as_json: bool) -> None:
+def _check_files(output: Path | None, bulk: Path | None) -> None:
+    """Check that both can be written, before long work."""
+    check_output(output)
+    if bulk is not None:
+        check_file(bulk)
+
+
+def _give_advice(found: KeepAdviceList, output: Path | None, bulk: Path | None, as_json: bool) -> None:
+    if bulk is not None:
+        with replacing(bulk) as file:
+            file.writelines(f"{json.dumps(other.delete)}\n" for one in found for other in one.redundant)
+        say(f"Wrote {bulk}")
     if as_json:
         print_lines(found)
     if output is not None:
@@ -155,7 +184,7 @@ def _give_advice(found: KeepAdviceList, output: Path | None, as_json: bool) -> N
 
 
 def _show_advice(found: list[KeepAdvice]) -> None:
-    several = len({address.index for one in found for address in (one.keep, *one.redundant)}) > 1
+    several = len({document.index for one in found for document in (one.keep, *_addresses(one))}) > 1
     if not found:
         show("No group matches: nothing is redundant.")
         return
@@ -166,13 +195,24 @@ def _show_advice(found: list[KeepAdvice]) -> None:
             named(one.keep, several),
             one.is_principal,
             *([one.reviewer or ""] if reviewed else []),
-            "; ".join(named(two, several) for two in one.redundant),
+            "; ".join(named(two, several) for two in _addresses(one)),
         )
         for one in found
     ]
     print_table(["group", "keep", "is principal", *(["reviewer"] if reviewed else []), "redundant"], rows)
     redundant = sum(len(one.redundant) for one in found)
     say(f"{len(found):,} groups: {len(found):,} documents to keep, {redundant:,} redundant. Nothing was deleted.")
+    if changed := sum(one.changed for one in found):
+        warn(f"{changed:,} documents are left out, because their text is not the one that was grouped, or was deleted.")
+    if less := sum(one.less_similar for one in found):
+        warn(f"{less:,} documents are left out, because they match the principal, but not the document to keep.")
+
+
+def _addresses(one: KeepAdvice) -> list[Address]:
+    """The redundant documents."""
+    from es_neardupe.records import Address
+
+    return [Address(other.index, other.id) for other in one.redundant]
 
 
 def show_groups(found: list[Group], members: int = 5) -> None:

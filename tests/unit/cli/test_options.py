@@ -174,7 +174,7 @@ ELSEWHERE = {
     "contained": {"file"},
     "distribution": {"output"},
     "duplicates": {"request", "explain", "example", "schema", "top", "pairs_only", "output", "html", "fields"},
-    "groups": {"history", "suggest_keep", "keep_policy", "output"},  # other functions: see below
+    "groups": {"history", "suggest_keep", "keep_policy", "bulk", "output"},  # other functions: see below
     "init": {"fields", "relations", "group_field"},  # of `Settings`
     "load": {"files", "report"},  # a file, and a `ScreenReport`
     "moved": {"gone", "output"},
