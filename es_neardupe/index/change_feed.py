@@ -40,7 +40,7 @@ from es_neardupe.index.hidden_indices import HiddenIndex, StoredDocument, ensure
 from es_neardupe.records import Action, Hit, Outcome
 from es_neardupe.server.client import Params, path, to_json
 from es_neardupe.server.responses import lacking
-from es_neardupe.server.search import refresh
+from es_neardupe.server.search import refresh, search
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
@@ -246,8 +246,30 @@ class ChangeFeed:
         ]
         return _any_of(clauses) if clauses else None
 
+    def later(self, shard: int | None) -> queries.JSON | None:
+        """Query for documents in shards with this number that were written after the checkpoints; None if changes
+        cannot be noticed."""
+        clauses = [
+            queries.all_of({"term": {"_index": name}}, {"range": {"_seq_no": {"gt": states[shard].checkpoint}}})
+            for name, states in self._states.items()
+            if shard is not None and shard < len(states)
+        ]
+        return _any_of(clauses) if clauses else None
+
     def _missing(self, name: str, shard: int) -> SeqNos:
         return self._processed.get((name, shard), SeqNos()).missing(self._states[name][shard].checkpoint)
+
+    def unknown_changes(self) -> dict[str, str]:
+        """Concrete index with fingerprints -> why it is unknown which of its documents have changed."""
+        index, reason = self._index, self.reason
+        unknown = self.unknown if reason is None else dict.fromkeys(index.target.indices, reason)
+        if not unknown:
+            return {}
+        by_index = {"terms": {"field": "_index", "size": len(index.target.indices)}}
+        query = queries.fingerprinted(index.fields, index.scheme_id)
+        found = search(index.client, index.path, {"size": 0, "query": query, "aggs": {"indices": by_index}})
+        names = [bucket["key"] for bucket in found["aggregations"]["indices"]["buckets"]]
+        return {name: unknown[name] for name in names if name in unknown}
 
     @property
     def all_kept(self) -> bool:

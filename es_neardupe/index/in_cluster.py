@@ -18,7 +18,7 @@ from es_neardupe.errors import IndexUnusable, NeardupeError, RequestError
 from es_neardupe.index import queries
 from es_neardupe.index.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.ingest_pipeline import check_keys, is_ours
-from es_neardupe.index.inline import counts_before, selection, unknown_changes
+from es_neardupe.index.inline import counts_before, selection
 from es_neardupe.index.own_groups import GroupIdsInUse
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.same_indices import SameIndicesClient
@@ -54,7 +54,8 @@ def enrich_in_cluster(index: Index, request: EnrichRequest, *, batch: int, progr
     _check_final_pipelines(index)
     check_keys(index.client, index.name, index.settings)
     feed = ChangeFeed(index, Consumer.TEXTS, stores=not request.dry_run)
-    before, unknown = counts_before(index, request), unknown_changes(index, request, feed)
+    before = counts_before(index, request)
+    unknown = {} if request.reads_all else feed.unknown_changes()
     changed = {shard: feed.changed(shard) for shard in feed.shards}
     tally = BulkCounts()
     tally.counts["changed"] = _changed(index, request, changed)
@@ -79,7 +80,7 @@ def enrich_in_cluster(index: Index, request: EnrichRequest, *, batch: int, progr
     refresh(index.client, index.path)
     states, numeric = _written(index, at)
     conflicts = done["version_conflicts"]
-    left = max(0, count(index.client, index.path, index.target.stale(request.query)) - conflicts)
+    left = _left(index, request, feed)
     tally.counts.update(
         written=sum(states.values()),
         numeric=numeric,
@@ -110,7 +111,7 @@ none."""
 def _queries(
     index: Index, request: EnrichRequest, changed: _Changed, unknown: Mapping[str, str] = MappingProxyType({})
 ) -> dict[int | None, JSON]:
-    """The documents to process, by the number of their shards. ``unknown``: see `unknown_changes`."""
+    """The documents to process, by the number of their shards. ``unknown``: see `ChangeFeed.unknown_changes`."""
     return {shard: selection(index.target, request, query, unknown) for shard, query in changed.items()}
 
 
@@ -121,6 +122,15 @@ def _changed(index: Index, request: EnrichRequest, changed: _Changed) -> int:
         count(index.client, index.path, queries.all_of(enriched, query), shard=shard)
         for shard, query in changed.items()
         if query is not None
+    )
+
+
+def _left(index: Index, request: EnrichRequest, feed: ChangeFeed) -> int:
+    """The number of documents without right keys that the last round, which opened this feed, has processed. Those that
+    were written since are for the next run."""
+    stale = index.target.stale(request.query)
+    return sum(
+        count(index.client, index.path, queries.without(stale, feed.later(shard)), shard=shard) for shard in feed.shards
     )
 
 

@@ -47,12 +47,12 @@ from es_neardupe.records import Action, Address, Hit, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.client import Client
 from es_neardupe.server.request_sizes import size_of
-from es_neardupe.server.search import count, counts, fetch_whole, refresh, search
+from es_neardupe.server.search import count, counts, fetch_whole, refresh
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
-__all__ = ["InlineStorage", "counts_before", "selection", "takeovers", "unknown_changes"]
+__all__ = ["InlineStorage", "counts_before", "selection", "takeovers"]
 
 _ROUNDS = 10
 """Maximum number of attempts for a document that keeps changing between read and write."""
@@ -186,7 +186,8 @@ def _enrich(
     feed = ChangeFeed(
         index, Consumer.TEXTS, stores=not (request.dry_run or request.task)
     )  # first: it refreshes the index
-    before, unknown = counts_before(index, request), unknown_changes(index, request, feed)
+    before = counts_before(index, request)
+    unknown = {} if request.reads_all else feed.unknown_changes()
     feed.begin(feed.unknown.keys() - unknown.keys())
     enrichment = _InlineEnrichment(index, feed, rewrite=request.all)
     selections = {shard: selection(index.target, request, feed.changed(shard), unknown) for shard in feed.shards}
@@ -225,24 +226,11 @@ def counts_before(index: Index, request: EnrichRequest) -> dict[str, int]:
     )
 
 
-def unknown_changes(index: Index, request: EnrichRequest, feed: ChangeFeed) -> dict[str, str]:
-    """Concrete index with fingerprints -> why it is unknown which of its documents have changed; none if all documents
-    are read anyway."""
-    unknown = feed.unknown if feed.reason is None else dict.fromkeys(index.target.indices, feed.reason)
-    if not unknown or request.check or request.all:
-        return {}
-    by_index = {"terms": {"field": "_index", "size": len(index.target.indices)}}
-    query = queries.fingerprinted(index.fields, index.scheme_id)
-    found = search(index.client, index.path, {"size": 0, "query": query, "aggs": {"indices": by_index}})
-    names = [bucket["key"] for bucket in found["aggregations"]["indices"]["buckets"]]
-    return {name: unknown[name] for name in names if name in unknown}
-
-
 def selection(
     target: IndexTarget, request: EnrichRequest, changed: JSON | None, unknown: Mapping[str, str] = MappingProxyType({})
 ) -> JSON:
     """The query for the documents to read. ``changed``: those that were written since they were processed; ``unknown``:
-    indices of which these are unknown, see `unknown_changes`."""
+    indices of which these are unknown, see `ChangeFeed.unknown_changes`."""
     scope = target.within(request.query)
     if request.since is None and (request.check or request.all):
         return queries.matching(scope)
@@ -317,7 +305,7 @@ class _InlineEnrichment:
             elif complete and (again or not self.rewrite):
                 self.tally.counts["unchanged"] += 1
             else:
-                fields = fingerprint_fields(one, self.settings, self.at, current=current, inherits=self.inherits)
+                fields = fingerprint_fields(one, self.settings, self.at, inherits=self.inherits)
                 action = self.writer.write(Change(one.hit, fields, document_bytes=size_of(one.hit.source)))
                 if action is not None:
                     yield action
@@ -370,7 +358,7 @@ class _InlineEnrichment:
             self.feed.save()
 
     def result(self, request: EnrichRequest, before: Mapping[str, int], unknown: Mapping[str, str]) -> EnrichResult:
-        """Store the progress of the feed, and return the counts. ``unknown``: see `unknown_changes`."""
+        """Store the progress of the feed, and return the counts. ``unknown``: see `ChangeFeed.unknown_changes`."""
         self.feed.store(whole=request.whole, skipped=frozenset() if request.rereads else unknown.keys())
         reasons = {name: self.feed.reason or why for name, why in unknown.items()}
         return EnrichResult(

@@ -47,6 +47,7 @@ __all__ = [
     "ungrouped",
     "versions",
     "with_stored_keys",
+    "without",
     "without_group",
     "without_relations",
     "without_similarity",
@@ -90,6 +91,11 @@ def of_relations(relations: Mapping[str, Sequence[str]]) -> JSON:
 def all_of(*clauses: Mapping[str, Any] | None) -> JSON:
     """Documents that match all clauses, unscored; None is ignored."""
     return {"bool": {"filter": [dict(clause) for clause in clauses if clause]}}
+
+
+def without(query: Mapping[str, Any], excluded: Mapping[str, Any] | None) -> JSON:
+    """Documents that match the query, except the excluded ones; None: all."""
+    return {"bool": {"filter": [dict(query)], "must_not": [dict(excluded)] if excluded else []}}
 
 
 def processed(fields: Fields) -> JSON:

@@ -68,6 +68,11 @@ class EnrichRequest:
         return self.query is None and self.slice is None
 
     @property
+    def reads_all(self) -> bool:
+        """Whether all documents in scope are read, whatever is known of their changes."""
+        return self.check or self.all
+
+    @property
     def rereads(self) -> bool:
         """Whether all documents of indices whose changes are unknown are read."""
         return not self.new_only and self.since is None

@@ -255,6 +255,25 @@ def test_documents_that_change_meanwhile(painless: Client, index_name: str) -> N
     assert (done.writes.written, done.writes.unchanged) == (0, len(SOURCES))
 
 
+def test_new_documents_meanwhile_are_no_failures(painless: Client, index_name: str) -> None:
+    """They are for the next run, and so are those that changed in the last round."""
+    news, sent = opened(painless, index_name), []
+
+    def write(*_: object) -> None:
+        sent.append(f"new{len(sent)}")
+        for id in (sent[-1], "alone00"):
+            body = {"doc": {"text": f"Text number {len(sent)}."}, "doc_as_upsert": True}
+            painless.request("POST", path(index_name, "_update", id), params={"refresh": True}, body=body)
+
+    for _ in range(2):
+        done = news.enrich(in_cluster=True, progress=write)
+        assert (done.writes.failed, done.writes.failures) == (0, ())
+        assert done.writes.total == done.scope.read
+    assert news.enrich(in_cluster=True).writes.left == 0
+    done = news.enrich(check=True)
+    assert (done.writes.written, done.writes.unchanged) == (0, len(SOURCES) + len(sent))
+
+
 def _started(client: Client, name: str) -> subprocess.Popen[str]:
     """The command, with a rate at which it takes a minute, once its task has begun."""
     command = [sys.executable, "-m", "es_neardupe", "enrich", name, "--in-cluster", "--max-rate", "1", "--batch", "5"]

@@ -369,6 +369,10 @@ def test_every_query_is_tested() -> None:
     tested |= {"member_counts", "of_relations", "principal_counts", "sharing_counts", "without_relations"}
     tested |= {"others", "sampled", "sampled_frequencies", "sampled_matches", "MAX_CLAUSES", "MAX_TERMS"}
     tested |= {"with_stored_keys", "UNCHANGED", "versions"}
+    none: list[object] = []
+    assert queries.without({"a": 1}, None) == {"bool": {"filter": [{"a": 1}], "must_not": none}}
+    assert queries.without({"a": 1}, {"b": 2}) == {"bool": {"filter": [{"a": 1}], "must_not": [{"b": 2}]}}
+    tested |= {"without"}
     assert tested | {
         "principals_and_members",
         "since",
