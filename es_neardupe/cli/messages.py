@@ -112,6 +112,13 @@ def say_speed(states: Mapping[str, int], read: int, seconds: float) -> None:
     say(f"{counted}; {seconds:.1f} s{rate}")
 
 
+def warn_of_empty(index: str, states: Mapping[str, int]) -> None:
+    """Warn if most of the written documents have no text: perhaps their texts are in other fields."""
+    written, empty = sum(states.values()), states.get("empty", 0)
+    if 2 * empty > written:
+        warn(f"{empty:,} of {written:,} documents have no text: `es-neardupe doctor {index}` shows their fields.")
+
+
 def say_tuning(tuned: Mapping[str, Mapping[str, str | None]] | None) -> None:
     """Show the settings of the index that were lowered for the run and are restored."""
     for index, before in (tuned or {}).items():

@@ -33,6 +33,7 @@ __all__ = [
     "keyword_fields",
     "lies_in",
     "load_mapping",
+    "mapping_of",
     "missing",
     "nested_objects",
     "properties_of",
@@ -45,6 +46,8 @@ __all__ = [
 
 
 TEXT_TYPES = frozenset({"text", "match_only_text", "annotated_text", "search_as_you_type"})
+_WHOLE_TEXTS = frozenset({"keyword", "wildcard"})
+"""Types of fields whose values can be texts: keys are made from `_source`."""
 """Field types that hold text in ``_source``."""
 
 
@@ -313,19 +316,23 @@ def check_source(index: str, mapping: Mapping[str, Any], settings: Settings) -> 
     source = mapping.get("_source", {})
     if source.get("enabled") is False or source.get("mode") == "disabled":
         raise IndexUnusable(
-            f"Index {index} has _source disabled: its texts cannot be read back, and updates are impossible. "
-            f"Re-index it from the original texts, with _source."
+            f"Index {index} has _source disabled, so updates are impossible. If its texts are stored fields (`store: "
+            f"true`), store the keys in a sidecar index: `es-neardupe init {index} --sidecar`. Otherwise re-index it "
+            f"from the original texts, with _source."
         )
     if source.get("excludes") or source.get("includes"):
         raise IndexUnusable(
             f"Index {index} keeps only a part of each document in _source (includes/excludes): any partial update "
-            f"would lose the rest, so {settings.prefix} fields are not written there."
+            f"would lose the rest, so {settings.prefix} fields are not written there. Store the keys in a sidecar "
+            f"index: `es-neardupe init {index} --sidecar`."
         )
 
 
 def check_text_fields(index: str, mapping: Mapping[str, Any], settings: Settings) -> None:
-    """Raises `IndexUnusable` if a field to fingerprint is not a text field; the message lists those that are."""
-    types = dict(field_types(mapping.get("properties", {})))
+    """Raises `IndexUnusable` if a field to fingerprint holds no texts in ``_source``; the message lists text fields, or
+    names the fields that do."""
+    properties = mapping.get("properties", {})
+    types = dict(field_types(properties))
     texts = sorted(name for name, kind in types.items() if kind in TEXT_TYPES)
     known = f"Its text fields: {', '.join(texts)}." if texts else "It has no text field."
     for name in settings.fields:
@@ -337,8 +344,30 @@ def check_text_fields(index: str, mapping: Mapping[str, Any], settings: Settings
             raise IndexUnusable(
                 f"{name} is a multi-field, which _source does not contain: name {whole} itself. {known}"
             )
-        if kind not in TEXT_TYPES:
+        if kind == "alias":
+            target = mapping_of(properties, name)["path"]
+            raise IndexUnusable(f"{name} is an alias, which _source does not contain: name {target} itself. {known}")
+        if kind not in TEXT_TYPES | _WHOLE_TEXTS:
             raise IndexUnusable(f"Field {name!r} of index {index} is {kind}, not text. {known}")
+        if sources := [one for one in types if name in _targets(mapping_of(properties, one))]:
+            raise IndexUnusable(
+                f"The texts of {name} are copied from {', '.join(sorted(sources))} by copy_to, and _source does not "
+                f"contain them: name {' and '.join(sorted(sources))} instead."
+            )
+
+
+def mapping_of(properties: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The mapping of a field by its full name; empty for one that is not mapped itself, such as a multi-field."""
+    mapping: Mapping[str, Any] = {"properties": properties}
+    for part in name.split("."):
+        mapping = mapping.get("properties", {}).get(part, {})
+    return mapping
+
+
+def _targets(mapping: Mapping[str, Any]) -> Sequence[str]:
+    """The fields that a field is copied to."""
+    targets = mapping.get("copy_to", ())
+    return [targets] if isinstance(targets, str) else targets
 
 
 def check_range_field(client: Client, index: str, name: str) -> None:

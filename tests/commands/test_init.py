@@ -8,7 +8,7 @@ import pytest
 from bad_input import fill, refused
 from conftest import Cli
 from existing_index import existing_index
-from server_tools import JSON, make_index, mapping, one_line, put, versions
+from server_tools import JSON, family, make_index, mapping, one_line, put, versions
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import NotFound
@@ -67,7 +67,6 @@ def test_invalid_names(name: str, server_cli: Cli, client: Client, index_name: s
     ("field", "words"),
     [
         ("absent", ("has no field 'absent'", "Its text fields: body.en, text.")),
-        ("kind", ("'kind'", "keyword, not text", "Its text fields: body.en, text.")),
         ("text.raw", ("text.raw is a multi-field", "name text itself")),
         ("body", ("'body'", "Its text fields: body.en, text.")),
         ("neardupe.bands", ("Fields under the prefix",)),
@@ -81,6 +80,38 @@ def test_fields_that_are_no_text(
     wrong = field in ("", "neardupe.bands")  # for any index
     refused(server_cli("init", filled, "--field", field), *words, code=2 if wrong else 1)
     assert (mapping(client, filled), versions(client, filled)) == before
+
+
+def test_each_message_about_a_field_names_one_that_works(client: Client, index_name: str, server_cli: Cli) -> None:
+    """A multi-field, an alias and a field that copies of others are indexed in have no texts in _source."""
+    fields = {
+        "body": {"type": "keyword", "fields": {"t": {"type": "text"}}},
+        "named": {"type": "alias", "path": "body"},
+        "title": {"type": "text", "copy_to": ["all", "other"]},
+        "lead": {"type": "text", "copy_to": "all"},
+        "all": {"type": "text"},
+        "other": {"type": "text"},
+        "size": {"type": "integer"},
+    }
+    make_index(client, index_name, fields)
+    put(client, index_name, {f"d{n}": {"body": text, "title": text} for n, text in enumerate(family("fields", 3))})
+    for field, words in (
+        ("body.t", "name body itself"),
+        ("named", "name body itself"),
+        ("all", "copied from lead, title by copy_to, and _source does not contain them: name lead and title instead."),
+        ("size", "is integer, not text"),
+    ):
+        refused(server_cli("init", index_name, "--field", field), words, code=1)
+    NearDupe(index_name, client).init(Settings(("body",)))
+    assert NearDupe(index_name, client).enrich().writes.states == {"signed": 3}
+    NearDupe(index_name, client).clean()
+    NearDupe(index_name, client).init(Settings(("lead",)))
+    done = server_cli("enrich", index_name)
+    assert f"3 of 3 documents have no text: `es-neardupe doctor {index_name}` shows their fields." in done.err
+    checks = server_cli("doctor", index_name).out
+    assert "3 of 3 have no text in lead: if their texts are in other fields" in " ".join(checks.split())
+    NearDupe(index_name, client).migrate(fields=["title"])
+    assert NearDupe(index_name, client).enrich(check=True).writes.unchanged == 3
 
 
 @pytest.mark.parametrize(

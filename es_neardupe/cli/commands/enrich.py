@@ -14,6 +14,7 @@ from es_neardupe.cli.messages import (
     say_speed,
     say_tuning,
     show_first,
+    warn_of_empty,
     warn_of_unnoticed,
 )
 from es_neardupe.cli.output import print_json, print_table, progress_bars, warn
@@ -123,6 +124,7 @@ def enrich(
         say_next(f"es-neardupe group {index}", dry_run)
     if mirrored is not None and mirrored.left:
         warn(f"{mirrored.left:,} documents changed before their group id was written: run the command again.")
+    warn_of_empty(index, writes.states)
     say_reread(scope.reread)
     if since is None:
         warn_of_unnoticed(index, scope.unnoticed)

@@ -13,7 +13,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
-from es_neardupe.cli.messages import fail_on, say_next, say_speed, say_tuning, show_first
+from es_neardupe.cli.messages import fail_on, say_next, say_speed, say_tuning, show_first, warn_of_empty
 from es_neardupe.cli.output import ExitCode, as_json_text, print_json, print_table, progress_bars, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.errors import InputError
@@ -146,6 +146,7 @@ def load(
     if scope.skipped_files:
         others = "file was" if scope.skipped_files == 1 else "files were"
         warn(f"{scope.skipped_files:,} {others} skipped: not of a kind that load reads, in a folder of such files.")
+    warn_of_empty(index, writes.states)
     fail_on(writes.refused, writes.refusals)
     if scope.bad and scope.bad == scope.read:
         warn("No line is a document that can be indexed.")

@@ -160,7 +160,10 @@ def must_be_stored(index: str, mapping: Mapping[str, Any], settings: Settings) -
     neither."""
     if all(schema.is_in_source(mapping, name) for name in settings.fields):
         return False
-    not_stored = [name for name in settings.fields if not _is_stored(mapping.get("properties", {}), name)]
+    properties = mapping.get("properties", {})
+    not_stored = [
+        name for name in settings.fields if schema.mapping_of(properties, name).get("store") not in (True, "true")
+    ]
     lost = [name for name in not_stored if not schema.is_in_source(mapping, name)]
     if not_stored and not lost:
         raise IndexUnusable(
@@ -173,13 +176,6 @@ def must_be_stored(index: str, mapping: Mapping[str, Any], settings: Settings) -
             f"read back, and no keys made. Re-index it from the original texts, with _source or `store: true`."
         )
     return True
-
-
-def _is_stored(properties: Mapping[str, Any], name: str) -> bool:
-    mapping: Mapping[str, Any] = {"properties": properties}
-    for part in name.split("."):
-        mapping = mapping.get("properties", {}).get(part, {})
-    return mapping.get("store") in (True, "true")
 
 
 def check_inline(client: Client, mappings: Mapping[str, JSON], prefix: str) -> None:
