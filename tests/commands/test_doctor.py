@@ -55,4 +55,4 @@ def test_what_to_do_next(client: Client, index_name: str, server_cli: Cli) -> No
     NearDupe(index_name, client).group()
     assert problems() == {}
     change(client, index_name, "d0", {"neardupe": {"similarity": None}})
-    assert list(problems()) == ["groups"]
+    assert list(problems()) == ["changes", "groups"]

@@ -17,10 +17,13 @@ from es_neardupe.errors import (
     NotFound,
     NotInitialised,
     RequestError,
+    SettingsError,
 )
 from es_neardupe.groups.incremental import next_run
 from es_neardupe.groups.read import read_groups
-from es_neardupe.index import folding, ingest_pipeline, lease
+from es_neardupe.groups.registry import Registry
+from es_neardupe.index import folding, ingest_pipeline, lease, queries
+from es_neardupe.index.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.hidden_indices import HiddenIndex, check_names, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import TEXT_TYPES, check_source, check_text_fields, field_types
@@ -39,7 +42,7 @@ from es_neardupe.index.target import (
 )
 from es_neardupe.index.tuning import records
 from es_neardupe.keys.scheme import agreement
-from es_neardupe.records import Product
+from es_neardupe.records import Product, State
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.search import count
 
@@ -89,7 +92,7 @@ def doctor(index: Index) -> list[Check]:
         return [*checks, Check("scheme", "error", str(error))]
     checks += [_scheme(index.settings), *_hidden_names(index), *_replaced(index)]
     checks += [*_rollover(index), *_visibility(index), *_lease(index), *_pipeline(index), *_folding(index)]
-    return [*checks, _limits(index.target.max_result_window), *_documents(index)]
+    return [*checks, _limits(index.target.max_result_window), *_documents(index), *_changes(index), *_groups(index)]
 
 
 def _fields(mappings: Mapping[str, Any], sidecars: Mapping[str, Any], prefix: str) -> Iterator[Check]:
@@ -390,18 +393,57 @@ def _limits(window: int) -> Check:
 
 
 def _documents(index: Index) -> Iterator[Check]:
-    """Documents that are not enriched, documents that wait for `group`, and groups without a principal."""
-    name = index.name
+    """Documents that are not enriched."""
     total = count(index.client, index.path, index.target.within())
     without = count(index.client, index.path, index.target.stale())
-    left = next_run(index)
-    headless = sum(one.principal is None for one in read_groups(index)) if left.lost else 0
     if without:
-        yield Check(
-            "documents", "warning", f"{without:,} of {total:,} are not enriched: run `es-neardupe enrich {name}`"
-        )
+        message = f"{without:,} of {total:,} are not enriched: run `es-neardupe enrich {index.name}`"
+        yield Check("documents", "warning", message)
     else:
         yield Check("documents", "ok", f"all {total:,} are enriched")
+    empty = count(index.client, index.path, {"term": {f"{index.settings.prefix}.state": State.EMPTY.value}})
+    if 2 * empty > total:
+        fields = ", ".join(index.settings.fields)
+        message = f"{empty:,} of {total:,} have no text in {fields}: if their texts are in other fields, name these by "
+        message += f"`es-neardupe migrate {index.name} --field FIELD`"
+        yield Check("documents", "warning", message)
+
+
+def _changes(index: Index) -> Iterator[Check]:
+    """Whether texts can have changed since they got their keys. A user who may not refresh the index gets no answer. A
+    sidecar index has the version of each document, so its `enrich` always knows."""
+    if index.storage.sidecars:
+        return
+    with suppress(Forbidden):
+        feed = ChangeFeed(index, Consumer.TEXTS, stores=False)
+        unknown, enrich = feed.unknown_changes(), f"run `es-neardupe enrich {index.name}`"
+        changed = {shard: query for shard in feed.shards if (query := feed.changed(shard)) is not None}
+        enriched = queries.all_of(index.target.within(), queries.fingerprinted(index.fields, index.scheme_id))
+        written = sum(
+            count(index.plain, index.path, queries.all_of(enriched, query), shard=shard)
+            for shard, query in changed.items()
+        )
+        if unknown:
+            name, reason = next(iter(unknown.items()))
+            message = f"it is unknown which documents of {name} have changed ({reason}): {enrich}, which reads all"
+            yield Check("changes", "warning", message)
+        if written:
+            message = f"{written:,} documents were written since the last enrich: {enrich}, which reads them"
+            yield Check("changes", "warning", message)
+        if not (unknown or written):
+            yield Check("changes", "ok", "no text has changed since it got its keys")
+
+
+def _groups(index: Index) -> Iterator[Check]:
+    """Documents that wait for `group`, groups without a principal, and the rules of the last run."""
+    name, left = index.name, next_run(index)
+    headless = sum(one.principal is None for one in read_groups(index)) if left.lost else 0
+    with suppress(Forbidden):
+        try:
+            Registry(index).last_run()
+        except SettingsError as error:
+            yield Check("groups", "error", str(error))
+            return
     if headless:
         message = f"{headless:,} groups have lost their principal: run `es-neardupe group {name}`"
         yield Check("groups", "warning", message)
