@@ -19,6 +19,7 @@ from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.records import Fingerprint, Grouping, State
 
 __all__ = [
+    "content_of",
     "count_of",
     "decode",
     "decode_grouping",
@@ -170,6 +171,12 @@ def count_of(stored: Mapping[str, Any], name: str) -> int:
         return _count(stored.get(name))
     except ValueError:
         return 0
+
+
+def content_of(stored: Mapping[str, Any]) -> str:
+    """The stored content hash; "" for any other value."""
+    content = stored.get("content")
+    return content if isinstance(content, str) and _CONTENT.fullmatch(content) else ""
 
 
 def text_bytes(tokens: int) -> int:

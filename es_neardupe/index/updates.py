@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.document_text import fingerprint_sources
 from es_neardupe.index.own_groups import InUse, alone, waiting
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.stored_fields import decode, encode, group_of, own_group, stored_fields
+from es_neardupe.index.stored_fields import content_of, decode, encode, group_of, own_group, stored_fields
 from es_neardupe.records import Fingerprint, Hit
 
 __all__ = ["FingerprintedDocument", "fingerprint_documents", "fingerprint_fields", "has_copy", "is_current"]
@@ -55,8 +56,7 @@ def _group(hit: Hit, settings: Settings, inherits: str | None) -> str | None:
 
 
 def is_current(document: FingerprintedDocument, settings: Settings) -> bool:
-    """Whether the document has a group id and a fingerprint with the scheme, state, content hash and ``numeric`` flag
-    of its current text."""
+    """Whether the document has a group id and the fingerprint of its current text."""
     stored = stored_fields(document.hit.source, settings.prefix)
     if not stored:
         return False
@@ -65,8 +65,20 @@ def is_current(document: FingerprintedDocument, settings: Settings) -> bool:
     except CorruptFingerprint:
         return False
     now = document.fingerprint
-    same = (before.scheme, before.state, before.content) == (now.scheme, now.state, now.content)
-    return same and before.numeric == now.numeric and group_of(stored) is not None
+    return (before == now or _ordered(before) == _ordered(now)) and group_of(stored) is not None
+
+
+def _has_same_text(document: FingerprintedDocument, settings: Settings) -> bool:
+    """Whether the document has a group id, and the content hash of its current text in a fingerprint of the scheme."""
+    stored, now = stored_fields(document.hit.source, settings.prefix), document.fingerprint
+    same = (stored.get("scheme"), content_of(stored)) == (now.scheme, now.content)
+    return same and stored.get("state") == now.state.value and group_of(stored) is not None
+
+
+def _ordered(fingerprint: Fingerprint) -> Fingerprint:
+    """With ascending keys: a server that rebuilds ``_source`` from columns returns them so, each once."""
+    samples = None if fingerprint.samples is None else tuple(sorted(set(fingerprint.samples)))
+    return replace(fingerprint, bands=tuple(sorted(set(fingerprint.bands))), samples=samples)
 
 
 def has_copy(hit: Hit, settings: Settings) -> bool:
@@ -76,18 +88,20 @@ def has_copy(hit: Hit, settings: Settings) -> bool:
 
 
 def fingerprint_fields(
-    document: FingerprintedDocument, settings: Settings, at: str, *, current: bool, inherits: str | None = None
+    document: FingerprintedDocument, settings: Settings, at: str, *, inherits: str | None = None
 ) -> dict[str, Any]:
     """The fields that store the fingerprint, for an update of the document.
 
-    A new document gets a group of its own. Any other one that was not ``current`` waits for ``group``: similarity and
-    principal become null, but it keeps its group id, or the one that it has under the prefix ``inherits``.
+    A new document gets a group of its own. A document with the text of its fingerprint stays as it is in its group. Any
+    other one waits for ``group``: similarity and principal become null, but it keeps its group id, or the one that it
+    has under the prefix ``inherits``.
     """
     hit = document.hit
     fields = encode(document.fingerprint, at)
-    if document.alone is not None and not current:
+    same = _has_same_text(document, settings)
+    if document.alone is not None and not same:
         fields.update(alone(document.alone))
-    elif not current:
+    elif not same:
         fields.update(waiting(_group(hit, settings, inherits) or own_group(hit.index, hit.id)))
     elif settings.group_field is not None:
         fields["group"] = _group(hit, settings, None)

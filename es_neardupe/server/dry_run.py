@@ -93,7 +93,7 @@ class DryRunClient(ForwardingClient):
 
 def _has_mappings(path: str) -> bool:
     """Whether an answer has the mappings of indices: to ``/INDEX/_mapping``, or ``/INDEX``, with all about them."""
-    return path.endswith("/_mapping") or (path.count("/") == 1 and path > "/")
+    return path.endswith("/_mapping") or (path.count("/") == 1 and not path.startswith("/_"))
 
 
 def _joined(mapping: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:

@@ -814,7 +814,7 @@ def of_groups(case: Case) -> Any:
     if "--history" in case.line:
         return [_history(case, one) for one in case.said]
     if "--suggest-keep" in case.line:
-        return []
+        return [_kept(case, one) for one in case.said]
     then, grouped = case.world.grouped or case.index, []
     for group, size in case.index.sizes().items():
         members = [one for one in case.index if one.group == group]
@@ -832,6 +832,29 @@ def of_groups(case: Case) -> Any:
     wanted = {one["group"] for one in case.said} if "--group" in case.line else None
     least = case.given("--min-size", 2)
     return [one for one in grouped if one["size"] >= least and (wanted is None or one["group"] in wanted)]
+
+
+def _kept(case: Case, one: JSON) -> JSON:
+    """The members of a group with the text that was grouped, which match the document to keep."""
+    members = [each for each in case.index if each.group == one["group"]]
+    keep = case.index[one["keep"]["id"]]
+    current = [each for each in members if each.made and each.made.content == each.stored.get("content")]
+    values = {each.id: resemblance(keep.shingles, each.shingles) for each in current if each is not keep}
+    matching = [each for each in current if each is not keep and values[each.id] >= THRESHOLD]
+    return {
+        "group": one["group"],
+        "redundant": [
+            {
+                "id": each.id,
+                "similarity": about(values[each.id]),
+                "seq_no": each.own_version[0],
+                "primary_term": 1,
+            }
+            for each in matching
+        ],
+        "changed": len(members) - len(current),
+        "less_similar": len(values) - len(matching),
+    }
 
 
 def _history(case: Case, one: JSON) -> JSON:
@@ -1054,10 +1077,16 @@ def of_search(case: Case) -> JSON:
 
 
 def of_moved(case: Case) -> JSON:
-    """Documents at other addresses that share a key or the group with the last document at this one."""
+    """Documents at other addresses that share a key or the group with a document at this one: the latest for which
+    there is one."""
+    here = [one for one in case.index if one.source["url"] == case.line[2]]
+    versions = sorted(here, key=lambda one: one.source["date"], reverse=True)
+    each = [{"version": number, **_of_version(case, here, one)} for number, one in enumerate(versions, 1)]
+    return next((one for one in each if one["places"]), each[0])
+
+
+def _of_version(case: Case, here: Sequence[Document], last: Document) -> JSON:
     index, minimum = case.index, THRESHOLD
-    here = [one for one in index if one.source["url"] == case.line[2]]
-    last = max(here, key=lambda one: one.source["date"])
     made = last.made
     assert made is not None
     others = [one for one in index if one not in here]
@@ -1067,6 +1096,8 @@ def of_moved(case: Case) -> JSON:
     late = [one for one in near if one.source["date"] >= last.source["date"]]
     return {
         "versions": len(here),
+        "notices": 0,
+        "gone": 0,
         "places": [{"address": one.source["url"], "id": one.id, "similarity": values[one.id]} for one in late],
         "earlier": len(near) - len(late),
         "less_similar": sum(values[one.id] < minimum and one.group == last.group for one in candidates),

@@ -11,7 +11,7 @@ import pytest
 from conftest import Cli
 from every_command import LOOKING, command_lines
 from hostile import check_shown
-from server_tools import JSON, family, hits, make_index, ours, put, send, theirs, versions
+from server_tools import JSON, change, family, hits, make_index, ours, put, send, theirs, versions
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import SettingsError
@@ -113,6 +113,23 @@ def test_fields_of_documents(grouped: str, client: Client, server_cli: Cli, tmp_
     assert (theirs(client, grouped), others(client, grouped)) == (before, beside)
     assert NearDupe(grouped, client).clean().writes.left == 0
     assert (theirs(client, grouped), others(client, grouped)) == (before, beside)
+
+
+@pytest.mark.parametrize("options", [{}, {"check": True}, {"in_cluster": True, "check": True}])
+def test_right_form_and_wrong_value(options: dict[str, Any], grouped: str, client: Client) -> None:
+    """A fingerprint of another text, or a part of it, with the content hash of this one."""
+    before, news = ours(client, grouped), NearDupe(grouped, client)
+    names = ("signature", "bands", "samples", "tokens", "features", "state", "numeric")
+    for name, id in zip(names, sorted(before), strict=True):
+        other = {"state": "short", "numeric": True, "tokens": 1, "features": 1}
+        change(client, grouped, id, {"neardupe": {name: other.get(name) or before["d6" if id != "d6" else "d0"][name]}})
+    assert ours(client, grouped) != before
+    report = news.enrich(**options)
+    assert (report.writes.written, report.writes.unchanged) == (len(names), 0)
+    report = news.group()
+    assert (report.groups.count, report.scope.corrupt) == (2, 0)
+    wanted = {id: {**one, "at": None} for id, one in before.items()}
+    assert {id: {**one, "at": None} for id, one in ours(client, grouped).items()} == wanted
 
 
 def test_group_ids(grouped: str, client: Client) -> None:

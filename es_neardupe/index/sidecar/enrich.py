@@ -255,7 +255,7 @@ class _SidecarEnrichment:
             for one, (hit, entry) in zip(documents, page, strict=True):
                 current, uuid = entry is not None and is_current(one, settings), self._uuids[hit.index]
                 inherits = self._index.target.inherits
-                fields = fingerprint_fields(one, settings, self._at, current=current, inherits=inherits)
+                fields = fingerprint_fields(one, settings, self._at, inherits=inherits)
                 inline = partial_update(one.hit, settings, fields)
                 if not current or (self._request.all and not again):
                     yield entry_write(inline, entry, settings.prefix, uuid, current=current)

@@ -206,9 +206,8 @@ def current_entries(index: Index) -> int:
 
 def with_entries(index: Index, hits: Sequence[Hit]) -> Iterator[tuple[Hit, Hit | None]]:
     """Documents with the stored fields of their entries, each with its entry (None if there is none)."""
-    names = ["scheme", "state", "content", "tokens", "features", "numeric", "group"]
     prefix = index.settings.prefix
-    entries = fetch_entries(index, [hit.reference for hit in hits], [f"{prefix}.{name}" for name in names])
+    entries = fetch_entries(index, [hit.reference for hit in hits], [prefix])
     for hit, entry in zip(hits, entries, strict=True):
         stored = stored_fields(entry.source if entry else {}, prefix)
         yield Hit(hit.index, hit.id, hit.routing, hit.seq_no, hit.primary_term, {**hit.source, prefix: stored}), entry

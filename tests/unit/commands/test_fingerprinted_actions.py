@@ -195,7 +195,7 @@ def test_enrich_finds_nothing_to_do(texts: list[Any]) -> None:
     for action, made in zip(actions, fingerprinted_actions(actions, SETTINGS, index="i"), strict=True):
         plain = Hit("i", action["_id"], None, 1, 1, {"text": action["text"]})
         (document,) = fingerprint_documents([[plain]], SETTINGS, 10_000, in_use=lambda ids: ())
-        enriched = fingerprint_fields(document, SETTINGS, AT, current=False)
+        enriched = fingerprint_fields(document, SETTINGS, AT)
         at_once = made["neardupe"]
         assert {name: value for name, value in enriched.items() if value is not None} | {"at": 0} == at_once | {"at": 0}
         indexed = Hit("i", action["_id"], None, 1, 1, {"text": action["text"], "neardupe": at_once})

@@ -351,7 +351,7 @@ def test_any_json_in_the_place_of_the_object(value: Any) -> None:
     assert fields == (value if isinstance(value, dict) else {})
     (document,) = fingerprint_documents([[hit]], SETTINGS, 100)
     assert not is_current(document, SETTINGS)
-    body = fingerprint_fields(document, SETTINGS, AT, current=False)
+    body = fingerprint_fields(document, SETTINGS, AT)
     assert isinstance(body["group"], str)
     assert body["content"] == SOUND.content
     corpus = read_corpus([[hit]], "neardupe", SETTINGS.scheme.bands)
@@ -439,14 +439,14 @@ def test_renewal() -> None:
     ):
         assert not is_current(document(**changed), SETTINGS)
     changed = document(group=KEPT, text="else")
-    body = fingerprint_fields(changed, SETTINGS, AT, current=False)
+    body = fingerprint_fields(changed, SETTINGS, AT)
     action = partial_update(changed.hit, SETTINGS, body)
     assert (action.op, action.address, action.routing) == ("update", ("i", "1"), "r")
     assert (action.seq_no, action.primary_term) == (3, 2)
     assert action.body == {"doc": {"neardupe": body}}
     assert (body["group"], body["principal"], body["similarity"], body["at"]) == (KEPT, None, None, AT)
     assert decode(body) == fingerprints(["else"], SETTINGS.scheme)[0]
-    rewritten = fingerprint_fields(document(), SETTINGS, AT, current=True)
+    rewritten = fingerprint_fields(document(), SETTINGS, AT)
     assert not {"group", "principal", "similarity"} & set(rewritten)
-    founded = fingerprint_fields(document(group=None), SETTINGS, AT, current=False)
+    founded = fingerprint_fields(document(group=None), SETTINGS, AT)
     assert founded["group"] == own_group("i", "1")
