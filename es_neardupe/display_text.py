@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from markupsafe import escape
 
@@ -15,6 +16,7 @@ __all__ = [
     "named",
     "score_text",
     "shown",
+    "validation_message",
     "without_credentials",
     "without_passwords",
 ]
@@ -98,3 +100,8 @@ class Located(Protocol):
 def named(document: Located, several: bool) -> str:
     """A document: its id, preceded by its index if there are ``several``."""
     return f"{document.index}/{document.id}" if several else document.id
+
+
+def validation_message(error: Mapping[str, Any]) -> str:
+    """The message of one of pydantic's errors, without the words that it puts before those of a `ValueError`."""
+    return str(error["msg"]).removeprefix("Value error, ")

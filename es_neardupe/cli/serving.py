@@ -110,6 +110,7 @@ class Serving:
                 log_level="warning",
                 lifespan="on" if lifespan else "off",
                 server_header=False,
+                ws="none",  # a request to open a web socket is an ordinary one
                 proxy_headers=False,
                 timeout_graceful_shutdown=5,
                 ssl_certfile=None if self.tls_cert is None else str(self.tls_cert),

@@ -21,6 +21,7 @@ from es_neardupe.candidates.who_may_meet import (
     parse_policy,
     parse_window,
 )
+from es_neardupe.display_text import validation_message
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import mapping
 from es_neardupe.index.index import Index
@@ -134,7 +135,7 @@ def _decoded(text: bytes) -> RunRules:
         parse_policy(rules.group.principal.name)
     except ValidationError as error:
         first = error.errors()[0]
-        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {validation_message(first)}") from error
     except SettingsError as error:
         raise ValueError(error.args[0]) from error
     if encode_rules(rules) != stored or rules.match.measure not in DECIDING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib import metadata
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import anyio.to_thread
@@ -85,6 +86,7 @@ _Share = Annotated[float | None, Field(ge=0, le=1)]
 def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> FastMCP[None]:
     """The server for an index. ``fields`` are shown of documents; by default the title. ``settings`` of `FastMCP`."""
     server: FastMCP[None] = FastMCP("es-neardupe", _INSTRUCTIONS, log_level="ERROR", **settings)
+    server._mcp_server.version = metadata.version("es-neardupe")  # else that of the library is announced
     tool = partial(server.tool, annotations=ToolAnnotations(readOnlyHint=True, openWorldHint=False))
 
     @tool(description="List the near-duplicates of a document or a text, most similar first, with exact similarities.")

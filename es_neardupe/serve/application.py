@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from es_neardupe.commands.group_pages import load_for_filters
+from es_neardupe.display_text import validation_message
 from es_neardupe.errors import LoginRefused, NeardupeError, SettingsError
 from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import Index, opened
@@ -85,7 +86,7 @@ def asgi(
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> HTMLResponse:
-        wrong = "; ".join(f"{one['loc'][-1]}: {one['msg']}" for one in error.errors())
+        wrong = "; ".join(f"{one['loc'][-1]}: {validation_message(one)}" for one in error.errors())
         found = error_page(site(request), f"The request is not valid: {wrong}.")
         return HTMLResponse(found.html, 400, headers={"Content-Security-Policy": found.policy})
 

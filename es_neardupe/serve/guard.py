@@ -44,6 +44,11 @@ _REFUSED = (
     "header Authorization: Bearer TOKEN.\n"
 )
 
+_MAX_BODY = 16_000_000
+"""Bytes of a body; a text with more characters than this is not compared by the application."""
+
+_TOO_LARGE = f"The body of a request may have {_MAX_BODY:,} bytes.\n"
+
 
 def new_token() -> str:
     """A random token: 192 bits."""
@@ -93,9 +98,13 @@ def host_of(netloc: str) -> str:
 class Guard:
     """ASGI middleware: lets a request in, or answers it itself."""
 
-    def __init__(self, app: ASGIApp, keys: Keys, hosts: Sequence[str], *, logins: bool = False) -> None:
-        """``logins``: each request carries a login of the search server, which checks it; there is no token."""
+    def __init__(
+        self, app: ASGIApp, keys: Keys, hosts: Sequence[str], *, logins: bool = False, refusal: str = _REFUSED
+    ) -> None:
+        """``logins``: each request carries a login of the search server, which checks it; there is no token.
+        ``refusal``: what a request without the token is told."""
         self._app = app
+        self._refusal = refusal
         self._logins = logins
         self._keys = keys
         self._hosts = {*LOOPBACK, *(one.lower() for one in hosts)}
@@ -113,7 +122,10 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        answer = self._answer(scope)
+        answer = _refused(413, _TOO_LARGE) if _says_too_large(scope) else self._answer(scope)
+        if answer is None and _is_chunked(scope):
+            body = await _whole_body(receive)
+            answer, receive = _refused(413, _TOO_LARGE) if body is None else None, _replayed(body or b"", receive)
         await (self._app if answer is None else answer)(scope, receive, with_headers)
 
     def _answer(self, scope: Scope) -> Response | None:
@@ -130,11 +142,11 @@ class Guard:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = [value for name, value in query if name == "token"]
         if given and scope["method"] in _SAFE:
-            return self._exchanged(scope, query) if self._keys.is_token(given[-1]) else _refused(401, _REFUSED)
+            return self._exchanged(scope, query) if self._keys.is_token(given[-1]) else _refused(401, self._refusal)
         kind, _, value = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
-            return None if self._keys.is_token(value.strip()) else _refused(401, _REFUSED)
-        return None if self._keys.in_cookies(headers.get("cookie", "")) else _refused(401, _REFUSED)
+            return None if self._keys.is_token(value.strip()) else _refused(401, self._refusal)
+        return None if self._keys.in_cookies(headers.get("cookie", "")) else _refused(401, self._refusal)
 
     def _exchanged(self, scope: Scope, query: Sequence[tuple[str, str]]) -> Response:
         """A redirect to the same page without the token, with the cookie."""
@@ -150,6 +162,40 @@ class Guard:
             path=scope.get("root_path") or "/",
         )
         return answer
+
+
+def _says_too_large(scope: Scope) -> bool:
+    """Whether a request says that its body is too large; it cannot send more than it says."""
+    size = Headers(scope=scope).get("content-length", "0")
+    return not size.isdecimal() or int(size[:20]) > _MAX_BODY
+
+
+def _is_chunked(scope: Scope) -> bool:
+    """Whether a request does not say how large its body is."""
+    headers = Headers(scope=scope)
+    return "content-length" not in headers and "transfer-encoding" in headers
+
+
+async def _whole_body(receive: Receive) -> bytes | None:
+    """The body of a request; None if it is too large, of which no more than that is read."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if len(body) > _MAX_BODY:
+            return None
+        if message["type"] != "http.request" or not message.get("more_body"):
+            return bytes(body)
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Receives a body that was read, then what comes after it."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return replay
 
 
 def login_required() -> Response:

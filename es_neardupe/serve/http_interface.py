@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import BeforeValidator
 from starlette.exceptions import HTTPException
 
 from es_neardupe.commands.compare import compare
@@ -26,6 +27,7 @@ from es_neardupe.commands.group_pages import (
 )
 from es_neardupe.commands.similar import similar
 from es_neardupe.commands.stats import stats
+from es_neardupe.display_text import validation_message
 from es_neardupe.errors import LoginRefused, NeardupeError
 from es_neardupe.groups.collate import collate_group
 from es_neardupe.groups.decisions import Decisions, Verdict
@@ -57,13 +59,22 @@ from es_neardupe.similarity.pair_relation import Relation
 
 __all__ = ["http_interface"]
 
+
+def _digits(given: object) -> object:
+    """A whole number as it is written everywhere: Python would also read 3_0."""
+    if isinstance(given, str) and not given.strip().lstrip("+-").isdecimal():
+        raise ValueError("not a whole number")
+    return given
+
+
 _Share = Annotated[float | None, Query(ge=0, le=1)]
 _PROBLEM: dict[str, Any] = {
     "description": "Problem JSON (RFC 9457)",
     "content": {"application/problem+json": {"schema": ProblemAnswer.model_json_schema()}},
 }
 _Index = Annotated[str | None, Query(description="Concrete index of the document, if several have its id")]
-_Top = Annotated[int, Query(ge=1, le=1000)]
+_Whole = Annotated[int, BeforeValidator(_digits)]
+_Top = Annotated[_Whole, Query(ge=1, le=1000)]
 
 
 def http_interface(
@@ -95,19 +106,24 @@ def http_interface(
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        wrong = dict.fromkeys(f"{_place(one['loc'])}: {one['msg']}" for one in error.errors())
+        wrong = dict.fromkeys(f"{_place(one['loc'])}: {validation_message(one)}" for one in error.errors())
         return problem(400, "SettingsError", "; ".join(wrong))
 
     @app.exception_handler(HTTPException)
     def unknown(request: Request, error: HTTPException) -> JSONResponse:
-        return problem(error.status_code, "HTTPException", str(error.detail))
+        detail = str(error.detail)
+        if error.status_code == 405 and not allow_decisions and "/decisions" in request.url.path:
+            detail = "Programs may read decisions only: start `es-neardupe serve` with --allow-decisions."
+        answer = problem(error.status_code, "HTTPException", detail)
+        answer.headers.update(error.headers or {})
+        return answer
 
     @app.get("/groups", response_model=GroupsAnswer, summary="Page of groups, from the registry")
     def groups(
         request: Request,
         *,
-        min_size: Annotated[int, Query(ge=2, le=MAX_WHOLE)] = 2,
-        max_size: Annotated[int | None, Query(ge=2, le=MAX_WHOLE)] = None,
+        min_size: Annotated[_Whole, Query(ge=2, le=MAX_WHOLE)] = 2,
+        max_size: Annotated[_Whole | None, Query(ge=2, le=MAX_WHOLE)] = None,
         min_similarity: _Share = None,
         below: _Share = None,
         q: str = "",
@@ -144,10 +160,10 @@ def http_interface(
         request: Request,
         *,
         group: str,
-        start: Annotated[int, Query(ge=0, le=MAX_WHOLE)] = 0,
+        start: Annotated[_Whole, Query(ge=0, le=MAX_WHOLE)] = 0,
         reference: str | None = None,
         reference_index: _Index = None,
-        places: Annotated[int, Query(ge=1, le=MAX_WHOLE)] = 1,
+        places: Annotated[_Whole, Query(ge=1, le=MAX_WHOLE)] = 1,
         sort: str = "",
     ) -> Any:
         current = opened(index_of(request), texts=True)

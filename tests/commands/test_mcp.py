@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from importlib.metadata import version
 from typing import Any
 
 import anyio
@@ -202,7 +203,8 @@ def test_over_http_with_a_token(client: Client, index_name: str, server_url: str
         assert program.stdout is not None
         address, header = (program.stdout.readline().strip() for _ in range(2))
         name, _, token = header.partition(": ")
-        assert httpx.post(address, json={}).status_code == 401
+        without = httpx.post(address, json={})
+        assert (without.status_code, "`es-neardupe mcp` printed" in without.text) == (401, True)
         assert httpx.post(address, json={}, headers={name: token, "Host": "evil.example"}).status_code == 421
         assert httpx.post(address, json={}, headers={name: token, "Origin": "http://evil.example"}).status_code == 403
 
@@ -211,7 +213,8 @@ def test_over_http_with_a_token(client: Client, index_name: str, server_url: str
                 agent = await stack.enter_async_context(httpx.AsyncClient(headers={name: token}))
                 streams = await stack.enter_async_context(streamable_http_client(address, http_client=agent))
                 session = await stack.enter_async_context(ClientSession(*streams[:2]))
-                await session.initialize()
+                begun = await session.initialize()
+                assert begun.serverInfo.version == version("es-neardupe")
                 return answer(await session.call_tool("similar", {"id": "l0"}))
 
         assert given(anyio.run(work)) == given(plain(similar_json(news.similar(id="l0"))))

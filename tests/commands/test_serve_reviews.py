@@ -340,7 +340,9 @@ def test_programs_decide_only_if_allowed(client: Client, index_name: str) -> Non
     news = begun(client, index_name)
     body = {"verdict": "different", "id": "a", "others": ["b"], "author": "program"}
     reading = Reviewer(news, "ann").site
-    assert reading.post("/api/decisions", json=body).status_code == 405
+    refused = reading.post("/api/decisions", json=body)
+    assert (refused.status_code, refused.headers["allow"]) == (405, "GET")
+    assert "start `es-neardupe serve` with --allow-decisions" in refused.json()["detail"]
     writing = Reviewer(news, "ann", allow_decisions=True).site
     assert writing.post("/api/decisions", json={**body, "dry_run": True}).json()["stored"] == 1
     assert news.decisions() == []

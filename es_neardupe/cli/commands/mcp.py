@@ -79,5 +79,7 @@ def _serve(server: FastMCP[None], serving: Serving) -> None:
             show(f"Authorization: Bearer {token}")
         say("Give clients this address, and the token as a header. Whoever has it can read the index. Ctrl-C stops.")
 
-    serving.run(Guard(server.streamable_http_app(), Keys(token), serving.names), announce, lifespan=True)
+    refusal = "This server needs the token that `es-neardupe mcp` printed, as the header Authorization: Bearer TOKEN.\n"
+    guard = Guard(server.streamable_http_app(), Keys(token), serving.names, refusal=refusal)
+    serving.run(guard, announce, lifespan=True)
     say("Stopped.")

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from es_neardupe.commands.duplicates.request_model import Request
+from es_neardupe.display_text import validation_message
 from es_neardupe.errors import SettingsError
 
 __all__ = ["Step", "example", "invalid", "listed", "names", "read_request", "schema", "shown"]
@@ -294,4 +295,4 @@ def _allowed(error: Mapping[str, Any]) -> str:
         return str(context["expected"]).replace("'", '"')
     if error["type"] == "too_short":
         return f"a non-empty {'array' if context['field_type'] == 'List' else 'object'}"
-    return _ALLOWED.get(error["type"], str(error["msg"]))
+    return _ALLOWED.get(error["type"], validation_message(error))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pytest
 from starlette.applications import Starlette
@@ -189,6 +189,31 @@ def test_problems_are_json() -> None:
         "status": 400,
         "detail": "min: Input should be less than or equal to 1",
     }
+
+
+def test_bodies_are_limited_before_they_are_read() -> None:
+    """With and without the token, and whether or not the request says how large its body is."""
+    read = []
+
+    def chunks() -> Iterator[bytes]:
+        for _ in range(100):
+            read.append(1)
+            yield b"x" * 1_000_000
+
+    for path in ("/api/decisions", "/decide", CLOSED):
+        for headers in ({}, BEARER):
+            answer = client().post(path, content=b"", headers={**headers, "Content-Length": "600000000"})
+            assert answer.status_code == 413, path
+            assert "16,000,000 bytes" in answer.text
+        assert client().post(path, content=chunks(), headers=BEARER).status_code == 413
+        assert client().post(path, content=chunks()).status_code == 401
+    assert client().post("/api/decisions", content=(b"{}",), headers=BEARER).status_code == 405
+
+
+def test_numbers_have_only_digits() -> None:
+    for wrong in ("3_0", "3.0", "0x3", ""):
+        answer = client().get(f"/api/groups?size={wrong}", headers=BEARER)
+        assert (answer.status_code, answer.json()["detail"]) == (400, "size: not a whole number")
 
 
 def test_mounted_in_another_application() -> None:
