@@ -112,7 +112,9 @@ def _show_overlaps(name: str, result: OverlapsResult, top: int, several: bool) -
 
 
 def warn_of_losses(report: DuplicatesReport) -> None:
-    """Warn of documents and pairs that are not in the results."""
+    """Warn of documents and pairs that are not in the results, or perhaps are not."""
+    for warning in report.warnings:
+        warn(warning)
     for name, result in report.stages.items():
         for count, what in _losses(result):
             if count:
@@ -191,6 +193,7 @@ def duplicates_json(report: DuplicatesReport) -> dict[str, Any]:
         "seconds": report.seconds,
         "stages": {name: _result_json(one) for name, one in report.stages.items()},
         "groups": report.groups,
+        "warnings": report.warnings,
     }
 
 

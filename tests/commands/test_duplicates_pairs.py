@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import read_jsonl
+from conftest import Cli, read_jsonl
 from server_tools import change, delete_all, jaccard, make_index, new_name, put, true_pairs
 
 from es_neardupe import NearDupe, Settings
@@ -181,6 +183,18 @@ def test_a_query_is_the_scope(client: Client, cats: str) -> None:
     assert numbers(found)["Documents"] == 3
     none = run(client, cats, stage(WORDS, ratio(WORDS), query={"term": {"kind": "no such"}}))
     assert (listed(none), numbers(none)["Documents"], numbers(none)[CANDIDATES]) == ([], 0, 0)
+
+
+def test_a_range_that_leaves_out_most_of_a_year(client: Client, cats: str, server_cli: Cli, tmp_path: Path) -> None:
+    query = {"type": "query:string", "query": "created:[2015 TO 2017]"}
+    file = tmp_path / "request.json"
+    file.write_text(json.dumps({"stages": {"pairs": stage(WORDS, ratio(WORDS), query=query)}}), "utf-8")
+    warning = "pairs: if created is a date, a range up to 2017 ends with the first day of 2017."
+    for more in ([], ["--json"]):
+        done = server_cli("duplicates", cats, "--request", str(file), *more)
+        assert warning in done.err
+    (said,) = done.json["warnings"]
+    assert said.startswith(warning)
 
 
 def test_requests_that_cannot_be_run(client: Client, cats: str) -> None:

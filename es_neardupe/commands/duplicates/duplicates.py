@@ -10,6 +10,7 @@ from typing import Any
 
 from es_neardupe import options
 from es_neardupe.commands.duplicates.find_pairs import find_pairs
+from es_neardupe.commands.duplicates.request_explain import range_warnings
 from es_neardupe.commands.duplicates.request_plan import (
     ContentPlan,
     DuplicatesPlan,
@@ -98,7 +99,8 @@ def duplicates(
         found = stages[chosen.name]
         assert isinstance(found, PairsResult)
         groups = write_groups_of_pairs(index, chosen, found, settings, dry_run=dry_run, progress=progress)
-    return DuplicatesReport(index.name, tuple(sorted(mappings)), stages, time.monotonic() - started, groups)
+    seconds = time.monotonic() - started
+    return DuplicatesReport(index.name, tuple(sorted(mappings)), stages, seconds, groups, tuple(range_warnings(plan)))
 
 
 def chosen_stage(plan: RequestPlan, stage: str | None, *, needed: bool) -> DuplicatesPlan:

@@ -30,7 +30,7 @@ from es_neardupe.similarity.features import (
 )
 from es_neardupe.similarity.measure import ALIGNED, MEANINGS
 
-__all__ = ["explain", "warnings"]
+__all__ = ["explain", "range_warnings", "warnings"]
 
 _FEW_CHARACTERS = 8
 """Shorter runs of characters are parts of words that occur in most texts."""
@@ -114,11 +114,16 @@ def _range(validation: Validation) -> str:
 def warnings(plan: RequestPlan) -> list[str]:
     """Sentences on what is likely to be expensive or to miss pairs, for each stage that finds pairs."""
     finding = [stage for stage in plan.stages if isinstance(stage, DuplicatesPlan)]
-    return [f"{stage.name}: {warning}" for stage in finding for warning in _warnings(stage)]
+    return [*range_warnings(plan), *(f"{stage.name}: {one}" for stage in finding for one in _warnings(stage))]
+
+
+def range_warnings(plan: RequestPlan) -> list[str]:
+    """Sentences on ranges of queries that leave out most of a year or month."""
+    finding = [stage for stage in plan.stages if isinstance(stage, DuplicatesPlan)]
+    return [f"{stage.name}: {warning}" for stage in finding for warning in _year_ranges(stage.query)]
 
 
 def _warnings(stage: DuplicatesPlan) -> Iterator[str]:
-    yield from _year_ranges(stage.query)
     if not isinstance(stage.grouping, SchemeKeys):
         yield from _grouping_warnings(stage.grouping, stage.validations)
     else:

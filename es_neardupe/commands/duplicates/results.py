@@ -290,6 +290,9 @@ class DuplicatesReport:
     seconds: float = field(compare=False)
     groups: GroupsOfPairs | None = None
     """The groups that were made of the pairs; None without ``write_groups``."""
+    warnings: tuple[str, ...] = ()
+    """What the request probably means in another way than it says, such as a range that ends with the first day of a
+    year."""
 
     def __repr__(self) -> str:
         return one_line(self, index=self.index, stages=list(self.stages))

@@ -102,7 +102,7 @@ def test_shape_of_the_json() -> None:
 
 def test_several_stages_of_a_kind_are_named() -> None:
     made = duplicates_json(DuplicatesReport("news", ("news",), {"one": PAIRS, "other": PAIRS}, 0.1))
-    assert list(made) == ["index", "indices", "seconds", "stages", "groups"]
+    assert list(made) == ["index", "indices", "seconds", "stages", "groups", "warnings"]
     assert [list(one) for one in made["stages"].values()] == [["pairs", "diagnostics", "skipped_groups"]] * 2
 
 
