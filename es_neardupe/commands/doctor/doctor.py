@@ -438,7 +438,7 @@ def _groups(index: Index) -> Iterator[Check]:
     """Documents that wait for `group`, groups without a principal, and the rules of the last run."""
     name, left = index.name, next_run(index)
     headless = sum(one.principal is None for one in read_groups(index)) if left.lost else 0
-    with suppress(Forbidden):
+    with suppress(Forbidden, NameTaken):
         try:
             Registry(index).last_run()
         except SettingsError as error:

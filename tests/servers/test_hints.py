@@ -1,0 +1,195 @@
+"""Each hint of each command is followed: the command that it names runs, and what it complains about is gone then."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+
+import pytest
+from conftest import Cli, Run
+from server_tools import (
+    assert_settled,
+    change,
+    family,
+    hits,
+    living,
+    make_index,
+    ours,
+    put,
+    registry,
+    send,
+    words,
+)
+
+from es_neardupe import NearDupe, Settings
+from es_neardupe.index.hidden_indices import read
+from es_neardupe.server.client import Client, path
+
+SETTINGS = Settings(("text",), sample_mod=4)
+TEXTS = {f"a{n}": text for n, text in enumerate(family("hint", 4))} | {
+    f"b{n}": text for n, text in enumerate(family("other", 3))
+}
+FIRST = {"enrich": ["a0"], "group": []}
+LOOKING = [
+    ["doctor", "INDEX"],
+    ["stats", "INDEX"],
+    ["groups", "INDEX"],
+    ["groups", "INDEX", "--suggest-keep"],
+    ["pairs", "INDEX", "--min", "0.5"],
+    ["similar", "INDEX", "--id", "a1"],
+    ["contained", "INDEX", "--id", "a1"],
+    ["search", "INDEX", "*"],
+    ["audit", "INDEX"],
+    ["distribution", "INDEX"],
+    ["what-if", "INDEX", "--min", "0.8"],
+    ["enrich", "INDEX"],
+    ["group", "INDEX"],
+    ["group", "INDEX", "--evidence"],
+]
+ROUNDS = 6
+"""Hints that may follow from one another."""
+
+
+def fresh(client: Client, index: str) -> None:
+    make_index(client, index)
+    put(client, index, {id: {"text": text} for id, text in TEXTS.items()})
+
+
+def grouped(client: Client, index: str) -> None:
+    fresh(client, index)
+    news = NearDupe(index, client)
+    news.init(SETTINGS)
+    news.enrich()
+    news.group(evidence=True)
+
+
+def fingerprinted(client: Client, index: str) -> None:
+    """Documents that an application indexes with their keys: `enrich` has never run."""
+    make_index(client, index)
+    news = NearDupe(index, client)
+    news.init(SETTINGS)
+    actions = [{"_index": index, "_id": id, "text": text} for id, text in TEXTS.items()]
+    made = [dict(one) for one in news.fingerprinted(actions)]
+    put(client, index, {one["_id"]: {name: one[name] for name in ("text", "neardupe")} for one in made})
+    news.group(evidence=True)
+    change(client, index, "a1", {"text": " ".join(words("rewritten", 60))})
+
+
+def rewritten(client: Client, index: str) -> None:
+    grouped(client, index)
+    change(client, index, "a1", {"text": " ".join(words("rewritten", 60))})
+
+
+def rewritten_and_grouped(client: Client, index: str) -> None:
+    rewritten(client, index)
+    NearDupe(index, client).group(rebuild=True)
+
+
+def new_documents(client: Client, index: str) -> None:
+    grouped(client, index)
+    put(client, index, {"new": {"text": TEXTS["a0"]}, "empty": {"text": ""}})
+
+
+def unreadable_keys(client: Client, index: str) -> None:
+    grouped(client, index)
+    change(client, index, "a1", {"neardupe": {"content": "nothing"}})
+    change(client, index, "b1", {"neardupe": {"samples": ["no"]}})
+
+
+def without_principal(client: Client, index: str) -> None:
+    grouped(client, index)
+    principal = next(one.members[0].address.id for one in NearDupe(index, client).groups())
+    send(client, [({"delete": {"_index": index, "_id": principal}}, None)])
+    put(client, index, {"a1": {"text": TEXTS["a1"]}}) if principal == "a1" else None
+
+
+def without_group_id(client: Client, index: str) -> None:
+    grouped(client, index)
+    change(client, index, "a2", {"neardupe": {"group": None}})
+
+
+def damaged_record(client: Client, index: str) -> None:
+    grouped(client, index)
+    stored = read(client, registry(client, index).name, "run")
+    assert stored is not None
+    body = {**stored.source, "settings": {"match": "nothing"}}
+    client.request("PUT", path(registry(client, index).name, "_doc", "run"), params={"refresh": True}, body=body)
+
+
+def recreated(client: Client, index: str) -> None:
+    """The index was deleted and created again with other texts, without settings."""
+    grouped(client, index)
+    client.request("DELETE", path(index))
+    make_index(client, index)
+    put(client, index, {id: {"text": text} for id, text in zip(sorted(TEXTS), family("again", 7), strict=True)})
+
+
+def recreated_with_keys(client: Client, index: str) -> None:
+    """Like `recreated`, and a bulk request of the former index arrived late: all keys are those of other texts."""
+    grouped(client, index)
+    late = ours(client, index)
+    before = client.request("GET", path(index))[index]["mappings"]
+    client.request("DELETE", path(index))
+    make_index(client, index, before["properties"], _meta=before["_meta"])
+    texts = dict(zip(sorted(TEXTS), family("again", 7), strict=True))
+    put(client, index, {id: {"text": text, "neardupe": late[id]} for id, text in texts.items()})
+
+
+STATES: list[Callable[[Client, str], None]] = [
+    fresh,
+    fingerprinted,
+    rewritten,
+    rewritten_and_grouped,
+    new_documents,
+    unreadable_keys,
+    without_principal,
+    without_group_id,
+    damaged_record,
+    recreated,
+    recreated_with_keys,
+]
+
+
+def complaints(done: Run) -> list[str]:
+    """The messages of a run that name a command to run. "Next: ..." only says what comes after."""
+    text = re.sub(r"\s+", " ", f"{done.out} {done.err}")
+    return [
+        one
+        for one in re.findall(r"`(es-neardupe [^`]+)`", text)
+        if f"Next: {one}" not in text
+        and not re.search(r"\b(FIELD|ID)\b", one.partition(" ")[2].partition("--field")[0])
+    ]
+
+
+def followed(one: str, cli: Cli) -> Run:
+    """The command of a hint, run as it is written, with a field for FIELD."""
+    arguments = [{"FIELD": "text"}.get(word, word) for word in shlex.split(one)[1:]]
+    return cli(*arguments, *(["--yes"] if arguments[0] in ("clean", "migrate") else []))
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
+def test_hints_lead_out(state: Callable[[Client, str], None], client: Client, index_name: str, server_cli: Cli) -> None:
+    """Whatever a command complains about: as long as it names a command, this one is run."""
+    state(client, index_name)
+    number = 0
+    for line in LOOKING:
+        said: list[str] = []
+        for _ in range(ROUNDS):
+            done = server_cli(*[index_name if word == "INDEX" else word for word in line])
+            found = [one for one in complaints(done) if "--help" not in one]
+            if not found:
+                break
+            said.append(found[0])
+            number += 1
+            assert followed(found[0], server_cli).code == 0, (line, found[0])
+        else:
+            raise AssertionError(f"{line}: these hints lead in a circle: {said}")
+    assert number, "no command complains"
+    checks = {one.name: one.message for one in NearDupe(index_name, client).doctor() if one.level != "ok"}
+    assert checks == {}
+    assert_settled(client, index_name)
+    assert all("scheme" in one for one in ours(client, index_name).values())
+    assert {record.group for record in living(client, index_name)} <= {
+        hit["_source"]["neardupe"]["group"] for hit in hits(client, index_name)
+    }
