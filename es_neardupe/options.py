@@ -181,9 +181,12 @@ def parse_fraction(value: Any) -> float:
     try:
         number = float(value)
     except ValueError:
-        raise typer.BadParameter(f"{value!r} is not a number.") from None
+        percent = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*", str(value))
+        meant = f" Write {float(percent[1]) / 100:g} for {percent[1]} %." if percent else ""
+        raise typer.BadParameter(f"{value!r} is not a number.{meant}") from None
     if not 0 < number <= 1:
-        raise typer.BadParameter(f"{value} is not in (0, 1].")
+        meant = f" Write {number / 100:g} for {number:g} %." if 1 < number <= 100 else ""
+        raise typer.BadParameter(f"{value} is not in (0, 1].{meant}")
     return number
 
 

@@ -192,6 +192,8 @@ def init(
     except NotFound:
         if not (create or template):
             raise
+        if name != name.lower() or name.startswith("-"):
+            raise SettingsError(f"A new index cannot have the name {name!r}: use {name.lower()!r}.") from None
         metadata = None
     if metadata is None:
         report = _create(writer, name, settings, by_texts, template=template, dry_run=dry_run)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from es_neardupe.errors import (
     BeingMigrated,
     IndexUnusable,
+    NeardupeError,
     NotFound,
     NotInitialised,
     RolledOver,
@@ -319,20 +322,27 @@ def _named(client: Client, name: str, *what: str, **params: bool) -> dict[str, J
     try:
         answer: Mapping[str, JSON] = client.request("GET", path(name, *what), params=params)
     except NotFound as error:
-        raise _no_index(name, error) from error
+        raise _no_index(client, name, error) from error
     if not answer:
-        raise _no_index(name, None)
+        raise _no_index(client, name, None)
     return dict(sorted(answer.items()))
 
 
-def _no_index(name: str, error: NotFound | None) -> NotFound:
+def _no_index(client: Client, name: str, error: NotFound | None) -> NotFound:
     several = "*" in name or "," in name
     create = "" if several else f", or create it with `es-neardupe init {name} --create --field FIELD`"
-    return NotFound(
-        f"There is no index {name!r}. Name an existing one{create}.",
-        status=404,
-        type=error.type if error else "index_not_found_exception",
-    )
+    kind = error.type if error else "index_not_found_exception"
+    if similar := get_close_matches(name.lower(), _names(client), 1):
+        return NotFound(f"There is no index {name!r}. Did you mean {similar[0]}?", status=404, type=kind)
+    return NotFound(f"There is no index {name!r}. Name an existing one{create}.", status=404, type=kind)
+
+
+def _names(client: Client) -> list[str]:
+    """The names of the indices, aliases and data streams that this user sees; none if the server does not say."""
+    with suppress(NeardupeError):
+        found: JSON = client.request("GET", path("_resolve", "index", "*"))
+        return [one["name"] for kind in ("indices", "aliases", "data_streams") for one in found.get(kind, ())]
+    return []
 
 
 def index_states(client: Client, name: str) -> dict[str, IndexState]:

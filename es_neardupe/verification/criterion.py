@@ -156,7 +156,8 @@ def _matching(name: str) -> Matching:
 def check_min(minimum: float) -> float:
     """The minimum similarity. Raises `SettingsError` unless it lies in (0, 1]."""
     if not 0 < minimum <= 1:
-        raise SettingsError(f"`min` must lie in (0, 1], not {minimum}.")
+        percent = f": write {minimum / 100:g} for {minimum:g} %" if 1 < minimum <= 100 else ""
+        raise SettingsError(f"`min` must lie in (0, 1], not {minimum}{percent}.")
     return minimum
 
 

@@ -60,7 +60,14 @@ def test_a_template_before_there_is_an_index(client: Client, index_name: str) ->
 def test_invalid_names(name: str, server_cli: Cli, client: Client, index_name: str) -> None:
     done = server_cli("init", name, "--field", "text", "--create")
     one_line(done.err)
-    assert done.code == (1 if name == "UPPER" else 2)  # only the server checks for lower case
+    assert done.code == 2
+    if name == "UPPER":
+        assert "error: A new index cannot have the name 'UPPER': use 'upper'." in done.err
+
+
+def test_the_name_of_an_index_is_suggested(client: Client, filled: str, server_cli: Cli) -> None:
+    for wrong in (filled[:-1], f"{filled}s", filled.upper()):
+        refused(server_cli("stats", wrong), f"There is no index {wrong!r}. Did you mean {filled}?", code=1)
 
 
 @pytest.mark.parametrize(
