@@ -473,12 +473,17 @@ def compared_with(
         yield from zip(hits, measure.scores(arrays, np.zeros_like(right), right).tolist(), strict=True)
 
 
+_ROUTINGS = 100
+"""Documents with one id that are compared: an index has at most one in each of its shards."""
+
+
 def current_source(index: Index, document: str | Address, fields: Sequence[str]) -> tuple[Address, Source]:
     """The address of a document that is given by its id or its address, and the given fields of its current source.
 
     In a single index, the document is read by its address, which is faster and also finds one that is new. A search
-    finds a document in several indices, and one with a routing. Raises `NotFound`, and `SettingsError` for an id that
-    is empty, and for one without an index that is in two indices.
+    finds a document in several indices, and one with a routing; of documents with the same id and text under different
+    routings, any. Raises `NotFound`, and `SettingsError` for an id that is empty, for one without an index that is in
+    two indices, and for one that different texts have under different routings.
     """
     asked, id = document if isinstance(document, Address) else (None, document)
     if id == "":
@@ -487,7 +492,7 @@ def current_source(index: Index, document: str | Address, fields: Sequence[str])
     found = [] if len(indices) > 1 else _by_address(index, indices, id, fields)
     if not found and indices:
         query = queries.all_of({"ids": {"values": [id]}}, None if asked is None else {"term": {"_index": asked}})
-        body = {"size": 2, "query": query, "_source": list(fields)}
+        body = {"size": _ROUTINGS, "query": query, "_source": list(fields)}
         found = [
             (Address(hit["_index"], id), hit["_source"])
             for hit in search(index.client, index.path, body)["hits"]["hits"]
@@ -497,14 +502,20 @@ def current_source(index: Index, document: str | Address, fields: Sequence[str])
     if not found:
         where = index.name if asked is None else f"index {asked} of {index.name}"
         raise NotFound(f"There is no document {id!r} in {where}.", status=404)
-    if len(found) > 1:
-        raise SettingsError(
-            f"Document {id!r} is in {found[0][0].index} and in {found[1][0].index}: name one of these indices."
-        )
-    return found[0]
+    (first, source), *others = found
+    for other, its in others:
+        if other.index != first.index:
+            raise SettingsError(f"Document {id!r} is in {first.index} and in {other.index}: name one of these indices.")
+        if text_of(its, index.settings.fields) != text_of(source, index.settings.fields):
+            raise SettingsError(
+                f"Index {first.index} has several documents {id!r}, under different routings and with different texts: "
+                f"give the text itself instead of the id."
+            )
+    return first, source
 
 
 def _by_address(index: Index, indices: Sequence[str], id: str, fields: Sequence[str]) -> list[tuple[Address, Source]]:
     """The documents with an id and without a routing, whether or not a search sees them."""
     references: list[Reference] = [(concrete, id, None) for concrete in indices]
-    return [(hit.address, hit.source) for hit in fetch(index.client, references, fields) if hit is not None]
+    found = fetch(index.client, references, fields)
+    return [(hit.address, hit.source) for hit in found if hit is not None and hit.routing is None]

@@ -159,6 +159,24 @@ def test_a_document_that_holds_no_text(client: Client, index_name: str) -> None:
         NearDupe(index_name, client).compare("a", "b")
 
 
+@pytest.mark.product("each")
+def test_the_same_id_under_two_routings(client: Client, index_name: str) -> None:
+    make_index(client, index_name, PROPERTIES, settings={"number_of_shards": 5})
+    for routing in "abcde":
+        params = {"routing": routing, "refresh": True}
+        client.request("PUT", path(index_name, "_doc", "same"), params=params, body={"body": ONE})
+    put(client, index_name, {"other": {"body": ONE}})
+    news = NearDupe(index_name, client)
+    news.init(Settings(("body",)))
+    news.enrich()
+    assert {one.id for one in news.similar(id="same").hits} == {"other"}
+    client.request(
+        "PUT", path(index_name, "_doc", "same"), params={"routing": "a", "refresh": True}, body={"body": OTHER}
+    )
+    with pytest.raises(SettingsError, match="several documents 'same', under different routings and with different"):
+        news.similar(id="same")
+
+
 def test_the_same_id_in_two_indices(client: Client, index_name: str) -> None:
     names = [f"{index_name}-{k}" for k in (1, 2)]
     try:
