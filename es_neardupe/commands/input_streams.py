@@ -72,7 +72,11 @@ def expanded(file: InputFile) -> IO[bytes]:
     """
     suffix = _suffix(file)
     if suffix == ".gz":
-        return cast("IO[bytes]", _Gzip(file.open()))
+        stream: Any = file.open()
+        stream = stream if hasattr(stream, "peek") else io.BufferedReader(stream)
+        if not stream.peek(1):  # an empty file is no gzip file, although Python reads it as one
+            return io.BufferedReader(_Expanding(stream, _xz_decoder, lzma.LZMAError), _READ)
+        return cast("IO[bytes]", _Gzip(stream))
     if suffix == ".xz":
         return io.BufferedReader(_Expanding(file.open(), _xz_decoder, lzma.LZMAError), _READ)
     if suffix == ".zst":

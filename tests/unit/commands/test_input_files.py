@@ -216,6 +216,15 @@ def test_truncated(tmp_path: Path, name: str) -> None:
     assert len(problems(found, file)) <= 2  # the end, and the line that it cuts
 
 
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.xz"])
+def test_a_compressed_file_without_a_byte(tmp_path: Path, name: str) -> None:
+    assert read(write(tmp_path, name, b"")) == []
+    (tmp_path / name).write_bytes(b"")
+    (found,) = read(tmp_path / name)
+    assert isinstance(found, Problem)
+    assert found.why == "the rest cannot be read: the file ends before the end of its compressed data"
+
+
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.xz", "a.csv.gz"])
 @pytest.mark.parametrize("place", range(12, 3000, 250))
 def test_damaged(tmp_path: Path, name: str, place: int) -> None:
