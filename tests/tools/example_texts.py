@@ -28,7 +28,7 @@ RIGHT_3 = "I will need money and a car and cigars for the mayor and his wife"
 """Example 3: 9 and 15 words; two passages of five words, which overlap in the shorter text."""
 
 LEFT_4 = "Did you rob the bank?"
-RIGHT_4 = "Yes\n> Did you rob the bank?"
+RIGHT_4 = "> Did you rob the bank?\nYes"
 """Example 4: a mail of five words, and its reply."""
 
 EXAMPLES = {1: (LEFT_1, RIGHT_1), 2: (LEFT_2, RIGHT_2), 3: (LEFT_3, RIGHT_3), 4: (LEFT_4, RIGHT_4)}
