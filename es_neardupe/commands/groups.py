@@ -177,14 +177,15 @@ class KeepAdviceList(list[KeepAdvice], Tabular):
     def table(self) -> Table:
         """A row for each redundant document."""
         columns: dict[str, type] = {"group": str, "policy": str, "keep_index": str, "keep_id": str}
-        columns |= {"is_principal": bool, "reviewer": str, "redundant_index": str, "redundant_id": str}
-        columns |= {"redundant_routing": str, "similarity": float, "seq_no": int, "primary_term": int}
-        rows = (
-            (one.group, one.policy, *one.keep, one.is_principal, one.reviewer, *astuple(other))
-            for one in self
-            for other in one.redundant
-        )
+        columns |= {"is_principal": bool, "reviewer": str, "changed": int, "less_similar": int}
+        columns |= {"redundant_index": str, "redundant_id": str, "redundant_routing": str}
+        columns |= {"redundant_similarity": float, "redundant_seq_no": int, "redundant_primary_term": int}
+        rows = ((*_head(one), *astuple(other)) for one in self for other in one.redundant)
         return Table(columns, rows)
+
+
+def _head(one: KeepAdvice) -> tuple[Cell, ...]:
+    return one.group, one.policy, *one.keep, one.is_principal, one.reviewer, one.changed, one.less_similar
 
 
 def suggest_keep(

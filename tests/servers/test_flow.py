@@ -227,7 +227,7 @@ def test_the_commands_for_people(index_name: str, filled: dict[str, JSON], serve
         (("group",), "candidate pairs", "Next: es-neardupe groups"),
         (("groups",), "f0-0", ""),
         (("similar", "--id", "f1-0"), "f1-1", "each compared by its current text"),
-        (("pairs",), "copy-a", "verified candidates"),
+        (("pairs",), "copy-a", "verified candidate pairs"),
         (("stats",), "groups of two or more", ""),
         (("doctor",), "ok", ""),
         (("clean", "--yes"), "cleaned", "mapping"),

@@ -101,7 +101,8 @@ def pairs(
         _show(list(found.with_fields(top)), found.measure, several=len(found.indices) > 1)
     if not as_json:
         range = range_text(found.measure, found.min, found.max)
-        say(f"{len(found):,} pairs {range}, from {found.candidates:,} verified candidates")
+        verified = f"{found.candidates:,} verified candidate pairs of different texts"
+        say(f"{len(found):,} pairs {range}, from {verified}, and with their exact copies")
     say_measure(found.measure, found.weights)
     say_common(found.common)
     warn_of_detection(found.min, found.detection, found.detection_cases)
