@@ -36,6 +36,7 @@ __all__ = [
     "MeasureName",
     "OnMatch",
     "PipelineAction",
+    "Versions",
     "document_options",
     "list_of",
     "names_of",
@@ -138,6 +139,15 @@ class Linkage(str, Enum):
     """Connected components: each member is at least the threshold similar to at least one other member."""
     COMPLETE = "complete"
     """Any two members are at least the threshold similar to each other."""
+
+
+class Versions(str, Enum):
+    """Who sets the versions of the documents of an index."""
+
+    INTERNAL = "internal"
+    """The server: each write has the next number."""
+    EXTERNAL = "external"
+    """The system that the documents come from, by ``version_type=external``."""
 
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -743,6 +753,14 @@ GroupField = Annotated[
     str | None,
     typer.Option(
         "--group-field", metavar="NAME", help="Keep a copy of the group id in this keyword field at the top level."
+    ),
+]
+VersionsOption = Annotated[
+    Versions | None,
+    typer.Option(
+        "--versions",
+        help="Who sets the versions of documents: the server (internal), or the system that they come from (external).",
+        show_default="internal, unless documents show the other",
     ),
 ]
 Oversample = Annotated[

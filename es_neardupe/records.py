@@ -182,6 +182,9 @@ class Action:
     """For an update: approximate size of the document, which the server reads and indexes again."""
     shard: int | None = None
     """Number of the shard of the document, if it is known."""
+    version: int | None = None
+    """The version that the document has and keeps, because its owner sets the versions; the write fails if it has a
+    later one. Instead of ``seq_no`` and ``primary_term``."""
 
     @property
     def address(self) -> Address:

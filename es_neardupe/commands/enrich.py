@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -14,11 +15,12 @@ from es_neardupe.index.enrich_slices import enrich_slices
 from es_neardupe.index.in_cluster import enrich_in_cluster
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.index_on_workers import on_engine
+from es_neardupe.index.lease import held
 from es_neardupe.index.mapping import check_range_field
 from es_neardupe.index.permissions import check_sees_all, check_updates
 from es_neardupe.index.storage import EnrichRequest, Send
 from es_neardupe.index.tuning import tunable
-from es_neardupe.options import DEFAULT_MAX_CHARS
+from es_neardupe.options import DEFAULT_MAX_CHARS, Versions
 from es_neardupe.progress import Progress, silent
 from es_neardupe.server.bulk import pretend, write
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
@@ -127,6 +129,11 @@ def enrich(
             f"The server cannot make the keys of {index.name}, which are in a sidecar index: run `es-neardupe enrich "
             f"{index.name}` without --in-cluster."
         )
+    if in_cluster and index.settings.versions is Versions.EXTERNAL:
+        raise IndexUnusable(
+            f"The server would raise the versions of the documents of {index.name}, which another system sets: run "
+            f"`es-neardupe enrich {index.name}` without --in-cluster."
+        )
     check_sees_all(index, "enriching")
     prepared = index.target.new
     if not dry_run:
@@ -140,14 +147,17 @@ def enrich(
     if dry_run and not show_requests:
         send = pretend
     request = EnrichRequest(query, check, since, all, max_chars, dry_run, slice, slices, new_only)
-    if in_cluster:
-        done = enrich_in_cluster(index, request, batch=batch, progress=progress)
-    else:
-        on_workers = None if index.engine is None else partial(enrich_slices, index, index.engine, batch, workers)
-        done = index.storage.write_fingerprints(request, send, progress, on_workers)
-    if not dry_run:
-        refresh(index.client, index.path)
-    mirrored = index.storage.write_group_ids(batch=batch, workers=workers, dry_run=dry_run)
+    # Whole documents replace what another run has written since they were read, unless it has raised their version.
+    alone = index.settings.versions is Versions.EXTERNAL and not (dry_run or index.target.inherits)
+    with held(index, "enrich", progress=progress) if alone else nullcontext():
+        if in_cluster:
+            done = enrich_in_cluster(index, request, batch=batch, progress=progress)
+        else:
+            on_workers = None if index.engine is None else partial(enrich_slices, index, index.engine, batch, workers)
+            done = index.storage.write_fingerprints(request, send, progress, on_workers)
+        if not dry_run:
+            refresh(index.client, index.path)
+        mirrored = index.storage.write_group_ids(batch=batch, workers=workers, dry_run=dry_run)
     counted = done.tally.counts
     return EnrichReport(
         index=index.name,

@@ -34,7 +34,7 @@ from es_neardupe.index.hidden_indices import check_names
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import check_relations, check_source, check_text_fields, relations_to_skip
 from es_neardupe.index.permissions import check_writable
-from es_neardupe.index.random_samples import random_hits
+from es_neardupe.index.random_samples import external_version, random_hits
 from es_neardupe.index.rollover import RolloverAlias, alias_named, next_index_has
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.indices import Sidecars, check_inline
@@ -52,7 +52,7 @@ from es_neardupe.index.target import (
 from es_neardupe.index.tuning import restore_abandoned, tuned_mappings
 from es_neardupe.keys.scheme import MAX_SAMPLE_MOD
 from es_neardupe.keys.shingles import features, token_hashes
-from es_neardupe.options import MeasureName
+from es_neardupe.options import MeasureName, Versions
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import count, fetch_portions, refresh, refresh_if_allowed
@@ -102,6 +102,8 @@ class InitReport:
     """One in this many shingles becomes a sampled key; 0: no sampled keys."""
     group_field: str | None
     """The field with a copy of the group id."""
+    versions: str
+    """Who sets the versions of the documents, ``internal`` or ``external``."""
     sampling: Sampling | None = None
     """How ``sample_mod`` was chosen; None if it was given or already stored."""
     by_lengths: BandsByLengths | None = None
@@ -153,6 +155,7 @@ def init(
     *,
     measure: options.ThresholdMeasure = None,
     sample_keys: options.SampleKeys = None,
+    versions: options.VersionsOption = None,
     create: options.Create = False,
     template: options.Template = False,
     sidecar: options.Sidecar = False,
@@ -174,6 +177,10 @@ def init(
 
     ``template`` returns a component template that gives later indices the fields from the start, even if no index
     exists yet. Like ``dry_run``, it writes nothing. A dry run returns its first ``show_requests`` write requests.
+
+    ``versions``: who sets the versions of documents, by default the stored value, else ``internal``; then
+    `IndexUnusable` is raised if documents have versions that the server has not given them. With ``external``,
+    documents are written as a whole, with the version that they have (`es_neardupe.index.field_writes`).
 
     ``settings.group_field``: a keyword field at the top level of the documents, which gets a copy of their group id. It
     can be added later; the next `enrich` then writes it.
@@ -201,6 +208,8 @@ def init(
         if not dry_run:
             restore_abandoned(client, tuned_mappings(client, name, settings.prefix))
             metadata = metadata_of(client, name)
+        if write_group or not sidecar:
+            settings = _with_versions(client, name, metadata.mappings, settings, versions)
         if sidecar:
             report = _init_sidecars(
                 writer, name, metadata, settings, by_texts, write_group=write_group, dry_run=dry_run
@@ -373,6 +382,8 @@ def _is_incomplete(name: str, mapping: Mapping[str, Any], settings: Settings) ->
     stored = stored_settings(mapping, settings.prefix)
     adds_group_field = stored is not None and stored.group_field is None and settings.group_field is not None
     kept = replace(stored, group_field=settings.group_field) if stored and adds_group_field else stored
+    other_versions = stored is not None and stored.versions is not settings.versions
+    kept = replace(kept, versions=settings.versions) if kept else kept
     if kept is not None and (differences := kept.differences(settings)):
         raise SchemeMismatch(
             f"Index {name} is already initialised with other settings ({'; '.join(differences)}). Use those, or switch "
@@ -386,7 +397,7 @@ def _is_incomplete(name: str, mapping: Mapping[str, Any], settings: Settings) ->
             f"The mapping of index {name} conflicts with the fields to be added: {'; '.join(conflicts)}. Choose "
             f"another `prefix` or `group_field`."
         )
-    return stored is None or adds_group_field or bool(schema.missing(properties, settings.prefix))
+    return stored is None or adds_group_field or other_versions or bool(schema.missing(properties, settings.prefix))
 
 
 def _with_group_field(mappings: Mapping[str, Any], settings: Settings) -> Settings:
@@ -394,6 +405,25 @@ def _with_group_field(mappings: Mapping[str, Any], settings: Settings) -> Settin
     if settings.group_field is not None:
         return settings
     return replace(settings, group_field=stored_group_field(mappings.values(), settings.prefix))
+
+
+def _with_versions(
+    client: Client, name: str, mappings: Mapping[str, Any], settings: Settings, versions: Versions | None
+) -> Settings:
+    """The settings with the given ``versions``, else with the stored ones. Raises `IndexUnusable` for an index without
+    any, of which documents have versions that the server has not given them."""
+    known = [stored_settings(mapping, settings.prefix) for mapping in mappings.values()]
+    stored = [one.versions for one in known if one is not None and one.versions is not None]
+    if versions is not None or stored:
+        return replace(settings, versions=versions or stored[0])
+    if (found := external_version(client, name)) is not None:
+        raise IndexUnusable(
+            f"Another system sets the versions of the documents of {name} (document {found.id!r} has version "
+            f"{found.version}). Partial updates would raise them, and the server would then reject its next changes "
+            f"and deletions. Choose --versions external, to write whole documents with the versions that they have, or "
+            f"--sidecar, to write no document. If the server sets the versions from now on: --versions internal."
+        )
+    return settings
 
 
 def _check_group_field(client: Client, name: str, mapping: Mapping[str, Any], settings: Settings) -> None:
@@ -426,6 +456,7 @@ def _report(name: str, indices: tuple[str, ...], settings: Settings, *, dry_run:
         detection=scheme.detection(settings.threshold),
         sample_mod=scheme.sample_mod,
         group_field=settings.group_field,
+        versions=(settings.versions or Versions.INTERNAL).value,
         dry_run=dry_run,
     )
 

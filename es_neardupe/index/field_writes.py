@@ -9,6 +9,10 @@ update stores a mark, ``checked``: a hash of the version that the document has a
 numbers then, so while the document has this version, there is no such number. Any write of another client gives it
 another version: then the whole document is read before it is written again. So is a copy in another index, since the
 hash includes the uuid of the index.
+
+If the owner of an index sets the versions of its documents (`Settings.versions`), every document is written as a whole,
+with the version that it has: a partial update would give it the next one, and the server would then reject the next
+change or deletion by its owner, who takes that for a change that is there already.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import stored_fields
 from es_neardupe.index.target import index_states
 from es_neardupe.log_events import log_event
+from es_neardupe.options import Versions
 from es_neardupe.records import Action, Address, Hit
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client, path
@@ -123,6 +128,7 @@ class FieldWriter:
         self._uuids = uuids
         self._check_whole: Callable[[], None] | None = check_whole
         self._removal = removal
+        self._external = settings.versions is Versions.EXTERNAL
         self._obstacles: dict[str, str | None] = {}
 
     @property
@@ -154,7 +160,8 @@ class FieldWriter:
 
     def write(self, change: Change) -> Action | None:
         """The write of a document whose whole source was read; None if it cannot be written."""
-        if not (self._only_whole(change) or has_unheld(change.hit.source)):
+        external = self._external and self._uuids is not None
+        if not (external or self._only_whole(change) or has_unheld(change.hit.source)):
             return self._partial(change)
         action = self._whole(change)
         if (why := self._obstacle(action)) is None:
@@ -181,6 +188,8 @@ class FieldWriter:
     def _needs_source(self, change: Change) -> bool:
         if self._uuids is None:
             return False
+        if self._external:
+            return True
         return self._only_whole(change) or not (change.checked or checked_version(change.hit, self._uuids))
 
     def _partial(self, change: Change) -> Action:
@@ -199,7 +208,10 @@ class FieldWriter:
             before = stored_fields(hit.source, self.settings.prefix)
             stored = {name: one for name, one in before.items() if name != CHECKED}
             body |= self.settings.in_document({**stored, **fields})
-        return _action("index", hit, body, pipeline="_none", whole=True)
+        action = _action("index", hit, body, pipeline="_none", whole=True)
+        if self._external:
+            action.version = hit.version
+        return action
 
     def _obstacle(self, action: Action) -> str | None:
         """Why writing a whole document could change its other fields; None if it cannot."""

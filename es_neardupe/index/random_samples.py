@@ -12,9 +12,10 @@ from es_neardupe.index import queries
 from es_neardupe.keys.arrays import U64
 from es_neardupe.records import Hit, Reference
 from es_neardupe.server.client import Client
+from es_neardupe.server.responses import hit_of
 from es_neardupe.server.search import search
 
-__all__ = ["address_hashes", "random_hits"]
+__all__ = ["address_hashes", "external_version", "random_hits"]
 
 
 def random_hits(
@@ -26,6 +27,20 @@ def random_hits(
         Hit(hit["_index"], hit["_id"], hit.get("_routing"), None, None, hit.get("_source", {}))
         for hit in search(client, index, body)["hits"]["hits"]
     ]
+
+
+_LOOKED_AT = 200
+"""Documents whose versions are looked at."""
+
+
+def external_version(client: Client, index: str) -> Hit | None:
+    """A document with a version that the server has not given it; None if none of some random ones has one. Each write
+    of the server counts a version and a sequence number of the shard, so versions of other systems are greater, unless
+    they are small counters too."""
+    body = queries.sample({"match_all": {}}, _LOOKED_AT, 1)
+    body = {**body, "_source": False, "version": True, "seq_no_primary_term": True}
+    hits = map(hit_of, search(client, index, body)["hits"]["hits"])
+    return next((hit for hit in hits if (hit.version or 0) > (hit.seq_no or 0) + 1), None)
 
 
 def address_hashes(references: Iterable[Reference], seed: int = 0) -> U64:

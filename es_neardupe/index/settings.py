@@ -9,11 +9,11 @@ from typing import Any
 
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.keys.scheme import Scheme, Unit, choose_bands, shingle_of
-from es_neardupe.options import DEFAULT_PREFIX, PRESETS, MeasureName
+from es_neardupe.options import DEFAULT_PREFIX, PRESETS, MeasureName, Versions
 
 __all__ = ["OPTIONAL_IN_META", "Settings"]
 
-OPTIONAL_IN_META = ("relations", "measure", "min", "groups_only", "group_field")
+OPTIONAL_IN_META = ("relations", "measure", "min", "groups_only", "group_field", "versions")
 """Names that `Settings.to_meta` leaves out for their defaults."""
 
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -51,12 +51,15 @@ class Settings:
     """Whether the prefix holds groups of the pairs of a request, and no keys."""
     group_field: str | None = None
     """The top-level field of each document that holds a copy of its group id; None: there is none."""
+    versions: Versions | None = None
+    """Who sets the versions of the documents; None: the server, as far as they show."""
     scheme: Scheme = field(init=False)
 
     def __post_init__(self) -> None:
         self._check_names()
         object.__setattr__(self, "fields", tuple(self.fields))
         object.__setattr__(self, "relations", tuple(sorted(set(self.relations))))
+        object.__setattr__(self, "versions", None if self.versions is None else Versions(self.versions))
         if (self.min is None) != (self.measure is MeasureName.RESEMBLANCE):
             raise SettingsError("`min` is the threshold of a measure other than resemblance: give both, or neither.")
         if not 0 < self.threshold_of(self.measure) <= 1:
@@ -169,6 +172,7 @@ class Settings:
             **({} if self.min is None else {"measure": self.measure.value, "min": self.min}),
             **({"groups_only": True} if self.groups_only else {}),
             **({} if self.group_field is None else {"group_field": self.group_field}),
+            **({} if self.versions is None else {"versions": self.versions.value}),
         }
 
     @classmethod
@@ -209,6 +213,7 @@ class Settings:
             min=float(meta["min"]) if "min" in meta else None,
             groups_only=meta.get("groups_only", False) is True,
             group_field=meta.get("group_field"),
+            versions=meta.get("versions"),
         )
         if settings.scheme != scheme:
             raise ValueError(f"scheme {scheme.id} is from another version of this program")
@@ -226,7 +231,8 @@ class Settings:
         relations = "+".join(self.relations) or "all but children"
         stored = "groups of a request" if self.groups_only else "keys"
         match = {"measure": self.measure.value, "min": "the threshold" if self.min is None else self.min}
-        return chosen | match | scheme | {"relations": relations, "content": stored, "group field": self.group_field}
+        documents = {"relations": relations, "content": stored, "group field": self.group_field}
+        return chosen | match | scheme | documents | {"versions": (self.versions or Versions.INTERNAL).value}
 
 
 def _with_unit(options: dict[str, Any]) -> dict[str, Any]:

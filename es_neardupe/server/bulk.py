@@ -114,7 +114,9 @@ def _encode(action: Action) -> bytes:
     meta: dict[str, Any] = {"_index": action.index, "_id": action.id}
     if action.routing is not None:
         meta["routing"] = action.routing
-    if action.seq_no is not None:
+    if action.version is not None:
+        meta["version"], meta["version_type"] = action.version, "external_gte"
+    elif action.seq_no is not None:
         meta["if_seq_no"], meta["if_primary_term"] = action.seq_no, action.primary_term
     if action.pipeline is not None:
         meta["pipeline"] = action.pipeline

@@ -56,6 +56,7 @@ def init(
     ] = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     group_field: options.GroupField = None,
+    versions: options.VersionsOption = None,
     create: options.Create = False,
     template: options.Template = False,
     sidecar: options.Sidecar = False,
@@ -123,6 +124,7 @@ def init(
         settings,
         measure=measure,
         sample_keys=sample_keys,
+        versions=versions,
         create=create,
         template=template,
         sidecar=sidecar,
@@ -172,6 +174,8 @@ def _show(report: InitReport) -> None:
         show(f"Index {report.index} already has these settings: nothing to do.")
     if report.group_field is not None:
         show(f"Each document gets a copy of its group id in the field {report.group_field}.")
+    if report.versions == "external":
+        show("Documents are written as a whole, with the versions that they have.")
     show(
         f"Scheme {report.scheme}: {report.bands} bands of {report.rows} rows{agreement(report.agree)}; a pair exactly "
         f"{report.threshold:g} similar becomes a candidate with probability {score_text(report.detection)}."

@@ -29,6 +29,7 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import TEXT_TYPES, check_source, check_text_fields, field_types
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
 from es_neardupe.index.permissions import block_names, how_to_unblock, partly_visible, write_blocks
+from es_neardupe.index.random_samples import external_version
 from es_neardupe.index.rollover import RolloverAlias, alias_named, next_index_has
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.indices import must_be_stored, sidecar_name, sidecars_of, writes_group
@@ -92,7 +93,8 @@ def doctor(index: Index) -> list[Check]:
         return [*checks, Check("scheme", "error", str(error))]
     checks += [_scheme(index.settings), *_hidden_names(index), *_replaced(index)]
     checks += [*_rollover(index), *_visibility(index), *_lease(index), *_pipeline(index), *_folding(index)]
-    return [*checks, _limits(index.target.max_result_window), *_documents(index), *_changes(index), *_groups(index)]
+    checks += [_limits(index.target.max_result_window), *_versions(index)]
+    return [*checks, *_documents(index), *_changes(index), *_groups(index)]
 
 
 def _fields(mappings: Mapping[str, Any], sidecars: Mapping[str, Any], prefix: str) -> Iterator[Check]:
@@ -407,6 +409,21 @@ def _documents(index: Index) -> Iterator[Check]:
         message = f"{empty:,} of {total:,} have no text in {fields}: if their texts are in other fields, name these by "
         message += f"`es-neardupe migrate {index.name} --field FIELD`"
         yield Check("documents", "warning", message)
+
+
+def _versions(index: Index) -> Iterator[Check]:
+    """Whether another system sets the versions of the documents; only if `init` was not told who does."""
+    if index.storage.sidecars or index.settings.versions is not None:
+        return
+    if (found := external_version(index.plain, index.path)) is not None:
+        yield Check(
+            "versions",
+            "warning",
+            f"document {found.id!r} has version {found.version}, which the server has not given it: if another system "
+            f"sets versions (version_type=external), partial updates make the server reject its next changes. Run "
+            f"`es-neardupe init` again with the same settings and --versions external, or, if the server sets them "
+            f"now, --versions internal",
+        )
 
 
 def _changes(index: Index) -> Iterator[Check]:

@@ -49,7 +49,7 @@ class MigrationOptions:
         given, fields = self._given, tuple(self.fields) or old.fields
         if self.measure is not None and self.preset is None and "threshold" not in given:
             raise SettingsError("`measure` is that of a new threshold: give `threshold` too.")
-        kept: dict[str, Any] = {"sample_mod": old.sample_mod, "relations": old.relations}
+        kept: dict[str, Any] = {"sample_mod": old.sample_mod, "relations": old.relations, "versions": old.versions}
         if self.preset is not None:
             return Settings.chosen(fields, preset=self.preset, measure=self.measure, **{**kept, **given}, prefix=prefix)
         kept |= {name: getattr(old, name) for name in ("threshold", "detection", "permutations")}
@@ -124,7 +124,13 @@ def open_plan(index: Index, given: MigrationOptions) -> MigrationPlan | None:
     keys = given.sample_keys if given.numbers["sample_mod"] or not old.settings.sample_mod else None
     coming = Index(index.name, index.plain, settings.prefix)
     checked = init(
-        coming, settings, measure=given.measure, sample_keys=keys, sidecar=bool(old.storage.sidecars), dry_run=True
+        coming,
+        settings,
+        measure=given.measure,
+        sample_keys=keys,
+        versions=settings.versions,
+        sidecar=bool(old.storage.sidecars),
+        dry_run=True,
     )
     settings = checked.chosen(settings)
     changes = tuple(settings.differences(replace(old.settings, group_field=None)))
