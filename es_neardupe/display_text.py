@@ -62,9 +62,12 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)(?:[^/?#]*@)?([^?#]*)", re.DOTAL
 
 
 def without_credentials(name: str) -> str:
-    """The URL of a file without user, password, query and fragment, which can all be credentials; any other name
-    unchanged."""
+    """The URL of a file without user, password, query and fragment, which can all be credentials, and of one with
+    several parts (``::``) only the first; any other name unchanged."""
     name = without_passwords(name)  # one with ? or # in it, too
+    first, several, _ = name.partition("::")
+    if several and "://" in name:
+        return f"{without_credentials(first)}::..."
     match = _URL.match(name)
     return name if match is None else match[1] + match[2]
 

@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 
 def is_url(name: str) -> bool:
     """Whether this is the address of a file, and not its name."""
-    return _URL.match(name) is not None
+    return _URL.match(name) is not None or ("::" in name and "://" in name)
 
 
 def local_path(name: str) -> str:

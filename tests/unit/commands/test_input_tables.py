@@ -462,6 +462,7 @@ def test_a_missing_package_for_a_kind_of_url(monkeypatch: pytest.MonkeyPatch) ->
     [
         ("nonsense://u:SECRET@host/a.jsonl", "cannot be read: fsspec does not know this kind of URL"),
         ("zip://a.jsonl::https://u:SECRET@host/a.zip", "URLs of several parts"),
+        ("simplecache::https://host/a.jsonl?token=SECRET", "URLs of several parts"),
         ("http://u:SECRET@host/folder/?sig=SECRET", "is neither JSON lines"),
         ("file://u:SECRET@host/a.jsonl", ""),
     ],
