@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import xxhash
 
+from es_neardupe.errors import Forbidden
 from es_neardupe.index import queries
 from es_neardupe.keys.arrays import U64
 from es_neardupe.records import Hit, Reference
@@ -34,12 +35,15 @@ _LOOKED_AT = 200
 
 
 def external_version(client: Client, index: str) -> Hit | None:
-    """A document with a version that the server has not given it; None if none of some random ones has one. Each write
-    of the server counts a version and a sequence number of the shard, so versions of other systems are greater, unless
-    they are small counters too."""
+    """A document with a version that the server has not given it; None if none of some random ones has one, or if this
+    user may not search. Each write of the server counts a version and a sequence number of the shard, so versions of
+    other systems are greater, unless they are small counters too."""
     body = queries.sample({"match_all": {}}, _LOOKED_AT, 1)
     body = {**body, "_source": False, "version": True, "seq_no_primary_term": True}
-    hits = map(hit_of, search(client, index, body)["hits"]["hits"])
+    try:
+        hits = map(hit_of, search(client, index, body)["hits"]["hits"])
+    except Forbidden:
+        return None
     return next((hit for hit in hits if (hit.version or 0) > (hit.seq_no or 0) + 1), None)
 
 

@@ -72,6 +72,9 @@ _UNNUMBERED = "index.disable_sequence_numbers"
 _MAX_WINDOW = 10_000
 """The default of the servers."""
 
+_ALIKE = 0.85
+"""Similarity of two names of which one is probably meant by the other, as `difflib` counts it."""
+
 _MAX_PATH = 2000
 """Maximum length of the index names in a request path: servers reject request lines over 4,096 bytes."""
 
@@ -332,7 +335,7 @@ def _no_index(client: Client, name: str, error: NotFound | None) -> NotFound:
     several = "*" in name or "," in name
     create = "" if several else f", or create it with `es-neardupe init {name} --create --field FIELD`"
     kind = error.type if error else "index_not_found_exception"
-    if similar := get_close_matches(name.lower(), _names(client), 1):
+    if not several and (similar := get_close_matches(name.lower(), _names(client), 1, _ALIKE)):
         return NotFound(f"There is no index {name!r}. Did you mean {similar[0]}?", status=404, type=kind)
     return NotFound(f"There is no index {name!r}. Name an existing one{create}.", status=404, type=kind)
 

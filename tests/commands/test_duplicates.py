@@ -160,7 +160,7 @@ def test_contents_and_overlaps(ask: Any, news: str) -> None:
         "similarPairs: documents without features, in no pair: 4.",
         "documents: values cut at their maxValueLength: 2.",
     ]
-    assert list(done.json) == ["index", "indices", "seconds", "stages", "groups"]
+    assert list(done.json) == ["index", "indices", "seconds", "stages", "groups", "warnings"]
     answer = found(done, "documents")
     contents = {one["id"]: one["fields"] for one in answer["documents"]}
     assert set(contents) == {ODD, UNICODE}

@@ -93,6 +93,14 @@ def worked(secured_server: Secured, admin: Client) -> Iterator[Secured]:
 
 
 @pytest.fixture
+def restored(worked: Secured, admin: Client) -> Iterator[None]:
+    """The index is made again after the test."""
+    yield
+    delete_worked(admin)
+    make_worked(admin)
+
+
+@pytest.fixture
 def run_as(worked: Secured, cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, admin: Client) -> As:
     return runner(worked, admin, cli, monkeypatch, tmp_path)
 
@@ -236,10 +244,11 @@ def test_a_role_is_enough_where_keys_are_beside(maximum: int, run_as: As, admin:
     with_keys_beside(run_as, admin, maximum)
 
 
+@pytest.mark.usefixtures("restored")
 def test_a_role_is_enough_for_its_commands(
     run_as: As, worked: Secured, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """No command shows the password, at any log level. The last test: `clean` removes what the others need."""
+    """No command shows the password, at any log level."""
     caplog.set_level(logging.DEBUG)
     for role in ROLES:
         login = f"{role.name}:{worked.users[role.name].password}"
