@@ -27,6 +27,8 @@ _ONE = re.compile(
     r"(documents|groups|pairs|candidates|comparisons|copies|keys|shingles|entries|addresses|words|differences|places|"
     r"texts|hits|values|lines|thresholds|tokens)\b[^.:;]*"
 )
+_WORD = re.compile(r"`[^`]*`|'[^']*'|(?<![\w.*-])[a-z]+(?![\w.*-])")
+"""A word of a sentence; quoted texts are passed over, and so are names of several parts, such as ``keep-news``."""
 _SINGULAR = {"have": "has", "are": "is", "were": "was", "share": "shares", "wait": "waits", "stand": "stands"} | {
     "they": "it",
     "their": "its",
@@ -76,7 +78,7 @@ def _in_singular(match: re.Match[str]) -> str:
     noun = match[1]
     one = noun[:-3] + "y" if noun.endswith("ies") else noun[:-2] if noun == "addresses" else noun[:-1]
     head, _, rest = match[0].partition(noun)
-    return head + one + re.sub(r"[a-z]+", lambda word: _SINGULAR.get(word[0], word[0]), rest)
+    return head + one + _WORD.sub(lambda word: _SINGULAR.get(word[0], word[0]), rest)
 
 
 def _with_connection(match: re.Match[str]) -> str:

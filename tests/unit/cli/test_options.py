@@ -463,6 +463,10 @@ def test_suggested_commands_can_be_pasted(
             "1 candidates with fewer keys were not compared",
             "1 candidate with fewer keys was not compared",
         ),
+        (
+            "1 documents of keep-news and 'have' wait for `es-neardupe group keep`",
+            "1 document of keep-news and 'have' waits for `es-neardupe group keep`",
+        ),
     ],
 )
 def test_one_is_singular(message: str, said: str) -> None:
