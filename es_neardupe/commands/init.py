@@ -46,6 +46,7 @@ from es_neardupe.index.target import (
     mappings_of,
     metadata_of,
     put_settings,
+    result_window,
     stored_group_field,
     stored_settings,
 )
@@ -209,7 +210,7 @@ def init(
             restore_abandoned(client, tuned_mappings(client, name, settings.prefix))
             metadata = metadata_of(client, name)
         if write_group or not sidecar:
-            settings = _with_versions(client, name, metadata.mappings, settings, versions)
+            settings = _with_versions(client, name, metadata, settings, versions)
         if sidecar:
             report = _init_sidecars(
                 writer, name, metadata, settings, by_texts, write_group=write_group, dry_run=dry_run
@@ -408,15 +409,15 @@ def _with_group_field(mappings: Mapping[str, Any], settings: Settings) -> Settin
 
 
 def _with_versions(
-    client: Client, name: str, mappings: Mapping[str, Any], settings: Settings, versions: Versions | None
+    client: Client, name: str, metadata: IndexMetadata, settings: Settings, versions: Versions | None
 ) -> Settings:
     """The settings with the given ``versions``, else with the stored ones. Raises `IndexUnusable` for an index without
     any, of which documents have versions that the server has not given them."""
-    known = [stored_settings(mapping, settings.prefix) for mapping in mappings.values()]
+    known = [stored_settings(mapping, settings.prefix) for mapping in metadata.mappings.values()]
     stored = [one.versions for one in known if one is not None and one.versions is not None]
     if versions is not None or stored:
         return replace(settings, versions=versions or stored[0])
-    if (found := external_version(client, name)) is not None:
+    if (found := external_version(client, name, result_window(metadata.states.values()))) is not None:
         raise IndexUnusable(
             f"Another system sets the versions of the documents of {name} (document {found.id!r} has version "
             f"{found.version}). Partial updates would raise them, and the server would then reject its next changes "

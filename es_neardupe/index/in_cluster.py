@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from es_neardupe.errors import IndexUnusable, NeardupeError, RequestError
+from es_neardupe.errors import Forbidden, IndexUnusable, NeardupeError, RequestError
 from es_neardupe.index import queries
 from es_neardupe.index.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.ingest_pipeline import check_keys, is_ours
@@ -29,6 +29,7 @@ from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.client import Params, path
 from es_neardupe.server.parallel import pause
 from es_neardupe.server.read_all import of_shard
+from es_neardupe.server.request_sizes import RequestSize
 from es_neardupe.server.search import count, refresh, search
 
 if TYPE_CHECKING:
@@ -45,6 +46,15 @@ _POLL = (0.05, 1.0)
 _LEFT = f"the script leaves texts of more than {MAX_CHARS:,} characters, and numbers with a fraction, to plain `enrich`"
 
 
+_AVERAGE = 2_000_000
+"""Bytes on disk of a document of which as many are processed at a time as of documents of any size."""
+
+_MAX_WORDS = 50_000
+"""Documents with more words are not read only to check their keys."""
+
+_UNCHECKED = f"keys of texts with more than {_MAX_WORDS:,} words are checked by plain `enrich --check`"
+
+
 def enrich_in_cluster(index: Index, request: EnrichRequest, *, batch: int, progress: Progress) -> EnrichResult:
     """Let the server make the keys that are missing or wrong, after it was shown to make the same as Python.
 
@@ -59,7 +69,11 @@ def enrich_in_cluster(index: Index, request: EnrichRequest, *, batch: int, progr
     changed = {shard: feed.changed(shard) for shard in feed.shards}
     tally = BulkCounts()
     tally.counts["changed"] = _changed(index, request, changed)
-    queried = _queries(index, request, changed, unknown)
+    unchecked = {shard: _unchecked(index, query) for shard, query in changed.items()} if request.check else {}
+    queried = {
+        shard: queries.without(query, unchecked.get(shard))
+        for shard, query in _queries(index, request, changed, unknown).items()
+    }
     if request.dry_run:
         number = sum(count(index.client, index.path, query, shard=shard) for shard, query in queried.items())
         tally.counts.update(read=number, written=number)
@@ -89,9 +103,22 @@ def enrich_in_cluster(index: Index, request: EnrichRequest, *, batch: int, progr
     )
     if left:
         tally.add_failed(left, [_LEFT])
+    scope = queries.matching(index.target.within(request.query))
+    large = sum(
+        count(index.client, index.path, queries.all_of(scope, query), shard=shard) for shard, query in unchecked.items()
+    )
+    if large:
+        tally.add_failed(large, [_UNCHECKED])
     tally.counts["read"] = sum(tally.counts[name] for name in ("written", "unchanged", "conflicts", "failed"))
     reasons = {one: feed.reason or why for one, why in unknown.items()}
     return EnrichResult(before, before["current"], tally, states, *request.unknown(reasons))
+
+
+def _unchecked(index: Index, changed: JSON | None) -> JSON:
+    """Documents with keys of so many words that looking at many of them takes more memory than a small server has, and
+    that were not written since they were processed. Those without keys are processed, whatever their size."""
+    large = {"range": {index.fields.tokens: {"gt": _MAX_WORDS}}}
+    return queries.without(queries.all_of(queries.fingerprinted(index.fields, index.scheme_id), large), changed)
 
 
 def _check_final_pipelines(index: Index) -> None:
@@ -155,11 +182,27 @@ def _written(index: Index, at: str) -> tuple[dict[str, int], int]:
     return {one["key"]: one["doc_count"] for one in found["states"]["buckets"]}, found["numeric"]["doc_count"]
 
 
+def _fitting(index: Index, batch: int) -> int:
+    """The number of documents of average size that the server can hold at a time, with what the script makes of them;
+    at most ``batch``."""
+    safe = RequestSize.of_documents(index.client, batch).safe
+    params: Params = {"filter_path": "_all.primaries.docs.count,_all.primaries.store.size_in_bytes"}
+    try:
+        found = index.client.request("GET", path(index.path, "_stats", "docs,store"), params=params)["_all"][
+            "primaries"
+        ]
+    except (Forbidden, KeyError):
+        return safe
+    average = found["store"]["size_in_bytes"] / max(1, found["docs"]["count"])
+    return max(1, min(batch, int(safe * _AVERAGE / max(1, average))))
+
+
 class _Update:
     """Updates by query of one run."""
 
     def __init__(self, index: Index, at: str, batch: int, progress: Progress) -> None:
-        self._index, self._progress, self._batch = index, progress, batch
+        self._index, self._progress = index, progress
+        self._batch = _fitting(index, batch)
         self._client = SameIndicesClient(index.plain, index.target)
         settings = index.settings
         script = fingerprint_script(

@@ -34,17 +34,20 @@ _LOOKED_AT = 200
 """Documents whose versions are looked at."""
 
 
-def external_version(client: Client, index: str) -> Hit | None:
-    """A document with a version that the server has not given it; None if none of some random ones has one, or if this
-    user may not search. Each write of the server counts a version and a sequence number of the shard, so versions of
-    other systems are greater, unless they are small counters too."""
-    body = queries.sample({"match_all": {}}, _LOOKED_AT, 1)
-    body = {**body, "_source": False, "version": True, "seq_no_primary_term": True}
+def external_version(client: Client, index: str, window: int) -> Hit | None:
+    """A document with a version that the server has not given it; None if none of some documents has one, or if this
+    user may not search. ``window``: maximum number of hits of the index.
+
+    Each write of the server counts a version and a sequence number of the shard, so versions of other systems are
+    greater, unless they are small counters too."""
+    body = {"size": min(_LOOKED_AT, window), "sort": ["_doc"], "_source": False}
+    body = {**body, "version": True, "seq_no_primary_term": True}
     try:
         hits = map(hit_of, search(client, index, body)["hits"]["hits"])
     except Forbidden:
         return None
-    return next((hit for hit in hits if (hit.version or 0) > (hit.seq_no or 0) + 1), None)
+    numbered = (hit for hit in hits if hit.version is not None and hit.seq_no is not None and hit.seq_no >= 0)
+    return next((hit for hit in numbered if (hit.version or 0) > (hit.seq_no or 0) + 1), None)
 
 
 def address_hashes(references: Iterable[Reference], seed: int = 0) -> U64:

@@ -179,6 +179,18 @@ def test_what_the_script_leaves_is_counted_and_made_by_plain_enrich(painless: Cl
     assert news.enrich(in_cluster=True).scope.read == 0
 
 
+def test_keys_of_large_texts_are_checked_by_plain_enrich(painless: Client, index_name: str) -> None:
+    """To look at many of them takes more memory than a small server has."""
+    large = {"large": {"text": " ".join(words("large", 500)) * 101}}
+    news = opened(painless, index_name, SOURCES | large)
+    assert news.enrich().writes.written == len(SOURCES) + 1
+    done = news.enrich(in_cluster=True, check=True)
+    assert (done.writes.unchanged, done.writes.failed, done.writes.total) == (len(SOURCES), 1, done.scope.read)
+    assert "checked by plain `enrich --check`" in done.writes.failures[0]
+    change(painless, index_name, "large", {"text": large["large"]["text"] + " and an end"})
+    assert news.enrich(in_cluster=True, check=True).writes.written == 1  # it was written since
+
+
 def test_a_dry_run_counts(painless: Client, index_name: str) -> None:
     news = opened(painless, index_name)
     done = news.enrich(in_cluster=True, dry_run=True)

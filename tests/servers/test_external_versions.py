@@ -16,8 +16,6 @@ from es_neardupe.errors import Conflict, IndexUnusable
 from es_neardupe.options import Versions
 from es_neardupe.server.client import Client, path
 
-pytestmark = pytest.mark.product("each")
-
 LATE = 1_700_000_000_000
 TEXTS = {f"d{n}": text for n, text in enumerate([*family("versions", 4), *family("others", 2)])}
 
@@ -58,6 +56,7 @@ def together(client: Client, index: str) -> set[frozenset[str]]:
     return {frozenset(one.id for one in group.members) for group in groups_of(client, index)}
 
 
+@pytest.mark.product("each")
 @pytest.mark.parametrize("first", [1, LATE])
 def test_every_command_keeps_the_versions(first: int, client: Client, index_name: str) -> None:
     filled(client, index_name, first)

@@ -415,7 +415,7 @@ def _versions(index: Index) -> Iterator[Check]:
     """Whether another system sets the versions of the documents; only if `init` was not told who does."""
     if index.storage.sidecars or index.settings.versions is not None:
         return
-    if (found := external_version(index.plain, index.path)) is not None:
+    if (found := external_version(index.plain, index.path, index.target.max_result_window)) is not None:
         yield Check(
             "versions",
             "warning",
