@@ -150,6 +150,8 @@ def test_enrich_with_the_smallest_heap(large: int, tmp_path: Path) -> None:
 def test_enrich_with_the_default_heap(server: str, tmp_path: Path) -> None:
     with filled_node(server, DEFAULT_HEAP, tmp_path) as client:
         assert check_enrich(client) < 300
+        if server == "elasticsearch":  # it makes no keys itself
+            return
         command = [sys.executable, "-m", "es_neardupe", "enrich", "docs", "--in-cluster", "--check", "--json"]
         environment = os.environ | {"ES_NEARDUPE_URL": client.url}
         done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=600)
