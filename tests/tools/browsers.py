@@ -20,7 +20,18 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 DRIVER = shutil.which("chromedriver")
 
 # Without its sandbox Chromium also runs as root, as in containers; the pages are ours.
-OPTIONS = ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--window-size=1400,1000")
+OPTIONS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--disable-gpu",
+    "--disable-software-rasterizer",
+    "--disable-extensions",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-features=Translate,OptimizationHints,MediaRouter",
+    "--window-size=1400,1000",
+)
 
 
 def missing(reason: str) -> NoReturn:
