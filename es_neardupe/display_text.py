@@ -14,6 +14,7 @@ __all__ = [
     "beginning",
     "escaped",
     "named",
+    "range_text",
     "score_text",
     "shown",
     "validation_message",
@@ -77,6 +78,11 @@ def score_text(value: float) -> str:
     is not the same."""
     text = f"{value:.4f}"
     return "0.9999" if text == "1.0000" and value < 1 else text
+
+
+def range_text(low: float, high: float | None) -> str:
+    """A range of similarities; None is no upper bound."""
+    return f"{low} or more" if high is None else f"{low} to {high}"
 
 
 _BEGINNING = 200

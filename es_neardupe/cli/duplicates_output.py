@@ -15,7 +15,7 @@ from es_neardupe.commands.duplicates.results import (
     OverlapsResult,
     PairsResult,
 )
-from es_neardupe.display_text import named, score_text
+from es_neardupe.display_text import named, range_text, score_text
 from es_neardupe.records import Address
 
 __all__ = ["duplicates_json", "print_pairs", "show_report", "warn_of_losses"]
@@ -82,6 +82,8 @@ def _steps(result: PairsResult) -> Iterator[tuple[str, int, str, Any]]:
 
 
 def _number(value: object) -> object:
+    if isinstance(value, list):
+        return range_text(*value)
     return f"{value:,.3f}" if isinstance(value, float) else value
 
 

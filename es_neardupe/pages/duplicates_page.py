@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.commands.duplicates.results import DocumentPair, DuplicatesReport, PairsResult
-from es_neardupe.display_text import beginning, named
+from es_neardupe.display_text import beginning, named, range_text
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.text import spans
 from es_neardupe.options import Matching
@@ -312,6 +312,7 @@ def duplicates_page(
         else (),
         groups=result.skipped_groups,
         more_groups=skipped - len(result.skipped_groups),
+        range_text=range_text,
         name=lambda address: named(address, len(report.indices) > 1),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,8 @@ def test_lookalikes_by_the_number_of_shared_features(
     content = page.read_text("utf-8")
     assert '<b class="score">6</b>' in content
     assert "shared features" in content
+    assert '<th scope="row">Similarity thresholds</th><td>2.0 or more</td>' in content
+    assert re.search("Similarity thresholds +2.0 or more", server_cli("duplicates", faces, "--request", str(file)).out)
     Reader(content)
 
 
