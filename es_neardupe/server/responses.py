@@ -20,7 +20,7 @@ from es_neardupe.errors import (
 )
 from es_neardupe.records import Hit
 
-__all__ = ["Answer", "check_complete", "expected", "hit_of", "lacking", "refusal"]
+__all__ = ["Answer", "advice_on", "check_complete", "expected", "hit_of", "lacking", "refusal"]
 
 _ELASTICSEARCH = re.compile(
     r"action \[(?P<action>.+?)\] is unauthorized for (?P<who>.+?)"
@@ -66,6 +66,7 @@ _ADVICE = {
 }
 _GRANT = "Ask an administrator to grant it; `es-neardupe doctor` lists the privileges that each command needs."
 _BLOCKED = "cluster_block_exception"
+_CLOSED = "index_closed_exception"
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +222,14 @@ def _advice(kind: type[RequestError], answer: Answer) -> str:
         return "Remove the block (read-only index, full disk, no elected master) first."
     if 300 <= answer.status < 400:
         return "The address redirects elsewhere: give the URL of the server itself."
-    return _ADVICE.get(answer.status, "")
+    return advice_on(_error(answer.body)) or _ADVICE.get(answer.status, "")
+
+
+def advice_on(error: Mapping[str, Any]) -> str:
+    """The way out of an error of one index; "" if there is none that always helps."""
+    if error.get("type") != _CLOSED:
+        return ""
+    return f"Open it with `POST /{_one_line(str(error.get('index') or 'INDEX'))}/_open`, then run the command again."
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:

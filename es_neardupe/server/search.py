@@ -18,7 +18,7 @@ from es_neardupe.server.client import JSON, Client, path
 from es_neardupe.server.pacing import PART_RETRIES, retrying
 from es_neardupe.server.read_all import of_shard
 from es_neardupe.server.request_sizes import RequestSize, in_requests, is_too_large
-from es_neardupe.server.responses import hit_of
+from es_neardupe.server.responses import advice_on, hit_of
 
 __all__ = [
     "buckets",
@@ -255,7 +255,8 @@ def _hit_or_none(item: dict[str, Any]) -> Hit | None:
             return None
         kind, status = _KINDS.get(error.get("type", ""), (RequestError, 500))
         raise kind(
-            f"Document {item['_id']!r} of index {item['_index']} cannot be read: {error.get('reason', error)}.",
+            f"Document {item['_id']!r} of index {item['_index']} cannot be read: {error.get('reason', error)}. "
+            f"{advice_on(error)}".rstrip(),
             status=status,
             type=error.get("type", ""),
             reason=error.get("reason", ""),

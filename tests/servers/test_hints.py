@@ -193,3 +193,19 @@ def test_hints_lead_out(state: Callable[[Client, str], None], client: Client, in
     assert {record.group for record in living(client, index_name)} <= {
         hit["_source"]["neardupe"]["group"] for hit in hits(client, index_name)
     }
+
+
+@pytest.mark.parametrize(
+    ("closed", "commands"), [("registry", ["group", "groups"]), ("index", ["enrich", "group", "groups", "pairs"])]
+)
+def test_a_closed_index_is_opened_as_the_message_says(
+    closed: str, commands: list[str], client: Client, index_name: str, server_cli: Cli
+) -> None:
+    grouped(client, index_name)
+    name = index_name if closed == "index" else registry(client, index_name).name
+    client.request("POST", path(name, "_close"))
+    for command in commands:
+        done = server_cli(command, index_name)
+        assert (done.code, f"Open it with `POST /{name}/_open`" in re.sub(r"\s+", " ", done.err)) == (1, True), done.err
+    client.request("POST", path(name, "_open"))
+    assert_settled(client, index_name)
