@@ -261,7 +261,7 @@ def _invalid_id(id: str) -> str:
 
 
 def _delimited(stream: IO[bytes], file: InputFile, id_field: str | None, suffix: str) -> Iterator[FileRecord | Problem]:
-    csv.field_size_limit(MAX_EXPANDED)
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_EXPANDED))  # of the whole process: it is never lowered
     delimiter, kind, name = _DELIMITERS[suffix], suffix.removeprefix(".").upper(), file.name
     lines = _DecodedLines(stream, delimiter)
     reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
