@@ -254,9 +254,9 @@ def _hit_or_none(item: dict[str, Any]) -> Hit | None:
         if error.get("type") in _ABSENT:
             return None
         kind, status = _KINDS.get(error.get("type", ""), (RequestError, 500))
+        why = ". ".join(filter(None, (str(error.get("reason", error)), advice_on(error).rstrip("."))))
         raise kind(
-            f"Document {item['_id']!r} of index {item['_index']} cannot be read: {error.get('reason', error)}. "
-            f"{advice_on(error)}".rstrip(),
+            f"Document {item['_id']!r} of index {item['_index']} cannot be read: {why}.",
             status=status,
             type=error.get("type", ""),
             reason=error.get("reason", ""),
