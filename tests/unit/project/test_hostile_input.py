@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 from pathlib import Path
@@ -130,5 +131,7 @@ def test_lines_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             list(input_files.read_lines(str(file)))
     file = tmp_path / "a.csv"
     file.write_bytes(b"id,text\n" + b"x" * 3000 + b'\nb,"' + b"y\n" * 2000 + b'"\n')
+    limit = csv.field_size_limit()
     found = list(input_files.read_records([str(file)], text_field="text"))
+    assert csv.field_size_limit() == limit
     assert all(isinstance(one, input_files.Problem) for one in found[:1])
