@@ -135,7 +135,7 @@ def _row(level: ThresholdLevel) -> tuple[object, ...]:
 
 def _example(example: SimilarityExample, several: bool) -> list[tuple[object, ...]]:
     """One row for each document of the pair."""
-    sides = ((f"{score_text(example.similarity)}", example.a, example.excerpt_a), ("", example.b, example.excerpt_b))
+    sides = ((score_text(example.similarity), example.a, example.excerpt_a), ("", example.b, example.excerpt_b))
     return [(value, named(name, several), excerpt) for value, name, excerpt in sides]
 
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from es_neardupe.commands.groups import KeepAdvice, KeepAdviceList
     from es_neardupe.groups.read import Group
     from es_neardupe.groups.registry import GroupRecord
-    from es_neardupe.records import Address
 
 __all__ = ["groups", "show_groups"]
 
@@ -184,7 +183,7 @@ def _give_advice(found: KeepAdviceList, output: Path | None, bulk: Path | None, 
 
 
 def _show_advice(found: list[KeepAdvice]) -> None:
-    several = len({document.index for one in found for document in (one.keep, *_addresses(one))}) > 1
+    several = len({one.keep.index for one in found} | {other.index for one in found for other in one.redundant}) > 1
     if not found:
         show("No group matches: nothing is redundant.")
         return
@@ -195,7 +194,7 @@ def _show_advice(found: list[KeepAdvice]) -> None:
             named(one.keep, several),
             one.is_principal,
             *([one.reviewer or ""] if reviewed else []),
-            "; ".join(named(two, several) for two in _addresses(one)),
+            "; ".join(named(two, several) for two in one.redundant),
         )
         for one in found
     ]
@@ -206,13 +205,6 @@ def _show_advice(found: list[KeepAdvice]) -> None:
         warn(f"{changed:,} documents are left out, because their text is not the one that was grouped, or was deleted.")
     if less := sum(one.less_similar for one in found):
         warn(f"{less:,} documents are left out, because they match the principal, but not the document to keep.")
-
-
-def _addresses(one: KeepAdvice) -> list[Address]:
-    """The redundant documents."""
-    from es_neardupe.records import Address
-
-    return [Address(other.index, other.id) for other in one.redundant]
 
 
 def show_groups(found: list[Group], members: int = 5) -> None:

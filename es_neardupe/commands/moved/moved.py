@@ -285,10 +285,9 @@ class _Finder:
 
     def _by_versions(self, address: str, documents: Sequence[LastDocument]) -> Moved:
         """The places of the latest document that has one, and is no notice; without any, the result of the latest."""
-        found = [self._by_text(address, documents[0])]
+        found: list[Moved] = []
         for number, document in enumerate(documents):
-            if number:
-                found.append(self._by_text(address, document))
+            found.append(self._by_text(address, document))
             if found[-1].best and not self._is_notice(document, documents[number + 1 :], found[-1].places):
                 notices = sum(bool(one.best or one.gone) for one in found[:-1])
                 return replace(found[-1], version=number + 1, notices=notices)
