@@ -88,7 +88,7 @@ def enrich(
 ) -> EnrichReport:
     """Fingerprint the documents that have no fingerprint of the index's scheme, and those whose text has changed.
 
-    Documents that were written since the last run are read, whoever wrote them (`es_neardupe.index.change_feed`). If it
+    Documents that any client has written since the last run are read (`es_neardupe.index.change_feed`). If it
     is unknown which these are, all documents are read, and the report says why (``scope.reread``). ``new_only`` skips
     those that have a fingerprint instead (``scope.unnoticed``), and so does ``since=(field, date)``, except those whose
     date field is at or after the date. ``check`` reads all documents: fingerprints that no longer match the text are

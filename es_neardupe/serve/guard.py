@@ -102,7 +102,7 @@ class Guard:
         self, app: ASGIApp, keys: Keys, hosts: Sequence[str], *, logins: bool = False, refusal: str = _REFUSED
     ) -> None:
         """``logins``: each request carries a login of the search server, which checks it; there is no token.
-        ``refusal``: what a request without the token is told."""
+        ``refusal``: the answer to a request without the token."""
         self._app = app
         self._refusal = refusal
         self._logins = logins

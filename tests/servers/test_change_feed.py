@@ -214,7 +214,7 @@ def test_loaded_documents_that_change(client: Client, index_name: str, server_cl
 def test_documents_with_keys_of_others_that_change(
     client: Client, index_name: str, server_cli: Cli, tmp_path: Path, writer: str
 ) -> None:
-    """Whoever has written the keys: the first `enrich` finds what has changed since."""
+    """The first `enrich` finds what has changed since the keys were written, by any client."""
     texts = family("written", 4)
     near = NearDupe(index_name, client)
     make_index(client, index_name)

@@ -412,7 +412,7 @@ def _documents(index: Index) -> Iterator[Check]:
 
 
 def _versions(index: Index) -> Iterator[Check]:
-    """Whether another system sets the versions of the documents; only if `init` was not told who does."""
+    """Whether another system sets the versions of the documents. Not checked if `init` has set `versions`."""
     if index.storage.sidecars or index.settings.versions is not None:
         return
     if (found := external_version(index.plain, index.path, index.target.max_result_window)) is not None:
