@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
+from importlib.metadata import version as version_of
 from inspect import isfunction, isgeneratorfunction, signature, unwrap
 from types import TracebackType
 from typing import Any, ParamSpec, TypeGuard, TypeVar, cast
 
-import es_neardupe
 from es_neardupe import options
 from es_neardupe.commands import clean as _clean
 from es_neardupe.commands import compare as _compare
@@ -97,7 +97,7 @@ def _iterated(command: Callable[[], Any], context: Mapping[str, Any], arguments:
 def _events(context: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterator[None]:
     """Log the start of a command and its end, with the kind of the error that ended it."""
     started, kind = time.monotonic(), None
-    version = es_neardupe.__version__
+    version = version_of("es-neardupe")
     log_event(logging.INFO, "started", **context, version=version, arguments=loggable_arguments(arguments))
     try:
         yield
