@@ -11,8 +11,9 @@ from es_neardupe.display_text import beginning
 from es_neardupe.groups.collate import MAX_MEMBERS, MAX_PLACES, CollatedPlace, CollatedRow, GroupCollation
 from es_neardupe.groups.read import Member
 from es_neardupe.groups.reviewed import GroupFindings
+from es_neardupe.pages.application import Site
 from es_neardupe.pages.page import SITE_STYLES, rendered
-from es_neardupe.pages.site import Hosted, Site, hosted
+from es_neardupe.pages.site import Hosted, hosted
 from es_neardupe.similarity.collation import MAX_WORDS
 
 __all__ = ["CELL", "WHOLE_TEXT", "field_value", "from_difference", "group_file", "group_page"]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from es_neardupe.commands.decide import DecisionReport
 from es_neardupe.groups.decisions import DecisionPage, Verdict
-from es_neardupe.pages.site import Hosted, Site, hosted
+from es_neardupe.pages.application import Site
+from es_neardupe.pages.site import Hosted, hosted
 from es_neardupe.records import Address
 
 __all__ = ["DecisionRequest", "decision_preview_page", "decisions_page"]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -17,12 +17,10 @@ from markupsafe import Markup
 from es_neardupe.display_text import beginning, score_text, shown
 from es_neardupe.files import replacing
 from es_neardupe.options import Matching
+from es_neardupe.pages.application import Site
 from es_neardupe.pages.panes import MAX_SHOWN, facts, panes, visible_changes
 from es_neardupe.similarity.comparison import Comparison
 from es_neardupe.similarity.measure import MEANINGS
-
-if TYPE_CHECKING:
-    from es_neardupe.pages.site import Site
 
 __all__ = ["MAX_SHOWN", "content_security_policy", "page", "rendered", "write_page"]
 

@@ -18,7 +18,8 @@ from es_neardupe.display_text import validation_message
 from es_neardupe.errors import LoginRefused, NeardupeError, SettingsError
 from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import Index, opened
-from es_neardupe.pages.site import Site, error_page
+from es_neardupe.pages.application import Site
+from es_neardupe.pages.site import error_page
 from es_neardupe.serve.answers import refusal, status_of
 from es_neardupe.serve.decision_pages import REVIEWER, decision_pages
 from es_neardupe.serve.guard import Guard, Keys, login_required, same

@@ -18,8 +18,9 @@ from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.index.shown_fields import shown_fields
+from es_neardupe.pages.application import Site
 from es_neardupe.pages.decisions import DecisionRequest, decision_preview_page, decisions_page
-from es_neardupe.pages.site import Hosted, Site
+from es_neardupe.pages.site import Hosted
 from es_neardupe.records import Address
 from es_neardupe.serve.exports import decisions_jsonl, decisions_table
 from es_neardupe.serve.guard import same

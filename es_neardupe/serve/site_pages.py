@@ -31,10 +31,10 @@ from es_neardupe.groups.reviewed import GroupFindings, ReviewedGroups, ReviewFil
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.shown_fields import shown_fields
 from es_neardupe.options import Matching
+from es_neardupe.pages.application import Site
 from es_neardupe.pages.collation import group_file, group_page
 from es_neardupe.pages.site import (
     Hosted,
-    Site,
     comparison_page,
     groups_page,
     overview_page,

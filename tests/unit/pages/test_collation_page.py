@@ -22,8 +22,8 @@ from es_neardupe.groups.collate import (
 from es_neardupe.groups.decisions import Claim, Decision, Verdict
 from es_neardupe.groups.read import Member
 from es_neardupe.groups.reviewed import GroupFindings
+from es_neardupe.pages.application import Site
 from es_neardupe.pages.collation import CELL, WHOLE_TEXT, field_value, from_difference, group_page
-from es_neardupe.pages.site import Site
 from es_neardupe.records import Address
 from es_neardupe.similarity.collation import CellKind
 from es_neardupe.similarity.differences import Kind

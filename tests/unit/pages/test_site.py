@@ -18,10 +18,10 @@ from es_neardupe.groups.listing import GroupCount, GroupFilter, GroupOrder, Grou
 from es_neardupe.groups.registry import GroupRecord
 from es_neardupe.groups.reviewed import GroupReview, KnownReviews, ReadProgress, ReviewFilter, ReviewState, TitledPage
 from es_neardupe.options import Matching
+from es_neardupe.pages.application import Site
 from es_neardupe.pages.decisions import DecisionRequest, decision_preview_page, decisions_page
 from es_neardupe.pages.site import (
     Hosted,
-    Site,
     comparison_page,
     error_page,
     groups_page,
