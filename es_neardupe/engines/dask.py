@@ -261,7 +261,7 @@ class _Cancelled(Exception):
 
 
 def ends_when_cancelled() -> Progress:
-    """See `es_neardupe.engines.engine.until_cancelled`."""
+    """See `es_neardupe.engines.chosen.until_cancelled`."""
     worker, key = distributed.get_worker(), thread_state.key
 
     def reported(stage: str, done: int, total: int | None) -> None:

@@ -1,4 +1,4 @@
-"""Engine: the interface of what runs the tasks of a command on workers, and the option that chooses it.
+"""Engine: the interface of what runs the tasks of a command on workers.
 
 A task is a function of a module that gets two arguments: one that all tasks of a stage have in common, and its part of
 the work. Function, arguments and result are pickled. A task may run more than once, if its worker is lost.
@@ -7,15 +7,9 @@ the work. Function, arguments and result are pickled. A task may run more than o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from es_neardupe.errors import SettingsError
-from es_neardupe.installation import install_extra
-from es_neardupe.options import wrong_engine
-from es_neardupe.progress import Progress
-
-__all__ = ["Engine", "Kept", "engine_of", "until_cancelled"]
+__all__ = ["Engine", "Kept"]
 
 S = TypeVar("S")
 P = TypeVar("P")
@@ -42,27 +36,3 @@ class Engine(Protocol):
 
     def keep(self, task: Callable[[S, P], Any], shared: S, parts: Sequence[P]) -> list[Kept]:
         """Start tasks whose results stay on the workers, in the order of the parts."""
-
-
-def until_cancelled() -> Progress:
-    """For a task that runs on a worker: progress that ends the task once it was cancelled."""
-    from es_neardupe.engines.dask import ends_when_cancelled
-
-    return ends_when_cancelled()
-
-
-@contextmanager
-def engine_of(engine: str | None, *, insecure: bool) -> Iterator[Engine | None]:
-    """The engine that an option names; None without one. Raises `SettingsError`, and `EngineError` if there is no
-    scheduler, or its workers have other versions."""
-    if engine is None:
-        yield None
-        return
-    if (why := wrong_engine(engine, insecure=insecure)) is not None:
-        raise SettingsError(why)
-    try:
-        from es_neardupe.engines import dask
-    except ImportError:
-        raise SettingsError(f"`engine` needs Dask: {install_extra('cluster')}") from None
-    with dask.DaskEngine(engine) as opened:
-        yield opened

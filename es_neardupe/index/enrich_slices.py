@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from es_neardupe.engines.engine import Engine, until_cancelled
+from es_neardupe.engines.chosen import until_cancelled
+from es_neardupe.engines.engine import Engine
 from es_neardupe.index.index import Index
 from es_neardupe.index.index_on_workers import IndexOnWorkers
 from es_neardupe.index.storage import EnrichRequest, EnrichResult, Send

@@ -9,7 +9,7 @@ from inspect import signature
 from typing import Any, ParamSpec, TypeVar
 from uuid import uuid4
 
-from es_neardupe.engines.engine import engine_of
+from es_neardupe.engines.chosen import engine_of
 from es_neardupe.errors import ConnectError, EngineError, SettingsError
 from es_neardupe.index.index import Index
 from es_neardupe.index.target import IndexTarget

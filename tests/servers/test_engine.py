@@ -27,7 +27,7 @@ from tls_tools import authority
 from es_neardupe import NearDupe
 from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.engines import dask
-from es_neardupe.engines.engine import engine_of
+from es_neardupe.engines.chosen import engine_of
 from es_neardupe.errors import Blocked, EngineError, LeaseHeld, NeardupeError, NotFound, SettingsError
 from es_neardupe.index import enrich_slices
 from es_neardupe.index.index import opened

@@ -12,7 +12,7 @@ import numpy as np
 
 from es_neardupe.commands.audit.all_true_pairs import InvertedIndex, PairSimilarities
 from es_neardupe.commands.audit.why_missed import DocumentStates, source_of, states_of
-from es_neardupe.engines.engine import until_cancelled
+from es_neardupe.engines.chosen import until_cancelled
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of, text_pages
 from es_neardupe.index.index import Index
