@@ -21,8 +21,8 @@ from es_neardupe.index.ingest_pipeline import OwnPipelines, delete_unused, unset
 from es_neardupe.index.migration_state import is_switching, phase_of, replaced_prefix
 from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
 from es_neardupe.index.same_indices import SameIndicesClient
-from es_neardupe.index.storage import may_see_sidecars, settings_mappings, sidecar_mappings
 from es_neardupe.index.stored_fields import count_of, stored_fields, text_bytes
+from es_neardupe.index.stored_settings import may_see_sidecars, settings_mappings, sidecar_mappings
 from es_neardupe.index.target import mappings_of, stored_settings
 from es_neardupe.index.tuning import restore_abandoned, tuned_mappings
 from es_neardupe.progress import Progress, silent, tracked

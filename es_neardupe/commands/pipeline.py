@@ -10,6 +10,7 @@ from es_neardupe import options
 from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index import ingest_pipeline as ingest
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.index import Index, opened, opened_inline
 from es_neardupe.index.ingest_pipeline import IndexPipelines, OwnPipelines
 from es_neardupe.options import PipelineAction
@@ -138,7 +139,7 @@ def _install(own: OwnPipelines, writer: Client, *, default: bool, final: bool) -
     return _Done(after, texts, (), changed, (own.name,), deleted, kept)
 
 
-def _check_index(index: Index) -> None:
+def _check_index(index: IndexHandle) -> None:
     """Raises `IndexUnusable` for an index for whose documents a pipeline would make wrong keys."""
     name, target = index.name, index.target
     if len(target.indices) > 1 and target.rollover_alias is None:

@@ -28,7 +28,7 @@ from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,14 +36,12 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from es_neardupe.errors import Conflict, IncompleteAnswer, NameTaken, RequestError
 from es_neardupe.index import queries
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.hidden_indices import HiddenIndex, StoredDocument, ensure, find, read, store
 from es_neardupe.records import Action, Hit, Outcome
 from es_neardupe.server.client import Params, path, to_json
 from es_neardupe.server.responses import lacking
 from es_neardupe.server.search import refresh, search
-
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
 
 __all__ = ["ChangeFeed", "Consumer", "FeedNotes", "SeqNos"]
 
@@ -186,7 +184,7 @@ class ChangeFeed:
     `IncompleteAnswer` while shards are missing.
     """
 
-    def __init__(self, index: Index, consumer: Consumer, *, stores: bool = True) -> None:
+    def __init__(self, index: IndexHandle, consumer: Consumer, *, stores: bool = True) -> None:
         """``index``: an opened index. ``stores``: false for a dry run, which stores no progress."""
         self._index = index
         self._stores = stores
@@ -475,7 +473,7 @@ _STATS: Params = {
 }
 
 
-def _shard_states(index: Index) -> dict[str, list[_ShardState]]:
+def _shard_states(index: IndexHandle) -> dict[str, list[_ShardState]]:
     """Concrete index -> the states of its shards, as their primaries know them.
 
     Raises `RequestError` if the server does not report them.
@@ -539,7 +537,7 @@ def _decode(document: StoredDocument | None) -> dict[str, dict[Consumer, _Stored
         return {}
 
 
-def _read(index: Index) -> Mapping[Consumer, _Stored]:
+def _read(index: IndexHandle) -> Mapping[Consumer, _Stored]:
     """What was stored, for each consumer."""
     name = find(index, HiddenIndex.GROUPS)
     stored = None if name is None else read(index.client, name, _FEED)

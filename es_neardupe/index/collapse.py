@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from es_neardupe.index import queries
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.queries import JSON
 from es_neardupe.server.client import Client
 from es_neardupe.server.request_sizes import fits_at_once
 from es_neardupe.server.search import count, fetch, search
-
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
 
 __all__ = ["MEMBERS", "CollapsedHit", "CollapsedPage", "CollapsedSearch", "collapse_request", "collapsed_by_server"]
 
@@ -63,7 +61,7 @@ class CollapsedPage:
     """The same page of hits without a group id."""
 
 
-def collapse_request(index: Index, request: CollapsedSearch, *, grouping: bool = True) -> JSON:
+def collapse_request(index: IndexHandle, request: CollapsedSearch, *, grouping: bool = True) -> JSON:
     """The body of the search. ``grouping``: documents have all `neardupe` fields, not only the group id."""
     fields, shown = index.fields, list(request.shown)
     body = queries.collapsed(
@@ -80,7 +78,7 @@ def collapse_request(index: Index, request: CollapsedSearch, *, grouping: bool =
     return body
 
 
-def collapsed_by_server(index: Index, client: Client, request: CollapsedSearch, body: JSON) -> CollapsedPage:
+def collapsed_by_server(index: IndexHandle, client: Client, request: CollapsedSearch, body: JSON) -> CollapsedPage:
     """The result of the server's ``collapse``. If documents have no `neardupe` field but the group id, all with an id
     count as grouped."""
     at_once = fits_at_once(client, request.size * (1 + (MEMBERS if request.expand else 0)))
@@ -101,7 +99,7 @@ def collapsed_by_server(index: Index, client: Client, request: CollapsedSearch, 
     return page
 
 
-def _without_texts(index: Index, body: JSON) -> JSON:
+def _without_texts(index: IndexHandle, body: JSON) -> JSON:
     """The search with only the `neardupe` fields of each document."""
     source = [index.fields.similarity, index.fields.principal]
     collapse = {**body["collapse"], "inner_hits": {**body["collapse"]["inner_hits"], "_source": source}}
@@ -117,7 +115,7 @@ def _add_texts(client: Client, request: CollapsedSearch, page: CollapsedPage) ->
             hit["_source"] = {**document.source, **hit.get("_source", {})}
 
 
-def _collapsed_hit(index: Index, client: Client, request: CollapsedSearch, body: JSON, hit: JSON) -> CollapsedHit:
+def _collapsed_hit(index: IndexHandle, client: Client, request: CollapsedSearch, body: JSON, hit: JSON) -> CollapsedHit:
     """A hit with its near-copies. If the server stopped counting them, they are counted by another request.
 
     The server searches inner hits with the default search pipeline of the index, even if the request has another one.
@@ -137,7 +135,7 @@ def _collapsed_hit(index: Index, client: Client, request: CollapsedSearch, body:
     return CollapsedHit(hit, group, max(total - 1, 0), others[:MEMBERS])
 
 
-def _apart(index: Index, client: Client, request: CollapsedSearch, body: JSON) -> list[JSON]:
+def _apart(index: IndexHandle, client: Client, request: CollapsedSearch, body: JSON) -> list[JSON]:
     plain = {name: part for name, part in body.items() if name in ("sort", "from", "size", "_source")}
     hits: list[JSON] = search(
         client, index.path, plain | {"query": queries.without_group(index.fields, request.query)}

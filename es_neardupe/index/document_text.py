@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from es_neardupe.errors import DocumentTooLarge, InputError
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.fingerprint import stream_fingerprints, without_keys
 from es_neardupe.records import Fingerprint, Hit, State
 from es_neardupe.server.client import Client
 from es_neardupe.server.request_sizes import size_of
 from es_neardupe.server.search import first_hits, whole_source
-
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
 
 __all__ = [
     "are_small",
@@ -145,7 +143,7 @@ _SMALL = 8000
 
 
 def whole_pages(
-    index: Index,
+    index: IndexHandle,
     query: Mapping[str, Any],
     skip: Callable[[Hit, DocumentTooLarge], None],
     *,
@@ -159,13 +157,13 @@ def whole_pages(
 
 
 def text_pages(
-    index: Index, query: Mapping[str, Any], source: Sequence[str], slice: tuple[int, int] | None = None
+    index: IndexHandle, query: Mapping[str, Any], source: Sequence[str], slice: tuple[int, int] | None = None
 ) -> Iterator[list[Hit]]:
     """The matching documents of an opened index with the ``source`` fields, see `field_pages`."""
     return _known(index, field_pages(index.client, index.path, index.settings.fields, query, source, slice=slice))
 
 
-def _known(index: Index, pages: Iterable[list[Hit]]) -> Iterator[list[Hit]]:
+def _known(index: IndexHandle, pages: Iterable[list[Hit]]) -> Iterator[list[Hit]]:
     """The documents of the target.
 
     Documents of an index that the name resolves to only since the target was opened are skipped: the index must be
@@ -177,7 +175,7 @@ def _known(index: Index, pages: Iterable[list[Hit]]) -> Iterator[list[Hit]]:
             yield hits
 
 
-def are_small(index: Index) -> bool:
+def are_small(index: IndexHandle) -> bool:
     """Whether the documents of an opened index are so small that reading a few of them whole is faster than reading
     some of their fields, as estimated from the first documents. Asks the server once."""
     if index.small_documents is None:

@@ -23,11 +23,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import xxhash
 
 from es_neardupe.errors import InputError
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.mapping import field_types
 from es_neardupe.index.permissions import check_updates
 from es_neardupe.index.settings import Settings
@@ -41,9 +42,6 @@ from es_neardupe.server.client import Client, path
 from es_neardupe.server.numbers import document_json, has_unheld
 from es_neardupe.server.request_sizes import size_of
 from es_neardupe.server.search import fetch_whole
-
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
 
 __all__ = ["CHECKED", "Change", "FieldWriter", "checked_version", "document_writer", "partial_update"]
 
@@ -68,7 +66,7 @@ class Change(NamedTuple):
     """Approximate size of the document, if its source was not read."""
 
 
-def document_writer(index: Index, client: Client, removal: Mapping[str, Any] | None = None) -> FieldWriter:
+def document_writer(index: IndexHandle, client: Client, removal: Mapping[str, Any] | None = None) -> FieldWriter:
     """A writer of the documents of an opened index. ``removal``: see `FieldWriter`. With a sidecar, documents have no
     field for the mark."""
     check_whole = partial(check_updates, index, "writing whole documents", whole=True)

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from es_neardupe.errors import Forbidden, IndexUnusable, NotFound, RequestError
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.target import index_states
 from es_neardupe.server.client import Client, Params, path
-
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
 
 __all__ = [
     "DEFAULT_PIPELINE",
@@ -70,7 +68,7 @@ def stored_pipeline(client: Client, name: str) -> Mapping[str, Any] | None:
     return found.get(name)
 
 
-def default_pipelines(index: Index) -> dict[str, str | None]:
+def default_pipelines(index: IndexHandle) -> dict[str, str | None]:
     """Concrete index of an opened index -> its default search pipeline."""
     states = index_states(index.plain, index.path)
     return {name: states[name].search_pipeline for name in index.target.indices if name in states}

@@ -17,15 +17,13 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from es_neardupe.errors import Conflict, Forbidden, NameTaken, NotFound, RequestError
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.mapping import load_mapping
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.server.client import Client, path, to_json
-
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
 
 __all__ = [
     "OF_KEYS",
@@ -168,36 +166,37 @@ def hidden_indices_of_all(client: Client, prefix: str, kind: HiddenIndex) -> lis
     return sorted(name for name, mark in marks.items() if mark and (mark.kind, mark.prefix) == (kind.value, prefix))
 
 
-def find(index: Index, kind: HiddenIndex) -> str | None:
+def find(index: IndexHandle, kind: HiddenIndex) -> str | None:
     """The name of a hidden index; None if it does not exist. Raises `NameTaken` if another index has this name.
 
     An index that was found is taken to be there for the next tenth of a second: the steps of a command ask often.
     """
-    if kind in index.hidden and time.monotonic() < index.hidden[kind] + _REMEMBERED:
-        return hidden_index_name(index.target, kind)
+    name = hidden_index_name(index.target, kind)
+    if name in index.hidden and time.monotonic() < index.hidden[name] + _REMEMBERED:
+        return name
     return _found(index, kind)
 
 
-def _found(index: Index, kind: HiddenIndex) -> str | None:
+def _found(index: IndexHandle, kind: HiddenIndex) -> str | None:
     """As `find`, now."""
     name, now = hidden_index_name(index.target, kind), time.monotonic()
-    index.hidden.pop(kind, None)
+    index.hidden.pop(name, None)
     try:
         answer = index.client.request("GET", path(name, "_mapping"))
     except NotFound:
         return None
     _mark(index.target, kind).check(name, answer.get(name, {}).get("mappings", {}))  # an alias has another key
-    index.hidden[kind] = now
+    index.hidden[name] = now
     return name
 
 
-def check_names(index: Index, kinds: Iterable[HiddenIndex] = HiddenIndex) -> None:
+def check_names(index: IndexHandle, kinds: Iterable[HiddenIndex] = HiddenIndex) -> None:
     """Raises `NameTaken` if another index has the name of a hidden index, of any of these kinds."""
     for kind in kinds:
         find(index, kind)
 
 
-def ensure(index: Index, kind: HiddenIndex) -> str:
+def ensure(index: IndexHandle, kind: HiddenIndex) -> str:
     """The name of a hidden index, created if it is missing.
 
     Raises `NameTaken` if another index has this name, and `RequestError` if the user may not create it.
@@ -214,7 +213,7 @@ def ensure(index: Index, kind: HiddenIndex) -> str:
             raise
         _found(index, kind)  # another run was faster, or another client
     else:
-        index.hidden[kind] = time.monotonic()
+        index.hidden[name] = time.monotonic()
         _leave_aliases(index.client, name)
     return name
 
@@ -254,7 +253,7 @@ def store(client: Client, name: str, id: str, source: Mapping[str, Any], before:
             raise
 
 
-def remove(index: Index, kinds: Iterable[HiddenIndex]) -> list[str]:
+def remove(index: IndexHandle, kinds: Iterable[HiddenIndex]) -> list[str]:
     """Delete hidden indices; returns the names of those that existed. Raises `NameTaken`, before any is deleted, if
     another index has the name of one."""
     names = [name for kind in kinds if (name := _found(index, kind)) is not None]

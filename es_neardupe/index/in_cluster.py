@@ -12,11 +12,12 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from es_neardupe.errors import Forbidden, IndexUnusable, NeardupeError, RequestError
 from es_neardupe.index import queries
 from es_neardupe.index.change_feed import ChangeFeed, Consumer
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.ingest_pipeline import check_keys, is_ours
 from es_neardupe.index.inline import counts_before, selection
 from es_neardupe.index.own_groups import GroupIdsInUse
@@ -31,9 +32,6 @@ from es_neardupe.server.parallel import pause
 from es_neardupe.server.read_all import of_shard
 from es_neardupe.server.request_sizes import RequestSize
 from es_neardupe.server.search import count, refresh, search
-
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
 
 __all__ = ["enrich_in_cluster"]
 
@@ -55,7 +53,7 @@ _MAX_WORDS = 50_000
 _UNCHECKED = f"keys of texts with more than {_MAX_WORDS:,} words are checked by plain `enrich --check`"
 
 
-def enrich_in_cluster(index: Index, request: EnrichRequest, *, batch: int, progress: Progress) -> EnrichResult:
+def enrich_in_cluster(index: IndexHandle, request: EnrichRequest, *, batch: int, progress: Progress) -> EnrichResult:
     """Let the server make the keys that are missing or wrong, after it was shown to make the same as Python.
 
     ``batch``: documents that the server reads at a time. Raises `UnsupportedServer` if the server makes no keys or
@@ -114,14 +112,14 @@ def enrich_in_cluster(index: Index, request: EnrichRequest, *, batch: int, progr
     return EnrichResult(before, before["current"], tally, states, *request.unknown(reasons))
 
 
-def _unchecked(index: Index, changed: JSON | None) -> JSON:
+def _unchecked(index: IndexHandle, changed: JSON | None) -> JSON:
     """Documents with keys of so many words that looking at many of them takes more memory than a small server has, and
     that were not written since they were processed. Those without keys are processed, whatever their size."""
     large = {"range": {index.fields.tokens: {"gt": _MAX_WORDS}}}
     return queries.without(queries.all_of(queries.fingerprinted(index.fields, index.scheme_id), large), changed)
 
 
-def _check_final_pipelines(index: Index) -> None:
+def _check_final_pipelines(index: IndexHandle) -> None:
     for name, state in index.target.states.items():
         if state.final_pipeline is not None and not is_ours(state.final_pipeline):
             raise IndexUnusable(
@@ -136,13 +134,13 @@ none."""
 
 
 def _queries(
-    index: Index, request: EnrichRequest, changed: _Changed, unknown: Mapping[str, str] = MappingProxyType({})
+    index: IndexHandle, request: EnrichRequest, changed: _Changed, unknown: Mapping[str, str] = MappingProxyType({})
 ) -> dict[int | None, JSON]:
     """The documents to process, by the number of their shards. ``unknown``: see `ChangeFeed.unknown_changes`."""
     return {shard: selection(index.target, request, query, unknown) for shard, query in changed.items()}
 
 
-def _changed(index: Index, request: EnrichRequest, changed: _Changed) -> int:
+def _changed(index: IndexHandle, request: EnrichRequest, changed: _Changed) -> int:
     """The number of documents with a fingerprint that were written since they were last processed."""
     enriched = queries.all_of(index.target.within(request.query), queries.fingerprinted(index.fields, index.scheme_id))
     return sum(
@@ -152,7 +150,7 @@ def _changed(index: Index, request: EnrichRequest, changed: _Changed) -> int:
     )
 
 
-def _left(index: Index, request: EnrichRequest, feed: ChangeFeed) -> int:
+def _left(index: IndexHandle, request: EnrichRequest, feed: ChangeFeed) -> int:
     """The number of documents without right keys that the last round, which opened this feed, has processed. Those that
     were written since are for the next run."""
     stale = index.target.stale(request.query)
@@ -168,7 +166,7 @@ def _time_of_run() -> str:
     return f"{now:%Y-%m-%dT%H:%M:%S}.{max(1, now.microsecond // 1000):03}Z"
 
 
-def _written(index: Index, at: str) -> tuple[dict[str, int], int]:
+def _written(index: IndexHandle, at: str) -> tuple[dict[str, int], int]:
     """The documents that were written by the run of this time, by state; and how many of them are numeric."""
     body = {
         "size": 0,
@@ -182,7 +180,7 @@ def _written(index: Index, at: str) -> tuple[dict[str, int], int]:
     return {one["key"]: one["doc_count"] for one in found["states"]["buckets"]}, found["numeric"]["doc_count"]
 
 
-def _fitting(index: Index, batch: int) -> int:
+def _fitting(index: IndexHandle, batch: int) -> int:
     """The number of documents of average size that the server can hold at a time, with what the script makes of them;
     at most ``batch``."""
     safe = RequestSize.of_documents(index.client, batch).safe
@@ -200,7 +198,7 @@ def _fitting(index: Index, batch: int) -> int:
 class _Update:
     """Updates by query of one run."""
 
-    def __init__(self, index: Index, at: str, batch: int, progress: Progress) -> None:
+    def __init__(self, index: IndexHandle, at: str, batch: int, progress: Progress) -> None:
         self._index, self._progress = index, progress
         self._batch = _fitting(index, batch)
         self._client = SameIndicesClient(index.plain, index.target)

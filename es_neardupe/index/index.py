@@ -12,10 +12,8 @@ from typing import TypeVar
 
 from es_neardupe.engines.engine import Engine
 from es_neardupe.errors import IndexUnusable, NeardupeError, NotInitialised, RolledOver
-from es_neardupe.index.hidden_indices import HiddenIndex
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.inline import InlineStorage
-from es_neardupe.index.mapping import Fields
-from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.indices import invisible_sidecar, open_sidecar_target
 from es_neardupe.index.sidecar.storage import SidecarStorage
 from es_neardupe.index.storage import Storage
@@ -37,7 +35,7 @@ _READERS = ThreadPoolExecutor(16, "mappings")
 """Threads that read mappings; they are started when they are needed."""
 
 
-class Index:
+class Index(IndexHandle):
     """An index, alias, data stream or pattern on a server. All commands and most functions take one.
 
     A new `Index` is a name and a connection. `opened` resolves the name and returns one with a `target`. Every command
@@ -54,55 +52,19 @@ class Index:
         target: IndexTarget | None = None,
         engine: Engine | None = None,
     ) -> None:
-        self.name = name
-        self.plain = client
-        """The connection itself."""
-        self.prefix = prefix if target is None else target.settings.prefix
-        """The object field that holds all `neardupe` fields."""
-        self._target = target
-        self.client: Client = client if target is None else self.storage.client
-        """The connection that shows documents with their `neardupe` fields, wherever these are stored."""
+        super().__init__(name, client, prefix, target=target)
+        if target is not None:
+            self.client = self.storage.client
         self.engine = engine
         """Where the tasks of a command run; None: everything in this process."""
-        self.small_documents: bool | None = None
-        """See `es_neardupe.index.document_text.are_small`; None if it was not asked yet."""
-        self.hidden: dict[HiddenIndex, float] = {}
-        """The hidden indices that were found, and when; see `es_neardupe.index.hidden_indices.find`."""
         self._last: _Opened | None = None
         """The index as `with_texts` opened it."""
-
-    @property
-    def target(self) -> IndexTarget:
-        """The concrete indices and their settings. Only an `opened` index has one."""
-        if self._target is None:
-            raise RuntimeError(f"the index {self.name} was not opened")
-        return self._target
 
     @cached_property
     def storage(self) -> Storage:
         """Where keys and groups are stored. Only an `opened` index has one."""
         layout = self.target.sidecar
         return InlineStorage(self) if layout is None else SidecarStorage(self, layout)
-
-    @property
-    def settings(self) -> Settings:
-        """The settings of `init`."""
-        return self.target.settings
-
-    @property
-    def fields(self) -> Fields:
-        """The full names of the `neardupe` fields."""
-        return self.target.fields
-
-    @property
-    def path(self) -> str:
-        """The concrete indices, as a part of a request path."""
-        return self.target.path
-
-    @property
-    def scheme_id(self) -> str:
-        """The id of the scheme that fingerprints must have."""
-        return self.target.scheme_id
 
     def through(self, client: Client) -> Index:
         """The same index with another connection, such as that of a dry run."""

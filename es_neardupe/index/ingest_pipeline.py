@@ -13,21 +13,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import xxhash
 
 from es_neardupe.errors import Forbidden, IndexUnusable, NotFound, RequestError, UnsupportedServer
 from es_neardupe.index.document_text import fingerprint_sources
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.own_groups import waiting
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, own_group
 from es_neardupe.keys.painless import fingerprint_script
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client, Params, path
-
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
 
 __all__ = [
     "Difference",
@@ -273,7 +271,7 @@ def _stored(client: Client, name: str) -> Mapping[str, Any] | None:
 class OwnPipelines:
     """The pipelines of this program for an opened index and its prefix."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: IndexHandle) -> None:
         self.index, self.client = index, index.plain
         self.of_indices = index_pipelines(self.client, index.path, index.target.indices)
         """Concrete index -> its pipelines."""
@@ -369,7 +367,7 @@ def _names(body: Mapping[str, Any], name: str) -> bool:
     return f'"{name}"' in json.dumps(body)
 
 
-def unset_pipelines(client: Client, index: Index, names: Collection[str]) -> tuple[str, ...]:
+def unset_pipelines(client: Client, index: IndexHandle, names: Collection[str]) -> tuple[str, ...]:
     """Remove pipelines from the settings of the concrete indices of an opened index; returns those that named one. This
     comes before `delete_unused`: the server rejects documents of an index whose pipeline is missing."""
     changed = []

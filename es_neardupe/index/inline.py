@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from es_neardupe.errors import DocumentTooLarge, NotFound
 from es_neardupe.index import queries
@@ -15,7 +15,8 @@ from es_neardupe.index.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch, collapse_request, collapsed_by_server
 from es_neardupe.index.document_text import whole_pages
 from es_neardupe.index.field_writes import CHECKED, Change, FieldWriter, document_writer
-from es_neardupe.index.mapping import fields_mapping
+from es_neardupe.index.handle import IndexHandle
+from es_neardupe.index.mapping import check_text_fields, fields_mapping
 from es_neardupe.index.migration_state import Phase, replaced_prefix
 from es_neardupe.index.own_groups import GroupIdsInUse
 from es_neardupe.index.permissions import check_writable
@@ -28,7 +29,6 @@ from es_neardupe.index.stored_fields import count_of, group_of, stored_fields, t
 from es_neardupe.index.target import (
     IndexTarget,
     mappings_of,
-    prepare_new,
     put_settings,
     remove_settings,
     stored_group_field,
@@ -49,9 +49,6 @@ from es_neardupe.server.client import Client
 from es_neardupe.server.request_sizes import size_of
 from es_neardupe.server.search import count, counts, fetch_whole, refresh
 
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
-
 __all__ = ["InlineStorage", "counts_before", "selection", "takeovers"]
 
 _ROUNDS = 10
@@ -64,7 +61,7 @@ class InlineStorage:
     sidecars: tuple[str, ...] = ()
     groups_in_documents = True
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: IndexHandle) -> None:
         self._index = index
 
     @property
@@ -132,7 +129,7 @@ class InlineStorage:
             stored = stored_settings(mapping, after.prefix) if phase is not Phase.CLEANING else after
             put_settings(self.client, name, mapping, stored or missing, coming, notes={coming.prefix: notes})
 
-    def group_pairs(self, former: Index, progress: Progress) -> Iterator[tuple[str | None, str | None]]:
+    def group_pairs(self, former: IndexHandle, progress: Progress) -> Iterator[tuple[str | None, str | None]]:
         """Read both ids from the same documents."""
         fields, path = [former.fields.group, self._index.fields.group], self._index.path
         query = {"bool": {"filter": [{"exists": {"field": name}} for name in fields]}}
@@ -142,7 +139,7 @@ class InlineStorage:
             before, now = (stored_fields(hit.source, one.settings.prefix) for one in (former, self._index))
             yield group_of(before), group_of(now)
 
-    def takeovers(self, after: Index, writer: FieldWriter, *, batch: int, progress: Progress) -> Iterator[Action]:
+    def takeovers(self, after: IndexHandle, writer: FieldWriter, *, batch: int, progress: Progress) -> Iterator[Action]:
         """Writes of the documents that have these keys."""
         path, query = self._index.path, queries.processed(self._index.fields)
         prefixes = [self._index.settings.prefix, after.settings.prefix]
@@ -180,7 +177,7 @@ def _all_fields(hit: Hit, prefix: str) -> dict[str, Any]:
 
 
 def _enrich(
-    index: Index, request: EnrichRequest, send: Send, progress: Progress, on_workers: OnWorkers | None
+    index: IndexHandle, request: EnrichRequest, send: Send, progress: Progress, on_workers: OnWorkers | None
 ) -> EnrichResult:
     """Write fingerprints into the documents; read and write those again that change in between."""
     feed = ChangeFeed(
@@ -213,7 +210,7 @@ def _enrich(
     return enrichment.result(request, before, unknown)
 
 
-def counts_before(index: Index, request: EnrichRequest) -> dict[str, int]:
+def counts_before(index: IndexHandle, request: EnrichRequest) -> dict[str, int]:
     """The counts of documents before a run; see `EnrichResult`."""
     scope = index.target.within(request.query)
     return counts(
@@ -246,7 +243,7 @@ def selection(
     return {"bool": {"should": selected, "minimum_should_match": 1}}
 
 
-def _read_again(index: Index, conflicts: Sequence[Action], enrichment: _InlineEnrichment) -> Iterator[list[Hit]]:
+def _read_again(index: IndexHandle, conflicts: Sequence[Action], enrichment: _InlineEnrichment) -> Iterator[list[Hit]]:
     """The current documents; counts those that were deleted, and those that no longer fit into memory."""
     refresh(index.client, index.path)
     shards = {action.address: action.shard for action in conflicts}
@@ -259,12 +256,12 @@ def _read_again(index: Index, conflicts: Sequence[Action], enrichment: _InlineEn
 class _InlineEnrichment:
     """Decides which of the documents read are written, and counts the results of all."""
 
-    def __init__(self, index: Index, feed: ChangeFeed, *, rewrite: bool) -> None:
+    def __init__(self, index: IndexHandle, feed: ChangeFeed, *, rewrite: bool) -> None:
         self.settings = index.settings
         self.feed = feed
         self.inherits = index.target.inherits
         self._in_use = GroupIdsInUse(index)
-        self.writer = index.storage.field_writer()
+        self.writer = document_writer(index, index.client)
         self.rewrite = rewrite
         self.at = timestamp()
         self.tally = BulkCounts()
@@ -384,3 +381,12 @@ class _InlineEnrichment:
     def _count(self, state: str, numeric: bool) -> None:
         self.states[state] += 1
         self.tally.counts["numeric"] += numeric
+
+
+def prepare_new(index: IndexHandle) -> None:
+    """Add fields and settings to the mappings of indices that a rollover created. Raises `IndexUnusable` if these lack
+    the text fields, `Forbidden` if the user may not change a mapping."""
+    for name in index.target.new:
+        mapping = mappings_of(index.client, name)[name]
+        check_text_fields(name, mapping, index.settings)
+        put_settings(index.client, name, mapping, index.settings)

@@ -26,11 +26,12 @@ from enum import Enum
 from itertools import chain, count
 from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psutil
 
 from es_neardupe.errors import Conflict, Forbidden, LeaseHeld, LeaseLost, NeardupeError, NotFound
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.hidden_indices import (
     HiddenIndex,
     StoredDocument,
@@ -46,9 +47,6 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.request_sizes import RequestSize, in_requests
-
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
 
 __all__ = ["LEASE_ID", "Lease", "delete_lease", "held", "holder", "is_held", "written_now"]
 
@@ -73,7 +71,7 @@ _RELEASE_TIMEOUT = 5
 
 @contextmanager
 def held(
-    index: Index, command: str = "group", *, seconds: float = 60, id: str = LEASE_ID, progress: Progress = silent
+    index: IndexHandle, command: str = "group", *, seconds: float = 60, id: str = LEASE_ID, progress: Progress = silent
 ) -> Iterator[Lease]:
     """Hold the lease of an index during a block. It is released at the end, also after an error.
 
@@ -304,14 +302,14 @@ def is_held(client: Client, registry: str, id: str, token: str, progress: Progre
     return _watched(client, registry, id, stored, progress) is _Watched.RENEWED
 
 
-def holder(index: Index) -> str | None:
+def holder(index: IndexHandle) -> str | None:
     """The run that holds the lease for writing groups, for a message; None if no run does. A run that was killed on
     another machine still holds it."""
     stored = _decode_document(read(index.client, hidden_index_name(index.target, HiddenIndex.GROUPS), LEASE_ID))
     return None if stored is None or stored.is_free else stored.holder
 
 
-def delete_lease(index: Index) -> None:
+def delete_lease(index: IndexHandle) -> None:
     """Delete the lease for writing groups, from any holder. A holder that is alive stops before its next write."""
     with suppress(NotFound):
         index.client.request("DELETE", path(hidden_index_name(index.target, HiddenIndex.GROUPS), "_doc", LEASE_ID))

@@ -8,16 +8,14 @@ group, and the others still have the id. Then ``group`` decides.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from es_neardupe.index import queries
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.stored_fields import own_group, random_group
 from es_neardupe.records import Address
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import count, search
-
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
 
 __all__ = ["GroupIdsInUse", "InUse", "alone", "first_groups", "waiting"]
 
@@ -47,7 +45,7 @@ def first_groups(addresses: Sequence[Address | None], in_use: InUse) -> list[Map
 class GroupIdsInUse:
     """The group ids that documents have, as of the last refresh."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: IndexHandle) -> None:
         """``index``: an opened index."""
         self._index = index
         self.any = count(index.client, index.path, {"exists": {"field": index.fields.group}}) > 0

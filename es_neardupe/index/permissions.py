@@ -14,15 +14,13 @@ import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from es_neardupe.errors import Blocked, Forbidden, NotFound, RequestError
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.search import knows
-
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
 
 __all__ = [
     "BLOCK_SETTINGS",
@@ -44,12 +42,12 @@ _HIDDEN = re.compile(r"\b(DLS|FLS)\b|field or document level security")
 """Words in the error if OpenSearch or Elasticsearch rejects an update because documents or fields are hidden."""
 
 
-def check_sees_all(index: Index, operation: str) -> None:
+def check_sees_all(index: IndexHandle, operation: str) -> None:
     """Raises `Forbidden` if the user may see only a part of the documents or fields; ``operation`` needs all."""
     _check_none_partly_visible(partly_visible(index), operation)
 
 
-def check_updates(index: Index, operation: str, *, whole: bool = False) -> None:
+def check_updates(index: IndexHandle, operation: str, *, whole: bool = False) -> None:
     """Raises `Forbidden` if the server rejects the user's updates because documents or fields are hidden.
 
     Sends an update of a document that does not exist: to OpenSearch with security, and if ``whole`` documents will be
@@ -110,7 +108,7 @@ def check_may_delete(client: Client, names: Sequence[str]) -> None:
         )
 
 
-def partly_visible(index: Index) -> list[str]:
+def partly_visible(index: IndexHandle) -> list[str]:
     """The indices with documents or fields that roles hide from the user. Empty if the server does not report this:
     OpenSearch has no API for it, and Elasticsearch may not answer for an API key."""
     if index.client.server.product is not Product.ELASTICSEARCH:

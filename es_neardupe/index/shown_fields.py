@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.index import mapping as schema
 from es_neardupe.index.document_text import read_text, values_at
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.target import mappings_of
 from es_neardupe.records import Address, Reference
 from es_neardupe.server.search import fetch
-
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
 
 __all__ = [
     "NO_FIELDS",
@@ -91,7 +89,7 @@ def user_fields(mappings: Iterable[Mapping[str, Any]], *prefixes: str) -> UserFi
     return UserFields(users, frozenset(nested), frozenset(kept), tuple(readable))
 
 
-def _check(index: Index, known: UserFields, fields: Sequence[str], texts: Sequence[str] = ()) -> None:
+def _check(index: IndexHandle, known: UserFields, fields: Sequence[str], texts: Sequence[str] = ()) -> None:
     """Raises `SettingsError` for a field that the index does not have, or that is in no ``_source``."""
     plain = {name for name, kind in known.types.items() if kind not in ("multi-field", "alias")}
     names = sorted(plain & {*known.kept, *texts})
@@ -105,20 +103,20 @@ def _check(index: Index, known: UserFields, fields: Sequence[str], texts: Sequen
             raise SettingsError(f"Index {index.name} has no field {name!r} to show. Fields: {listed}.")
 
 
-def _only_texts(index: Index) -> bool:
+def _only_texts(index: IndexHandle) -> bool:
     """Whether other fields than the texts cannot be read, because these are stored fields."""
     sidecar = index.target.sidecar
     return sidecar is not None and bool(sidecar.stored)
 
 
-def _titles(index: Index, known: UserFields) -> tuple[str, ...]:
+def _titles(index: IndexHandle, known: UserFields) -> tuple[str, ...]:
     """The fields with the titles of the documents of an opened index."""
     if _only_texts(index):
         return tuple(name for name in _TITLES if name in index.settings.fields)[:1]
     return known.best(_TITLES)
 
 
-def chosen_fields(index: Index, known: UserFields, fields: Sequence[str]) -> tuple[str, ...]:
+def chosen_fields(index: IndexHandle, known: UserFields, fields: Sequence[str]) -> tuple[str, ...]:
     """The ``fields``, or by default the field with the title, if one exists, and the first text field.
 
     Raises `SettingsError` for a field that the index does not have.
@@ -127,7 +125,7 @@ def chosen_fields(index: Index, known: UserFields, fields: Sequence[str]) -> tup
     return tuple(dict.fromkeys(fields or [*_titles(index, known), index.settings.fields[0]]))
 
 
-def title_fields(index: Index, fields: Sequence[str]) -> tuple[str, ...]:
+def title_fields(index: IndexHandle, fields: Sequence[str]) -> tuple[str, ...]:
     """The ``fields``, or by default the field with the title, if one exists. The index need not be initialised.
 
     Raises `SettingsError` for a field that the index does not have.
@@ -174,7 +172,7 @@ class ShownFields:
 NO_FIELDS = ShownFields(())
 
 
-def shown_fields(index: Index, fields: Sequence[str] | None, *, origin: bool = False) -> ShownFields:
+def shown_fields(index: IndexHandle, fields: Sequence[str] | None, *, origin: bool = False) -> ShownFields:
     """The ``fields`` of an opened index; by default its title, or the beginning of its first text field; None: none.
 
     ``origin``: by default, also where each document is from: a field with its source, its date and its URL, if such
@@ -195,7 +193,7 @@ def shown_fields(index: Index, fields: Sequence[str] | None, *, origin: bool = F
 
 
 def read_shown_fields(
-    index: Index, shown: ShownFields, references: Sequence[Reference]
+    index: IndexHandle, shown: ShownFields, references: Sequence[Reference]
 ) -> dict[Address, dict[str, str]]:
     """The fields to show of some documents, without documents that were deleted."""
     if not shown.names:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.records import Hit
 from es_neardupe.server.parallel import in_threads
-
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
 
 __all__ = ["read_slices"]
 
@@ -22,7 +19,7 @@ Part = tuple[int, int]
 
 
 def read_slices(
-    index: Index,
+    index: IndexHandle,
     read: Callable[[int | None, Part | None], Iterator[list[Hit]]],
     number: int | None,
     *,

@@ -8,24 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from es_neardupe.index.change_feed import ChangeFeed, FeedNotes
 from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch
 from es_neardupe.index.field_writes import FieldWriter
-from es_neardupe.index.migration_state import Phase, next_prefix, replaced_prefix
+from es_neardupe.index.handle import IndexHandle
+from es_neardupe.index.migration_state import Phase
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.sidecar.indices import invisible_sidecar, sidecar_name, sidecars_of
-from es_neardupe.index.target import mappings_of
 from es_neardupe.keys.arrays import Ints
 from es_neardupe.progress import Progress
 from es_neardupe.records import Action, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.client import Client
-
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
 
 __all__ = [
     "EnrichRequest",
@@ -34,9 +30,6 @@ __all__ = [
     "OnWorkers",
     "Send",
     "Storage",
-    "may_see_sidecars",
-    "settings_mappings",
-    "sidecar_mappings",
     "tracked_results",
 ]
 
@@ -205,10 +198,10 @@ class Storage(Protocol):
         ``SWITCHING`` on, indices that a rollover created get them there too.
         """
 
-    def group_pairs(self, former: Index, progress: Progress) -> Iterator[tuple[str | None, str | None]]:
+    def group_pairs(self, former: IndexHandle, progress: Progress) -> Iterator[tuple[str | None, str | None]]:
         """For each document, its group id by the ``former`` keys and by these keys."""
 
-    def takeovers(self, after: Index, writer: FieldWriter, *, batch: int, progress: Progress) -> Iterator[Action]:
+    def takeovers(self, after: IndexHandle, writer: FieldWriter, *, batch: int, progress: Progress) -> Iterator[Action]:
         """Writes that replace the keys and groups of ``after`` by these, made by its ``writer``; the server rejects a
         write if its document has changed since. Documents that have the same under both need none."""
 
@@ -220,39 +213,3 @@ class Storage(Protocol):
 
     def replaced(self) -> Mapping[str, int]:
         """Concrete index -> number of fingerprints that belong to a deleted index of the same name."""
-
-
-def sidecar_mappings(client: Client, mappings: Mapping[str, JSON], prefix: str) -> dict[str, JSON]:
-    """Sidecar index -> its mapping, for those sidecar indices of the given indices that this user may see. Sends no
-    request if the indices have inline storage."""
-    if any(prefix in mapping.get("_meta", {}) for mapping in mappings.values()):
-        return {}
-    return {sidecar_name(index, prefix): one for index, one in sidecars_of(client, mappings, prefix).items()}
-
-
-def may_see_sidecars(client: Client, name: str, prefix: str) -> bool:
-    """Whether this user has the privilege to see if an index has a sidecar index."""
-    return not invisible_sidecar(client, name, prefix)
-
-
-def settings_mappings(client: Client, name: str, prefix: str) -> dict[str, JSON]:
-    """Concrete index -> the mapping whose ``_meta`` has the settings of a prefix and of a migration from or to it.
-
-    Inline, this is the mapping of the index. With sidecar storage, it is one that merges the ``_meta`` of all its
-    sidecar indices.
-    """
-    mappings = mappings_of(client, name)
-    plain = replaced_prefix(prefix)
-    prefixes = dict.fromkeys((plain, prefix))
-    if any(
-        one in mapping.get("_meta", {}) for mapping in mappings.values() for one in (*prefixes, next_prefix(prefix))
-    ):
-        return mappings
-    metas: dict[str, JSON] = {index: {} for index in mappings}
-    for sidecars in (
-        sidecars_of(client, mappings, plain),
-        *(sidecars_of(client, mappings, next_prefix(one)) for one in prefixes),
-    ):
-        for index, mapping in sidecars.items():
-            metas[index] |= mapping.get("_meta", {})
-    return {index: {"_meta": meta} for index, meta in metas.items()} if any(metas.values()) else mappings

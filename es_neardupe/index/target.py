@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from es_neardupe.errors import (
     BeingMigrated,
@@ -26,7 +26,6 @@ from es_neardupe.index.mapping import (
     check_fields,
     check_fields_visible,
     check_source,
-    check_text_fields,
     relations_to_skip,
 )
 from es_neardupe.index.migration_state import inherited_prefix, is_switching, next_prefix
@@ -35,9 +34,6 @@ from es_neardupe.index.rollover import RolloverAlias, alias_named, rollover_alia
 from es_neardupe.index.settings import OPTIONAL_IN_META, Settings
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.client import Client, path
-
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
 
 __all__ = [
     "IndexMetadata",
@@ -53,7 +49,6 @@ __all__ = [
     "metadata_of",
     "not_rolled_over",
     "open_target",
-    "prepare_new",
     "put_settings",
     "remove_settings",
     "result_window",
@@ -382,15 +377,6 @@ def stored_group_field(mappings: Iterable[Mapping[str, Any]], prefix: str) -> st
     their own prefix, have none: the copies are those of the groups that searches use."""
     stored = (stored_settings(mapping, prefix) for mapping in mappings)
     return next((one.group_field for one in stored if one is not None and one.group_field is not None), None)
-
-
-def prepare_new(index: Index) -> None:
-    """Add fields and settings to the mappings of indices that a rollover created. Raises `IndexUnusable` if these lack
-    the text fields, `Forbidden` if the user may not change a mapping."""
-    for name in index.target.new:
-        mapping = mappings_of(index.client, name)[name]
-        check_text_fields(name, mapping, index.settings)
-        put_settings(index.client, name, mapping, index.settings)
 
 
 def common_settings(stored: Mapping[str, Settings | None], name: str) -> Settings:

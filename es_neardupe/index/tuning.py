@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from es_neardupe.errors import Forbidden, NeardupeError, NotFound
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held, is_held, written_now
-from es_neardupe.index.storage import sidecar_mappings
+from es_neardupe.index.stored_settings import sidecar_mappings
 from es_neardupe.index.target import mappings_of
 from es_neardupe.progress import Progress, silent
 from es_neardupe.server.client import Client, path

@@ -24,7 +24,7 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import Lease, held
 from es_neardupe.index.migration_state import Phase, phase_of
 from es_neardupe.index.sidecar.indices import sidecars_of
-from es_neardupe.index.storage import settings_mappings
+from es_neardupe.index.stored_settings import settings_mappings
 from es_neardupe.index.target import mappings_of, open_target
 from es_neardupe.index.tuning import records, tuned
 from es_neardupe.server.client import Client, path

@@ -33,7 +33,7 @@ from es_neardupe.index.random_samples import external_version
 from es_neardupe.index.rollover import RolloverAlias, alias_named, next_index_has
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.indices import must_be_stored, sidecar_name, sidecars_of, writes_group
-from es_neardupe.index.storage import settings_mappings
+from es_neardupe.index.stored_settings import settings_mappings
 from es_neardupe.index.target import (
     IndexTarget,
     index_states,

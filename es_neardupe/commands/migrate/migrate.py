@@ -25,7 +25,7 @@ from es_neardupe.index.ingest_pipeline import OwnPipelines, check_keys
 from es_neardupe.index.lease import held
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
 from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
-from es_neardupe.index.storage import settings_mappings
+from es_neardupe.index.stored_settings import settings_mappings
 from es_neardupe.index.target import stored_settings
 from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_CHARS

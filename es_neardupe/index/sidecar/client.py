@@ -26,9 +26,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from es_neardupe.errors import Blocked, Forbidden, SettingsError
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.queries import JSON, TooManyDocuments
 from es_neardupe.index.sidecar.entries import (
     fetch_documents,
@@ -55,9 +56,6 @@ from es_neardupe.records import Address, Hit
 from es_neardupe.server.client import ForwardingClient, Params, path
 from es_neardupe.server.search import count
 
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
-
 __all__ = ["SidecarClient"]
 
 _ROUNDS = 10
@@ -68,7 +66,7 @@ the place of others."""
 class SidecarClient(ForwardingClient):
     """A :class:`~es_neardupe.server.client.Client` for one target with sidecar storage, on top of a plain one."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: IndexHandle) -> None:
         target = index.target
         assert target.sidecar is not None
         super().__init__(index.plain)
@@ -253,7 +251,7 @@ def _with_entry(found: JSON, entry: Hit | None) -> JSON:
     return {**found, **version, "_source": {**fetched_fields(found), **entry.source}}
 
 
-def _count_without_entry(index: Index, names: SidecarNames, query: Mapping[str, Any]) -> int:
+def _count_without_entry(index: IndexHandle, names: SidecarNames, query: Mapping[str, Any]) -> int:
     """Number of documents that a query matches although they have no entry.
 
     These are all documents that match without `neardupe` fields, minus those that have an entry. Entries of deleted

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import collapse, queries
 from es_neardupe.index.collapse import MEMBERS, CollapsedHit, CollapsedPage, CollapsedSearch
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.queries import JSON, TooManyDocuments
 from es_neardupe.index.sidecar.entries import fetch_documents, fetch_entries, reference_of
 from es_neardupe.index.sidecar.queries import ids_clause
@@ -21,16 +22,13 @@ from es_neardupe.records import Address
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import count, search
 
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
-
 __all__ = ["collapse_here", "collapsed_by_server"]
 
 _STEP = 500
 """Hits whose entries or documents are fetched at once."""
 
 
-def collapse_here(index: Index, request: CollapsedSearch) -> CollapsedPage:
+def collapse_here(index: IndexHandle, request: CollapsedSearch) -> CollapsedPage:
     """Collapse the hits of a query by the groups of their entries, in this process.
 
     Raises `SettingsError` if the page is beyond the first `max_result_window` hits.
@@ -56,7 +54,7 @@ def collapse_here(index: Index, request: CollapsedSearch) -> CollapsedPage:
     )
 
 
-def _totals(index: Index, request: CollapsedSearch) -> tuple[int, int, int]:
+def _totals(index: IndexHandle, request: CollapsedSearch) -> tuple[int, int, int]:
     """Documents of the query that have a group, the (approximate) number of groups, and documents that wait for
     ``group``."""
     fields, path = index.fields, index.path
@@ -73,7 +71,7 @@ def _totals(index: Index, request: CollapsedSearch) -> tuple[int, int, int]:
     return answer["hits"]["total"]["value"], counted["groups"]["value"], counted["without_similarity"]["doc_count"]
 
 
-def _totals_by_reading(index: Index, grouped: JSON) -> tuple[int, int, int]:
+def _totals_by_reading(index: IndexHandle, grouped: JSON) -> tuple[int, int, int]:
     """As `_totals`, if the documents are too many for one request."""
     fields, prefix = index.fields, index.settings.prefix
     documents, waiting, groups = 0, 0, set[str]()
@@ -87,7 +85,7 @@ def _totals_by_reading(index: Index, grouped: JSON) -> tuple[int, int, int]:
 
 
 def _first_hits(
-    index: Index, request: CollapsedSearch, maximum: int, without_group: int
+    index: IndexHandle, request: CollapsedSearch, maximum: int, without_group: int
 ) -> tuple[dict[str, JSON], list[JSON]]:
     """The first hit of each group, and the hits without a group; at least ``maximum`` of each if there are as many, in
     the order of the search."""
@@ -117,13 +115,13 @@ def _order(request: CollapsedSearch) -> JSON:
     return {} if request.sort is None else {"sort": request.sort}
 
 
-def _groups(index: Index, hits: list[JSON]) -> Iterator[str | None]:
+def _groups(index: IndexHandle, hits: list[JSON]) -> Iterator[str | None]:
     for stored in _stored(index, hits):
         group = stored.get("group")
         yield group if isinstance(group, str) else None
 
 
-def _stored(index: Index, hits: Sequence[JSON]) -> Iterator[Mapping[str, Any]]:
+def _stored(index: IndexHandle, hits: Sequence[JSON]) -> Iterator[Mapping[str, Any]]:
     """Group, similarity and principal of hits, from their entries."""
     fields, prefix = index.fields, index.settings.prefix
     names = [fields.group, fields.similarity, fields.principal]
@@ -131,7 +129,7 @@ def _stored(index: Index, hits: Sequence[JSON]) -> Iterator[Mapping[str, Any]]:
         yield stored_fields(entry.source if entry else {}, prefix)
 
 
-def _members(index: Index, request: CollapsedSearch, groups: list[str]) -> dict[str, list[JSON]]:
+def _members(index: IndexHandle, request: CollapsedSearch, groups: list[str]) -> dict[str, list[JSON]]:
     """All hits of the query that are in the given groups, by group, in the order of the search."""
     name, window = index.fields.group, index.target.max_result_window
     group_of: dict[Address, str] = {}
@@ -151,12 +149,12 @@ def _members(index: Index, request: CollapsedSearch, groups: list[str]) -> dict[
     return members
 
 
-def _add_stored(index: Index, hits: Sequence[JSON]) -> None:
+def _add_stored(index: IndexHandle, hits: Sequence[JSON]) -> None:
     for hit, stored in zip(hits, _stored(index, hits), strict=True):
         hit["_source"] = {**hit.get("_source", {}), index.settings.prefix: stored}
 
 
-def _shown(index: Index, request: CollapsedSearch, hits: list[JSON]) -> dict[Address, JSON]:
+def _shown(index: IndexHandle, request: CollapsedSearch, hits: list[JSON]) -> dict[Address, JSON]:
     """The hits with the fields to show."""
     shown: dict[Address, JSON] = {}
     for chunk in chunked(hits, _STEP):
@@ -170,7 +168,7 @@ def _address(hit: Mapping[str, Any]) -> Address:
     return Address(hit["_index"], hit["_id"])
 
 
-def collapsed_by_server(index: Index, request: CollapsedSearch, body: JSON) -> CollapsedPage:
+def collapsed_by_server(index: IndexHandle, request: CollapsedSearch, body: JSON) -> CollapsedPage:
     """The result of the server's ``collapse``, completed from the entries."""
     page = collapse.collapsed_by_server(index, index.plain, request, body)
     waiting = queries.all_of(

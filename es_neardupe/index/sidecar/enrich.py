@@ -15,12 +15,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from es_neardupe.errors import DocumentTooLarge
 from es_neardupe.index import queries
 from es_neardupe.index.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.field_writes import partial_update
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.sidecar.entries import (
     KnownEntries,
     confirmation,
@@ -41,9 +42,6 @@ from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.request_sizes import in_portions
 from es_neardupe.server.search import count, counts, fetch_portions
 
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
-
 __all__ = ["enrich_sidecar"]
 
 _ROUNDS = 10
@@ -58,7 +56,7 @@ _MIN_KNOWN = 0.5
 
 
 def enrich_sidecar(
-    index: Index, request: EnrichRequest, send: Send, progress: Progress, on_workers: OnWorkers | None = None
+    index: IndexHandle, request: EnrichRequest, send: Send, progress: Progress, on_workers: OnWorkers | None = None
 ) -> EnrichResult:
     """Write the entries of documents that have none for their current text, and remove those of deleted documents."""
     scope = queries.matching(index.target.within(request.query))
@@ -100,7 +98,7 @@ _LEFT = ("conflicts", "refused", "failed")
 
 
 def _written_since(
-    index: Index, feed: ChangeFeed, scope: Mapping[str, Any], total: int, known: int
+    index: IndexHandle, feed: ChangeFeed, scope: Mapping[str, Any], total: int, known: int
 ) -> list[Hit] | None:
     """The versions of the documents of the whole scope that were written since the last run; None if the others are not
     the ones that have the other current entries, or are few. ``known``: number of current entries."""
@@ -122,7 +120,7 @@ def _written_since(
 class _SidecarEnrichment:
     """Decides which entries are written, and counts the results of all documents."""
 
-    def __init__(self, index: Index, request: EnrichRequest, progress: Progress, known: KnownEntries) -> None:
+    def __init__(self, index: IndexHandle, request: EnrichRequest, progress: Progress, known: KnownEntries) -> None:
         self._index = index
         self._request = request
         self._progress = progress

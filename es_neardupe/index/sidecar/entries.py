@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from es_neardupe.errors import IndexUnusable
 from es_neardupe.index import queries
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.sidecar.indices import REFERENCE, SidecarNames, sidecar_name
 from es_neardupe.index.sidecar.queries import Source, addresses_of, ids_clause
@@ -23,9 +24,6 @@ from es_neardupe.records import Action, Address, Hit, Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import path, to_json
 from es_neardupe.server.search import count, fetch
-
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
 
 __all__ = [
     "KnownEntries",
@@ -77,14 +75,14 @@ def read_params(target: IndexTarget, source: Source) -> JSON:
     return {"_source": False, "stored_fields": names}
 
 
-def fetch_documents(index: Index, references: Sequence[Reference], source: Source) -> list[Hit | None]:
+def fetch_documents(index: IndexHandle, references: Sequence[Reference], source: Source) -> list[Hit | None]:
     """The current documents with the given fields, in the order of the references; None for a deleted document. Raises
     what `fetch` raises."""
     params = read_params(index.target, source)
     return list(fetch(index.plain, references, params["_source"], stored=params.get("stored_fields", ())))
 
 
-def fetch_entries(index: Index, references: Sequence[Reference], source: Source) -> list[Hit | None]:
+def fetch_entries(index: IndexHandle, references: Sequence[Reference], source: Source) -> list[Hit | None]:
     """The entries of documents, in the order of the references: with their own version, but under the index name of the
     document; None if there is no entry. Raises what `fetch` raises."""
     names = SidecarNames(index.target)
@@ -98,7 +96,7 @@ def fetched_fields(found: Mapping[str, Any]) -> JSON:
     return {**found.get("_source", {}), **found.get("fields", {})}
 
 
-def fetch_docvalues(index: Index, references: Sequence[Reference], fields: Sequence[Any]) -> dict[Address, JSON]:
+def fetch_docvalues(index: IndexHandle, references: Sequence[Reference], fields: Sequence[Any]) -> dict[Address, JSON]:
     """``docvalue_fields`` of documents, by address; in the form of ``fields`` of a hit."""
     values: dict[Address, JSON] = {}
     if not fields:
@@ -111,7 +109,7 @@ def fetch_docvalues(index: Index, references: Sequence[Reference], fields: Seque
     return values
 
 
-def replaced_entries(index: Index) -> dict[str, int]:
+def replaced_entries(index: IndexHandle) -> dict[str, int]:
     """Concrete index -> number of its entries that belong to a deleted index of the same name, where there are any."""
     names = SidecarNames(index.target)
     numbers = {
@@ -130,7 +128,7 @@ _VERSION = tuple(f"{REFERENCE}.{name}" for name in ("seq_no", "primary_term", "u
 class KnownEntries:
     """The versions of documents that have an entry, and which documents were seen. About 200 bytes per entry."""
 
-    def __init__(self, index: Index, entries: Iterable[tuple[Hit, Mapping[str, Any]]]) -> None:
+    def __init__(self, index: IndexHandle, entries: Iterable[tuple[Hit, Mapping[str, Any]]]) -> None:
         """``entries``: under the index name of their document, each with its fields by their full names."""
         scheme, group, uuids = index.fields.scheme, index.fields.group, index.target.uuids
         self._versions: dict[str, dict[str, int]] = {concrete: {} for concrete in index.target.indices}
@@ -146,7 +144,7 @@ class KnownEntries:
         """Number of entries of the current scheme."""
 
     @classmethod
-    def all(cls, index: Index) -> KnownEntries:
+    def all(cls, index: IndexHandle) -> KnownEntries:
         """Reads all entries."""
         names, columns = SidecarNames(index.target), [*_VERSION, index.fields.scheme, index.fields.group]
         body = {"query": {"match_all": {}}, "_source": False, "docvalue_fields": columns}
@@ -161,7 +159,7 @@ class KnownEntries:
         )
 
     @classmethod
-    def of(cls, index: Index, documents: Sequence[Hit]) -> KnownEntries:
+    def of(cls, index: IndexHandle, documents: Sequence[Hit]) -> KnownEntries:
         """Reads the entries of these documents."""
         columns = [*_VERSION, index.fields.scheme, index.fields.group]
         entries = fetch_entries(index, [hit.reference for hit in documents], columns)
@@ -194,7 +192,7 @@ def _flat(source: Mapping[str, Any]) -> JSON:
     return {f"{prefix}.{name}": value for prefix, fields in source.items() for name, value in fields.items()}
 
 
-def current_entries(index: Index) -> int:
+def current_entries(index: IndexHandle) -> int:
     """Number of entries of the current scheme, as `KnownEntries` counts them."""
     uuids = {"terms": {f"{REFERENCE}.uuid": sorted(index.target.uuids.values())}}
     return count(
@@ -204,7 +202,7 @@ def current_entries(index: Index) -> int:
     )
 
 
-def with_entries(index: Index, hits: Sequence[Hit]) -> Iterator[tuple[Hit, Hit | None]]:
+def with_entries(index: IndexHandle, hits: Sequence[Hit]) -> Iterator[tuple[Hit, Hit | None]]:
     """Documents with the stored fields of their entries, each with its entry (None if there is none)."""
     prefix = index.settings.prefix
     entries = fetch_entries(index, [hit.reference for hit in hits], [prefix])
@@ -213,7 +211,7 @@ def with_entries(index: Index, hits: Sequence[Hit]) -> Iterator[tuple[Hit, Hit |
         yield Hit(hit.index, hit.id, hit.routing, hit.seq_no, hit.primary_term, {**hit.source, prefix: stored}), entry
 
 
-def with_inherited(index: Index, hits: Sequence[Hit]) -> list[Hit]:
+def with_inherited(index: IndexHandle, hits: Sequence[Hit]) -> list[Hit]:
     """Documents with the group id of their entry under the prefix that the target inherits from, if any."""
     inherits = index.target.inherits
     if inherits is None:
@@ -226,7 +224,7 @@ def with_inherited(index: Index, hits: Sequence[Hit]) -> list[Hit]:
     ]
 
 
-def entry_takeovers(source: Index, target: Index, hits: Iterable[Hit]) -> Iterator[Action]:
+def entry_takeovers(source: IndexHandle, target: IndexHandle, hits: Iterable[Hit]) -> Iterator[Action]:
     """Writes that replace the entries of ``target`` by those of ``source`` (the hits), rejected by the server if an
     entry of ``target`` has changed since; none for equal entries.
 
@@ -306,7 +304,7 @@ def _write(op: str, update: Action, body: JSON, prefix: str, entry: Hit | None) 
     )
 
 
-def removals(index: Index, addresses: Iterable[Address]) -> Iterator[Action]:
+def removals(index: IndexHandle, addresses: Iterable[Address]) -> Iterator[Action]:
     """Deletions of those entries whose document was deleted or belongs to a skipped relation; rejected by the server if
     the entry has changed since.
 
@@ -332,7 +330,7 @@ def removals(index: Index, addresses: Iterable[Address]) -> Iterator[Action]:
                 )
 
 
-def _of_skipped_relations(index: Index, addresses: Iterable[Address]) -> set[Address]:
+def _of_skipped_relations(index: IndexHandle, addresses: Iterable[Address]) -> set[Address]:
     """Those of the documents that belong to a skipped relation of a join field, even if only since an update."""
     if not index.target.skipped_relations:
         return set()

@@ -11,19 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.queries import JSON, TooManyDocuments
 from es_neardupe.index.sidecar.indices import SidecarNames
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Address
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client, path
-
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
 
 __all__ = [
     "MATCH_ALL",
@@ -253,7 +251,7 @@ def ids_clause(addresses: Iterable[Address], names: Mapping[str, str] | None = N
     return {"bool": {"should": clauses, "minimum_should_match": 1}} if clauses else MATCH_NONE
 
 
-def joined(index: Index, query: Mapping[str, Any]) -> JSON:
+def joined(index: IndexHandle, query: Mapping[str, Any]) -> JSON:
     """The query for the sidecar indices, with ids in the place of each part about document fields.
 
     Raises `TooManyDocuments` if both that part and the rest match more than `MAX_IDS` documents.
@@ -270,7 +268,7 @@ def joined(index: Index, query: Mapping[str, Any]) -> JSON:
     return change_parts(query, prefix, answer)
 
 
-def joined_queries(index: Index, query: Mapping[str, Any]) -> Iterator[JSON]:
+def joined_queries(index: IndexHandle, query: Mapping[str, Any]) -> Iterator[JSON]:
     """One or more queries for the sidecar indices that together match what the query matches, and no document twice.
 
     For counting and reading, where any number of documents may match. Raises what `joined` raises if the query is not a
@@ -306,7 +304,9 @@ def _without(value: Any, clause: JSON) -> Any:
     return copy
 
 
-def _matching(index: Index, names: SidecarNames, part: Mapping[str, Any], rest: Mapping[str, Any]) -> list[Address]:
+def _matching(
+    index: IndexHandle, names: SidecarNames, part: Mapping[str, Any], rest: Mapping[str, Any]
+) -> list[Address]:
     """The documents that a part of a query matches; if they are many, only those that the ``rest`` of the query, for
     the sidecar indices, can match."""
     found = _all_in_one_search(index.plain, index.path, part, min(index.target.max_result_window, _PAGE))

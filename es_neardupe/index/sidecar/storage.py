@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch, collapse_request
 from es_neardupe.index.field_writes import Change, FieldWriter, document_writer
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.migration_state import Phase, replaced_prefix
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.queries import JSON
@@ -40,16 +41,13 @@ from es_neardupe.server.bulk import write
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import count, fetch, refresh
 
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
-
 __all__ = ["SidecarStorage"]
 
 
 class SidecarStorage:
     """See `es_neardupe.index.storage.Storage`."""
 
-    def __init__(self, index: Index, layout: SidecarLayout) -> None:
+    def __init__(self, index: IndexHandle, layout: SidecarLayout) -> None:
         self._index = index
         self._names = SidecarNames(index.target)
         self.groups_in_documents = layout.write_group
@@ -165,7 +163,7 @@ class SidecarStorage:
             former.replace_settings(after)
         self._sidecars(mappings, coming).store_settings(coming, notes)
 
-    def group_pairs(self, former: Index, progress: Progress) -> Iterator[tuple[str | None, str | None]]:
+    def group_pairs(self, former: IndexHandle, progress: Progress) -> Iterator[tuple[str | None, str | None]]:
         """Read the entries of both prefixes."""
         group, name = self._index.fields.group, former.fields.group
         query = {"exists": {"field": group}}
@@ -177,7 +175,7 @@ class SidecarStorage:
                 before = {} if entry is None else stored_fields(entry.source, former.settings.prefix)
                 yield group_of(before), group_of(stored_fields(hit.source, self._index.settings.prefix))
 
-    def takeovers(self, after: Index, writer: FieldWriter, *, batch: int, progress: Progress) -> Iterator[Action]:
+    def takeovers(self, after: IndexHandle, writer: FieldWriter, *, batch: int, progress: Progress) -> Iterator[Action]:
         """Writes of whole entries."""
         plain, query = self._index.plain, queries.processed(self._index.fields)
         pages = plain.pages(self.path, {"query": query, "_source": True}, page_size=max(batch, 100))

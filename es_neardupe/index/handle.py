@@ -1,0 +1,61 @@
+"""A handle of an index as its parts need it: its name, the connection to it, and once opened, its concrete indices."""
+
+from __future__ import annotations
+
+from es_neardupe.index.mapping import Fields
+from es_neardupe.index.settings import Settings
+from es_neardupe.index.target import IndexTarget
+from es_neardupe.options import DEFAULT_PREFIX
+from es_neardupe.server.client import Client
+
+
+class IndexHandle:
+    """An index, alias, data stream or pattern on a server, and once opened, its target. It knows no storage: storages
+    are made of it."""
+
+    def __init__(
+        self, name: str, client: Client, prefix: str = DEFAULT_PREFIX, *, target: IndexTarget | None = None
+    ) -> None:
+        self.name = name
+        self.plain = client
+        """The connection itself."""
+        self.client = client
+        """The connection that shows documents with their `neardupe` fields, wherever these are stored."""
+        self.prefix = prefix if target is None else target.settings.prefix
+        """The object field that holds all `neardupe` fields."""
+        self._target = target
+        self.small_documents: bool | None = None
+        """See `es_neardupe.index.document_text.are_small`; None if it was not asked yet."""
+        self.hidden: dict[str, float] = {}
+        """The names of the hidden indices that were found, and when; see `es_neardupe.index.hidden_indices.find`."""
+
+    @property
+    def target(self) -> IndexTarget:
+        """The concrete indices and their settings. Only an `opened` index has one."""
+        if self._target is None:
+            raise RuntimeError(f"the index {self.name} was not opened")
+        return self._target
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of `init`."""
+        return self.target.settings
+
+    @property
+    def fields(self) -> Fields:
+        """The full names of the `neardupe` fields."""
+        return self.target.fields
+
+    @property
+    def path(self) -> str:
+        """The concrete indices, as a part of a request path."""
+        return self.target.path
+
+    @property
+    def scheme_id(self) -> str:
+        """The id of the scheme that fingerprints must have."""
+        return self.target.scheme_id
+
+    def with_target(self, target: IndexTarget) -> IndexHandle:
+        """The same connection for another target."""
+        return IndexHandle(target.name, self.plain, target=target)

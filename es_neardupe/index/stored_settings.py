@@ -1,0 +1,48 @@
+"""Where the settings of an index are, as long as it is not opened: in its own mapping, or in those of its sidecar
+indices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from es_neardupe.index.migration_state import next_prefix, replaced_prefix
+from es_neardupe.index.queries import JSON
+from es_neardupe.index.sidecar.indices import invisible_sidecar, sidecar_name, sidecars_of
+from es_neardupe.index.target import mappings_of
+from es_neardupe.server.client import Client
+
+
+def sidecar_mappings(client: Client, mappings: Mapping[str, JSON], prefix: str) -> dict[str, JSON]:
+    """Sidecar index -> its mapping, for those sidecar indices of the given indices that this user may see. Sends no
+    request if the indices have inline storage."""
+    if any(prefix in mapping.get("_meta", {}) for mapping in mappings.values()):
+        return {}
+    return {sidecar_name(index, prefix): one for index, one in sidecars_of(client, mappings, prefix).items()}
+
+
+def may_see_sidecars(client: Client, name: str, prefix: str) -> bool:
+    """Whether this user has the privilege to see if an index has a sidecar index."""
+    return not invisible_sidecar(client, name, prefix)
+
+
+def settings_mappings(client: Client, name: str, prefix: str) -> dict[str, JSON]:
+    """Concrete index -> the mapping whose ``_meta`` has the settings of a prefix and of a migration from or to it.
+
+    Inline, this is the mapping of the index. With sidecar storage, it is one that merges the ``_meta`` of all its
+    sidecar indices.
+    """
+    mappings = mappings_of(client, name)
+    plain = replaced_prefix(prefix)
+    prefixes = dict.fromkeys((plain, prefix))
+    if any(
+        one in mapping.get("_meta", {}) for mapping in mappings.values() for one in (*prefixes, next_prefix(prefix))
+    ):
+        return mappings
+    metas: dict[str, JSON] = {index: {} for index in mappings}
+    for sidecars in (
+        sidecars_of(client, mappings, plain),
+        *(sidecars_of(client, mappings, next_prefix(one)) for one in prefixes),
+    ):
+        for index, mapping in sidecars.items():
+            metas[index] |= mapping.get("_meta", {})
+    return {index: {"_meta": meta} for index, meta in metas.items()} if any(metas.values()) else mappings
