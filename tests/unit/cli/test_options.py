@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import subprocess
 import sys
@@ -157,6 +158,35 @@ def test_every_command_has_a_library_function_of_its_name() -> None:
         "withdraw",
     }
     assert all(getattr(NearDupe, name).__doc__ for name in words - {"bands"})
+
+
+GOLDEN = Path(__file__).with_name("golden_options.json")
+
+
+def shown_options(parameters: list[Any]) -> dict[str, Any]:
+    """Parameter -> what users see of its option: flags, help, default, panel and values."""
+    seen = ("opts", "secondary_opts", "help", "metavar", "required", "multiple", "nargs", "min", "max", "show_default")
+    return {
+        one.name: {
+            **{name: getattr(one, name, None) for name in seen},
+            "panel": one.rich_help_panel,
+            "default": None if callable(one.default) else str(one.default),
+        }
+        for one in parameters
+    }
+
+
+def test_all_options_are_as_before(request: pytest.FixtureRequest) -> None:
+    """If an option is changed on purpose, run this test with ``--record``, and check the difference."""
+    shared = {one.name for one in shared_parameters()}
+    commands = {
+        name: shown_options([one for one in command.params if one.name not in shared])
+        for name, command in {**PROGRAM.commands, **PROGRAM.commands["node"].commands}.items()
+    }
+    now = json.dumps({**commands, "shared": shown_options(shared_parameters())}, indent=1, sort_keys=True) + "\n"
+    if request.config.getoption("--record"):
+        GOLDEN.write_text(now, "utf-8")
+    assert now == GOLDEN.read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", DATA_COMMANDS)
