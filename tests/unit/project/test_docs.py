@@ -658,9 +658,12 @@ def test_changelog() -> None:
         assert re.fullmatch(r"\d+\.\d+\.\d+|Unreleased", title), title
         lines = [line for line in text.splitlines() if line.strip()]
         assert INDEX.match(lines[0]), f"{title} does not begin with its Index: line"
-        entries = [line for line in lines[1:] if not line.startswith("  ")]
+        entries = [line for line in lines[1:] if line.startswith("- ")]
         assert entries
         assert [entry for entry in entries if not re.match(rf"- ({'|'.join(VERBS)})\b", entry)] == []
+    first = releases[-1][1]
+    assert "first scheme" in first
+    assert re.findall(r"^- (?!Added)", first, re.MULTILINE) == [], "nothing was there before the first release"
 
 
 def test_contributors_find_every_room() -> None:
