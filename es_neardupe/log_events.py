@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from es_neardupe.display_text import without_credentials, without_passwords
+from es_neardupe.wording import counted
 
 __all__ = [
     "LOGGER",
@@ -87,7 +88,7 @@ def _loggable(name: str, value: Any) -> Any:
         return "(hidden)"
     if name in _FILES and isinstance(value, list | tuple):
         return [without_credentials(str(one)) for one in value]
-    return f"({len(value)} characters)" if name in _TEXTS and isinstance(value, str) else _plain(value)
+    return f"({counted(len(value), 'character')})" if name in _TEXTS and isinstance(value, str) else _plain(value)
 
 
 def _plain(value: Any) -> Any:

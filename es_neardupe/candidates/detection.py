@@ -20,6 +20,7 @@ from es_neardupe.options import MeasureName
 from es_neardupe.records import Fingerprint
 from es_neardupe.server.search import search
 from es_neardupe.similarity.measure import Measure
+from es_neardupe.wording import counted
 
 __all__ = [
     "BandsByLengths",
@@ -189,8 +190,9 @@ def settings_by_lengths(settings: Settings, measure: MeasureName, lengths: Seque
     chosen = bands_for(similarities, settings.detection, settings.permutations)
     if chosen is None:
         raise SettingsError(
-            f"{settings.permutations} permutations cannot find pairs at {settings.threshold:g} by {measure.value} with "
-            f"probability {settings.detection:g}: use shorter shingles, a higher threshold or more permutations."
+            f"{counted(settings.permutations, 'permutation')} cannot find pairs at {settings.threshold:g} by "
+            f"{measure.value} with probability {settings.detection:g}: use shorter shingles, a higher threshold or "
+            f"more permutations."
         )
     bands, rows = chosen
     threshold = next(k / 1000 for k in range(1, 1001) if mean_detection([k / 1000], bands, rows) >= settings.detection)

@@ -31,6 +31,7 @@ from es_neardupe.keys.arrays import U64, Numbers, Positions
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Address, FingerprintColumns, Hit, State, TextClasses
 from es_neardupe.server.search import count, refresh_if_allowed
+from es_neardupe.wording import counted
 
 __all__ = ["classes_of", "in_order", "keyed_rows", "read_corpus", "read_fingerprints", "requested", "source_of"]
 
@@ -322,7 +323,7 @@ def _joined(keys: Sequence[str], bands: int, state: State) -> str:
     if state not in (State.SIGNED, State.SHORT):
         return "\0" * (8 * bands)
     if len(keys) != bands:
-        raise CorruptFingerprint(f"{len(keys)} band keys, but the scheme has {bands}.")
+        raise CorruptFingerprint(f"{counted(len(keys), 'band key')}, but the scheme has {bands}.")
     return "".join(keys)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import size_text
+from es_neardupe.wording import counted
 
 __all__ = ["MemoryLimit"]
 
@@ -56,7 +57,7 @@ class MemoryLimit:
             everything = " and ".join(filter(None, (", ".join(held[:-1]), held[-1])))
             remedy = f"give at least {size_text(limit._needed)}"
             if any(name.endswith("_pairs") for name in numbers):
-                which = f"the largest bucket, of {bucket:,} texts," if bucket else "a large bucket"
+                which = f"the largest bucket, of {counted(bucket, 'text')}," if bucket else "a large bucket"
                 remedy += f", or compare fewer texts of {which} with a lower `max_bucket`"
             raise SettingsError(f"`memory` {size_text(self.size)} is too small for {everything}: {remedy}.")
         return limit
@@ -76,7 +77,7 @@ class MemoryLimit:
         free = shutil.disk_usage(folder).free
         if free < spilled:
             raise SettingsError(
-                f"The keys of {documents:,} documents need {size_text(spilled)} in {folder}, which has "
+                f"The keys of {counted(documents, 'document')} need {size_text(spilled)} in {folder}, which has "
                 f"{size_text(free)}: set TMPDIR to a folder with more free space, or give more `memory`."
             )
         return True

@@ -17,6 +17,7 @@ from es_neardupe.commands.duplicates.results import (
 )
 from es_neardupe.display_text import named, range_text, score_text
 from es_neardupe.records import Address
+from es_neardupe.wording import counted
 
 __all__ = ["duplicates_json", "print_pairs", "show_report", "warn_of_losses"]
 
@@ -47,9 +48,9 @@ def show_report(report: DuplicatesReport, top: int) -> None:
 def _show_groups(groups: GroupsOfPairs) -> None:
     written = f"{groups.writes.written:,} {'to be written (dry run)' if groups.dry_run else 'written'}"
     minimum = "" if groups.min_similarity is None else f", minimum similarity {score_text(groups.min_similarity)}"
-    show(f"{groups.prefix}: {_of(groups.count, 'group')} with {_of(groups.grouped, 'document')}{minimum}")
+    show(f"{groups.prefix}: {counted(groups.count, 'group')} with {counted(groups.grouped, 'document')}{minimum}")
     show(
-        f"{_of(groups.documents, 'document')}: {groups.grouped:,} in groups, {groups.alone:,} alone, "
+        f"{counted(groups.documents, 'document')}: {groups.grouped:,} in groups, {groups.alone:,} alone, "
         f"{groups.changed:,} changed or deleted; {written}, {groups.writes.unchanged:,} unchanged"
     )
     show(f"Pairs of members below the minimum: {groups.pairs_below:,}; not compared: {groups.pairs_not_compared:,}")
@@ -65,7 +66,8 @@ def _show_pairs(name: str, result: PairsResult, top: int, several: bool) -> None
     if rows:
         print_table(columns, rows, title=name)
     show(
-        f"{name}: {_of(len(result.pairs), 'pair')}, {len(shown):,} of them shown" + _more(len(result.pairs), len(shown))
+        f"{name}: {counted(len(result.pairs), 'pair')}, {len(shown):,} of them shown"
+        + _more(len(result.pairs), len(shown))
     )
     steps = [(heading if place == 0 else "", what, _number(value)) for heading, place, what, value in _steps(result)]
     print_table(["step", "diagnostic", "value"], steps)
@@ -76,8 +78,8 @@ def _more(total: int, shown: int) -> str:
 
 
 def _steps(result: PairsResult) -> Iterator[tuple[str, int, str, Any]]:
-    for heading, counted in result.diagnostics.items():
-        for place, (what, value) in enumerate(counted.items()):
+    for heading, counts in result.diagnostics.items():
+        for place, (what, value) in enumerate(counts.items()):
             yield heading.partition(" using ")[0], place, what, value
 
 
@@ -99,7 +101,7 @@ def _show_content(name: str, result: ContentResult, top: int, several: bool) -> 
     ]
     if rows:
         print_table(["document", *columns], rows, title=name)
-    show(f"{name}: {_of(len(result.documents), 'document')}, {len(documents):,} of them shown")
+    show(f"{name}: {counted(len(result.documents), 'document')}, {len(documents):,} of them shown")
 
 
 def _show_overlaps(name: str, result: OverlapsResult, top: int, several: bool) -> None:
@@ -110,7 +112,7 @@ def _show_overlaps(name: str, result: OverlapsResult, top: int, several: bool) -
     ]
     if rows:
         print_table(["a", "b", "similarity", "blocks", "words"], rows, title=name)
-    show(f"{name}: {_of(len(result.pairs), 'pair')}, {len(pairs):,} of them shown; --json has the blocks")
+    show(f"{name}: {counted(len(result.pairs), 'pair')}, {len(pairs):,} of them shown; --json has the blocks")
 
 
 def warn_of_losses(report: DuplicatesReport) -> None:
@@ -151,34 +153,30 @@ def _losses(result: Result) -> list[tuple[int, str]]:
             (result.too_long, "pairs with a text too long for a comparison word by word"),
             (result.missing, "pairs with a document deleted meanwhile"),
         ]
-    counted = _counted(result)
+    counts = _counted(result)
     lost = ("Documents without fingerprint", "Documents without features", "Documents deleted or changed")
-    return [(counted.get(what, 0), f"{what.lower()}, in no pair") for what in lost]
+    return [(counts.get(what, 0), f"{what.lower()}, in no pair") for what in lost]
 
 
 def _counted(result: PairsResult) -> dict[str, Any]:
     """The diagnostics of all steps in one dictionary; those of several validations are added."""
-    counted: dict[str, Any] = {}
+    counts: dict[str, Any] = {}
     for counters in result.diagnostics.values():
         for what, value in counters.items():
-            several = isinstance(value, int) and what in counted  # of several validations
-            counted[what] = counted[what] + value if several else value
-    return counted
+            several = isinstance(value, int) and what in counts  # of several validations
+            counts[what] = counts[what] + value if several else value
+    return counts
 
 
 def _warn_of_groups(name: str, result: PairsResult) -> None:
     """Show the features that made no pairs because too many documents share them."""
     number = result.diagnostics["Aggregating results"]["Skipped large hash collision groups"]
-    warn(f"{name}: {_of(number, 'group')} of documents larger than maxHashGroupSize made no pairs. The largest:")
+    warn(f"{name}: {counted(number, 'group')} of documents larger than maxHashGroupSize made no pairs. The largest:")
     for group in result.skipped_groups[:_MAX_GROUPS]:
         feature = "a feature" if group.example is None else f"'{_short(group.example)}'"
-        say(f"  {group.size:,} documents share {feature}")
+        say(f"  {counted(group.size, 'document shares', 'documents share')} {feature}")
     more = "More are in --json. " * (number > _MAX_GROUPS)
     say(f"  {more}Raise maxHashGroupSize, or group by rarer features.")
-
-
-def _of(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s'[: number != 1]}"
 
 
 def _short(value: object) -> str:

@@ -10,6 +10,7 @@ import typer
 
 from es_neardupe.cli.output import ExitCode, escaped, say, warn
 from es_neardupe.options import JACCARD, MeasureName
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.candidates.detection import DetectionCase
@@ -50,14 +51,15 @@ def warn_of_buckets(skipped: int, large: Sequence[Bucket]) -> None:
     if not skipped:
         return
     warn(
-        f"{len(large):,} keys are shared by more distinct texts than --max-bucket: {skipped:,} comparisons were "
-        f"skipped."
+        f"{counted(len(large), 'key is shared by', 'keys are shared by')} more distinct texts than --max-bucket: "
+        f"{counted(skipped, 'comparison was', 'comparisons were')} skipped."
     )
     passages = {one.passage: one for one in reversed(large) if one.passage}
     largest = sorted(passages.values(), key=lambda one: -one.documents)[:_MAX_BUCKETS]
     for one in largest:
         say(
-            f"  {one.documents:,} documents share: '{one.passage}' ({one.skipped:,} comparisons skipped, key {one.key})"
+            f"  {counted(one.documents, 'document shares', 'documents share')}: '{one.passage}' "
+            f"({counted(one.skipped, 'comparison')} skipped, key {one.key})"
         )
 
 
@@ -66,9 +68,11 @@ def warn_of_dominating(index: str, found: DominatingPassage | None) -> None:
     if found is None:
         return
     warn(
-        f"Different texts match because of a common passage: {found.documents:,} documents share '{found.passage}'. Of "
-        f"{found.pairs:,} pairs of a sample of them, {found.matches:,} match, and {found.remaining:,} without this "
-        f"passage: run `es-neardupe group {index} --ignore-common {found.ignore_common:g}`."
+        f"Different texts match because of a common passage: "
+        f"{counted(found.documents, 'document shares', 'documents share')} '{found.passage}'. Of "
+        f"{counted(found.pairs, 'pair')} of a sample of them, {found.matches:,} "
+        f"{'matches' if found.matches == 1 else 'match'}, and {found.remaining:,} without this passage: run "
+        f"`es-neardupe group {index} --ignore-common {found.ignore_common:g}`."
     )
 
 
@@ -77,15 +81,21 @@ def say_common(common: CommonShinglesUsed | None) -> None:
     if common is None:
         return
     say(
-        f"{common.shingles:,} shingles were ignored: more than {common.share:g} of {common.documents:,} random "
-        f"documents contain them (list {common.version} of {common.at})."
+        f"{counted(common.shingles, 'shingle was ignored', 'shingles were ignored')}: more than {common.share:g} of "
+        f"{counted(common.documents, 'random document')} {'contains' if common.documents == 1 else 'contain'} "
+        f"{'it' if common.shingles == 1 else 'them'} (list {common.version} of {common.at})."
     )
     if common.texts:
-        say(f"{common.texts:,} documents have no other shingles and keep them.")
+        documents = counted(
+            common.texts,
+            "document has no other shingles and keeps them",
+            "documents have no other shingles and keep them",
+        )
+        say(f"{documents}.")
     if (effect := common.effect) is not None:
         say(
-            f"Without --ignore-common {effect.without:,} pairs match; the option adds {effect.gained:,} and removes "
-            f"{effect.lost:,}."
+            f"Without --ignore-common {counted(effect.without, 'pair matches', 'pairs match')}; the option adds "
+            f"{effect.gained:,} and removes {effect.lost:,}."
         )
         for example in effect.examples:
             say(f"  ignored: '{example}'")
@@ -107,16 +117,19 @@ def say_prepared(index: str, prepared: Sequence[str], *, dry_run: bool = False) 
 
 def say_speed(states: Mapping[str, int], read: int, seconds: float) -> None:
     """Show the written documents by state, and the speed."""
-    counted = ", ".join(f"{number:,} {state}" for state, number in states.items()) or "nothing written"
-    rate = f", {read / seconds:,.0f} documents a second" if read and seconds else ""
-    say(f"{counted}; {seconds:.1f} s{rate}")
+    written = ", ".join(f"{number:,} {state}" for state, number in states.items()) or "nothing written"
+    rate = f", {counted(round(read / seconds), 'document')} a second" if read and seconds else ""
+    say(f"{written}; {seconds:.1f} s{rate}")
 
 
 def warn_of_empty(index: str, states: Mapping[str, int]) -> None:
     """Warn if most of the written documents have no text: perhaps their texts are in other fields."""
     written, empty = sum(states.values()), states.get("empty", 0)
     if 2 * empty > written:
-        warn(f"{empty:,} of {written:,} documents have no text: `es-neardupe doctor {index}` shows their fields.")
+        warn(
+            f"{empty:,} of {counted(written, 'document')} {'has' if empty == 1 else 'have'} no text: "
+            f"`es-neardupe doctor {index}` shows {'its' if empty == 1 else 'their'} fields."
+        )
 
 
 def say_tuning(tuned: Mapping[str, Mapping[str, str | None]] | None) -> None:
@@ -150,7 +163,7 @@ def fail_on_writes(writes: WriteCounts) -> None:
     warn_of_failures(reasons)
     fail_on(writes.refused, writes.refusals)
     if failed:
-        warn(f"{failed:,} documents were not written.")
+        warn(f"{counted(failed, 'document was not written', 'documents were not written')}.")
         raise typer.Exit(ExitCode.FAILED)
 
 
@@ -179,15 +192,16 @@ def _by_reason(reasons: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Each reason once, with the first of its indices and the number of the others."""
     for reason in dict.fromkeys(reasons.values()):
         names = [name for name, why in reasons.items() if why == reason]
-        yield names[0] + (f" and {len(names) - 1:,} more indices" if len(names) > 1 else ""), reason
+        others = counted(len(names) - 1, "more index", "more indices")
+        yield f"{names[0]} and {others}" if len(names) > 1 else names[0], reason
 
 
-def fail_on(refused: int, refusals: tuple[str, ...], what: str = "documents") -> None:
-    """If the server rejected anything, warn of it and exit with code 1."""
+def fail_on(refused: int, refusals: tuple[str, ...], one: str = "document", many: str = "documents") -> None:
+    """If the server rejected anything, in the singular or plural, warn of it and exit with code 1."""
     for reason in refusals:
         warn(f"The server rejected: {reason}")
     if refused:
-        warn(f"{refused:,} {what} were rejected by the server.")
+        warn(f"{counted(refused, f'{one} was', f'{many} were')} rejected by the server.")
         raise typer.Exit(ExitCode.FAILED)
 
 
@@ -202,13 +216,18 @@ def say_measure(label: str, weights: WeightsUsed | None = None) -> None:
     if label.startswith(MeasureName.JACCARD.value):
         say(JACCARD)
     if weights is not None:
-        say(f"Feature weights: from {weights.documents:,} random documents, sampled {weights.at}.")
+        say(f"Feature weights: from {counted(weights.documents, 'random document')}, sampled {weights.at}.")
 
 
 def warn_of_candidates(not_compared: int) -> None:
     """Warn of candidates that were not compared."""
     if not_compared:
-        warn(f"{not_compared:,} candidates with fewer shared keys were not compared: raise --max-candidates.")
+        candidates = counted(
+            not_compared,
+            "candidate with fewer shared keys was",
+            "candidates with fewer shared keys were",
+        )
+        warn(f"{candidates} not compared: raise --max-candidates.")
 
 
 def warn_of_detection(minimum: float, probability: float | None, cases: Sequence[DetectionCase]) -> None:

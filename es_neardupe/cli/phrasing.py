@@ -1,4 +1,4 @@
-"""Phrasing of messages for the command line: option names, suggested commands, and the singular after the number 1.
+"""Phrasing of messages for the command line: option names and suggested commands.
 
 Messages of the library name a parameter in backticks (`min`) and suggest commands as ``es-neardupe enrich INDEX``. On
 the command line they name the option, and a suggested command contains the connection options of the current command.
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from es_neardupe.options import DEFAULT_PREFIX
 
-__all__ = ["phrase", "phrase_for", "singular", "with_options"]
+__all__ = ["phrase", "phrase_for", "with_options"]
 
 _PARAMETER = re.compile(r"`([a-z_]+)`")
 _ON_AN_INDEX = (
@@ -22,21 +22,6 @@ _ON_AN_INDEX = (
     "doctor|shingles|audit|distribution|what-if|serve|mcp"
 )
 _COMMAND = re.compile(rf"es-neardupe ({_ON_AN_INDEX}) (?!-)([^\s`]+)([^`]*)")
-_ONE = re.compile(
-    r"(?<![0-9.,/])1 (?:different |distinct |random |candidate |verified |more |further |bad )?"
-    r"(documents|groups|pairs|candidates|comparisons|copies|keys|shingles|entries|addresses|words|differences|places|"
-    r"texts|hits|values|lines|thresholds|tokens)\b[^.:;]*"
-)
-_WORD = re.compile(r"`[^`]*`|'[^']*'|(?<![\w.*-])[a-z]+(?![\w.*-])")
-"""A word of a sentence; quoted texts are passed over, and so are names of several parts, such as ``keep-news``."""
-_SINGULAR = {"have": "has", "are": "is", "were": "was", "share": "shares", "wait": "waits", "stand": "stands"} | {
-    "they": "it",
-    "their": "its",
-    "bear": "bears",
-    "match": "matches",
-    "keep": "keeps",
-    "get": "gets",
-}
 _REPEATED = ("--url", "--profile", "--prefix")
 
 _options: dict[str, str] = {}
@@ -61,24 +46,12 @@ def phrase_for(options: Mapping[str, str], given: Mapping[str, Any]) -> None:
 
 def phrase(text: str) -> str:
     """A message of the library as a message of the command line."""
-    return _COMMAND.sub(_with_connection, singular(with_options(text, _options)))
+    return _COMMAND.sub(_with_connection, with_options(text, _options))
 
 
 def with_options(text: str, options: Mapping[str, str]) -> str:
     """A text with option names instead of the parameter names in backticks."""
     return _PARAMETER.sub(lambda match: options.get(match[1], match[0]), text)
-
-
-def singular(text: str) -> str:
-    """A text with the singular after the number 1: ``1 document has no keys``."""
-    return _ONE.sub(_in_singular, text)
-
-
-def _in_singular(match: re.Match[str]) -> str:
-    noun = match[1]
-    one = noun[:-3] + "y" if noun.endswith("ies") else noun[:-2] if noun == "addresses" else noun[:-1]
-    head, _, rest = match[0].partition(noun)
-    return head + one + _WORD.sub(lambda word: _SINGULAR.get(word[0], word[0]), rest)
 
 
 def _with_connection(match: re.Match[str]) -> str:

@@ -14,6 +14,7 @@ from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.options import FoldAction
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import count, refresh_if_allowed
+from es_neardupe.wording import counted
 
 __all__ = ["FoldReport", "fold"]
 
@@ -136,8 +137,8 @@ def _checked(index: Index, pipelines: Mapping[str, str | None], without: int) ->
         )
     if without:
         raise IndexUnusable(
-            f"{without:,} documents of {name} have no value in {field}, and one hit would stand for all of them: run "
-            f"`es-neardupe enrich {name}` first."
+            f"{counted(without, 'document')} of {name} {'has' if without == 1 else 'have'} no value in {field}, and "
+            f"one hit would stand for all of them: run `es-neardupe enrich {name}` first."
         )
     return field
 

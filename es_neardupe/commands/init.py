@@ -58,6 +58,7 @@ from es_neardupe.server.client import Client, path
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import count, fetch_portions, refresh, refresh_if_allowed
 from es_neardupe.similarity.measure import named_measure
+from es_neardupe.wording import counted
 
 __all__ = ["InitReport", "Sampling", "init"]
 
@@ -437,7 +438,8 @@ def _check_group_field(client: Client, name: str, mapping: Mapping[str, Any], se
     used = count(client, name, {"bool": {"filter": [{"exists": {"field": field}}], "must_not": [ours]}})
     if used:
         raise MappingConflict(
-            f"The field {field!r} of index {name} is in use: {used:,} documents have values in it. Choose another "
+            f"The field {field!r} of index {name} is in use: "
+            f"{counted(used, 'document has values in it', 'documents have values in it')}. Choose another "
             f"`group_field`."
         )
 

@@ -43,6 +43,7 @@ from es_neardupe.server.search import count, counts, search
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.evidence import Evidence
 from es_neardupe.verification.verify import AffectedRows, PairMemory, Verified, verified_pairs
+from es_neardupe.wording import counted
 
 __all__ = ["DocumentQuery", "NextRun", "RunScope", "affected_pairs", "choose_scope", "next_run"]
 
@@ -123,7 +124,8 @@ def choose_scope(
     if reason is None and feed is not None:
         reason = _why_unnoticed(feed, noted)
     if reason is None and waiting > _MAX_WAITING * documents:
-        reason = f"{waiting:,} of {documents:,} documents are new or changed"
+        are = "is" if waiting == 1 else "are"
+        reason = f"{waiting:,} of {counted(documents, 'document')} {are} new or changed"
     if reason is not None or last is None:
         return RunScope(True, str(reason), documents, settled)
     lost = (found["principals"], found["members"]) != (last.principals, last.members)
@@ -142,11 +144,11 @@ def choose_scope(
     written = (DocumentQuery(queries.all_of(query, grouped), shard) for shard, query in changed.items())
     decided = (DocumentQuery(_with_content(index, chunk)) for chunk in chunked(sorted(decisions.contents), _TERMS))
     seeds = (DocumentQuery(ungrouped), *written, *of_groups, *decided)
-    reason = f"{waiting:,} new or changed documents"
+    reason = counted(waiting, "new or changed document")
     if broken:
-        reason += f", {len(broken):,} groups that lost documents"
+        reason += f", {counted(len(broken), 'group that lost documents', 'groups that lost documents')}"
     if decisions:
-        reason += f", {len(decisions.versions):,} new decisions"
+        reason += f", {counted(len(decisions.versions), 'new decision')}"
     return RunScope(False, reason, documents, settled, seeds, lost or bool(changed or decisions), broken)
 
 
@@ -297,7 +299,7 @@ def _shrunk(index: Index, registry: Registry) -> frozenset[str]:
     """The groups that have lost documents, or their principal, and do not wait for ``group`` anyway. The server counts
     them. A document whose text has changed counts, since it keeps the id of its group until ``group`` processes it."""
 
-    def counted(sizes: dict[str, int]) -> Iterator[Set[str]]:
+    def within(sizes: dict[str, int]) -> Iterator[Set[str]]:
         answer = search(index.client, index.path, queries.group_counts(index.fields, index.scheme_id, list(sizes)))
         for bucket in answer["aggregations"]["groups"]["buckets"]:
             complete = bucket["doc_count"] == sizes[bucket["key"]]
@@ -305,7 +307,7 @@ def _shrunk(index: Index, registry: Registry) -> frozenset[str]:
                 del sizes[bucket["key"]]
         yield sizes.keys()
 
-    sources = [partial(counted, dict(records)) for records in chunked(registry.sizes(), queries.MAX_TERMS)]
+    sources = [partial(within, dict(records)) for records in chunked(registry.sizes(), queries.MAX_TERMS)]
     with closing(in_threads(sources, _SEARCHES)) as parts:
         return frozenset(id for part in parts for id in part)
 

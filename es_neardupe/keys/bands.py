@@ -15,6 +15,7 @@ from es_neardupe.keys.arrays import U64, Flags
 from es_neardupe.keys.hashing import MULTIPLIER, mix64
 from es_neardupe.keys.minhash import Signatures
 from es_neardupe.keys.shingles import Shingles
+from es_neardupe.wording import counted
 
 __all__ = ["KEY_LENGTH", "band_keys", "chosen_bands", "joint_key", "joint_keys", "sample_keys", "share_keys"]
 
@@ -36,7 +37,9 @@ def band_keys(signatures: Signatures, bands: int, rows: int) -> list[tuple[str, 
     """
     texts, slots = signatures.shape
     if min(bands, rows) < 1 or bands * rows > slots:
-        raise SettingsError(f"{bands} bands of {rows} rows cannot be cut from {slots} slots")
+        raise SettingsError(
+            f"{counted(bands, 'band')} of {counted(rows, 'row')} cannot be cut from {counted(slots, 'slot')}"
+        )
     packed = _hashes(signatures[:, : bands * rows].reshape(texts, bands, rows))
     packed |= np.minimum(np.arange(bands, dtype=np.uint64), np.uint64(63)) << np.uint64(42)
     return [tuple(keys) for keys in _base64(packed).tolist()]

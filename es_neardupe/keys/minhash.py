@@ -16,6 +16,7 @@ from es_neardupe.keys.intervals import Estimate, exact_share
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import Shingles, shingles
 from es_neardupe.keys.text import chunks, normalize
+from es_neardupe.wording import counted
 
 __all__ = ["Signatures", "estimate", "estimate_of", "sign", "signatures", "slot_minima"]
 
@@ -127,7 +128,7 @@ def estimate(a: Slots, b: Slots) -> Estimate:
     """
     left, right = _slots(a), _slots(b)
     if len(left) != len(right) or not len(left):
-        raise SettingsError(f"signatures of {len(left)} and {len(right)} slots cannot be compared")
+        raise SettingsError(f"signatures of {len(left)} and {counted(len(right), 'slot')} cannot be compared")
     return estimate_of(int(np.count_nonzero(left == right)), len(left))
 
 

@@ -70,6 +70,7 @@ from typing import Any
 import xxhash
 
 from es_neardupe.errors import SettingsError
+from es_neardupe.wording import counted
 
 __all__ = [
     "MAX_BANDS",
@@ -124,7 +125,7 @@ def shingle_of(size: int | str) -> tuple[int, Unit]:
 
 def shingle_text(size: int, unit: Unit) -> str:
     """The size with its unit: ``5 words``, ``1 word``, ``5 characters``."""
-    return f"{size:,} {unit.value}" + "s" * (size != 1)
+    return counted(size, unit.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,12 +167,12 @@ class Scheme:
         _check("seed", self.seed, 0, 2**64 - 1)
         _check("agree", self.agree, 1, self.bands)
         if (choices := math.comb(self.bands, self.agree)) > _MAX_CHOICES and self.agree > 1:
-            ways = f"{self.agree} of {self.bands} bands can be chosen in {choices:,} ways"
+            ways = f"{self.agree} of {counted(self.bands, 'band')} can be chosen in {choices:,} ways"
             raise SettingsError(f"{ways}, the maximum is {_MAX_CHOICES}: use fewer bands, or set agree to 1")
         _check("sample_mod", self.sample_mod, 0, MAX_SAMPLE_MOD)
         if (used := self.bands * self.rows) > self.permutations:
             product = f"b*r = {self.bands} x {self.rows} = {used}"
-            raise SettingsError(f"{product} is over the {self.permutations} slots (permutations)")
+            raise SettingsError(f"{product} is over the {counted(self.permutations, 'slot')} (permutations)")
 
     @property
     def id(self) -> str:
@@ -255,7 +256,7 @@ def choose_bands(threshold: float, detection: float, permutations: int) -> tuple
         return chosen
     lowest = 1 - (1 - detection) ** (1 / min(MAX_BANDS, permutations))
     raise SettingsError(
-        f"{permutations} permutations cannot find pairs at {threshold} with probability {detection}; "
+        f"{counted(permutations, 'permutation')} cannot find pairs at {threshold} with probability {detection}; "
         f"the lowest threshold they reach is {math.ceil(lowest * 10_000) / 10_000}"
     )
 

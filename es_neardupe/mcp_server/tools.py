@@ -34,6 +34,7 @@ from es_neardupe.json_models import (
 )
 from es_neardupe.json_results import groups_json, plain, similar_json
 from es_neardupe.records import by_address
+from es_neardupe.wording import counted
 
 __all__ = ["MAX_CHARACTERS", "MAX_ITEMS", "mcp_server"]
 
@@ -200,7 +201,7 @@ class _Limit:
         """The value with limited texts and lists."""
         if isinstance(value, str) and len(value) > MAX_CHARACTERS:
             self.cut += 1
-            return f"{value[:MAX_CHARACTERS]}... [{len(value) - MAX_CHARACTERS:,} more characters]"
+            return f"{value[:MAX_CHARACTERS]}... [{counted(len(value) - MAX_CHARACTERS, 'more character')}]"
         if isinstance(value, Mapping):
             return {name: self.limited(one) for name, one in value.items()}
         if isinstance(value, list | tuple):

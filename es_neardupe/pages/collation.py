@@ -15,6 +15,7 @@ from es_neardupe.pages.application import Site
 from es_neardupe.pages.page import SITE_STYLES, rendered
 from es_neardupe.pages.site import Hosted, hosted
 from es_neardupe.similarity.collation import MAX_WORDS
+from es_neardupe.wording import counted
 
 __all__ = ["CELL", "WHOLE_TEXT", "field_value", "from_difference", "group_file", "group_page"]
 
@@ -144,7 +145,7 @@ def _place(number: int) -> int | None:
 
 def _row_name(row: CollatedRow) -> str:
     copies = len(row.members) - 1
-    return f"{copies:,} exact {'copy' if copies == 1 else 'copies'}" if copies else ""
+    return counted(copies, "exact copy", "exact copies") if copies else ""
 
 
 def from_difference(text: str, reference: str) -> str:

@@ -29,7 +29,7 @@ from es_neardupe.pages.panes import Pane, facts, panes, visible_changes
 from es_neardupe.records import Address
 from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS
 from es_neardupe.similarity.comparison import Matched, compare_texts
-from es_neardupe.similarity.histogram import EDGES, Histogram, counted
+from es_neardupe.similarity.histogram import EDGES, Histogram, binned
 
 __all__ = [
     "MAX_LISTED",
@@ -89,7 +89,7 @@ def bars(similarities: NDArray[Any]) -> Bars:
     if np.issubdtype(similarities.dtype, np.integer):
         slots = list(_slots_of_numbers(similarities))
     else:
-        slots = list(_slots(Histogram.of(counted(similarities))))
+        slots = list(_slots(Histogram.of(binned(similarities))))
     step, maximum = _WIDTH / len(slots), max(pairs for _, _, pairs in slots)
     drawn = tuple(_bar(number * step, step, label, pairs, maximum) for number, (label, _, pairs) in enumerate(slots))
     x_labels = tuple(

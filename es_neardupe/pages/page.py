@@ -21,6 +21,7 @@ from es_neardupe.pages.application import Site
 from es_neardupe.pages.panes import MAX_SHOWN, facts, panes, visible_changes
 from es_neardupe.similarity.comparison import Comparison
 from es_neardupe.similarity.measure import MEANINGS
+from es_neardupe.wording import counted
 
 __all__ = ["MAX_SHOWN", "content_security_policy", "page", "rendered", "write_page"]
 
@@ -66,7 +67,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(shown=shown, beginning=beginning, score_text=score_text, title_of=_title_of)
+    environment.globals.update(
+        counted=counted, shown=shown, beginning=beginning, score_text=score_text, title_of=_title_of
+    )
     return environment
 
 

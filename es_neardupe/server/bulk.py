@@ -27,6 +27,7 @@ from es_neardupe.records import Action, Outcome
 from es_neardupe.server.client import Client, to_json
 from es_neardupe.server.numbers import document_json
 from es_neardupe.server.pacing import PART_RETRIES, retrying
+from es_neardupe.wording import counted
 
 __all__ = ["BulkCounts", "chunked", "pretend", "write"]
 
@@ -211,7 +212,7 @@ def _items(client: Client, answer: Any, number: int) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = answer.get("items", []) if isinstance(answer, dict) else []
     if len(items) != number:
         raise IncompleteAnswer(
-            f"{client.url} answered {len(items)} of {number} writes: the outcome of the others is unknown. "
+            f"{client.url} answered {len(items)} of {counted(number, 'write')}: the outcome of the others is unknown. "
             "Run the same command again: it continues where it stopped."
         )
     return items

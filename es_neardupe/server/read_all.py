@@ -23,6 +23,7 @@ from es_neardupe.server.pacing import Pace, may_pass
 from es_neardupe.server.parallel import pause, readers
 from es_neardupe.server.request_sizes import PAGE_BYTES, RequestSize, does_not_fit, is_too_large
 from es_neardupe.server.responses import hit_of
+from es_neardupe.wording import counted
 
 __all__ = ["ReadQuery", "SeenDocuments", "Skip", "of_shard", "pages"]
 
@@ -205,7 +206,7 @@ class _PageTooLarge(Exception):
     size, so only another scroll can return smaller ones."""
 
     def __init__(self, number: int) -> None:
-        super().__init__(f"try {number} documents")
+        super().__init__(f"try {counted(number, 'document')}")
         self.number = number
 
 
@@ -336,7 +337,10 @@ def _by_scroll(client: Sender, reading: ReadQuery) -> Generator[list[_Body], Non
             answer = _page(size, partial(_next_of_scroll, client, following))
             scroll = answer["_scroll_id"]
         if seen != expected:
-            raise IncompleteAnswer(f"Only {seen} of {expected} documents of {reading.index} were read. Try again.")
+            raise IncompleteAnswer(
+                f"Only {seen:,} of {counted(expected, 'document')} of {reading.index} {'was' if seen == 1 else 'were'} "
+                f"read. Try again."
+            )
     finally:
         _drop(client, "/_search/scroll", {"scroll_id": [scroll]})
 

@@ -176,8 +176,9 @@ def _check_one(body: Mapping[str, Any], doing: str) -> None:
     if not isinstance(shards, dict) or not shards.get("failed") or "result" in body:
         return
     type_, why = next((_cause({"error": f.get("reason")}) for f in _dicts(shards.get("failures"))), ("", ""))
+    total = shards.get("total", "?")
     raise IncompleteAnswer(
-        f"{doing}: {shards['failed']} of {shards.get('total', '?')} shards failed"
+        f"{doing}: {shards['failed']} of {total} {'shard' if total == 1 else 'shards'} failed"
         f"{f' ({why})' if why else ''}. Check the health of the cluster, then try again.",
         type=type_,
     )

@@ -19,6 +19,7 @@ from es_neardupe.server.pacing import PART_RETRIES, retrying
 from es_neardupe.server.read_all import of_shard
 from es_neardupe.server.request_sizes import RequestSize, in_requests, is_too_large
 from es_neardupe.server.responses import advice_on, hit_of
+from es_neardupe.wording import counted
 
 __all__ = [
     "buckets",
@@ -234,7 +235,8 @@ def _fetch_once(client: Client, docs: Sequence[dict[str, Any]]) -> list[Hit | No
     found = client.request("POST", "/_mget", body={"docs": docs})["docs"]
     if len(found) != len(docs):
         raise UnexpectedAnswer(
-            f"{client.url} answered {len(found)} of {len(docs)} documents. Check any proxy in front of the server."
+            f"{client.url} answered {len(found)} of {counted(len(docs), 'document')}. Check any proxy in front of the "
+            f"server."
         )
     return [_hit_or_none(item) for item in found]
 

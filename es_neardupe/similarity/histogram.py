@@ -8,7 +8,7 @@ import numpy as np
 
 from es_neardupe.keys.arrays import Floats, Ints
 
-__all__ = ["EDGES", "Histogram", "counted"]
+__all__ = ["EDGES", "Histogram", "binned"]
 
 
 EDGES: Floats = np.arange(51) / 50
@@ -34,12 +34,12 @@ class Histogram:
 
     @classmethod
     def of(cls, counts: Ints) -> Histogram:
-        """The histogram of the counts by `counted`."""
+        """The histogram of the counts by `binned`."""
         zero, *bins, one = counts.tolist()
         return cls(sum(bins) + zero + one, zero, tuple(bins), one)
 
 
-def counted(similarity: Floats, weights: Ints | None = None) -> Ints:
+def binned(similarity: Floats, weights: Ints | None = None) -> Ints:
     """The numbers of values that are exactly 0, in each bin, and exactly 1: int64[bins + 2]. ``weights``: how many
     times each value counts."""
     place = np.searchsorted(EDGES, similarity, side="right")

@@ -32,6 +32,7 @@ from es_neardupe.similarity.features import (
     spelled,
 )
 from es_neardupe.similarity.formulas import Weights
+from es_neardupe.wording import counted
 
 __all__ = [
     "ALIGNED",
@@ -184,7 +185,7 @@ class Measure:
         if self.aligned:
             settings = self.matching.value
         if self.ignored is not None:
-            settings = f"without the {len(self.ignored.features)} shingles of list {self.ignored.version}"
+            settings = f"without the {counted(len(self.ignored.features), 'shingle')} of list {self.ignored.version}"
         return f"{self.name.value} ({settings})" if settings else self.name.value
 
     def prepare(self, texts: Sequence[str], documents: Sequence[Document] | None = None) -> list[Prepared]:

@@ -24,6 +24,7 @@ from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Ignored, Measure
 from es_neardupe.verification.feature_weights import frequencies, sampled
 from es_neardupe.verification.verify import Verified, Verifier
+from es_neardupe.wording import counted
 
 __all__ = [
     "MIN_DOCUMENTS",
@@ -122,8 +123,8 @@ def _sampled(index: Index, share: float, renew: bool) -> CommonShingles:
     weights = sample.weights
     if weights.documents < MIN_DOCUMENTS:
         raise IndexUnusable(
-            f"{weights.documents} documents with keys are too few to determine common shingles: at least "
-            f"{MIN_DOCUMENTS} are needed."
+            f"{counted(weights.documents, 'document with keys is too few', 'documents with keys are too few')} to "
+            f"determine common shingles: at least {MIN_DOCUMENTS} are needed."
         )
     return CommonShingles(_ignored(shingles_above(weights, share)), share, weights.documents, sample.at, stored=False)
 

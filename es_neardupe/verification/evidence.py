@@ -36,6 +36,7 @@ from es_neardupe.similarity.pair_relation import ComparedText, PairDescription, 
 from es_neardupe.verification.criterion import MatchCriterion, WeightsUsed
 from es_neardupe.verification.current_texts import CurrentDocuments
 from es_neardupe.verification.verify import PairMemory, Verified
+from es_neardupe.wording import counted
 
 __all__ = [
     "Evidence",
@@ -506,7 +507,9 @@ _PAIR_EVIDENCE = TypeAdapter(PairEvidence)
 
 def stored_measure(label: str, weights: WeightsUsed | None) -> str:
     """Label of a measure in evidence, with the sample of its weights: other weights are another measure."""
-    return label if weights is None else f"{label}, weights of {weights.documents} documents taken {weights.at}"
+    return (
+        label if weights is None else f"{label}, weights of {counted(weights.documents, 'document')} taken {weights.at}"
+    )
 
 
 def write_evidence(

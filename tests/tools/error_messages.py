@@ -51,7 +51,7 @@ def _texts(node: ast.expr, module: ast.Module) -> Iterator[str]:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     elif isinstance(node, ast.JoinedStr):
-        yield "".join(str(one.value) if isinstance(one, ast.Constant) else VARIES for one in node.values)
+        yield "".join(str(one.value) if isinstance(one, ast.Constant) else _part(one) for one in node.values)
     elif isinstance(node, ast.IfExp):
         yield from _texts(node.body, module)
         yield from _texts(node.orelse, module)
@@ -62,6 +62,17 @@ def _texts(node: ast.expr, module: ast.Module) -> Iterator[str]:
                 for one in ast.walk(function):
                     if isinstance(one, ast.Return) and one.value is not None:
                         yield from _texts(one.value, module)
+
+
+def _part(node: ast.expr) -> str:
+    """The words of a variable part: the plural for a number, otherwise …"""
+    match node:
+        case ast.FormattedValue(ast.Call(ast.Name("counted"), [_, *nouns])):
+            *_, noun = [str(one.value) for one in nouns if isinstance(one, ast.Constant)]
+            return f"{VARIES} {noun}" if len(nouns) > 1 else f"{VARIES} {noun}s"
+        case ast.FormattedValue(ast.IfExp(ast.Compare(_, [ast.Eq()], [ast.Constant(1)]), _, ast.Constant(str(many)))):
+            return many
+    return VARIES
 
 
 def _tidy(text: str) -> str:

@@ -25,6 +25,7 @@ from es_neardupe.cli.output import (
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.display_text import named, score_text
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.audit.report import AuditReport, BandsAdvice, LostPairs, Recall, RecallPart
@@ -95,7 +96,7 @@ def audit(
 def _show(report: AuditReport) -> None:
     show(
         f"{report.index}, scheme {report.scheme}: pairs at least {report.min:g} similar of "
-        f"{report.sampled:,} of {report.documents:,} documents"
+        f"{report.sampled:,} of {counted(report.documents, 'document')}"
     )
     print_table(["pairs", "true", "found", "recall", "95 % interval"], _rows(report))
     print_table(["quality", "value"], list(_expectations(report)))
@@ -161,14 +162,15 @@ def _warn(report: AuditReport) -> None:
     warn_of_dominating(report.index, report.dominating)
     if report.denied:
         warn(
-            f"{report.denied:,} pairs are not as similar as stored or verified. Unless another client wrote the "
-            f"fields, this is a bug: please report it with the pairs above."
+            f"{counted(report.denied, 'pair is', 'pairs are')} not as similar as stored or verified. Unless another "
+            f"client wrote the fields, this is a bug: please report it with the "
+            f"{'pair' if report.denied == 1 else 'pairs'} above."
         )
     if (advice := report.advice) is not None:
         warn(
-            f"The bands find too few of these pairs. {advice.bands} bands of {advice.rows} rows would find "
-            f"{score_text(advice.expected)} of them: run `es-neardupe migrate {report.index} "
-            f"--threshold {report.min:g} --detection {advice.detection:g}{_other_options(advice)}`."
+            f"The bands find too few of these pairs. {counted(advice.bands, 'band')} of {counted(advice.rows, 'row')} "
+            f"would find {score_text(advice.expected)} of them: run `es-neardupe migrate {report.index} --threshold "
+            f"{report.min:g} --detection {advice.detection:g}{_other_options(advice)}`."
         )
 
 

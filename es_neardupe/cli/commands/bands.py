@@ -6,6 +6,7 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson
 from es_neardupe.cli.output import plot_curve, print_json, print_table, show, warn
 from es_neardupe.display_text import score_text
+from es_neardupe.wording import counted
 
 __all__ = ["bands"]
 
@@ -44,8 +45,9 @@ def bands(
         print_json(report)
         return
     show(
-        f"{report.bands} bands x {report.rows} rows of {report.permutations} slots: {report.key_bytes} bytes of keys "
-        f"and {report.permutations} bytes of signature in each document."
+        f"{counted(report.bands, 'band')} x {counted(report.rows, 'row')} of {counted(report.permutations, 'slot')}: "
+        f"{counted(report.key_bytes, 'byte')} of keys and {counted(report.permutations, 'byte')} of signature in each "
+        f"document."
     )
     if report.agree > 1:
         show(f"Two documents are candidates if {report.agree} of their bands agree.")

@@ -13,6 +13,7 @@ from es_neardupe.cli.messages import outcome_rows, show_first, warn_of_failures
 from es_neardupe.cli.output import ExitCode, print_json, print_table, printable, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_PREFIX
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.clean import CleanReport
@@ -77,7 +78,9 @@ def clean(
         for name in report.deleted_indices:
             show(f"Index {name} {'would be deleted' if dry_run else 'deleted'}.")
         if report.kept_decisions:
-            show(f"{report.kept_decisions:,} decisions of reviewers are kept: --decisions deletes them.")
+            kept = counted(report.kept_decisions, "decision of reviewers is", "decisions of reviewers are")
+            them = "it" if report.kept_decisions == 1 else "them"
+            show(f"{kept} kept: --decisions deletes {them}.")
         show_first(report.requests)
         if report.documents or not any("-sidecar" in name for name in report.deleted_indices):
             say(f"The mapping of {prefix!r} stays: no server can remove a field from a mapping. It costs nothing.")
@@ -90,12 +93,13 @@ def clean(
 
 def _confirmed(preview: CleanReport, prefix: str) -> bool:
     """Ask whether to clean, and if there are decisions of reviewers that would be kept, whether to delete them."""
-    question = f"Remove {prefix!r} from {preview.documents:,} documents of {preview.index}?"
+    question = f"Remove {prefix!r} from {counted(preview.documents, 'document')} of {preview.index}?"
     if preview.deleted_indices and not preview.documents:
         question = f"Delete {', '.join(preview.deleted_indices)}?"
     if preview.prepared:
         typer.confirm(printable(question), abort=True, err=True)
     if not preview.kept_decisions:
         return False
-    question = f"Also delete {preview.kept_decisions:,} decisions of reviewers? Otherwise they are kept."
+    they = "it is" if preview.kept_decisions == 1 else "they are"
+    question = f"Also delete {counted(preview.kept_decisions, 'decision')} of reviewers? Otherwise {they} kept."
     return typer.confirm(question, err=True)

@@ -17,10 +17,10 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import print_json, print_table, printable, results, say, show, warn
-from es_neardupe.cli.phrasing import phrase
 from es_neardupe.display_text import beginning, score_text
 from es_neardupe.errors import InputError
 from es_neardupe.options import DEFAULT_PREFIX, Matching
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.pages.terminal_rows import RowPart
@@ -164,7 +164,7 @@ def _show(found: Comparison) -> None:
         show(f"Omitted: {name}, because {why}.")
     numbers = [(key, one.longer, one.shorter, one.common, one.chunks) for key, one in found.matchings.items()]
     columns = ["matching", "L: longer", "S: shorter", "C: common words", "n: passages"]
-    print_table(columns, numbers, title=phrase(f"Passages of {found.passage:,} words or more"))
+    print_table(columns, numbers, title=f"Passages of {counted(found.passage, 'word')} or more")
     for side in found.sides:
         if not side.words:
             warn(f"{side.name} has no words: it is empty.")
@@ -180,13 +180,10 @@ def _show(found: Comparison) -> None:
             for one in found.facts[:_MAX_FACTS]
         ]
         columns = ["kind", "a", "b", "character in a", "character in b"]
-        print_table(columns, facts, title=f"Same form, different facts: {_places(len(found.facts))}")
+        print_table(columns, facts, title=f"Same form, different facts: {counted(len(found.facts), 'place')}")
         if len(found.facts) > _MAX_FACTS:
-            show(phrase(f"{len(found.facts) - _MAX_FACTS:,} more places are in the output of --json."))
-
-
-def _places(number: int) -> str:
-    return "1 place" if number == 1 else f"{number:,} places"
+            more = counted(len(found.facts) - _MAX_FACTS, "more place is", "more places are")
+            show(f"{more} in the output of --json.")
 
 
 def _matching(score: Score) -> str:
@@ -217,7 +214,10 @@ def _show_texts(found: Comparison, matching: Matching, context: int) -> None:
     results.print(table)
     show("[1 ...]: passage 1, in both texts. {...}: words that differ.")
     if rest := sum(row.changes for row in made):
-        warn(f"{rest:,} more differences are not shown: --html writes a page with all of them.")
+        warn(
+            f"{counted(rest, 'more difference is', 'more differences are')} not shown: --html writes a page with all "
+            f"of them."
+        )
 
 
 def _head(letter: str, side: Side) -> Text:
@@ -247,7 +247,7 @@ def _styled(parts: Sequence[RowPart]) -> Iterator[tuple[str, str]]:
     for part in parts:
         words = printable(part.text) if part.text.strip() else " " * bool(part.text)
         if part.left_out:
-            yield f" ... {part.left_out:,} words ... ", "italic"
+            yield f" ... {counted(part.left_out, 'word')} ... ", "italic"
         elif part.change:
             yield f"{{{words}}}", "bold reverse"
         elif part.blocks:

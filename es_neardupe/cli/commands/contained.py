@@ -10,9 +10,9 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName, TextFile
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
-from es_neardupe.cli.phrasing import phrase
 from es_neardupe.display_text import named, score_text
 from es_neardupe.options import DEFAULT_PREFIX
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.contained import Contained, ContainedHit
@@ -76,17 +76,17 @@ def _show(found: Contained) -> None:
         for hit in found.hits:
             show(f"{named(hit, several)}: {hit.excerpt}")
     compared = found.candidates - found.not_compared
-    passages = phrase(f"passages of {found.shingle:,} words or more")
+    passages = f"passages of {counted(found.shingle, 'word')} or more"
     say(
-        f"{len(found.hits):,} of {found.found:,} shown; {found.candidates:,} candidates by {found.keys:,} keys, "
-        f"{compared:,} compared by their current texts: {passages}"
+        f"{len(found.hits):,} of {found.found:,} shown; {counted(found.candidates, 'candidate')} by "
+        f"{counted(found.keys, 'key')}, {compared:,} compared by their current texts: {passages}"
     )
     if found.keys and found.sample_mod > 1:
         from es_neardupe.commands.contained import SURE
 
         say(
             f"One in {found.sample_mod:,} shingles is sampled: a document that is contained completely is found with "
-            f"probability {SURE:g} if it has {found.detection.shingles:,} different shingles."
+            f"probability {SURE:g} if it has {counted(found.detection.shingles, 'different shingle')}."
         )
 
 
@@ -100,15 +100,30 @@ def _warn(found: Contained, index: str) -> None:
     """Warn of documents that the keys cannot find, and of skipped keys and candidates."""
     _warn_of_few_keys(found)
     if found.keys_left_out:
-        warn(f"{found.keys_left_out:,} keys that too many documents share were skipped: raise --max-candidates.")
+        skipped_keys = counted(
+            found.keys_left_out,
+            "key that too many documents share was",
+            "keys that too many documents share were",
+        )
+        warn(f"{skipped_keys} skipped: raise --max-candidates.")
     if found.not_compared:
-        warn(f"{found.not_compared:,} candidates with lower estimates were not compared: raise --max-candidates.")
+        candidates = counted(
+            found.not_compared,
+            "candidate with lower estimates was",
+            "candidates with lower estimates were",
+        )
+        warn(f"{candidates} not compared: raise --max-candidates.")
     if found.unprocessed:
-        warn(f"{found.unprocessed:,} documents are not enriched and cannot be found: run `es-neardupe enrich {index}`.")
+        documents = counted(
+            found.unprocessed,
+            "document is not enriched and cannot be found",
+            "documents are not enriched and cannot be found",
+        )
+        warn(f"{documents}: run `es-neardupe enrich {index}`.")
     if found.unreadable:
         warn(
-            f"{found.unreadable:,} candidates have sampled keys that cannot be read: "
-            f"run `es-neardupe enrich {index} --all`."
+            f"{counted(found.unreadable, 'candidate has sampled keys', 'candidates have sampled keys')} that cannot be "
+            f"read: run `es-neardupe enrich {index} --all`."
         )
 
 
@@ -121,15 +136,15 @@ def _warn_of_few_keys(found: Contained) -> None:
         return
     if not found.keys:
         warn(
-            f"None of the {shingles:,} shingles of the text is sampled (one in {found.sample_mod:,}): nothing can be "
-            f"found. Use a longer text, or migrate the index to a smaller --sample-mod."
+            f"None of the {counted(shingles, 'shingle')} of the text is sampled (one in {found.sample_mod:,}): nothing "
+            f"can be found. Use a longer text, or migrate the index to a smaller --sample-mod."
         )
         return
     if state == "short":
         warn("The text is shorter than a shingle: only exact copies can be found.")
     if sure.probability < SURE:
         warn(
-            f"Sampled keys of the text: {found.keys:,} (of {shingles:,} shingles, one in {found.sample_mod:,}). A "
-            f"document with {sure.min:g} of its shingles shares a used key with probability "
+            f"Sampled keys of the text: {found.keys:,} (of {counted(shingles, 'shingle')}, one in "
+            f"{found.sample_mod:,}). A document with {sure.min:g} of its shingles shares a used key with probability "
             f"{score_text(sure.probability)}."
         )

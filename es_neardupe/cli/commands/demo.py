@@ -18,6 +18,7 @@ from es_neardupe.cli.phrasing import phrase
 from es_neardupe.cli.serving import Serving
 from es_neardupe.display_text import score_text
 from es_neardupe.errors import InputError
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.input_files import FileRecord
@@ -67,7 +68,7 @@ def demo(
     records = _records(file, text_field)
     if bulk is not None:
         _write_bulk(bulk, records)
-        show(f"{len(records):,} documents written to {bulk}.")
+        show(f"{counted(len(records), 'document')} written to {bulk}.")
         return
     client = _client(url)
     made = Index(index, client)
@@ -87,7 +88,7 @@ def _records(file: str | None, text_field: str) -> list[FileRecord]:
     if without is not None:
         raise InputError(f"{without.place} has no field {text_field!r}: name the one with the text with --text-field.")
     if len(records) < 2:
-        raise InputError(f"{file} has {len(records)} documents: a demo needs two or more.")
+        raise InputError(f"{file} has {counted(len(records), 'document')}: a demo needs two or more.")
     return records
 
 
@@ -127,7 +128,8 @@ def _run(index: Index, records: list[FileRecord], settings: Settings, words: str
     old, new = records[::2], records[1::2]
     _step(
         1,
-        f"An index without keys: {len(old):,} documents in {index.name} on {index.client.server} at {index.client.url}",
+        f"An index without keys: {counted(len(old), 'document')} in {index.name} on {index.client.server} at "
+        f"{index.client.url}",
     )
     create_index(index.client, index.name, field)
     index_plain(index.client, index.name, old)
@@ -136,31 +138,34 @@ def _run(index: Index, records: list[FileRecord], settings: Settings, words: str
     with progress_bars() as progress:
         enriched = enrich(index, progress=progress)
     show(
-        f"{enriched.writes.written:,} documents enriched in {enriched.seconds:.1f} s; {prepared.bands} keys each "
-        f"find a pair exactly {settings.threshold:g} similar with probability {score_text(prepared.detection)}"
+        f"{counted(enriched.writes.written, 'document')} enriched in {enriched.seconds:.1f} s; "
+        f"{counted(prepared.bands, 'key each finds', 'keys each find')} a pair exactly {settings.threshold:g} similar "
+        f"with probability {score_text(prepared.detection)}"
     )
     _step(3, "load: index new documents with their keys")
     found = opened(index)
     with progress_bars() as progress:
         loaded = load_records(found, new, run=LoadRun(progress=progress))
-    show(f"{loaded.writes.written:,} documents loaded in {loaded.seconds:.1f} s")
+    show(f"{counted(loaded.writes.written, 'document')} loaded in {loaded.seconds:.1f} s")
     _step(4, "group: find candidates by keys, verify every pair on its texts, write the groups")
     with progress_bars() as progress:
         grouped = group(index, progress=progress)
     show(
-        f"{grouped.pairs.candidates:,} candidate pairs verified, {grouped.pairs.matches:,} at least "
-        f"{grouped.min:g} similar, {grouped.pairs.copies:,} exact copies; {grouped.seconds:.1f} s"
+        f"{counted(grouped.pairs.candidates, 'candidate pair')} verified, {grouped.pairs.matches:,} at least "
+        f"{grouped.min:g} similar, {counted(grouped.pairs.copies, 'exact copy', 'exact copies')}; "
+        f"{grouped.seconds:.1f} s"
     )
     if grouped.pairs.skipped:
         show(
-            f"{grouped.pairs.skipped:,} comparisons were skipped, because too many texts share a key "
-            f"(see --max-bucket of group)"
+            f"{counted(grouped.pairs.skipped, 'comparison was', 'comparisons were')} skipped, because too many texts "
+            f"share a key (see --max-bucket of group)"
         )
     totals = stats(index)
     show(
-        f"{totals.scope.documents:,} documents: {totals.groups.grouped:,} in {totals.groups.count:,} groups of two or "
-        f"more, {totals.scope.documents - totals.groups.grouped:,} alone; every member is at least "
-        f"{score_text(grouped.groups.min_similarity or 1)} similar to the principal of its group"
+        f"{counted(totals.scope.documents, 'document')}: {totals.groups.grouped:,} in "
+        f"{counted(totals.groups.count, 'group')} of two or more, {totals.scope.documents - totals.groups.grouped:,} "
+        f"alone; every member is at least {score_text(grouped.groups.min_similarity or 1)} similar to the principal of "
+        f"its group"
     )
     _step(5, "groups: the ten largest")
     largest = groups(index, top=10, fields=None)
@@ -176,7 +181,7 @@ def _run(index: Index, records: list[FileRecord], settings: Settings, words: str
     for collapse in (False, True):
         hits = list(search_hits(index.client, index.name, field, query, found.fields.group, collapse=collapse))
         how = f'with "collapse": {{"field": "{found.fields.group}"}}' if collapse else "without collapse"
-        title = f"{query!r}, {how}: {len({hit.group for hit in hits})} groups in {len(hits)} hits"
+        title = f"{query!r}, {how}: {counted(len({hit.group for hit in hits}), 'group')} in {counted(len(hits), 'hit')}"
         print_table(["id", "title", "group"], [(hit.id, hit.title, hit.group) for hit in hits], title=title)
     show(f"Finished in {time.monotonic() - started:.0f} s. Next:")
     for command in (

@@ -19,9 +19,9 @@ from es_neardupe.cli.output import (
     warn,
     write_output,
 )
-from es_neardupe.cli.phrasing import phrase
 from es_neardupe.display_text import named, score_text
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.distribution.report import (
@@ -94,9 +94,12 @@ def distribution(
 
 
 def _show(report: DistributionReport, one: Distribution) -> None:
-    show(f"{one.title}: all {one.sample.pairs:,} pairs of a sample, {one.sampled:,} of {report.documents:,} documents")
+    show(
+        f"{one.title}: all {counted(one.sample.pairs, 'pair')} of a sample, {one.sampled:,} of "
+        f"{counted(report.documents, 'document')}"
+    )
     plot_counts(one.sample, report.threshold)
-    show(phrase(f"{one.title}: {one.candidates.pairs:,} candidate pairs of the index"))
+    show(f"{one.title}: {counted(one.candidates.pairs, 'candidate pair')} of the index")
     plot_counts(one.candidates, report.threshold)
     columns = ["threshold", "pairs", "documents", "groups", "largest", "detection", "in sample", "candidates"]
     print_table([*columns, "all pairs, estimated (95 %)"], map(_row, one.levels))
@@ -147,15 +150,21 @@ def _say(found: DistributionReport, plot: str | None) -> None:
     say(f"Preset for new keys (init, migrate): {found.preset.preset}. {found.preset.reasons}")
     if found.labels is not None and (unused := found.labels.missing + found.labels.changed):
         warn(
-            f"{unused:,} of {found.labels.pairs:,} labelled pairs were not used: {found.labels.missing:,} have a "
-            f"document that is not in the index or not enriched, {found.labels.changed:,} one that changed."
+            f"{unused:,} of {counted(found.labels.pairs, 'labelled pair')} {'was' if unused == 1 else 'were'} not "
+            f"used: {found.labels.missing:,} {'has' if found.labels.missing == 1 else 'have'} a document that is not "
+            f"in the index or not enriched, {found.labels.changed:,} one that changed."
         )
     if plot is not None:
         say(f"Wrote {plot}")
     if found.skipped:
-        warn(f"{found.skipped:,} comparisons in large buckets were skipped: raise --max-bucket.")
-    if found.stale:
         warn(
-            f"{found.stale:,} documents changed since they got their keys, and are in no pair: "
-            f"run `es-neardupe enrich {found.index}`."
+            f"{counted(found.skipped, 'comparison in large buckets was', 'comparisons in large buckets were')} "
+            f"skipped: raise --max-bucket."
         )
+    if found.stale:
+        documents = counted(
+            found.stale,
+            "document changed since it got its keys, and is",
+            "documents changed since they got their keys, and are",
+        )
+        warn(f"{documents} in no pair: run `es-neardupe enrich {found.index}`.")

@@ -20,6 +20,7 @@ from es_neardupe.cli.messages import (
 from es_neardupe.cli.output import print_json, print_table, progress_bars, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.wording import counted
 
 __all__ = ["enrich"]
 
@@ -123,11 +124,15 @@ def enrich(
         say_tuning(report.tuned)
         say_next(f"es-neardupe group {index}", dry_run)
     if mirrored is not None and mirrored.left:
-        warn(f"{mirrored.left:,} documents changed before their group id was written: run the command again.")
+        warn(
+            f"{counted(mirrored.left, 'document changed before its', 'documents changed before their')} group id was "
+            f"written: run the command again."
+        )
     warn_of_empty(index, writes.states)
     say_reread(scope.reread)
     if since is None:
         warn_of_unnoticed(index, scope.unnoticed)
     if writes.conflicts:
-        warn(f"{writes.conflicts:,} documents kept changing: run the same command again for them.")
+        them = "it" if writes.conflicts == 1 else "them"
+        warn(f"{counted(writes.conflicts, 'document')} kept changing: run the same command again for {them}.")
     fail_on_writes(writes)

@@ -13,6 +13,7 @@ from es_neardupe.cli.messages import show_first
 from es_neardupe.cli.output import print_json, print_table, printable, say, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_PREFIX, FoldAction
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.fold import FoldReport
@@ -102,6 +103,7 @@ def _show(report: FoldReport) -> None:
         show(f"{report.index}: {_STATES[report.state].format(index=report.index)}.")
     if report.state in ("folded", "partly") and report.without_group:
         warn(
-            f"{report.without_group:,} of {report.documents:,} documents have no value in {report.group_field}: one "
-            f"hit stands for all of them. Run `es-neardupe enrich {report.index}`."
+            f"{report.without_group:,} of {counted(report.documents, 'document')} "
+            f"{'has' if report.without_group == 1 else 'have'} no value in {report.group_field}: one hit stands for "
+            f"all of them. Run `es-neardupe enrich {report.index}`."
         )

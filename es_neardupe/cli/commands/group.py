@@ -25,9 +25,9 @@ from es_neardupe.cli.messages import (
     warn_of_dominating,
 )
 from es_neardupe.cli.output import print_json, print_table, printable, progress_bars, say, show, warn
-from es_neardupe.cli.phrasing import phrase
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_PREFIX
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.group import GroupReport
@@ -139,7 +139,7 @@ def group(
     _warn_of_groups(report)
     fail_on_writes(report.writes)
     if report.evidence is not None:
-        fail_on(report.evidence.refused, report.evidence.refusals, "pairs of the evidence")
+        fail_on(report.evidence.refused, report.evidence.refusals, "pair of the evidence", "pairs of the evidence")
 
 
 def _confirm_break(index: Index) -> None:
@@ -159,7 +159,7 @@ def _show_groups(report: GroupReport) -> None:
         [f"{report.index}, scheme {report.scheme}", "whole index"],
         [
             ("enriched documents", scope.documents),
-            (phrase(f"  in {groups.count:,} groups"), groups.grouped),
+            (f"  in {counted(groups.count, 'group')}", groups.grouped),
             ("  alone", groups.alone),
             *([("documents not enriched", scope.unprocessed)] if scope.unprocessed else []),
             ("largest group", groups.largest),
@@ -174,8 +174,9 @@ def _show_groups(report: GroupReport) -> None:
     if report.evidence is not None:
         kept = report.evidence
         say(
-            f"Evidence in {kept.index}: {kept.pairs:,} pairs, {kept.remembered:,} already known; {kept.written:,} "
-            f"written, {kept.judged_anew:,} decided again, {kept.removed:,} removed, {kept.left_out:,} skipped."
+            f"Evidence in {kept.index}: {counted(kept.pairs, 'pair')}, {kept.remembered:,} already known; "
+            f"{kept.written:,} written, {kept.judged_anew:,} decided again, {kept.removed:,} removed, "
+            f"{kept.left_out:,} skipped."
         )
     say_tuning(report.tuned)
     say_next(f"es-neardupe groups {report.index}", report.dry_run)
@@ -219,22 +220,39 @@ def _warn_of_groups(report: GroupReport) -> None:
     name = report.index
     scope, mirrored = report.scope, report.writes.mirrored
     if scope.unprocessed:
-        warn(f"{scope.unprocessed:,} documents are not enriched and are in no group: run `es-neardupe enrich {name}`.")
+        documents = counted(
+            scope.unprocessed,
+            "document is not enriched and is in no group",
+            "documents are not enriched and are in no group",
+        )
+        warn(f"{documents}: run `es-neardupe enrich {name}`.")
     if mirrored is not None and mirrored.left:
-        warn(f"{mirrored.left:,} documents changed before their group id was written: run enrich and group.")
+        warn(
+            f"{counted(mirrored.left, 'document changed before its', 'documents changed before their')} group id was "
+            f"written: run enrich and group."
+        )
     if scope.stale:
-        warn(f"{scope.stale:,} documents changed since they got their keys: run `es-neardupe enrich {name}`.")
+        documents = counted(
+            scope.stale,
+            "document changed since it got its keys",
+            "documents changed since they got their keys",
+        )
+        warn(f"{documents}: run `es-neardupe enrich {name}`.")
     if scope.corrupt:
-        warn(f"{scope.corrupt:,} documents have unreadable keys: run `es-neardupe enrich {name} --all`.")
+        warn(
+            f"{counted(scope.corrupt, 'document has unreadable keys', 'documents have unreadable keys')}: run "
+            f"`es-neardupe enrich {name} --all`."
+        )
     warn_of_buckets(report.pairs.skipped, report.pairs.large_buckets)
     if report.decisions.unsatisfied:
         warn(
-            f"{report.decisions.unsatisfied:,} decisions of reviewers that texts are the same could not be satisfied: "
-            f"other decisions, or the rules within and window, keep the texts apart."
+            f"{counted(report.decisions.unsatisfied, 'decision')} of reviewers that texts are the same "
+            f"could not be satisfied: other decisions, or the rules within and window, keep the texts apart."
         )
     if report.pairs.open:
         warn(
-            f"Groups may be split: linkage complete requires every pair, and {report.pairs.open:,} pairs of linked "
-            f"texts were not compared, because there are too many of them. A higher --max-bucket compares more."
+            f"Groups may be split: linkage complete requires every pair, and "
+            f"{counted(report.pairs.open, 'pair of linked texts was', 'pairs of linked texts were')} "
+            f"not compared, because there are too many of them. A higher --max-bucket compares more."
         )
     warn_of_dominating(name, report.dominating)

@@ -29,6 +29,7 @@ from es_neardupe.errors import NotFound
 from es_neardupe.files import check_file, replacing
 from es_neardupe.json_results import group_json
 from es_neardupe.options import DEFAULT_PREFIX
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.groups import KeepAdvice, KeepAdviceList
@@ -128,7 +129,10 @@ def _show_all(shown: list[Group], number: int, index: str, min_size: int) -> Non
         return
     show_groups(shown)
     if len(shown) < number:
-        say(f"{len(shown):,} of {number:,} groups are shown: --top shows more, --json all.")
+        say(
+            f"{len(shown):,} of {counted(number, 'group')} {'is' if len(shown) == 1 else 'are'} shown: --top shows "
+            f"more, --json all."
+        )
 
 
 def _check_found(found: list[Any], index: str, group: str | None, min_size: int) -> None:
@@ -200,11 +204,24 @@ def _show_advice(found: list[KeepAdvice]) -> None:
     ]
     print_table(["group", "keep", "is principal", *(["reviewer"] if reviewed else []), "redundant"], rows)
     redundant = sum(len(one.redundant) for one in found)
-    say(f"{len(found):,} groups: {len(found):,} documents to keep, {redundant:,} redundant. Nothing was deleted.")
+    say(
+        f"{counted(len(found), 'group')}: {counted(len(found), 'document')} to keep, {redundant:,} redundant. Nothing "
+        f"was deleted."
+    )
     if changed := sum(one.changed for one in found):
-        warn(f"{changed:,} documents are left out, because their text is not the one that was grouped, or was deleted.")
+        documents = counted(
+            changed,
+            "document is left out, because its text",
+            "documents are left out, because their text",
+        )
+        warn(f"{documents} is not the one that was grouped, or was deleted.")
     if less := sum(one.less_similar for one in found):
-        warn(f"{less:,} documents are left out, because they match the principal, but not the document to keep.")
+        documents = counted(
+            less,
+            "document is left out, because it matches the principal",
+            "documents are left out, because they match the principal",
+        )
+        warn(f"{documents}, but not the document to keep.")
 
 
 def show_groups(found: list[Group], members: int = 5) -> None:
@@ -252,7 +269,7 @@ def _show_group(one: Group) -> None:
     rows = [
         (named(member, several), member.similarity, *value_cells(member.fields, names, 2)) for member in one.members
     ]
-    heading = f"group {one.group}: {one.size:,} documents, minimum similarity {score_text(one.min_similarity)}"
+    heading = f"group {one.group}: {counted(one.size, 'document')}, minimum similarity {score_text(one.min_similarity)}"
     for diameter, weakest in _bridges([one]).values():
         heading += f", diameter {'-' if diameter is None else diameter}"
         heading += f", weakest bridge {'-' if weakest is None else score_text(weakest)}"

@@ -14,6 +14,7 @@ from es_neardupe.cli.output import print_json, say, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.display_text import score_text
 from es_neardupe.options import DEFAULT_PREFIX
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.candidates.detection import BandsByLengths
@@ -177,8 +178,9 @@ def _show(report: InitReport) -> None:
     if report.versions == "external":
         show("Documents are written as a whole, with the versions that they have.")
     show(
-        f"Scheme {report.scheme}: {report.bands} bands of {report.rows} rows{agreement(report.agree)}; a pair exactly "
-        f"{report.threshold:g} similar becomes a candidate with probability {score_text(report.detection)}."
+        f"Scheme {report.scheme}: {counted(report.bands, 'band')} of "
+        f"{counted(report.rows, 'row')}{agreement(report.agree)}; a pair exactly {report.threshold:g} similar becomes "
+        f"a candidate with probability {score_text(report.detection)}."
     )
 
 
@@ -187,17 +189,20 @@ def _show_lengths(found: BandsByLengths, wanted: float) -> None:
     from es_neardupe.keys.scheme import shingle_text
 
     low, median, high = found.words
-    texts = f"{found.documents:,} random documents" if found.documents else "Without texts, documents of usual lengths"
+    texts = "Without texts, documents of usual lengths have"
+    if found.documents:
+        texts = counted(found.documents, "random document has", "random documents have")
     least, middle, most = found.resemblance
     pair = f"a pair exactly {found.min:g} similar by {found.measure.value}"
     show(
-        f"{texts} have {low:,} to {high:,} words, the median is {median:,}. For these lengths, {pair} shares "
+        f"{texts} {low:,} to {counted(high, 'word')}, the median is {median:,}. For these lengths, {pair} shares "
         f"{least:.2f} to {most:.2f} of its shingles of {shingle_text(found.shingle, found.unit)}, the median is "
         f"{middle:.2f}, and becomes a candidate with probability {score_text(found.detection)} on average."
     )
     say(f"Without other options, group, pairs and similar use --measure {found.measure.value} --min {found.min:g}.")
     if found.only_copies:
-        say(f"{found.only_copies:,} of these texts are so short that only exact copies are {found.min:g} similar.")
+        short = counted(found.only_copies, "of these texts is", "of these texts are")
+        say(f"{short} so short that only exact copies are {found.min:g} similar.")
     if found.detection < wanted:
         warn(f"That is less than --detection {wanted:g}: the index keeps its bands. To choose others, use `migrate`.")
 
@@ -223,10 +228,12 @@ def _show_rollover(report: InitReport) -> None:
 def _show_sampling(report: InitReport) -> None:
     if not report.sample_mod:
         return
-    show(f"Sampled keys for `contained`: one in {report.sample_mod:,} shingles.")
+    show(f"Sampled keys for `contained`: one in {counted(report.sample_mod, 'shingle')}.")
     if (chosen := report.sampling) is not None:
         say(
-            f"{chosen.documents:,} random documents have {chosen.mean_words:,.0f} words on average and "
-            f"{chosen.mean_shingles:,.0f} different shingles: one in {chosen.sample_mod:,} of them is closest to "
-            f"{chosen.wanted:,} keys. {chosen.without:.2%} of such documents have no sampled key and cannot be found."
+            f"{counted(chosen.documents, 'random document has', 'random documents have')} "
+            f"{counted(round(chosen.mean_words), 'word')} on average and "
+            f"{counted(round(chosen.mean_shingles), 'different shingle')}: one in {chosen.sample_mod:,} of them is "
+            f"closest to {counted(chosen.wanted, 'key')}. {chosen.without:.2%} of such documents have no sampled key "
+            f"and cannot be found."
         )

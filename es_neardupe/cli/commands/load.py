@@ -18,6 +18,7 @@ from es_neardupe.cli.output import ExitCode, as_json_text, print_json, print_tab
 from es_neardupe.cli.run_log import result
 from es_neardupe.errors import InputError
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.input_files import Problem
@@ -141,11 +142,11 @@ def load(
         if scope.read > scope.bad:
             say_next(f"es-neardupe group {index}", dry_run)
     if scope.skipped_links:
-        links = "link that leaves its folder was" if scope.skipped_links == 1 else "links that leave their folder were"
-        warn(f"{scope.skipped_links:,} {links} skipped; --follow-links reads them.")
+        links = counted(scope.skipped_links, "link that leaves its folder was", "links that leave their folder were")
+        warn(f"{links} skipped; --follow-links reads {'it' if scope.skipped_links == 1 else 'them'}.")
     if scope.skipped_files:
-        others = "file was" if scope.skipped_files == 1 else "files were"
-        warn(f"{scope.skipped_files:,} {others} skipped: not of a kind that load reads, in a folder of such files.")
+        others = counted(scope.skipped_files, "file was", "files were")
+        warn(f"{others} skipped: not of a kind that load reads, in a folder of such files.")
     warn_of_empty(index, writes.states)
     fail_on(writes.refused, writes.refusals)
     if scope.bad and scope.bad == scope.read:

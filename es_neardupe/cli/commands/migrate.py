@@ -11,10 +11,10 @@ from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.messages import say_tuning, show_first, warn_of_failures
 from es_neardupe.cli.output import ExitCode, print_json, print_table, progress_bars, say, show, warn
-from es_neardupe.cli.phrasing import phrase
 from es_neardupe.cli.run_log import result
 from es_neardupe.display_text import named
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.migrate.migrate import MigrateReport
@@ -125,7 +125,11 @@ def _fail_if_not_done(report: MigrateReport, prepare: bool) -> None:
         warn_of_failures(report.writes.failures)
         for reason in report.writes.refusals:
             warn(f"The server rejected: {reason}")
-        warn(f"{report.writes.left:,} documents are left: run the same command again for them.")
+        them = "it" if report.writes.left == 1 else "them"
+        warn(
+            f"{counted(report.writes.left, 'document is', 'documents are')} left: run the same command again for "
+            f"{them}."
+        )
         raise typer.Exit(ExitCode.FAILED)
     if report.state == "prepared" and not (prepare or report.dry_run):
         raise typer.Exit(ExitCode.FAILED)
@@ -138,7 +142,8 @@ def _show_changes(changes: GroupChanges) -> None:
         ["groups of two or more", "before", "after", "documents"],
         [*rows, ("all", changes.before, changes.after, sum(one.documents for one in changes.kinds))],
     )
-    show(f"{changes.moved:,} of {changes.documents:,} documents get another group id.")
+    get = "gets" if changes.moved == 1 else "get"
+    show(f"{changes.moved:,} of {counted(changes.documents, 'document')} {get} another group id.")
     several = len({document.index for one in changes.examples for document in one.documents}) > 1
     for one in changes.examples:
         before, after = (
@@ -154,12 +159,15 @@ def _show(report: MigrateReport) -> None:
     would = "would get" if report.dry_run else "got"
     writes = report.writes
     if writes.enriched:
-        show(f"{writes.enriched:,} of {report.documents:,} documents {would} new keys, of scheme {report.scheme}.")
+        show(
+            f"{writes.enriched:,} of {counted(report.documents, 'document')} {would} new keys, of scheme "
+            f"{report.scheme}."
+        )
     if writes.switched:
-        show(phrase(f"{writes.switched:,} documents switched."))
+        show(f"{counted(writes.switched, 'document')} switched.")
     if writes.cleaned:
         done = "would be" if report.dry_run else "were"
-        show(phrase(f"Leftover fields of earlier keys {done} removed from {writes.cleaned:,} documents."))
+        show(f"Leftover fields of earlier keys {done} removed from {counted(writes.cleaned, 'document')}.")
     if report.pipeline:
         done = "would be installed" if report.dry_run else "installed"
         show(f"Ingest pipeline {report.pipeline} of the new settings {done}.")

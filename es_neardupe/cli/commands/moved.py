@@ -28,6 +28,7 @@ from es_neardupe.cli.output import (
 )
 from es_neardupe.display_text import beginning, score_text
 from es_neardupe.options import DEFAULT_PREFIX, MAX_VERSIONS
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.moved.moved import Moved, NewPlace
@@ -171,20 +172,39 @@ def _warn(index: str, found: Moved) -> None:
     if found.detection is not None:
         warn_of_detection(found.min, found.detection, ())
     if found.gone:
-        warn(f"{found.gone:,} copies of a notice, at other addresses of the list, are not shown.")
+        copies = counted(
+            found.gone,
+            "copy of a notice, at other addresses of the list, is",
+            "copies of a notice, at other addresses of the list, are",
+        )
+        warn(f"{copies} not shown.")
     if found.earlier:
-        warn(f"{found.earlier:,} copies with an earlier date are not shown: add --earlier.")
+        warn(
+            f"{counted(found.earlier, 'copy with an earlier date is', 'copies with an earlier date are')} not shown: "
+            f"add --earlier."
+        )
     if found.less_similar:
-        warn(f"{found.less_similar:,} documents of its group are less than {found.min:g} similar to it: lower --min.")
+        warn(
+            f"{counted(found.less_similar, 'document of its group is less', 'documents of its group are less')} than "
+            f"{found.min:g} similar to it: lower --min."
+        )
     if found.changed:
-        warn(f"{found.changed:,} documents now have another text than the one that was compared.")
+        warn(
+            f"{counted(found.changed, 'document now has another text', 'documents now have another text')} than the "
+            f"one that was compared."
+        )
     warn_of_candidates(found.not_compared)
     _warn_of_unprocessed(index, found)
 
 
 def _warn_of_unprocessed(index: str, found: Moved) -> None:
     if found.unprocessed:
-        warn(f"{found.unprocessed:,} documents are not enriched and cannot be found: run `es-neardupe enrich {index}`.")
+        documents = counted(
+            found.unprocessed,
+            "document is not enriched and cannot be found",
+            "documents are not enriched and cannot be found",
+        )
+        warn(f"{documents}: run `es-neardupe enrich {index}`.")
 
 
 def _print_all(index: str, answers: Iterable[Moved], fields: Sequence[str], output: Path | None, as_json: bool) -> None:
@@ -225,7 +245,7 @@ class _Seen:
     def report(self, index: str) -> None:
         """Print the counts, and warn of what was not searched."""
         parts = [f"{number:,} {reason}" for reason, number in sorted(self._counts.items())]
-        say(f"{self._counts.total():,} addresses: {'; '.join(parts) or 'the list is empty'}")
+        say(f"{counted(self._counts.total(), 'address', 'addresses')}: {'; '.join(parts) or 'the list is empty'}")
         if self._last is None:
             return
         say(_fields(self._last))
@@ -233,8 +253,9 @@ class _Seen:
             warn_of_detection(self._last.min, self._last.detection, ())
         _warn_of_unprocessed(index, self._last)
         if self._several:
+            without = counted(self._several, "address without a result has", "addresses without a result have")
             warn(
-                f"{self._several:,} addresses without a result have more than {MAX_VERSIONS:,} documents, and only the "
-                f"latest were searched for: name the others by their ids."
+                f"{without} more than {MAX_VERSIONS:,} documents, and only the latest were searched for: name the "
+                f"others by their ids."
             )
         warn_of_candidates(self._not_compared)

@@ -29,6 +29,7 @@ from es_neardupe.cli.output import (
 from es_neardupe.display_text import named
 from es_neardupe.json_results import by_measure
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.pairs import Pair
@@ -101,16 +102,22 @@ def pairs(
         _show(list(found.with_fields(top)), found.measure, several=len(found.indices) > 1)
     if not as_json:
         range = range_text(found.measure, found.min, found.max)
-        verified = f"{found.candidates:,} verified candidate pairs of different texts"
-        say(f"{len(found):,} pairs {range}, from {verified}, and with their exact copies")
+        verified = counted(found.candidates, "verified candidate pair")
+        say(f"{counted(len(found), 'pair')} {range}, from {verified} of different texts, and with their exact copies")
     say_measure(found.measure, found.weights)
     say_common(found.common)
     warn_of_detection(found.min, found.detection, found.detection_cases)
     warn_of_buckets(found.skipped, found.large_buckets)
     if found.copies_not_listed:
-        warn(f"{found.copies_not_listed:,} pairs of further exact copies are not listed: raise --max-bucket.")
+        pairs = counted(found.copies_not_listed, "pair of further exact copies is", "pairs of further exact copies are")
+        warn(f"{pairs} not listed: raise --max-bucket.")
     if found.stale:
-        warn(f"{found.stale:,} documents changed since they got their keys: run `es-neardupe enrich {index}`.")
+        documents = counted(
+            found.stale,
+            "document changed since it got its keys",
+            "documents changed since they got their keys",
+        )
+        warn(f"{documents}: run `es-neardupe enrich {index}`.")
 
 
 def _show(shown: list[Pair], measure: str, *, several: bool) -> None:

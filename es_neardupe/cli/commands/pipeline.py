@@ -13,6 +13,7 @@ from es_neardupe.cli.messages import show_first
 from es_neardupe.cli.output import ExitCode, print_json, print_table, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_PREFIX, PipelineAction
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.pipeline import PipelineReport
@@ -83,11 +84,12 @@ def _show(report: PipelineReport) -> None:
         print_table(["index", "default pipeline", "final pipeline"], rows)
     if report.different:
         show(
-            f"{report.different:,} of {report.texts:,} texts get other keys than by this program: {report.difference}. "
-            f"Remove the pipeline, then run `es-neardupe enrich {report.index} --check`."
+            f"{report.different:,} of {counted(report.texts, 'text')} {'gets' if report.different == 1 else 'get'} "
+            f"other keys than by this program: {report.difference}. Remove the pipeline, then run `es-neardupe enrich "
+            f"{report.index} --check`."
         )
     elif report.texts:
-        show(f"Pipeline {report.pipeline}: the keys of {report.texts:,} texts are those of this program.")
+        show(f"Pipeline {report.pipeline}: the keys of {counted(report.texts, 'text')} are those of this program.")
     if report.changed:
         show(f"Settings of {', '.join(report.changed)} {would_be}changed.")
     for name in report.deleted:

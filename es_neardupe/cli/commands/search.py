@@ -15,6 +15,7 @@ from es_neardupe.cli.output import as_json_text, print_json, print_table, say, s
 from es_neardupe.display_text import beginning, named, score_text
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import DEFAULT_PREFIX
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.search import SearchHit, SearchResult
@@ -121,7 +122,7 @@ def _indices(hit: SearchHit) -> set[str]:
 
 def _rows(hit: SearchHit, several: bool, expand: bool) -> Iterator[tuple[object, ...]]:
     """A row for a hit and, below it, indented rows for its near-copies."""
-    many = f"and {hit.near_copies:,} near-cop{'y' if hit.near_copies == 1 else 'ies'}" if hit.near_copies else ""
+    many = f"and {counted(hit.near_copies, 'near-copy', 'near-copies')}" if hit.near_copies else ""
     yield hit.score, named(hit, several), *_cells(hit.fields.values()), many
     if not expand:
         return
@@ -139,14 +140,19 @@ def _cells(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _say_counts(found: SearchResult) -> None:
-    say(f"{found.documents:,} documents in about {found.groups:,} groups")
+    say(f"{counted(found.documents, 'document')} in about {counted(found.groups, 'group')}")
     if found.without_group:
+        separate = counted(
+            found.without_group,
+            "document has no group id and is listed separately",
+            "documents have no group id and are listed separately",
+        )
         warn(
-            f"{found.without_group:,} documents have no group id and are listed separately, {len(found.apart):,} of "
-            f"them on this page: run `es-neardupe enrich {found.index}`."
+            f"{separate}, {len(found.apart):,} of {'it' if found.without_group == 1 else 'them'} on this page: run "
+            f"`es-neardupe enrich {found.index}`."
         )
     if found.without_similarity > found.without_group:
         warn(
-            f"{found.without_similarity - found.without_group:,} documents wait for `es-neardupe group {found.index}`: "
-            f"until then, a changed text stays in its former group."
+            f"{counted(found.without_similarity - found.without_group, 'document waits for', 'documents wait for')} "
+            f"`es-neardupe group {found.index}`: until then, a changed text stays in its former group."
         )

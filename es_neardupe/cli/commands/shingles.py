@@ -13,10 +13,10 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import print_json, print_table, show, warn
-from es_neardupe.cli.phrasing import phrase
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import InputError
 from es_neardupe.options import DEFAULT_PREFIX
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.shingles import ShinglesReport
@@ -99,10 +99,10 @@ def _show(report: ShinglesReport, top: int) -> None:
     text = "its words" if words else "its characters"
     size = shingle_text(int(settings["shingle"]), report.unit)
     show(
-        f"Scheme {report.scheme}: shingles of {size}, {settings['permutations']} slots, "
-        f"{settings['bands']} bands of {settings['rows']} rows"
+        f"Scheme {report.scheme}: shingles of {size}, {counted(int(settings['permutations']), 'slot')}, "
+        f"{counted(int(settings['bands']), 'band')} of {counted(int(settings['rows']), 'row')}"
     )
-    tokens, found = phrase(f"{len(report.tokens):,} tokens"), phrase(f"{len(report.shingles):,} shingles")
+    tokens, found = counted(len(report.tokens), "token"), counted(len(report.shingles), "shingle")
     show(f"State {report.state.value}: {tokens}, {found}, {report.features:,} different")
     if not report.tokens:
         show("A text without tokens has no keys.")

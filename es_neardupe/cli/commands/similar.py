@@ -14,6 +14,7 @@ from es_neardupe.cli.output import check_output, print_json, print_table, say, v
 from es_neardupe.display_text import named
 from es_neardupe.json_results import similar_json
 from es_neardupe.options import DEFAULT_PREFIX
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.similar import Similar
@@ -110,5 +111,6 @@ def show_similar(found: Similar) -> None:
             for hit in found.hits
         ]
         print_table(["id", *names, found.measure, "shared keys", *(["copies"] if folded else []), "group"], rows)
-    texts = "" if found.texts + found.not_compared == found.candidates else f" with {found.texts:,} different texts"
-    say(f"{len(found.hits)} shown, {found.candidates:,} candidates{texts}, each compared by its current text")
+    texts = counted(found.texts, "different text")
+    texts = "" if found.texts + found.not_compared == found.candidates else f" with {texts}"
+    say(f"{len(found.hits)} shown, {counted(found.candidates, 'candidate')}{texts}, each compared by its current text")

@@ -8,6 +8,7 @@ from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import print_json, print_table, say
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_PREFIX
+from es_neardupe.wording import counted
 
 __all__ = ["stats"]
 
@@ -54,7 +55,7 @@ def stats(
         print_table(["documents in a group", "groups"], list(groups.sizes.items())[:10])
     if report.buckets is not None:
         print_table(["most shared keys", "documents"], [(one.key, one.documents) for one in report.buckets.largest])
-        say(f"Found among the keys of {report.buckets.sampled:,} documents, and counted in all.")
+        say(f"Found among the keys of {counted(report.buckets.sampled, 'document')}, and counted in all.")
     if report.bytes_per_document:
         sizes = [(name, round(size)) for name, size in report.bytes_per_document.items()]
         print_table(["field", "bytes on disk per document, without _source"], sizes)

@@ -23,6 +23,7 @@ from es_neardupe.cli.run_log import result
 from es_neardupe.errors import SettingsError
 from es_neardupe.installation import install_extra
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -223,7 +224,9 @@ def _show_round(done: Round, as_json: bool) -> None:
         if done.round == 1 and done.grouping is not None:
             say(f"Rules: {done.grouping.rules}.")
         found = "" if done.scope is None else f"{done.scope.new:,} new, {done.scope.changed:,} changed, "
-        pairs = "" if done.pairs is None else f"{done.pairs.candidates:,} pairs, {done.pairs.skipped:,} skipped, "
+        pairs = ""
+        if done.pairs is not None:
+            pairs = f"{counted(done.pairs.candidates, 'pair')}, {done.pairs.skipped:,} skipped, "
         say(
             f"{done.at} round {done.round}: {found}{done.writes.enriched:,} enriched, {done.writes.grouped:,} grouped, "
             f"{pairs}{done.writes.left:,} left, lag {done.lag:.1f} s, {done.seconds:.1f} s"

@@ -10,6 +10,7 @@ from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.messages import range_text, warn_of_detection
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, warn
 from es_neardupe.options import DEFAULT_PREFIX
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.what_if import WhatIf
@@ -60,7 +61,7 @@ def _show(found: WhatIf) -> None:
     columns = ("min", "groups", "documents in them", "largest", "join one", "leave one", "change groups")
     print_table(columns, rows, title=f"{found.index}, scheme {found.scheme}, {found.linkage}, {found.measure}")
     say(
-        f"{found.documents:,} documents, {found.candidates:,} candidate pairs. Last grouped: "
+        f"{counted(found.documents, 'document')}, {counted(found.candidates, 'candidate pair')}. Last grouped: "
         f"{range_text(found.measure, found.min, found.max)}. {found.seconds:.1f} s"
     )
 
@@ -69,22 +70,33 @@ def _warn(found: WhatIf) -> None:
     for one in found.thresholds:
         warn_of_detection(one.min, one.detection, one.detection_cases)
         if one.open:
+            pairs = counted(one.open, "pair of linked texts is no candidate", "pairs of linked texts are no candidates")
             warn(
-                f"At {one.min:g}, {one.open:,} pairs of linked texts are no candidates. `group --linkage complete` "
-                f"compares those that decide, so it can make larger groups."
+                f"At {one.min:g}, {pairs}. `group --linkage complete` compares those that decide, so it can make "
+                f"larger groups."
             )
     name = found.index
     if found.unknown:
         warn(
-            f"{found.unknown_documents:,} documents are in {found.unknown:,} candidate pairs without evidence, which "
-            f"count as no match: run `es-neardupe group {name} --evidence`."
+            f"{counted(found.unknown_documents, 'document is', 'documents are')} in "
+            f"{counted(found.unknown, 'candidate pair')} without evidence, which "
+            f"{'counts' if found.unknown == 1 else 'count'} as no match: run `es-neardupe group {name} --evidence`."
         )
     if found.stale:
         warn(
-            f"{found.stale:,} entries of evidence are about documents that were changed or deleted: the next "
-            f"`es-neardupe group {name} --evidence` removes them."
+            f"{counted(found.stale, 'entry of evidence is', 'entries of evidence are')} about documents that were "
+            f"changed or deleted: the next `es-neardupe group {name} --evidence` removes "
+            f"{'it' if found.stale == 1 else 'them'}."
         )
     if found.corrupt:
-        warn(f"{found.corrupt:,} documents have unreadable keys: run `es-neardupe enrich {name} --all`.")
+        warn(
+            f"{counted(found.corrupt, 'document has unreadable keys', 'documents have unreadable keys')}: run "
+            f"`es-neardupe enrich {name} --all`."
+        )
     if found.unprocessed:
-        warn(f"{found.unprocessed:,} documents are not enriched and are in no group: run `es-neardupe enrich {name}`.")
+        documents = counted(
+            found.unprocessed,
+            "document is not enriched and is in no group",
+            "documents are not enriched and are in no group",
+        )
+        warn(f"{documents}: run `es-neardupe enrich {name}`.")

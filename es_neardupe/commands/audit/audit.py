@@ -59,6 +59,7 @@ from es_neardupe.verification.current_texts import CurrentDocuments, current_hit
 from es_neardupe.verification.dominating_passage import dominating_passage
 from es_neardupe.verification.on_workers import ComparingWorkers
 from es_neardupe.verification.verify import Verifier
+from es_neardupe.wording import counted
 
 __all__ = ["audit"]
 
@@ -208,7 +209,7 @@ def _drawn(index: Index, size: int, seed: int, progress: Progress) -> tuple[int,
         read += len(page)
         progress("drawing the sample", read, expected)
     if read < 2:
-        raise IndexUnusable(f"Index {index.name} has {read} documents, but an audit needs at least 2.")
+        raise IndexUnusable(f"Index {index.name} has {counted(read, 'document')}, but an audit needs at least 2.")
     return read, list(drawn)
 
 

@@ -34,7 +34,7 @@ from es_neardupe.options import DEFAULT_MAX_BUCKET, Matching, MeasureName
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Address, FingerprintColumns, Reference, TextClasses
 from es_neardupe.similarity.formulas import Weights
-from es_neardupe.similarity.histogram import EDGES, Histogram, counted
+from es_neardupe.similarity.histogram import EDGES, Histogram, binned
 from es_neardupe.similarity.measure import (
     Measure,
     default_sample,
@@ -44,6 +44,7 @@ from es_neardupe.similarity.measure import (
     weights_of,
 )
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
+from es_neardupe.wording import counted
 
 __all__ = ["distribution", "examples", "excerpts"]
 
@@ -222,8 +223,8 @@ def _drawn(index: str, documents: CurrentDocuments, rows: Positions, progress: P
         changed = int(documents.changed_or_deleted.sum())
         stale = f" (and {changed} that have changed since)" if changed else ""
         raise IndexUnusable(
-            f"Index {index} has {len(read)} documents with keys{stale}, but a distribution needs at least 2. Run "
-            f"`es-neardupe enrich {index} --check`."
+            f"Index {index} has {counted(len(read), 'document with keys', 'documents with keys')}{stale}, but a "
+            f"distribution needs at least 2. Run `es-neardupe enrich {index} --check`."
         )
     return np.array([row for row, _ in read], np.intp), [text for _, text in read]
 
@@ -286,7 +287,7 @@ def _histogram(compared: ComparedCandidates) -> Histogram:
     """Histogram of pairs of documents: a pair of classes counts for all their documents, and copies are pairs too."""
     known = ~np.isnan(compared.similarity)
     weights = compared.sizes[compared.left] * compared.sizes[compared.right]
-    counts = counted(compared.similarity[known], weights[known])
+    counts = binned(compared.similarity[known], weights[known])
     counts[-1] += _copies(compared)
     return Histogram.of(counts)
 

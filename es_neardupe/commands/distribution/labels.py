@@ -19,6 +19,7 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.records import FingerprintColumns
 from es_neardupe.similarity.measure import Measure, measure_name
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
+from es_neardupe.wording import counted
 
 __all__ = ["ComparedLabels", "LabelledPair", "Labels", "best_threshold", "cross_validated", "read_labels"]
 
@@ -159,9 +160,10 @@ def _both(pair: LabelledPair, rows: Mapping[_Name, Sequence[int]]) -> tuple[int,
 def _check_enough(counts: LabelCounts) -> None:
     if min(counts.same, counts.different) < _MIN_OF_EACH:
         raise InputError(
-            f"{counts.file} has {counts.same} pairs labelled same and {counts.different} labelled different that can "
-            f"be compared ({counts.missing} have a missing document, {counts.changed} a changed one), but a threshold "
-            f"needs at least {_MIN_OF_EACH} of each."
+            f"{counts.file} has {counted(counts.same, 'pair labelled same', 'pairs labelled same')} and "
+            f"{counts.different:,} labelled different that can be compared ({counts.missing:,} "
+            f"{'has' if counts.missing == 1 else 'have'} a missing document, {counts.changed} a changed one), but a "
+            f"threshold needs at least {_MIN_OF_EACH} of each."
         )
 
 

@@ -14,6 +14,7 @@ from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.folders import replaced
 from es_neardupe.installation import install_extra
 from es_neardupe.similarity.histogram import Histogram
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +71,10 @@ def draw(report: DistributionReport, file: str) -> None:
     with rc_context(_STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # an index may have any name
         figure = Figure(figsize=(12, 0.6 + 3.6 * rows), layout="constrained")
-        figure.suptitle(f"{report.index}: {report.documents:,} documents with keys", parse_math=False)
+        figure.suptitle(
+            f"{report.index}: {counted(report.documents, 'document with keys', 'documents with keys')}",
+            parse_math=False,
+        )
         axes = figure.subplots(rows, 2, squeeze=False)
         for one, (left, right) in zip(report.distributions, axes, strict=True):
             _draw_histogram(left, one, report)
@@ -84,8 +88,8 @@ def draw(report: DistributionReport, file: str) -> None:
 
 
 def _draw_histogram(axes: Axes, one: Distribution, report: DistributionReport) -> None:
-    sample = f"all {one.sample.pairs:,} pairs of {one.sampled:,} sampled documents"
-    candidates = f"{one.candidates.pairs:,} candidate pairs of the index"
+    sample = f"all {counted(one.sample.pairs, 'pair')} of {counted(one.sampled, 'sampled document')}"
+    candidates = f"{counted(one.candidates.pairs, 'candidate pair')} of the index"
     _bars(axes, one.sample, report.edges, label=sample, color=_BLUE, alpha=0.5, fill=True)
     _bars(axes, one.candidates, report.edges, label=candidates, color=_RED, linewidth=1.5)
     axes.axvline(report.threshold, color=_GREY, linestyle="--", linewidth=1.2, label=f"threshold {report.threshold:g}")

@@ -16,6 +16,7 @@ from es_neardupe.keys.scheme import Scheme, Unit, shingle_text
 from es_neardupe.options import PRESETS, MeasureName
 from es_neardupe.similarity.histogram import EDGES, Histogram
 from es_neardupe.similarity.measure import ALIGNED
+from es_neardupe.wording import counted
 
 __all__ = ["preset_advice", "recommended"]
 
@@ -70,7 +71,7 @@ def preset_advice(index: Index, distributions: Sequence[Distribution], median: i
         if (share := _after_one_word(median, preset)) < PRESETS[preset]["threshold"]:
             return PresetAdvice(
                 shorter,
-                f"The median text has {median:,} words. If one word in the middle changes, {share:.2f} of its "
+                f"The median text has {counted(median, 'word')}. If one word in the middle changes, {share:.2f} of its "
                 f"{PRESETS[preset]['shingle']}-word shingles are the same, less than the threshold "
                 f"{PRESETS[preset]['threshold']:g} of the preset {preset}.",
             )
@@ -79,7 +80,7 @@ def preset_advice(index: Index, distributions: Sequence[Distribution], median: i
         if one.measure == MeasureName.RESEMBLANCE.value and size and _as_in_the_index(index, one):
             return _by_pairs(index.settings.scheme, one.candidates, median)
     return PresetAdvice(
-        "strict", f"It is the default, and texts of {median:,} words (the median) are long enough for it."
+        "strict", f"It is the default, and texts of {counted(median, 'word')} (the median) are long enough for it."
     )
 
 
@@ -102,8 +103,8 @@ def _by_pairs(scheme: Scheme, pairs: Histogram, median: int) -> PresetAdvice:
     if median >= _LONG and identical >= _MOST:
         return PresetAdvice(
             "supershingles",
-            f"The texts are long (median: {median:,} words), and about {identical:.0%} of the pairs of resemblance "
-            f"{_REVISED:g} or more have {_NEARLY_IDENTICAL:g} or more.",
+            f"The texts are long (median: {counted(median, 'word')}), and about {identical:.0%} of the pairs of "
+            f"resemblance {_REVISED:g} or more have {_NEARLY_IDENTICAL:g} or more.",
         )
     share = f"About {revised:.0%} of the pairs of resemblance {_REVISED:g} or more have less than {strict:g}"
     if revised >= _MANY:
@@ -145,7 +146,8 @@ def _sentences(
         yield f"It is the best of {of} histograms by the same labels, so F is slightly too high."
     if (fewest := min(counts.same, counts.different)) < _FEW:
         label = "same" if fewest == counts.same else "different"
-        yield f"Only {fewest} pairs are labelled {label}: label more before you rely on it."
+        pairs = counted(fewest, "pair is", "pairs are")
+        yield f"Only {pairs} labelled {label}: label more before you rely on it."
     yield from _use(index, one, best.threshold)
     if best.found < best.same:
         by_keys = one.measure == MeasureName.RESEMBLANCE.value and _as_in_the_index(index, one)
@@ -155,7 +157,8 @@ def _sentences(
             else "lower its threshold"
         )
         yield (
-            f"The keys of this index find only {best.found:,} of the {best.same:,} pairs labelled same that reach it: "
+            f"The keys of this index find only {best.found:,} of the "
+            f"{counted(best.same, 'pair labelled same that reaches', 'pairs labelled same that reach')} it: "
             f"{advice}."
         )
 

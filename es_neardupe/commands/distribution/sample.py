@@ -14,7 +14,7 @@ from es_neardupe.keys.bands import share_keys
 from es_neardupe.keys.intervals import poisson_interval
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import FingerprintColumns
-from es_neardupe.similarity.histogram import EDGES, counted
+from es_neardupe.similarity.histogram import EDGES, binned
 from es_neardupe.similarity.measure import Measure, all_pairs, measure_name
 
 __all__ = ["EstimatedPairs", "Sample", "compare_sample", "extrapolated", "nearest", "random_rows"]
@@ -34,7 +34,7 @@ class Sample:
     """Similarities of all pairs of n documents, with t thresholds."""
 
     counts: Ints
-    """Histogram as returned by `counted`."""
+    """Histogram as returned by `binned`."""
     degrees: Ints
     """Number of pairs of each document that reach each threshold; shape (t, n)."""
     found: Ints
@@ -75,7 +75,7 @@ def compare_sample(
     stage = f"sample, {measure_name(measure)}"
     progress(stage, 0, pairs)
     for left, right, similarity in all_pairs(measure, measure.prepare(texts)):
-        counts += counted(similarity)
+        counts += binned(similarity)
         some = np.flatnonzero(similarity >= min(thresholds))
         shared = share_keys(keys[left[some]], keys[right[some]], agree)
         for place, level in enumerate(thresholds):

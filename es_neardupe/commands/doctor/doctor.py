@@ -46,6 +46,7 @@ from es_neardupe.keys.scheme import agreement
 from es_neardupe.records import Product, State
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.search import count
+from es_neardupe.wording import counted
 
 __all__ = ["Check", "Level", "doctor", "privilege_checks"]
 
@@ -265,8 +266,8 @@ def _before_init(index: Index, mappings: Mapping[str, Any], error: NotInitialise
 
 def _scheme(settings: Settings) -> Check:
     scheme = settings.scheme
-    bands = f"{scheme.bands} bands of {scheme.rows} rows{agreement(scheme.agree)}"
-    sampled = f", sampled keys: one in {scheme.sample_mod:,} shingles" if scheme.sample_mod else ""
+    bands = f"{counted(scheme.bands, 'band')} of {counted(scheme.rows, 'row')}{agreement(scheme.agree)}"
+    sampled = f", sampled keys: one in {counted(scheme.sample_mod, 'shingle')}" if scheme.sample_mod else ""
     of_matches = "" if settings.min is None else f", {settings.min:g} by {settings.measure.value}"
     return Check("scheme", "ok", f"{scheme.id}: {bands}, threshold {settings.threshold:g}{of_matches}{sampled}")
 
@@ -286,8 +287,8 @@ def _replaced(index: Index) -> Iterator[Check]:
         yield Check(
             "sidecar",
             "warning",
-            f"{number:,} entries are from a former index named {name}: run `es-neardupe enrich {index.name}`, then "
-            f"`group`",
+            f"{counted(number, 'entry is from', 'entries are from')} a former index named {name}: run `es-neardupe "
+            f"enrich {index.name}`, then `group`",
         )
 
 
@@ -379,8 +380,10 @@ def _folding(index: Index) -> Iterator[Check]:
             without = count(index.plain, index.path, {"bool": {"must_not": [{"exists": {"field": field}}]}})
             message = f"searches return one hit of each group, by {field}"
             if without:
-                message = f"{without:,} documents have no value in {field}, so one hit stands for all of them: run "
-                message += f"`es-neardupe enrich {name}`"
+                message = (
+                    f"{counted(without, 'document has', 'documents have')} no value in {field}, so one hit stands for "
+                )
+                message += f"all of them: run `es-neardupe enrich {name}`"
             yield Check("folding", "warning" if without else "ok", message)
 
 
@@ -399,14 +402,16 @@ def _documents(index: Index) -> Iterator[Check]:
     total = count(index.client, index.path, index.target.within())
     without = count(index.client, index.path, index.target.stale())
     if without:
-        message = f"{without:,} of {total:,} are not enriched: run `es-neardupe enrich {index.name}`"
+        are = "is" if without == 1 else "are"
+        message = f"{without:,} of {total:,} {are} not enriched: run `es-neardupe enrich {index.name}`"
         yield Check("documents", "warning", message)
     else:
         yield Check("documents", "ok", f"all {total:,} are enriched")
     empty = count(index.client, index.path, {"term": {f"{index.settings.prefix}.state": State.EMPTY.value}})
     if 2 * empty > total:
         fields = ", ".join(index.settings.fields)
-        message = f"{empty:,} of {total:,} have no text in {fields}: if their texts are in other fields, name these by "
+        have, their = ("has", "its text is") if empty == 1 else ("have", "their texts are")
+        message = f"{empty:,} of {total:,} {have} no text in {fields}: if {their} in other fields, name these by "
         message += f"`es-neardupe migrate {index.name} --field FIELD`"
         yield Check("documents", "warning", message)
 
@@ -445,7 +450,8 @@ def _changes(index: Index) -> Iterator[Check]:
             message = f"it is unknown which documents of {name} have changed ({reason}): {enrich}, which reads all"
             yield Check("changes", "warning", message)
         if written:
-            message = f"{written:,} documents were written since the last enrich: {enrich}, which reads them"
+            these, them = counted(written, "document was", "documents were"), "it" if written == 1 else "them"
+            message = f"{these} written since the last enrich: {enrich}, which reads {them}"
             yield Check("changes", "warning", message)
         if not (unknown or written):
             yield Check("changes", "ok", "no text has changed since it got its keys")
@@ -462,10 +468,13 @@ def _groups(index: Index) -> Iterator[Check]:
             yield Check("groups", "error", str(error))
             return
     if headless:
-        message = f"{headless:,} groups have lost their principal: run `es-neardupe group {name}`"
+        lost = counted(headless, "group has lost its", "groups have lost their")
+        message = f"{lost} principal: run `es-neardupe group {name}`"
         yield Check("groups", "warning", message)
     elif left.waiting:
-        message = f"{left.waiting:,} documents wait for grouping: run `es-neardupe group {name}`"
+        message = (
+            f"{counted(left.waiting, 'document waits', 'documents wait')} for grouping: run `es-neardupe group {name}`"
+        )
         yield Check("groups", "warning", message)
     else:
         yield Check("groups", "ok", "no document waits for grouping")

@@ -46,6 +46,7 @@ from es_neardupe.verification.current_texts import (
     current_hits,
     prepared,
 )
+from es_neardupe.wording import counted
 
 __all__ = ["SimilarityFunction", "find_pairs", "similarities_of"]
 
@@ -139,7 +140,7 @@ def _enriched(
     corpus = replace(corpus, versions=index.storage.document_versions(corpus.references, corpus.versions[:]))
     scheme = index.settings.scheme
     scope = enriched_scope(corpus, scheme.agree, entries)
-    bands = f"{scheme.bands} bands of {scheme.rows} rows{agreement(scheme.agree)}"
+    bands = f"{counted(scheme.bands, 'band')} of {counted(scheme.rows, 'row')}{agreement(scheme.agree)}"
     return scope, {
         "Features": f"band keys of scheme {index.scheme_id} ({bands})",
         "Documents": total,
@@ -249,9 +250,8 @@ class SimilarityFunction:
         """
         if self.measure.sources:
             common = round(similarity) if self.counted else shared(similarity, sum(sizes))
-            total = sum(sizes) - common
-            ending = "s"[: total != 1]
-            return f"Documents share {common:,} out of {total:,} distinct feature{ending} ({self._features})."
+            total = counted(sum(sizes) - common, "distinct feature")
+            return f"Documents share {common:,} out of {total} ({self._features})."
         interval = _interval(similarity, sizes[0]) if self.measure.name is MeasureName.ESTIMATE else ""
         measured = f"{self.measure.label} of the texts {self._from}"
         counts = self._counts(similarity, sizes, numbers)
@@ -263,20 +263,17 @@ class SimilarityFunction:
         if self.measure.aligned:
             longer, shorter, common, passages = map(int, numbers)
             whole = {MeasureName.JACCARD: longer + shorter - common, MeasureName.CONTAINMENT: shorter}.get(name, longer)
-            return (
-                f"{common:,} of {whole:,} words in {passages:,} passage{'s'[: passages != 1]}, L = {longer:,}, "
-                f"S = {shorter:,}"
-            )
+            words, parts = counted(whole, "word"), counted(passages, "passage")
+            return f"{common:,} of {words} in {parts}, L = {longer:,}, S = {shorter:,}"
         if name is MeasureName.ESTIMATE:
-            return f"{_equal_slots(similarity, sizes[0]):,} of {sizes[0]:,} slots of the signatures are equal"
+            equal = _equal_slots(similarity, sizes[0])
+            return f"{equal:,} of {sizes[0]:,} slots of the signatures {'is' if equal == 1 else 'are'} equal"
         if name is MeasureName.EDIT:
-            return f"{round(similarity * max(sizes)):,} of {max(sizes):,} words unchanged"
+            return f"{round(similarity * max(sizes)):,} of {counted(max(sizes), 'word')} unchanged"
         common = shared(numbers[0] if name is MeasureName.WEIGHTED else similarity, both)
-        parts = {
-            MeasureName.WEIGHTED: "shingles, weighted by rarity",
-            MeasureName.BAG: f"{self.measure.ngram}-grams, counted with repetitions",
-        }
-        return f"{common:,} of {both - common:,} {parts.get(name, 'shingles')}"
+        noun = f"{self.measure.ngram}-gram" if name is MeasureName.BAG else "shingle"
+        how = {MeasureName.WEIGHTED: ", weighted by rarity", MeasureName.BAG: ", counted with repetitions"}
+        return f"{common:,} of {counted(both - common, noun)}{how.get(name, '')}"
 
     @property
     def _features(self) -> str:

@@ -29,6 +29,7 @@ from es_neardupe.similarity.features import (
     fields_of,
 )
 from es_neardupe.similarity.measure import ALIGNED, MEANINGS
+from es_neardupe.wording import counted
 
 __all__ = ["explain", "range_warnings", "warnings"]
 
@@ -46,17 +47,17 @@ def _stage(stage: DuplicatesPlan | ContentPlan | OverlapsPlan, index: str) -> It
     if isinstance(stage, DuplicatesPlan):
         yield from _duplicates(stage, index)
     elif isinstance(stage, ContentPlan):
-        documents = "every document" if stage.limit is None else f"at most {stage.limit:,} documents"
+        documents = "every document" if stage.limit is None else f"at most {counted(stage.limit, 'document')}"
         yield f"{stage.name}: read {documents} in the pairs of {stage.pairs}."
         fields = [
-            name if maximum is None else f"{name} (at most {maximum:,} characters)"
+            name if maximum is None else f"{name} (at most {counted(maximum, 'character')})"
             for name, maximum in stage.fields.items()
         ]
         yield f"  Fields: {', '.join(fields)}. Truncated values are counted."
     else:
-        pairs = "each pair" if stage.limit is None else f"the {stage.limit:,} most similar pairs"
+        pairs = "each pair" if stage.limit is None else f"the {counted(stage.limit, 'most similar pair')}"
         yield f"{stage.name}: find the text blocks that both documents have, for {pairs} of {stage.pairs}."
-        yield f"  Blocks of {stage.min_words} words or more in {_fields(stage.fields)}."
+        yield f"  Blocks of {counted(stage.min_words, 'word')} or more in {_fields(stage.fields)}."
 
 
 def _duplicates(stage: DuplicatesPlan, index: str) -> Iterator[str]:
@@ -74,7 +75,7 @@ def _duplicates(stage: DuplicatesPlan, index: str) -> Iterator[str]:
     across = " of two different indices" if stage.across_indices else ""
     yield (
         f"     Documents{across} that share a {shared} become candidate pairs. A {shared} shared by more than "
-        f"{stage.max_group:,} documents is skipped and counted; the largest of these groups are listed."
+        f"{counted(stage.max_group, 'document')} is skipped and counted; the largest of these groups are listed."
     )
     for number, validation in enumerate(stage.validations):
         if number == 0:
@@ -215,8 +216,8 @@ def _grouping_warnings(grouping: FeatureTree, validations: Sequence[Validation])
         )
     elif isinstance(grouping, Ngrams):
         yield (
-            f"documents without a common run of {grouping.window} elements are never compared. A shorter value is "
-            "one feature, so only an equal value matches it."
+            f"documents without a common run of {counted(grouping.window, 'element')} are never compared. A shorter "
+            f"value is one feature, so only an equal value matches it."
         )
 
 

@@ -21,6 +21,7 @@ from es_neardupe.index.stored_fields import stored_fields
 from es_neardupe.records import Address
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import count, search
+from es_neardupe.wording import counted
 
 __all__ = ["collapse_here", "collapsed_by_server"]
 
@@ -105,8 +106,8 @@ def _first_hits(
     else:
         if answer["total"]["value"] > window and len(first) < maximum:
             raise SettingsError(
-                f"The first {window:,} hits are in {len(first):,} groups, and the page lies beyond them. Narrow the "
-                f"search, or use `init --sidecar --write-group`, so that the server collapses."
+                f"The first {window:,} hits are in {counted(len(first), 'group')}, and the page lies beyond them. "
+                f"Narrow the search, or use `init --sidecar --write-group`, so that the server collapses."
             )
     return first, apart
 

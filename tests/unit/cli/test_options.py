@@ -477,32 +477,6 @@ def test_suggested_commands_can_be_pasted(
     assert phrase(message) == said
 
 
-@pytest.mark.parametrize(
-    ("message", "said"),
-    [
-        ("1 documents have no keys and are in no group", "1 document has no keys and is in no group"),
-        ("1 documents changed since they got their keys", "1 document changed since it got its keys"),
-        ("2 documents have no keys", "2 documents have no keys"),
-        ("1,001 documents are left, 11 groups", "1,001 documents are left, 11 groups"),
-        (
-            "1 entries of evidence are about documents",
-            "1 entry of evidence is about documents",
-        ),
-        ("1 addresses: 1 copies", "1 address: 1 copy"),
-        (
-            "1 candidates with fewer keys were not compared",
-            "1 candidate with fewer keys was not compared",
-        ),
-        (
-            "1 documents of keep-news and 'have' wait for `es-neardupe group keep`",
-            "1 document of keep-news and 'have' waits for `es-neardupe group keep`",
-        ),
-    ],
-)
-def test_one_is_singular(message: str, said: str) -> None:
-    assert phrase(message) == said
-
-
 def test_a_wrong_setting_is_wrong_usage_in_the_words_of_the_command_line(cli: Cli) -> None:
     for arguments, words in (
         (["init", "i", "--field", "a", "--min", "1"], "--min"),

@@ -37,7 +37,7 @@ from es_neardupe.keys.scheme import Unit
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.records import FingerprintColumns
 from es_neardupe.similarity import measure as allpairs
-from es_neardupe.similarity.histogram import EDGES, Histogram, counted
+from es_neardupe.similarity.histogram import EDGES, Histogram, binned
 from es_neardupe.similarity.measure import Measure, all_pairs, default_sample, measure_name, weights_of
 
 flow = importlib.import_module("es_neardupe.commands.distribution.distribution")  # the package names the function so
@@ -143,7 +143,7 @@ def test_histogram(values: list[float]) -> None:
     for value, weight in zip(values, weights, strict=True):
         inside = next((k + 1 for k in range(50) if k / 50 <= value < (k + 1) / 50), 51)
         expected[0 if value == 0 else inside] += weight
-    counts = counted(np.array(values), np.array(weights, np.int64))
+    counts = binned(np.array(values), np.array(weights, np.int64))
     assert counts.tolist() == expected
     named = Histogram.of(counts)
     assert named.pairs == named.zero + sum(named.counts) + named.one == sum(weights)
@@ -152,7 +152,7 @@ def test_histogram(values: list[float]) -> None:
 
 def test_a_share_that_is_an_edge_opens_its_bin() -> None:
     for bin in range(1, 50):
-        counts = counted(np.array([bin / 50, 2 * bin / 100, 7 * bin / 350]))
+        counts = binned(np.array([bin / 50, 2 * bin / 100, 7 * bin / 350]))
         assert counts[bin + 1] == 3, EDGES[bin]
 
 
