@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["counted"]
+
 
 def counted(number: int, one: str, many: str = "") -> str:
     """A number with its noun, and with the words that agree with it: ``1 document``, ``2 documents``.

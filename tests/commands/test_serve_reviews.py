@@ -123,7 +123,7 @@ def test_a_review(client: Client, index_name: str) -> None:
 
     ann.decide("same", "d", f"c/ü {NASTY}")
     assert "<td>reviewed</td>" in ann.get("/groups", review="reviewed")
-    assert "<b>1</b> of 2 groups with different texts are reviewed" in ann.get("/")
+    assert "<b>1</b> of 2 groups with different texts is reviewed" in ann.get("/")
     assert "Principal" not in ann.get("/groups", review="open")
     assert "Small" in ann.get("/groups", review="open")
     assert '<b id="total">1</b>' in ann.get("/groups", reviewer="ann")

@@ -95,7 +95,7 @@ def test_overview() -> None:
     assert "2 documents are new or changed" in page.html
     assert "1,000 or more: 2 groups" in page.html
     assert "3 decisions wait" in page.html
-    assert "<b>1</b> of 8 groups with different texts are reviewed" in page.html
+    assert "<b>1</b> of 8 groups with different texts is reviewed" in page.html
     assert ">1 disputed</a>" in page.html
     assert 'id="reading"' not in page.html
 
