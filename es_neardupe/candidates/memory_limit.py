@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import size_text
-from es_neardupe.wording import counted
+from es_neardupe.wording import counted, option
 
 __all__ = ["MemoryLimit"]
 
@@ -58,8 +58,8 @@ class MemoryLimit:
             remedy = f"give at least {size_text(limit._needed)}"
             if any(name.endswith("_pairs") for name in numbers):
                 which = f"the largest bucket, of {counted(bucket, 'text')}," if bucket else "a large bucket"
-                remedy += f", or compare fewer texts of {which} with a lower `max_bucket`"
-            raise SettingsError(f"`memory` {size_text(self.size)} is too small for {everything}: {remedy}.")
+                remedy += f", or compare fewer texts of {which} with a lower {option('max_bucket')}"
+            raise SettingsError(f"{option('memory')} {size_text(self.size)} is too small for {everything}: {remedy}.")
         return limit
 
     @property
@@ -78,6 +78,6 @@ class MemoryLimit:
         if free < spilled:
             raise SettingsError(
                 f"The keys of {counted(documents, 'document')} need {size_text(spilled)} in {folder}, which has "
-                f"{size_text(free)}: set TMPDIR to a folder with more free space, or give more `memory`."
+                f"{size_text(free)}: set TMPDIR to a folder with more free space, or give more {option('memory')}."
             )
         return True

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import DEFAULT_MAX_BUCKET, Linkage
+from es_neardupe.wording import option
 
 __all__ = ["DEFAULT_RULES", "LONGEST", "GroupRules", "Policy", "ReadField", "Window", "parse_policy", "parse_window"]
 
@@ -125,7 +126,9 @@ def parse_policy(text: str) -> tuple[str | None, bool]:
         return "", text == "newest"
     field, _, direction = text.rpartition(":")
     if not field or direction not in ("asc", "desc"):
-        raise SettingsError(f"`principal` must be longest, oldest, newest, FIELD:asc or FIELD:desc, not {text!r}.")
+        raise SettingsError(
+            f"{option('principal')} must be longest, oldest, newest, FIELD:asc or FIELD:desc, not {text!r}."
+        )
     return field, direction == "desc"
 
 
@@ -137,5 +140,5 @@ def parse_window(text: str) -> tuple[str, float]:
     except ValueError:
         days = -1.0
     if not field or not 0 <= days < float("inf"):
-        raise SettingsError(f"`window` must be FIELD:DAYS, as in published:30, not {text!r}.")
+        raise SettingsError(f"{option('window')} must be FIELD:DAYS, as in published:30, not {text!r}.")
     return field, days

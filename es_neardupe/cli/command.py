@@ -14,7 +14,8 @@ import typer.core
 import typer.main
 
 from es_neardupe.cli import connection, run_log
-from es_neardupe.cli.phrasing import phrase_for, with_options
+from es_neardupe.cli.phrasing import command_line, with_options
+from es_neardupe.wording import spoken
 
 __all__ = ["Command", "ConnectedCommand", "UsageError", "shared_parameters"]
 
@@ -55,8 +56,8 @@ class Command(typer.core.TyperCommand):
                 raise UsageError(f"{parameter.opts[0]} is given {number} times: give it once.", ctx=ctx)
 
     def invoke(self, ctx: Any) -> Any:
-        phrase_for(_options_of(self.params), ctx.params)
-        return super().invoke(ctx)
+        with spoken(command_line(_options_of(self.params), ctx.params)):
+            return super().invoke(ctx)
 
 
 class ConnectedCommand(Command):
@@ -77,10 +78,10 @@ class ConnectedCommand(Command):
                 parameter.hidden = False
 
     def invoke(self, ctx: Any) -> Any:
-        phrase_for(_options_of(self.params), ctx.params)
+        spoken_here = spoken(command_line(_options_of(self.params), ctx.params))
         log = {one.name: ctx.params.pop(one.name) for one in _parameters_of(run_log.options)}
         login = {one.name: ctx.params.pop(one.name) for one in _parameters_of(connection.options)}
-        with ExitStack() as stack:
+        with spoken_here, ExitStack() as stack:
             run = run_log.begin(self.name or "", {**ctx.params, **login}, **log)
             run.connection, run.stack = login, stack
             stack.enter_context(connection.tuning_messages())

@@ -10,7 +10,7 @@ import typer
 
 from es_neardupe.cli.output import ExitCode, escaped, say, warn
 from es_neardupe.options import JACCARD, MeasureName
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
     from es_neardupe.candidates.detection import DetectionCase
@@ -72,7 +72,7 @@ def warn_of_dominating(index: str, found: DominatingPassage | None) -> None:
         f"{counted(found.documents, 'document shares', 'documents share')} '{found.passage}'. Of "
         f"{counted(found.pairs, 'pair')} of a sample of them, {found.matches:,} "
         f"{'matches' if found.matches == 1 else 'match'}, and {found.remaining:,} without this passage: run "
-        f"`es-neardupe group {index} --ignore-common {found.ignore_common:g}`."
+        f"`{command('group', index)} --ignore-common {found.ignore_common:g}`."
     )
 
 
@@ -128,7 +128,7 @@ def warn_of_empty(index: str, states: Mapping[str, int]) -> None:
     if 2 * empty > written:
         warn(
             f"{empty:,} of {counted(written, 'document')} {'has' if empty == 1 else 'have'} no text: "
-            f"`es-neardupe doctor {index}` shows {'its' if empty == 1 else 'their'} fields."
+            f"`{command('doctor', index)}` shows {'its' if empty == 1 else 'their'} fields."
         )
 
 
@@ -144,9 +144,9 @@ def say_tuning(tuned: Mapping[str, Mapping[str, str | None]] | None) -> None:
             say("Its replicas are being rebuilt; until then the cluster is yellow.")
 
 
-def say_next(command: str, dry_run: bool) -> None:
+def say_next(following: str, dry_run: bool) -> None:
     """Suggest the next command, unless this was a dry run."""
-    say("Nothing was written: this was a dry run." if dry_run else f"Next: {command}")
+    say("Nothing was written: this was a dry run." if dry_run else f"Next: {following}")
 
 
 def outcome_rows(writes: WriteCounts, *, dry_run: bool) -> list[tuple[str, int]]:
@@ -184,7 +184,7 @@ def warn_of_unnoticed(index: str, unnoticed: Mapping[str, str]) -> None:
     for names, reason in _by_reason(unnoticed):
         warn(
             f"Texts of {names} that were changed before this run, without their keys, were not noticed: {reason}. "
-            f"`es-neardupe enrich {index}` reads all texts."
+            f"`{command('enrich', index)}` reads all texts."
         )
 
 

@@ -18,7 +18,6 @@ from rich.table import Table
 from rich.text import Text
 
 from es_neardupe import progress
-from es_neardupe.cli.phrasing import phrase
 from es_neardupe.display_text import STEERING, beginning, score_text, without_passwords
 from es_neardupe.errors import NeardupeError
 from es_neardupe.json_results import plain
@@ -96,17 +95,17 @@ def show_messages(minimum: int | None) -> None:
 
 def say(message: str) -> None:
     """Print and log a message."""
-    _message(logging.INFO, Text(printable(phrase(message))))
+    _message(logging.INFO, Text(printable(message)))
 
 
 def warn(message: str) -> None:
     """Print and log a warning."""
-    _message(logging.WARNING, Text(printable(phrase(message)), "yellow"))
+    _message(logging.WARNING, Text(printable(message), "yellow"))
 
 
 def fail(error: NeardupeError) -> None:
     """Print and log the error that ends a command."""
-    message = printable(phrase(str(error)))
+    message = printable(str(error))
     text = Text.assemble(("error:", "bold red"), " ", message)
     more = {"kind": type(error).__name__, "request": error.request or None}
     _message(logging.ERROR, text, "error", message, **more)

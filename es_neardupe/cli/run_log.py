@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from es_neardupe.cli.output import printable, show_messages, without_controls
-from es_neardupe.cli.phrasing import phrase
 from es_neardupe.errors import InputError, NeardupeError, SettingsError
 from es_neardupe.files import check_file, replacing
 from es_neardupe.json_results import plain
@@ -333,7 +332,7 @@ def _server(client: Client | None) -> dict[str, Any] | None:
 def _error(error: BaseException | None) -> dict[str, Any] | None:
     if error is None:
         return None
-    message = printable(phrase(str(error))) if isinstance(error, NeardupeError) else ""
+    message = printable(str(error)) if isinstance(error, NeardupeError) else ""
     return {"kind": type(error).__name__, "message": message, "request": getattr(error, "request", "") or None}
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from es_neardupe.errors import SettingsError
+from es_neardupe.wording import spoken
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -124,7 +125,7 @@ class Serving:
                 ) from error
             scheme = "http" if self.tls_cert is None else "https"
             announce(f"{scheme}://{self.names[0]}:{listener.getsockname()[1]}")
-            with _ignoring_repeated_signals():
+            with _ignoring_repeated_signals(), spoken(None):
                 uvicorn.Server(config).run(sockets=[listener])
 
     @contextmanager

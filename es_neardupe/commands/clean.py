@@ -31,6 +31,7 @@ from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import count, fetch, knows, refresh
+from es_neardupe.wording import command
 
 __all__ = ["CleanReport", "clean"]
 
@@ -317,8 +318,8 @@ def _check_migration(index: Index) -> None:
     mappings = settings_mappings(index.client, index.name, index.prefix).values()
     if phase_of(mappings, index.prefix) is not None or is_switching(mappings, replaced_prefix(index.prefix)):
         raise BeingMigrated(
-            f"Index {index.name} is being migrated to new keys: complete the migration with `es-neardupe migrate "
-            f"{index.name}` first, or, before the switch, cancel it with `--abort`."
+            f"Index {index.name} is being migrated to new keys: complete the migration with "
+            f"`{command('migrate', index.name)}` first, or, before the switch, cancel it with `--abort`."
         )
 
 

@@ -16,6 +16,7 @@ from es_neardupe.similarity.comparison import Comparison, compare_texts
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.current_texts import current_source
 from es_neardupe.verification.feature_weights import frequencies
+from es_neardupe.wording import option
 
 __all__ = ["compare"]
 
@@ -48,7 +49,7 @@ def compare(
     if weighted and not of_index:
         raise SettingsError(
             f"The feature frequencies of {index.name} are for shingles of {shingle_text(scheme.shingle, scheme.unit)}. "
-            f"Omit either `shingle` or `weighted`."
+            f"Omit either {option('shingle')} or {option('weighted')}."
         )
     shown = shown_fields(index, fields)
     if shown.beginning_of is not None:  # of the texts that are compared anyway

@@ -25,6 +25,7 @@ from es_neardupe.server.search import count, search
 from es_neardupe.similarity.comparison import Block, Containments, Direction, Side
 from es_neardupe.verification.criterion import check_min
 from es_neardupe.verification.current_texts import current_hits, current_source
+from es_neardupe.wording import command, option
 
 __all__ = ["SURE", "Contained", "ContainedHit", "SampledDetection", "contained"]
 
@@ -155,7 +156,7 @@ def contained(
     if (id is None) == (text is None):
         raise SettingsError("Give either the id of a document or a text.")
     if top < 1 or max_candidates < 1:
-        raise SettingsError("`top` and `max_candidates` must be 1 or more.")
+        raise SettingsError(f"{option('top')} and {option('max_candidates')} must be 1 or more.")
     check_min(min)
     index = _opened(index)
     how = _matching(matching)
@@ -190,7 +191,7 @@ def _opened(index: Index) -> Index:
     if not index.settings.scheme.sample_mod:
         raise NotInitialised(
             f"Index {index.name} has no sampled keys, which `contained` needs. They are part of the scheme: run "
-            f"`es-neardupe migrate {index.name} --sample-mod 8` (or --sample-keys), or run `init` and `enrich` with "
+            f"`{command('migrate', index.name)} --sample-mod 8` (or --sample-keys), or run `init` and `enrich` with "
             f"another prefix."
         )
     return index

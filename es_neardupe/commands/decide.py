@@ -23,6 +23,7 @@ from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import buckets, search
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.current_texts import current_source, similarities
+from es_neardupe.wording import command
 
 __all__ = ["Contradiction", "DecisionReport", "decide", "decisions", "withdraw"]
 
@@ -203,7 +204,7 @@ class _Text:
         stored = stored_fields(source, prefix)
         if stored.get("content") != content:
             raise IndexUnusable(
-                f"The text of {id!r} has changed since it got its keys: run `es-neardupe enrich {index.name}`, and "
+                f"The text of {id!r} has changed since it got its keys: run `{command('enrich', index.name)}`, and "
                 f"decide then."
             )
         return cls(address, content, group_of(stored), source)

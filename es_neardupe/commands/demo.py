@@ -18,6 +18,7 @@ from es_neardupe.records import Action
 from es_neardupe.server.bulk import write
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.search import refresh, search
+from es_neardupe.wording import option
 
 __all__ = ["DemoHit", "create_index", "file_records", "index_plain", "licence_records", "search_hits"]
 
@@ -42,7 +43,9 @@ def licence_records() -> list[FileRecord]:
     """
     package = importlib.util.find_spec("licensedcode")
     if package is None or not package.submodule_search_locations:
-        raise SettingsError(f"The demo texts are missing. Give your own with `file`, or: {install_extra('demo')}")
+        raise SettingsError(
+            f"The demo texts are missing. Give your own with {option('file')}, or: {install_extra('demo')}"
+        )
     data = Path(next(iter(package.submodule_search_locations))) / "data"
     files = sorted((*data.glob("licenses/*.LICENSE"), *data.glob("rules/*.RULE")), key=lambda file: file.name)
     read = (_licence(file) for file in files)
@@ -82,7 +85,9 @@ def create_index(client: Client, index: str, text_field: str) -> None:
         mapping = {}
     if mapping:
         if not all(_MARK in one.get("_meta", {}) for one in mapping.values()):
-            raise IndexUnusable(f"Index {index} exists and was not created by the demo: choose another `index`.")
+            raise IndexUnusable(
+                f"Index {index} exists and was not created by the demo: choose another {option('index')}."
+            )
         client.request("DELETE", path(index))
     properties: dict[str, Any] = {"title": {"type": "text"}, text_field: {"type": "text"}}
     client.request("PUT", path(index), body={"mappings": {"_meta": {_MARK: True}, "properties": properties}})

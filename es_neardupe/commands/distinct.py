@@ -13,6 +13,7 @@ from es_neardupe.keys.arrays import U64
 from es_neardupe.keys.shingles import features
 from es_neardupe.records import one_line
 from es_neardupe.similarity.formulas import resemblance
+from es_neardupe.wording import option
 
 __all__ = ["Distinct", "NearCopy", "distinct"]
 
@@ -69,9 +70,9 @@ def distinct(
     ('a b c d e f g', 1.0)
     """
     if not 0 < min <= 1:
-        raise SettingsError("`min` must be above 0, and at most 1.")
+        raise SettingsError(f"{option('min')} must be above 0, and at most 1.")
     if shingle < 1:
-        raise SettingsError("`shingle` must be 1 or more.")
+        raise SettingsError(f"{option('shingle')} must be 1 or more.")
     given = list(items)
     made = features([_text(item, text) for item in given], shingle)
     kept: list[int] = []
@@ -104,12 +105,14 @@ def _most_similar(own: U64, candidates: Iterable[int], made: list[U64], min: flo
 def _text(item: Any, text: str | Callable[[Any], str] | None) -> str:
     found = text(item) if callable(text) else item if text is None else _field(item, text)
     if not isinstance(found, str):
-        raise TypeError(f"`text` must give a text for each item, not {type(found).__name__}.")
+        raise TypeError(f"{option('text')} must give a text for each item, not {type(found).__name__}.")
     return found
 
 
 def _field(item: Any, name: str) -> object:
     if not isinstance(item, Mapping):
-        raise TypeError(f"Field {name!r} is for mappings, not for {type(item).__name__}: give a function as `text`.")
+        raise TypeError(
+            f"Field {name!r} is for mappings, not for {type(item).__name__}: give a function as {option('text')}."
+        )
     source = item["_source"] if isinstance(item.get("_source"), Mapping) else item
     return readable_text(source, [name])

@@ -25,6 +25,7 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.server.bulk import pretend, write
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import refresh
+from es_neardupe.wording import command, option
 
 __all__ = ["EnrichReport", "enrich"]
 
@@ -106,7 +107,9 @@ def enrich(
         raise SettingsError(why)
     _check_together(new_only=new_only, check=check, all=all, since=since is not None)
     if engine is not None and (slice is not None or show_requests):
-        raise SettingsError(f"`engine` and `{'slice' if slice else 'show_requests'}` are given: omit one of them.")
+        raise SettingsError(
+            f"{option('engine')} and {option('slice' if slice else 'show_requests')} are given: omit one of them."
+        )
     _check_together(
         in_cluster=in_cluster,
         slice=slice is not None,
@@ -122,17 +125,18 @@ def enrich(
     index = opened(index.through(dry_client) if dry_run else index, adopting=True, writes=not dry_run)
     if new_only and index.storage.sidecars:
         raise SettingsError(
-            f"`new_only` has no effect on {index.name}, whose keys are in a sidecar index: its changes are known."
+            f"{option('new_only')} has no effect on {index.name}, whose keys are in a sidecar index: its changes are "
+            f"known."
         )
     if in_cluster and index.storage.sidecars:
         raise IndexUnusable(
-            f"The server cannot make the keys of {index.name}, which are in a sidecar index: run `es-neardupe enrich "
-            f"{index.name}` without --in-cluster."
+            f"The server cannot make the keys of {index.name}, which are in a sidecar index: run "
+            f"`{command('enrich', index.name)}` without --in-cluster."
         )
     if in_cluster and index.settings.versions is Versions.EXTERNAL:
         raise IndexUnusable(
             f"The server would raise the versions of the documents of {index.name}, which another system sets: run "
-            f"`es-neardupe enrich {index.name}` without --in-cluster."
+            f"`{command('enrich', index.name)}` without --in-cluster."
         )
     check_sees_all(index, "enriching")
     prepared = index.target.new
@@ -199,4 +203,4 @@ def _check_together(**given: bool) -> None:
     """Raise `SettingsError` if the first of these options is given together with another one."""
     (first, is_given), *others = given.items()
     if is_given and (other := next((name for name, also in others if also), None)):
-        raise SettingsError(f"`{first}` and `{other}` are given: omit one of them.")
+        raise SettingsError(f"{option(first)} and {option(other)} are given: omit one of them.")

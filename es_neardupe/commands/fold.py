@@ -14,7 +14,7 @@ from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.options import FoldAction
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import count, refresh_if_allowed
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted
 
 __all__ = ["FoldReport", "fold"]
 
@@ -126,8 +126,8 @@ def _checked(index: Index, pipelines: Mapping[str, str | None], without: int) ->
         )
     if field is None:
         raise IndexUnusable(
-            f"Index {name} has no group field, which the search pipeline needs: run `es-neardupe init {name}` with the "
-            f"same settings and `--group-field neardupe_group`, then `es-neardupe enrich {name}`."
+            f"Index {name} has no group field, which the search pipeline needs: run `{command('init', name)}` with the "
+            f"same settings and `--group-field neardupe_group`, then `{command('enrich', name)}`."
         )
     others = {one: present for one, present in pipelines.items() if present and not folding.is_ours(present, field)}
     for one, present in others.items():
@@ -138,7 +138,7 @@ def _checked(index: Index, pipelines: Mapping[str, str | None], without: int) ->
     if without:
         raise IndexUnusable(
             f"{counted(without, 'document')} of {name} {'has' if without == 1 else 'have'} no value in {field}, and "
-            f"one hit would stand for all of them: run `es-neardupe enrich {name}` first."
+            f"one hit would stand for all of them: run `{command('enrich', name)}` first."
         )
     return field
 

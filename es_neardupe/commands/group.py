@@ -49,6 +49,7 @@ from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, Wei
 from es_neardupe.verification.dominating_passage import DominatingPassage, dominating_passage
 from es_neardupe.verification.evidence import Evidence, EvidenceReport, evidence_of, write_evidence
 from es_neardupe.verification.verify import Verified, verified_pairs
+from es_neardupe.wording import option
 
 __all__ = ["GroupReport", "group"]
 
@@ -175,7 +176,9 @@ def group(
     """
     started = time.monotonic()
     if break_lease and dry_run:
-        raise SettingsError("`break_lease` and `dry_run` are given: a dry run takes no lease. Omit one of them.")
+        raise SettingsError(
+            f"{option('break_lease')} and {option('dry_run')} are given: a dry run takes no lease. Omit one of them."
+        )
     client = DryRunClient(index.client, show_requests, dry_run=dry_run)
     index = opened(index.through(client) if dry_run else index, writes=not dry_run)
     registry = Registry(index)

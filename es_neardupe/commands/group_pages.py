@@ -27,6 +27,7 @@ from es_neardupe.index.shown_fields import ShownFields, shown_fields
 from es_neardupe.records import Address
 from es_neardupe.server.search import buckets, find, refresh_if_allowed, search
 from es_neardupe.similarity.pair_relation import Relation
+from es_neardupe.wording import command
 
 __all__ = [
     "MAX_FOUND",
@@ -153,7 +154,7 @@ def _related(index: Index, relation: Relation) -> tuple[list[str], bool]:
     if find_hidden(index, HiddenIndex.PAIRS) is None:
         raise SettingsError(
             f"Relations of documents are part of the evidence, and none is stored: run "
-            f"`es-neardupe group {index.name} --evidence`."
+            f"`{command('group', index.name)} --evidence`."
         )
     name = hidden_index_name(index.target, HiddenIndex.PAIRS)
     refresh_if_allowed(index.plain, name)

@@ -58,7 +58,7 @@ from es_neardupe.server.client import Client, path
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import count, fetch_portions, refresh, refresh_if_allowed
 from es_neardupe.similarity.measure import named_measure
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted, option
 
 __all__ = ["InitReport", "Sampling", "init"]
 
@@ -229,18 +229,22 @@ def _check(
 ) -> None:
     """Raises `SettingsError` for options that contradict each other. ``exists``: whether the index must exist."""
     if by_texts.sample_keys is not None and settings.sample_mod:
-        raise SettingsError("Give either `sample_mod` or `sample_keys`, not both.")
+        raise SettingsError(f"Give either {option('sample_mod')} or {option('sample_keys')}, not both.")
     if by_texts.measure is not None and settings.bands is not None:
-        raise SettingsError("`measure` chooses the bands: omit `bands` and `rows`, or `measure`.")
+        raise SettingsError(
+            f"{option('measure')} chooses the bands: omit {option('bands')} and {option('rows')}, or "
+            f"{option('measure')}."
+        )
     if sidecar and settings.group_field is not None:
         raise SettingsError(
-            "`group_field` cannot be combined with `sidecar`: the server folds only by a field of the documents that "
-            "each write of keys also writes, and keys of a sidecar index are written without the documents."
+            f"{option('group_field')} cannot be combined with {option('sidecar')}: the server folds only by a field of "
+            f"the documents that each write of keys also writes, and keys of a sidecar index are written without the "
+            f"documents."
         )
     if sidecar and not exists:
-        raise SettingsError("`sidecar` cannot be combined with `create` or `template`.")
+        raise SettingsError(f"{option('sidecar')} cannot be combined with {option('create')} or {option('template')}.")
     if write_group and not sidecar:
-        raise SettingsError("`write_group` needs `sidecar`.")
+        raise SettingsError(f"{option('write_group')} needs {option('sidecar')}.")
     if settings.prefix != index.prefix:
         raise SettingsError(
             f"The settings have the prefix {settings.prefix!r}, and the index has {index.prefix!r}: use the same "
@@ -294,7 +298,7 @@ def _prepare(client: Client, name: str, mapping: Mapping[str, Any], settings: Se
             raise
         raise IndexUnusable(
             f"Index {name} derives _source from its fields (index.derived_source), which the {settings.prefix} fields "
-            f"do not support: store the keys in a sidecar index, with `es-neardupe init {name} --sidecar`."
+            f"do not support: store the keys in a sidecar index, with `{command('init', name)} --sidecar`."
         ) from error
 
 
@@ -350,7 +354,9 @@ def _create(
     """Create the index, or with ``template`` only check the settings of indices that do not exist yet."""
     check_name(name)
     if by_texts.sample_keys is not None:
-        raise SettingsError("A new index has no texts to measure: give `sample_mod` instead of `sample_keys`.")
+        raise SettingsError(
+            f"A new index has no texts to measure: give {option('sample_mod')} instead of {option('sample_keys')}."
+        )
     if settings.relations and not template:
         raise SettingsError("A new index has no join field, so no relations: create it yourself, then run init.")
     bands = None
@@ -389,7 +395,7 @@ def _is_incomplete(name: str, mapping: Mapping[str, Any], settings: Settings) ->
     if kept is not None and (differences := kept.differences(settings)):
         raise SchemeMismatch(
             f"Index {name} is already initialised with other settings ({'; '.join(differences)}). Use those, or switch "
-            f"to the others with `es-neardupe migrate {name}`, or choose another `prefix`."
+            f"to the others with `{command('migrate', name)}`, or choose another {option('prefix')}."
         )
     properties = mapping.get("properties", {})
     check_source(name, mapping, settings)
@@ -397,7 +403,7 @@ def _is_incomplete(name: str, mapping: Mapping[str, Any], settings: Settings) ->
     if conflicts := schema.conflicts(properties, settings):
         raise MappingConflict(
             f"The mapping of index {name} conflicts with the fields to be added: {'; '.join(conflicts)}. Choose "
-            f"another `prefix` or `group_field`."
+            f"another {option('prefix')} or {option('group_field')}."
         )
     return stored is None or adds_group_field or other_versions or bool(schema.missing(properties, settings.prefix))
 
@@ -440,7 +446,7 @@ def _check_group_field(client: Client, name: str, mapping: Mapping[str, Any], se
         raise MappingConflict(
             f"The field {field!r} of index {name} is in use: "
             f"{counted(used, 'document has values in it', 'documents have values in it')}. Choose another "
-            f"`group_field`."
+            f"{option('group_field')}."
         )
 
 
@@ -539,12 +545,12 @@ def _choose_sample_mod(
     Raises `SettingsError` for less than 1, and `IndexUnusable` if no document of the scope has words.
     """
     if sample_keys < 1:
-        raise SettingsError(f"`sample_keys` must be 1 or more, not {sample_keys}.")
+        raise SettingsError(f"{option('sample_keys')} must be 1 or more, not {sample_keys}.")
     lengths = _lengths(client, name, settings, scope)
     if not lengths:
         raise IndexUnusable(
             f"Index {name} has no document with words in {', '.join(settings.fields)}, so the number of sampled keys "
-            f"cannot be estimated: give `sample_mod` instead of `sample_keys`."
+            f"cannot be estimated: give {option('sample_mod')} instead of {option('sample_keys')}."
         )
     words, shingles = np.array(lengths).T
     mean = float(shingles.mean())

@@ -33,6 +33,7 @@ from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.numbers import document_json, loads
 from es_neardupe.server.search import fetch, refresh
 from es_neardupe.verification.criterion import MatchOptions, match_criterion
+from es_neardupe.wording import option
 
 __all__ = ["LoadOptions", "LoadReport", "LoadRun", "load", "load_records"]
 
@@ -125,7 +126,7 @@ def load(
     """
     check_paths(paths)
     if on_match is None and (min is not None or report is not None):
-        raise SettingsError("`min` and `report` are for `on_match`: give it too.")
+        raise SettingsError(f"{option('min')} and {option('report')} are for {option('on_match')}: give it too.")
     index = opened_inline(index, "load", texts=on_match is not None, writes=True)
     records = read_records(
         paths, text_field=text_field or index.settings.fields[0], id_field=id_field, follow_links=follow_links
@@ -313,9 +314,11 @@ def _prepared(record: FileRecord, target: IndexTarget, text_field: str | None) -
         if not _put(source, fields[0], source.pop(text_field)):
             return Problem(record.place, f"{text_field!r} cannot be moved to {fields[0]!r}: another value is there")
     if not has_any(source, fields):
-        return Problem(record.place, f"no field {fields[0]!r}: name the one that holds the text with `text_field`")
+        return Problem(
+            record.place, f"no field {fields[0]!r}: name the one that holds the text with {option('text_field')}"
+        )
     if record.id is None and not record.place_is_id:
-        return Problem(record.place, "no field 'id': name the one that holds the id with `id_field`")
+        return Problem(record.place, f"no field 'id': name the one that holds the id with {option('id_field')}")
     return changed(record, id=record.id or record.place, source=source)
 
 

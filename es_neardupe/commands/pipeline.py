@@ -16,6 +16,7 @@ from es_neardupe.index.ingest_pipeline import IndexPipelines, OwnPipelines
 from es_neardupe.options import PipelineAction
 from es_neardupe.server.client import Client
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
+from es_neardupe.wording import command, option
 
 __all__ = ["PipelineReport", "pipeline"]
 
@@ -79,9 +80,9 @@ def pipeline(
     except ValueError:
         raise SettingsError(f"Unknown action {action!r}: choose {', '.join(PipelineAction)}.") from None
     if (default or final) and wanted is not PipelineAction.INSTALL:
-        raise SettingsError("`default` and `final` are options of the action install.")
+        raise SettingsError(f"{option('default')} and {option('final')} are options of the action install.")
     if default and final:
-        raise SettingsError("`default` and `final` are given: omit one of them.")
+        raise SettingsError(f"{option('default')} and {option('final')} are given: omit one of them.")
     dry_client = DryRunClient(index.plain, show_requests, dry_run=dry_run)
     writer = dry_client if dry_run else index.plain
     installs = wanted is PipelineAction.INSTALL
@@ -150,7 +151,7 @@ def _check_index(index: IndexHandle) -> None:
     if target.skipped_relations:
         raise IndexUnusable(
             f"Documents of {name} have a join field, and a pipeline would also make keys of children: make the keys "
-            f"with `es-neardupe enrich {name}`."
+            f"with `{command('enrich', name)}`."
         )
 
 
@@ -162,8 +163,9 @@ def _role(own: OwnPipelines, concrete: str, before: IndexPipelines, default: boo
         if asked and present is not None and present not in ours:
             call = json.dumps({"pipeline": {"name": own.name}})
             raise IndexUnusable(
-                f"Index {concrete} has the {place} pipeline {present} already, which is not replaced: run `es-neardupe "
-                f"pipeline {own.index.name} install` without --{place}, then add the processor {call} to {present}."
+                f"Index {concrete} has the {place} pipeline {present} already, which is not replaced: run "
+                f"`{command('pipeline', own.index.name)} install` without --{place}, then add the processor {call} to "
+                f"{present}."
             )
         moved = present in ours and (default or final)
         kept = None if moved else own.name if present in ours else present

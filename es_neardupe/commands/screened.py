@@ -30,6 +30,7 @@ from es_neardupe.server.responses import hit_of
 from es_neardupe.server.search import count, fetch, refresh_if_allowed, search
 from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, match_criterion
 from es_neardupe.verification.current_texts import current_sources, similarities
+from es_neardupe.wording import option
 
 __all__ = [
     "Match",
@@ -216,7 +217,7 @@ class Screen:
     ) -> None:
         """``refreshes``: whether the index may be refreshed, so that searches see the documents of earlier pieces."""
         if max_candidates < 1:
-            raise SettingsError("`max_candidates` must be 1 or more.")
+            raise SettingsError(f"{option('max_candidates')} must be 1 or more.")
         self.index = index
         self.criterion = criterion
         self.report = report
@@ -626,7 +627,7 @@ def _what_to_do(word: object) -> OnMatch:
     except ValueError:
         known = ", ".join(one.value for one in OnMatch)
         raise SettingsError(
-            f"`on_match` must be one of {known}, or a function that returns one, not {word!r}."
+            f"{option('on_match')} must be one of {known}, or a function that returns one, not {word!r}."
         ) from None
 
 

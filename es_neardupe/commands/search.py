@@ -17,6 +17,7 @@ from es_neardupe.index.shown_fields import UserFields, chosen_fields, shown_valu
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.index.target import IndexTarget, mappings_of
 from es_neardupe.records import one_line
+from es_neardupe.wording import option
 
 __all__ = ["Copy", "SearchHit", "SearchResult", "query_of", "search", "search_request"]
 
@@ -184,12 +185,13 @@ def _checked(
 ) -> tuple[Index, CollapsedSearch]:
     """The opened index and the search of it, after checking the options. Raises what `search` raises."""
     if size < 1 or start < 0:
-        raise SettingsError("`size` must be 1 or more, `start` 0 or more.")
+        raise SettingsError(f"{option('size')} must be 1 or more, {option('start')} 0 or more.")
     index = opened(index, groups=True)
     if start + size > index.target.max_result_window:
         raise SettingsError(
-            f"`start` {start} and `size` {size} reach beyond the result window of {index.target.max_result_window:,} "
-            f"(index.max_result_window): narrow the search by more words or by `query`."
+            f"{option('start')} {start} and {option('size')} {size} reach beyond the result window of "
+            f"{index.target.max_result_window:,} (index.max_result_window): narrow the search by more words or by "
+            f"{option('query')}."
         )
     # The two prefixes differ while a migration switches.
     known = user_fields(mappings_of(index.client, index.path).values(), index.prefix, index.settings.prefix)

@@ -28,6 +28,7 @@ from es_neardupe.similarity.features import named_fields
 from es_neardupe.tables import Cell, Table, Tabular
 from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, WeightsUsed, match_criterion
 from es_neardupe.verification.current_texts import compared_with, current_hits, current_source
+from es_neardupe.wording import option
 
 __all__ = ["Detection", "Similar", "SimilarHit", "similar"]
 
@@ -159,7 +160,7 @@ def similar(
     if (id is None) == (text is None):
         raise SettingsError("Give either the id of a document or a text.")
     if top < 1 or max_candidates < 1:
-        raise SettingsError("`top` and `max_candidates` must be 1 or more.")
+        raise SettingsError(f"{option('top')} and {option('max_candidates')} must be 1 or more.")
 
     def in_index(index: Index) -> Similar:
         options = MatchOptions.of(index.settings).having(
@@ -210,7 +211,7 @@ def _text(text: str, target: IndexTarget, match: MatchCriterion) -> _Probe:
     """Any text, as a document with this text in the first field of the index."""
     names = named_fields(match.measure.sources)
     if names:
-        raise SettingsError(f"A text has no field {names[0]!r}: compare a document of the index by its `id`.")
+        raise SettingsError(f"A text has no field {names[0]!r}: compare a document of the index by its {option('id')}.")
     return _Probe(text, {target.settings.fields[0]: text}, {"text": text[:80]})
 
 

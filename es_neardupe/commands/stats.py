@@ -25,6 +25,7 @@ from es_neardupe.index.stored_fields import KEY_LENGTH, group_of
 from es_neardupe.records import Product, State
 from es_neardupe.server.client import path
 from es_neardupe.server.search import count, refresh_if_allowed, search
+from es_neardupe.wording import option
 
 __all__ = ["BucketSize", "GroupSizes", "LargestBuckets", "Stats", "StatsScope", "documents_in_scope", "stats"]
 
@@ -155,7 +156,7 @@ def stats(
     ``disk_usage`` makes the server read all files of the index. Raises `SettingsError` for a number out of range.
     """
     if buckets is not None and not 1 <= buckets <= _MAX_BUCKETS:
-        raise SettingsError(f"`buckets` must lie between 1 and {_MAX_BUCKETS}.")
+        raise SettingsError(f"{option('buckets')} must lie between 1 and {_MAX_BUCKETS}.")
     index = opened(index)
     scope = documents_in_scope(index)
     return Stats(

@@ -31,6 +31,7 @@ from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent
 from es_neardupe.server.search import count, refresh
+from es_neardupe.wording import option
 
 __all__ = [
     "Lag",
@@ -318,7 +319,7 @@ def watch(
     """
     if not 0 < every <= _MAX_EVERY or check_every < 0:
         raise SettingsError(
-            "The time between rounds must be more than 0 and at most a day, and `check_every` 0 or more."
+            f"The time between rounds must be more than 0 and at most a day, and {option('check_every')} 0 or more."
         )
     started = time.monotonic()
     stop, lag = stop or Event(), lag or Lag()

@@ -33,6 +33,7 @@ from es_neardupe.similarity.measure import ALIGNED, Measure
 from es_neardupe.verification.criterion import MatchOptions, check_min
 from es_neardupe.verification.evidence import StoredEvidence, read_evidence, stored_measure, valid_entries
 from es_neardupe.verification.verify import Verified, Verifier
+from es_neardupe.wording import command, option
 
 __all__ = ["Threshold", "WhatIf", "what_if"]
 
@@ -117,7 +118,7 @@ def what_if(
     """
     started = time.monotonic()
     if not min:
-        raise SettingsError("`min` needs one threshold or more to try, for example 0.7,0.8,0.9.")
+        raise SettingsError(f"{option('min')} needs one threshold or more to try, for example 0.7,0.8,0.9.")
     index = opened(index)
     check_sees_all(index, "the evidence")
     last = _last_rules(index, linkage)
@@ -205,7 +206,7 @@ def _last_rules(index: Index, linkage: Linkage | str | None) -> _LastRules:
     last = registry.last_run()
     if last is None or last.rules is None:
         raise IndexUnusable(
-            f"Index {index.name} has not been grouped. Run `es-neardupe group {index.name} --evidence` first."
+            f"Index {index.name} has not been grouped. Run `{command('group', index.name)} --evidence` first."
         )
     rules = last.rules
     with remembered_rules(index, rules.match, rules.group):
@@ -225,8 +226,8 @@ def _stored_measure(index: Index, rules: RunRules) -> str:
         if count(index.client, name, query):
             return measure
     raise IndexUnusable(
-        f"Index {index.name} has no evidence for {measure}, the measure of its last run. Run `es-neardupe group "
-        f"{index.name} --evidence`."
+        f"Index {index.name} has no evidence for {measure}, the measure of its last run. Run "
+        f"`{command('group', index.name)} --evidence`."
     )
 
 

@@ -10,6 +10,7 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.installation import install_extra
 from es_neardupe.options import wrong_engine
 from es_neardupe.progress import Progress
+from es_neardupe.wording import option
 
 
 def until_cancelled() -> Progress:
@@ -31,6 +32,6 @@ def engine_of(engine: str | None, *, insecure: bool) -> Iterator[Engine | None]:
     try:
         from es_neardupe.engines import dask
     except ImportError:
-        raise SettingsError(f"`engine` needs Dask: {install_extra('cluster')}") from None
+        raise SettingsError(f"{option('engine')} needs Dask: {install_extra('cluster')}") from None
     with dask.DaskEngine(engine) as opened:
         yield opened

@@ -16,6 +16,7 @@ from es_neardupe.index.queries import MAX_TERMS
 from es_neardupe.records import one_line
 from es_neardupe.server.bulk import chunked
 from es_neardupe.similarity.histogram import EDGES
+from es_neardupe.wording import option
 
 __all__ = ["GroupCount", "GroupFilter", "GroupOrder", "GroupOverview", "GroupPage", "group_overview", "list_groups"]
 
@@ -130,7 +131,7 @@ def list_groups(
     user may see only a part of the documents: the numbers count all of them.
     """
     if not 1 <= size <= _MAX_PAGE:
-        raise SettingsError(f"`size` must lie between 1 and {_MAX_PAGE:,}.")
+        raise SettingsError(f"{option('size')} must lie between 1 and {_MAX_PAGE:,}.")
     if after is not None and len(after) != 2:
         raise SettingsError("`after` must be that of the previous page.")
     check_sees_all(index, "the list of groups")

@@ -15,6 +15,7 @@ from es_neardupe.records import Address, Hit, Reference, one_line
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.responses import hit_of
 from es_neardupe.server.search import search
+from es_neardupe.wording import command, option
 
 __all__ = [
     "Group",
@@ -180,7 +181,7 @@ def read_member(index: Index, group: str, id: str, concrete: str | None = None) 
 def unknown_group(index: Index, group: str) -> NotFound:
     """The error that there is no such group."""
     return NotFound(
-        f"Unknown group {group!r} in index {index.name}: `es-neardupe groups {index.name}` lists its groups.",
+        f"Unknown group {group!r} in index {index.name}: `{command('groups', index.name)}` lists its groups.",
         status=404,
         type="group_not_found",
     )
@@ -195,7 +196,7 @@ def matching_record(record: GroupRecord | None, size: int) -> GroupRecord | None
 def read_groups(index: Index, *, min_size: int = 2, top: int | None = None, group: str | None = None) -> list[Group]:
     """As `groups`, but from the documents alone: ``known`` is None."""
     if min_size < 2 or (top is not None and top < 1):
-        raise SettingsError("`min_size` must be 2 or more, `top` 1 or more.")
+        raise SettingsError(f"{option('min_size')} must be 2 or more, {option('top')} 1 or more.")
     prefix = index.settings.prefix
     members: dict[str, list[Member]] = {}
     for hit in _read(index, queries.grouped_members(index.fields, group)):

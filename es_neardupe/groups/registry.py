@@ -25,6 +25,7 @@ from es_neardupe.records import Action, Address, one_line
 from es_neardupe.server.bulk import chunked, write
 from es_neardupe.server.search import buckets, fetch, refresh, refresh_if_allowed, search
 from es_neardupe.verification.criterion import MatchOptions
+from es_neardupe.wording import command
 
 __all__ = ["GroupEvent", "GroupHistoryUpdate", "GroupRecord", "LastRun", "Registry", "Totals", "remembered"]
 
@@ -250,7 +251,7 @@ class Registry:
         except ValueError as error:
             raise SettingsError(
                 f"The rules of the last run, in {self.name}, cannot be read ({error}). To start from the defaults, run "
-                f"`es-neardupe group {self._index.name} --default-rules` with the options that you need."
+                f"`{command('group', self._index.name)} --default-rules` with the options that you need."
             ) from error
 
     def note_begun(self, at: str) -> None:

@@ -30,6 +30,7 @@ from es_neardupe.index.target import IndexTarget
 from es_neardupe.options import DECIDING, Linkage, MeasureName
 from es_neardupe.server.client import path
 from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, WeightsUsed
+from es_neardupe.wording import command, option
 
 __all__ = [
     "DATES",
@@ -167,7 +168,7 @@ def rules_of(
     window = str(before.window) if window is None and before.window else window
     maximum = before.max_bucket if max_bucket is None else max_bucket
     if maximum < 2:
-        raise SettingsError(f"`max_bucket` must be 2 or more, not {maximum}.")
+        raise SettingsError(f"{option('max_bucket')} must be 2 or more, not {maximum}.")
     types = field_types(index) if within or window or principal != "longest" else {}
     limit = None
     if window is not None:
@@ -194,7 +195,7 @@ def remembered_rules(index: Index, match: MatchOptions, group: GroupRules) -> It
         if (match, group) == (MatchOptions.of(index.settings), DEFAULT_RULES):
             raise
         raise SettingsError(
-            f"{error.args[0]} Options that are not given are those of the last run: `es-neardupe group {index.name} "
+            f"{error.args[0]} Options that are not given are those of the last run: `{command('group', index.name)} "
             f"--default-rules` starts from the defaults instead."
         ) from error
 
@@ -205,7 +206,7 @@ def check_linkage(linkage: Linkage, measure: MeasureName) -> None:
     if linkage is Linkage.CHAIN and measure is MeasureName.CONTAINMENT:
         raise SettingsError(
             "Linkage chain cannot be used with containment: an anthology would link all texts that it contains. Use "
-            "another `linkage`, or find the documents that contain a text with `es-neardupe contained`."
+            f"another {option('linkage')}, or find the documents that contain a text with `es-neardupe contained`."
         )
 
 
@@ -226,8 +227,8 @@ def _policy(text: str, types: Mapping[str, str], target: IndexTarget, window: Wi
     if len(dates) != 1:
         known = f"{target.name} has {', '.join(dates)}." if dates else f"{target.name} has none."
         raise SettingsError(
-            f"`principal` {text} needs an index with exactly one date field. {known} Name a field: FIELD:asc or "
-            f"FIELD:desc."
+            f"{option('principal')} {text} needs an index with exactly one date field. {known} Name a field: FIELD:asc "
+            f"or FIELD:desc."
         )
     return Policy(text, ReadField(dates[0], date=True), descending)
 

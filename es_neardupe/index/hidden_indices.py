@@ -24,6 +24,7 @@ from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.mapping import load_mapping
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.server.client import Client, path, to_json
+from es_neardupe.wording import option
 
 __all__ = [
     "OF_KEYS",
@@ -90,13 +91,13 @@ class OwnerMark:
         if other is None:
             raise NameTaken(
                 f"Index {name} has the name of a hidden index of {self.index}, but es-neardupe did not create it: its "
-                f"_meta has no {_KEY}. It is not read, written or deleted. Choose another `prefix`, or rename or "
-                f"delete that index."
+                f"_meta has no {_KEY}. It is not read, written or deleted. Choose another {option('prefix')}, or "
+                f"rename or delete that index."
             )
         raise NameTaken(
             f"Index {name} belongs to {other.index} with prefix {other.prefix!r}, and {self.index} with prefix "
-            f"{self.prefix!r} would use the same name. It is not read, written or deleted. Choose another `prefix` for "
-            f"one of them."
+            f"{self.prefix!r} would use the same name. It is not read, written or deleted. Choose another "
+            f"{option('prefix')} for one of them."
         )
 
 

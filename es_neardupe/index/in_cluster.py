@@ -32,6 +32,7 @@ from es_neardupe.server.parallel import pause
 from es_neardupe.server.read_all import of_shard
 from es_neardupe.server.request_sizes import RequestSize
 from es_neardupe.server.search import count, refresh, search
+from es_neardupe.wording import command
 
 __all__ = ["enrich_in_cluster"]
 
@@ -124,7 +125,7 @@ def _check_final_pipelines(index: IndexHandle) -> None:
         if state.final_pipeline is not None and not is_ours(state.final_pipeline):
             raise IndexUnusable(
                 f"The final pipeline {state.final_pipeline!r} of {name} would process the documents again when the "
-                f"server writes their keys: run `es-neardupe enrich {index.name}` without --in-cluster."
+                f"server writes their keys: run `{command('enrich', index.name)}` without --in-cluster."
             )
 
 

@@ -20,6 +20,7 @@ from es_neardupe.index.storage import Storage
 from es_neardupe.index.target import IndexTarget, mappings_of, open_target
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.client import Client
+from es_neardupe.wording import command
 
 __all__ = ["Index", "opened", "opened_inline", "with_texts"]
 
@@ -158,6 +159,6 @@ def opened_inline(index: Index, operation: str, *, texts: bool = False, writes: 
     if found.storage.sidecars:
         raise IndexUnusable(
             f"{operation} writes keys into documents, and those of {index.name} are in a sidecar index: index "
-            f"documents as usual, then run `es-neardupe enrich {index.name}`."
+            f"documents as usual, then run `{command('enrich', index.name)}`."
         )
     return found

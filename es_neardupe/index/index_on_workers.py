@@ -17,6 +17,7 @@ from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.resolve import resolve_settings
 from es_neardupe.server.login.settings import ConnectionSettings
+from es_neardupe.wording import option
 
 __all__ = ["IndexOnWorkers", "on_engine"]
 
@@ -86,6 +87,6 @@ def _connected(copy: IndexOnWorkers) -> Client:
         raise type(error)(f"On a worker: {error}") from error
     if client.url != copy.url:
         raise EngineError(
-            f"A worker connects to {client.url}, and this command to {copy.url}: name the server by `url`."
+            f"A worker connects to {client.url}, and this command to {copy.url}: name the server by {option('url')}."
         )
     return client

@@ -14,6 +14,7 @@ from typing import Any
 from es_neardupe.errors import Forbidden, IndexUnusable, MappingConflict, NotInitialised, SettingsError
 from es_neardupe.index.settings import Settings
 from es_neardupe.server.client import Client, path
+from es_neardupe.wording import command, option
 
 __all__ = [
     "TEXT_TYPES",
@@ -272,7 +273,7 @@ def check_fields(index: str, mapping: Mapping[str, Any], settings: Settings, *, 
     if found := conflicts(properties, settings):
         raise MappingConflict(
             f"Index {index} cannot have the {prefix} fields: {'; '.join(found)}. A mapping cannot be changed in place: "
-            f"choose another `prefix`, or re-index without that field."
+            f"choose another {option('prefix')}, or re-index without that field."
         )
     lacking = missing(properties, prefix, sampled=settings.scheme.sample_mod > 0)
     lacking += [name for name in settings.in_documents[1:] if name not in properties]
@@ -317,14 +318,14 @@ def check_source(index: str, mapping: Mapping[str, Any], settings: Settings) -> 
     if source.get("enabled") is False or source.get("mode") == "disabled":
         raise IndexUnusable(
             f"Index {index} has _source disabled, so updates are impossible. If its texts are stored fields (`store: "
-            f"true`), store the keys in a sidecar index: `es-neardupe init {index} --sidecar`. Otherwise re-index it "
+            f"true`), store the keys in a sidecar index: `{command('init', index)} --sidecar`. Otherwise re-index it "
             f"from the original texts, with _source."
         )
     if source.get("excludes") or source.get("includes"):
         raise IndexUnusable(
             f"Index {index} keeps only a part of each document in _source (includes/excludes): any partial update "
             f"would lose the rest, so {settings.prefix} fields are not written there. Store the keys in a sidecar "
-            f"index: `es-neardupe init {index} --sidecar`."
+            f"index: `{command('init', index)} --sidecar`."
         )
 
 

@@ -21,6 +21,7 @@ from es_neardupe.index.handle import IndexHandle
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.search import knows
+from es_neardupe.wording import command
 
 __all__ = [
     "BLOCK_SETTINGS",
@@ -203,7 +204,7 @@ def how_to_unblock(name: str, blocks: Blocks, *, new: bool = False) -> str:
     """How to fix the `write_blocks` of a name, for a message. ``new``: see `check_writable`."""
     frozen = [index for index, keys in blocks.items() if _STORE in keys]
     others = {index: keys for index, keys in blocks.items() if index not in frozen}
-    sidecar, sentences = f"`es-neardupe init {name} --sidecar`", []
+    sidecar, sentences = f"`{command('init', name)} --sidecar`", []
     if frozen:
         sentences.append(
             f"{', '.join(frozen)}: a searchable snapshot, which cannot be written. Store keys and group ids in a "

@@ -10,6 +10,7 @@ from typing import Any
 from es_neardupe.errors import Conflict, IndexReplaced
 from es_neardupe.index.target import IndexTarget, index_states
 from es_neardupe.server.client import Client, ForwardingClient
+from es_neardupe.wording import command
 
 __all__ = ["SameIndicesClient"]
 
@@ -55,7 +56,7 @@ class SameIndicesClient(ForwardingClient):
             if current[concrete].uuid != opened.uuid:
                 raise IndexReplaced(
                     f"Index {concrete} was deleted and created again, or restored from a snapshot, during this run. "
-                    f"Documents that were written last may have keys of former ones: run `es-neardupe enrich {name} "
+                    f"Documents that were written last may have keys of former ones: run `{command('enrich', name)} "
                     f"--check`, then the same command again."
                 )
             pipeline = current[concrete].final_pipeline

@@ -10,6 +10,7 @@ from typing import Any
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.keys.scheme import Scheme, Unit, choose_bands, shingle_of
 from es_neardupe.options import DEFAULT_PREFIX, PRESETS, MeasureName, Versions
+from es_neardupe.wording import option
 
 __all__ = ["OPTIONAL_IN_META", "Settings"]
 
@@ -61,7 +62,9 @@ class Settings:
         object.__setattr__(self, "relations", tuple(sorted(set(self.relations))))
         object.__setattr__(self, "versions", None if self.versions is None else Versions(self.versions))
         if (self.min is None) != (self.measure is MeasureName.RESEMBLANCE):
-            raise SettingsError("`min` is the threshold of a measure other than resemblance: give both, or neither.")
+            raise SettingsError(
+                f"{option('min')} is the threshold of a measure other than resemblance: give both, or neither."
+            )
         if not 0 < self.threshold_of(self.measure) <= 1:
             raise SettingsError(f"The threshold must lie in (0, 1], not {self.threshold_of(self.measure)}.")
         if (self.bands is None) != (self.rows is None):
@@ -115,8 +118,8 @@ class Settings:
         for name in sorted(fixed.keys() & given.keys() - {"threshold"}):
             if given[name] != fixed[name]:
                 raise SettingsError(
-                    f"The preset {preset} has {name} {fixed[name]}, not {given[name]}: leave out either `preset` or "
-                    f"--{name}."
+                    f"The preset {preset} has {name} {fixed[name]}, not {given[name]}: leave out either "
+                    f"{option('preset')} or --{name}."
                 )
         return cls(fields, **_with_unit({**fixed, **given}))
 
@@ -128,7 +131,7 @@ class Settings:
         if isinstance(self.fields, str):
             raise SettingsError(f"fields must be a list of names, not one name: ({self.fields!r},).")
         if not self.fields or not all(self.fields):
-            raise SettingsError("Name at least one text field with `fields`.")
+            raise SettingsError(f"Name at least one text field with {option('fields')}.")
         if len(set(self.fields)) < len(self.fields):
             raise SettingsError(f"A field is named twice: {', '.join(self.fields)}.")
         if not _PREFIX.fullmatch(self.prefix):

@@ -34,6 +34,7 @@ from es_neardupe.index.rollover import RolloverAlias, alias_named, rollover_alia
 from es_neardupe.index.settings import OPTIONAL_IN_META, Settings
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.client import Client, path
+from es_neardupe.wording import command
 
 __all__ = [
     "IndexMetadata",
@@ -250,7 +251,7 @@ def serving_prefix(name: str, mappings: Mapping[str, JSON], prefix: str, *, writ
         return prefix
     if writes:
         raise BeingMigrated(
-            f"Index {name} is being migrated to other keys: run `es-neardupe migrate {name}` "
+            f"Index {name} is being migrated to other keys: run `{command('migrate', name)}` "
             f"to the end first. Searches work in the meantime."
         )
     return next_prefix(prefix)
@@ -270,12 +271,12 @@ def check_unprepared(
     if unknown := not_rolled_over(aliases, new=new, prepared=prepared):
         raise NotInitialised(
             f"Index {', '.join(unknown)} has no near-duplicate keys under {prefix!r} yet: "
-            f"run `es-neardupe init {name} --field FIELD` first."
+            f"run `{command('init', name)} --field FIELD` first."
         )
     if new and not adopting:
         raise RolledOver(
             f"Index {', '.join(new)} was created by a rollover and has no near-duplicate keys yet: run "
-            f"`es-neardupe enrich {name}`, which prepares it like the indices before it."
+            f"`{command('enrich', name)}`, which prepares it like the indices before it."
         )
 
 
@@ -328,7 +329,7 @@ def _named(client: Client, name: str, *what: str, **params: bool) -> dict[str, J
 
 def _no_index(client: Client, name: str, error: NotFound | None) -> NotFound:
     several = "*" in name or "," in name
-    create = "" if several else f", or create it with `es-neardupe init {name} --create --field FIELD`"
+    create = "" if several else f", or create it with `{command('init', name)} --create --field FIELD`"
     kind = error.type if error else "index_not_found_exception"
     if not several and (similar := get_close_matches(name.lower(), _names(client), 1, _ALIKE)):
         return NotFound(f"There is no index {name!r}. Did you mean {similar[0]}?", status=404, type=kind)

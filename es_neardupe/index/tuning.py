@@ -22,6 +22,7 @@ from es_neardupe.index.stored_settings import sidecar_mappings
 from es_neardupe.index.target import mappings_of
 from es_neardupe.progress import Progress, silent
 from es_neardupe.server.client import Client, path
+from es_neardupe.wording import option
 
 __all__ = [
     "LOWERED",
@@ -182,8 +183,8 @@ def _check_may_change(client: Client, index: str, present: Values) -> None:
         _put(client, index, {"index.refresh_interval": present.get("index.refresh_interval")})
     except Forbidden as error:
         raise Forbidden(
-            f"This user may not change the settings of index {index}, which `tune` requires: ask an administrator to "
-            f"grant the privilege `manage` on it, or omit `tune`. Nothing was changed.",
+            f"This user may not change the settings of index {index}, which {option('tune')} requires: ask an "
+            f"administrator to grant the privilege `manage` on it, or omit {option('tune')}. Nothing was changed.",
             status=error.status,
             type=error.type,
             reason=error.reason,

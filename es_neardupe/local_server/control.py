@@ -25,6 +25,7 @@ from es_neardupe.errors import NodeError
 from es_neardupe.local_server import download, process, state
 from es_neardupe.local_server.state import Launch, Node, Status, Stopped
 from es_neardupe.local_server.versions import DEFAULT_SERVER, matches, pick
+from es_neardupe.wording import option
 
 __all__ = [
     "choose_port",
@@ -293,12 +294,12 @@ def choose_port(port: int | None = None, taken: Collection[int] = ()) -> int:
         if not 1 <= port <= 65535:
             raise NodeError(f"{port} is not a port number. Use 1 to 65535.")
         if port in taken or not is_free(port):
-            raise NodeError(f"Port {port} is in use. Choose another port, or omit `port`.")
+            raise NodeError(f"Port {port} is in use. Choose another port, or omit {option('port')}.")
         return port
     for candidate in range(FIRST_PORT, LAST_PORT + 1):
         if candidate not in taken and is_free(candidate):
             return candidate
-    raise NodeError(f"All ports from {FIRST_PORT} to {LAST_PORT} are in use. Choose another with `port`.")
+    raise NodeError(f"All ports from {FIRST_PORT} to {LAST_PORT} are in use. Choose another with {option('port')}.")
 
 
 def is_free(port: int) -> bool:

@@ -20,6 +20,7 @@ from es_neardupe import folders
 from es_neardupe.errors import NodeError
 from es_neardupe.local_server import state
 from es_neardupe.local_server.versions import Release
+from es_neardupe.wording import option
 
 __all__ = ["download", "ensure", "folder", "problem", "remotes", "sha256"]
 
@@ -91,7 +92,7 @@ def ensure(release: Release, *, offline: bool = False, say: Callable[[str], None
         if wrong and offline:
             raise NodeError(
                 f"{release.server} {release.version} cannot be started offline: {wrong}. "
-                "Start it once without `offline`."
+                f"Start it once without {option('offline')}."
             )
         if wrong:
             say(f"downloading {release.server} {release.version} ({wrong})")

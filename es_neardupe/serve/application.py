@@ -28,6 +28,7 @@ from es_neardupe.serve.site_pages import site_pages
 from es_neardupe.serve.traffic import Traffic
 from es_neardupe.server.drivers.driver import user_name
 from es_neardupe.server.http_client import ServerClient
+from es_neardupe.wording import option
 
 __all__ = ["asgi"]
 
@@ -131,5 +132,5 @@ def asgi(
 def _as_user(index: Index, authorization: str) -> Index:
     """The index with another login. Raises `SettingsError` if its connection cannot send one."""
     if not isinstance(index.plain, ServerClient):
-        raise SettingsError("`auth_proxy` needs a connection that es-neardupe has opened itself.")
+        raise SettingsError(f"{option('auth_proxy')} needs a connection that es-neardupe has opened itself.")
     return index.through(index.plain.as_user(authorization))

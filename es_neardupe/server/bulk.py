@@ -27,7 +27,7 @@ from es_neardupe.records import Action, Outcome
 from es_neardupe.server.client import Client, to_json
 from es_neardupe.server.numbers import document_json
 from es_neardupe.server.pacing import PART_RETRIES, retrying
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted, option
 
 __all__ = ["BulkCounts", "chunked", "pretend", "write"]
 
@@ -222,7 +222,7 @@ class _ItemsRejected(RequestError):
     def __init__(self) -> None:
         super().__init__(
             "The server keeps rejecting writes because it is overloaded. Run the same command again later, "
-            "with fewer `workers`: it continues where it stopped.",
+            f"with fewer {option('workers')}: it continues where it stopped.",
             status=429,
         )
 
@@ -241,7 +241,7 @@ def _outcome(action: Action, item: dict[str, Any], *, repeated: bool) -> Outcome
     if outcome.type == "cluster_block_exception" and outcome.status != _NO_MASTER:
         raise Blocked(
             f"Index {action.index} is blocked for writing ({outcome.reason}). Remove the block "
-            f"(`es-neardupe doctor {action.index}` shows how), then run the same command again: it continues where "
+            f"(`{command('doctor', action.index)}` shows how), then run the same command again: it continues where "
             f"it stopped.",
             status=outcome.status,
             type=outcome.type,

@@ -17,6 +17,7 @@ from es_neardupe.server.http_client import ServerClient
 from es_neardupe.server.login.settings import ConnectionSettings, ConnectionWarning, Retries
 from es_neardupe.server.pacing import retrying
 from es_neardupe.server.responses import Answer, refusal
+from es_neardupe.wording import option
 
 __all__ = ["connect", "detect", "wrap"]
 
@@ -174,7 +175,7 @@ def _with_url(settings: ConnectionSettings, local_url: Callable[[], str | None] 
     if not local:
         raise NoServer(
             "No server was given, and no local server is running. "
-            "Give `url`, set ES_NEARDUPE_URL, or run `es-neardupe node start`."
+            f"Give {option('url')}, set ES_NEARDUPE_URL, or run `es-neardupe node start`."
         )
     return ConnectionSettings(url=local, timeout=settings.timeout, retries=settings.retries, run=settings.run)
 

@@ -10,6 +10,7 @@ from typing import Any
 from es_neardupe.errors import SettingsError
 from es_neardupe.server.client import Client, ForwardingClient, Params, query_of, to_json
 from es_neardupe.server.client import path as path_of
+from es_neardupe.wording import option
 
 __all__ = ["DryRunClient", "ShownRequest"]
 
@@ -34,7 +35,7 @@ class DryRunClient(ForwardingClient):
 
     def __init__(self, client: Client, maximum: int, *, dry_run: bool) -> None:
         if maximum and not dry_run:
-            raise SettingsError("`show_requests` needs `dry_run`.")
+            raise SettingsError(f"{option('show_requests')} needs {option('dry_run')}.")
         super().__init__(client)
         self._maximum = maximum
         self._shown: list[ShownRequest] = []

@@ -27,6 +27,7 @@ from es_neardupe.errors import Blocked, IncompleteAnswer, RequestError, Settings
 from es_neardupe.log_events import log_event
 from es_neardupe.server.login.settings import Retries
 from es_neardupe.server.parallel import pause
+from es_neardupe.wording import option
 
 __all__ = ["PART_RETRIES", "Pace", "may_pass", "retrying"]
 
@@ -100,9 +101,9 @@ class Pace:
         """Set the limits; None means no limit. ``max_rate`` is in documents per second, ``max_load`` in documents that
         were sent and not yet answered. Raises `SettingsError` for numbers out of range."""
         if max_rate is not None and not (0 < max_rate < math.inf):
-            raise SettingsError(f"`max_rate` must be more than 0 documents per second, not {max_rate}.")
+            raise SettingsError(f"{option('max_rate')} must be more than 0 documents per second, not {max_rate}.")
         if max_load is not None and max_load < 1:
-            raise SettingsError(f"`max_load` must be at least 1 document, not {max_load}.")
+            raise SettingsError(f"{option('max_load')} must be at least 1 document, not {max_load}.")
         with self._changed:
             self._rate = math.inf if max_rate is None else max_rate
             self._load = self._window = math.inf if max_load is None else max_load

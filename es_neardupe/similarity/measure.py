@@ -32,7 +32,7 @@ from es_neardupe.similarity.features import (
     spelled,
 )
 from es_neardupe.similarity.formulas import Weights
-from es_neardupe.wording import counted
+from es_neardupe.wording import counted, option
 
 __all__ = [
     "ALIGNED",
@@ -143,9 +143,12 @@ class Measure:
         if self.ignored is not None and (self.name not in SETS or self.sources):
             raise SettingsError("Only the measures resemblance and weighted of shingles can ignore common shingles.")
         if self.name is not MeasureName.BAG and (self.ngram > 1 or self.whitespace):
-            raise SettingsError("`ngram` and `whitespace` are only for the measure bag.")
+            raise SettingsError(f"{option('ngram')} and {option('whitespace')} are only for the measure bag.")
         if self.sources and (self.ngram > 1 or self.whitespace):
-            raise SettingsError("The measure bag takes `features`, or `ngram` and `whitespace`, not both.")
+            raise SettingsError(
+                f"The measure bag takes {option('features')}, or {option('ngram')} and {option('whitespace')}, not "
+                f"both."
+            )
 
     @property
     def aligned(self) -> bool:

@@ -24,7 +24,7 @@ from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Ignored, Measure
 from es_neardupe.verification.feature_weights import frequencies, sampled
 from es_neardupe.verification.verify import Verified, Verifier
-from es_neardupe.wording import counted
+from es_neardupe.wording import counted, option
 
 __all__ = [
     "MIN_DOCUMENTS",
@@ -97,7 +97,7 @@ def common_shingles(index: Index, share: float, *, renew: bool) -> CommonShingle
     for an index with too few documents.
     """
     if not 0 < share < 1:
-        raise SettingsError(f"`ignore_common` must lie between 0 and 1, not {share}.")
+        raise SettingsError(f"{option('ignore_common')} must lie between 0 and 1, not {share}.")
     registry = None if renew else find(index, HiddenIndex.GROUPS)
     stored = None if registry is None else read(index.client, registry, _id(index.target))
     if stored is None:
@@ -105,8 +105,8 @@ def common_shingles(index: Index, share: float, *, renew: bool) -> CommonShingle
     common = _decoded(stored.source.get("value"))
     if common.share != share:
         raise SettingsError(
-            f"The list of common shingles of {index.name} is for `ignore_common` {common.share:g}. Use this value, or "
-            f"add `renew` to create a list for {share:g}."
+            f"The list of common shingles of {index.name} is for {option('ignore_common')} {common.share:g}. Use this "
+            f"value, or add {option('renew')} to create a list for {share:g}."
         )
     return common
 
@@ -149,7 +149,9 @@ def _decoded(value: Any) -> CommonShingles:
     except (KeyError, TypeError, ValueError, OverflowError):
         valid = False
     if not valid:
-        raise SettingsError("The stored list of common shingles cannot be read: add `renew` to create a new one.")
+        raise SettingsError(
+            f"The stored list of common shingles cannot be read: add {option('renew')} to create a new one."
+        )
     return common
 
 

@@ -17,6 +17,7 @@ from es_neardupe.similarity.features import FeatureTree, named_fields, parse_all
 from es_neardupe.similarity.measure import ALIGNED, SETS, Measure, named_measure
 from es_neardupe.verification.common_shingles import CommonShingles, common_shingles
 from es_neardupe.verification.feature_weights import frequencies
+from es_neardupe.wording import option
 
 __all__ = ["MatchCriterion", "MatchOptions", "WeightsUsed", "check_min", "match_criterion"]
 
@@ -157,16 +158,16 @@ def check_min(minimum: float) -> float:
     """The minimum similarity. Raises `SettingsError` unless it lies in (0, 1]."""
     if not 0 < minimum <= 1:
         percent = f": write {minimum / 100:g} for {minimum:g} %" if 1 < minimum <= 100 else ""
-        raise SettingsError(f"`min` must lie in (0, 1], not {minimum}{percent}.")
+        raise SettingsError(f"{option('min')} must lie in (0, 1], not {minimum}{percent}.")
     return minimum
 
 
 def _check_range(minimum: float, maximum: float) -> float:
     check_min(minimum)
     if not 0 < maximum <= 1:
-        raise SettingsError(f"`max` must lie in (0, 1], not {maximum}.")
+        raise SettingsError(f"{option('max')} must lie in (0, 1], not {maximum}.")
     if minimum > maximum:
-        raise SettingsError(f"`min` {minimum:g} is greater than `max` {maximum:g}.")
+        raise SettingsError(f"{option('min')} {minimum:g} is greater than {option('max')} {maximum:g}.")
     return minimum
 
 
@@ -175,18 +176,25 @@ def _check_effect(options: MatchOptions, renew: bool) -> None:
     name = options.measure
     grams = options.ngram is not None or options.whitespace
     if options.matching is not None and name not in ALIGNED:
-        raise SettingsError(f"`matching` is for {', '.join(one.value for one in ALIGNED)}, not for {name.value}.")
+        raise SettingsError(
+            f"{option('matching')} is for {', '.join(one.value for one in ALIGNED)}, not for {name.value}."
+        )
     if grams and name is not MeasureName.BAG:
-        raise SettingsError(f"`ngram` and `whitespace` are for bag, not for {name.value}.")
+        raise SettingsError(f"{option('ngram')} and {option('whitespace')} are for bag, not for {name.value}.")
     if grams and options.features:
-        raise SettingsError("A bag has either the n-grams of `ngram` and `whitespace`, or those of `features`.")
+        raise SettingsError(
+            f"A bag has either the n-grams of {option('ngram')} and {option('whitespace')}, or those of "
+            f"{option('features')}."
+        )
     if options.ignore_common is not None and (name not in SETS or options.features):
         what = f"{name.value} of other features" if name in SETS else name.value
         raise SettingsError(
-            f"`ignore_common` is for {' and '.join(one.value for one in SETS)} of shingles, not for {what}."
+            f"{option('ignore_common')} is for {' and '.join(one.value for one in SETS)} of shingles, not for {what}."
         )
     if renew and name is not MeasureName.WEIGHTED and options.ignore_common is None:
-        raise SettingsError(f"`renew` is for weighted and `ignore_common`: {name.value} uses no frequencies.")
+        raise SettingsError(
+            f"{option('renew')} is for weighted and {option('ignore_common')}: {name.value} uses no frequencies."
+        )
 
 
 def _check_fields(index: Index, sources: Sequence[FeatureTree]) -> None:

@@ -36,7 +36,7 @@ from es_neardupe.similarity.pair_relation import ComparedText, PairDescription, 
 from es_neardupe.verification.criterion import MatchCriterion, WeightsUsed
 from es_neardupe.verification.current_texts import CurrentDocuments
 from es_neardupe.verification.verify import PairMemory, Verified
-from es_neardupe.wording import counted
+from es_neardupe.wording import counted, option
 
 __all__ = [
     "Evidence",
@@ -453,7 +453,7 @@ def evidence_of(index: Index, criterion: MatchCriterion) -> Evidence:
     if not criterion.measure.copies_are_equal:
         raise SettingsError(
             f"Evidence is stored by the words of texts, and {criterion.measure.label} depends on more than these. Run "
-            f"`group` without `evidence`, or choose another measure."
+            f"`group` without {option('evidence')}, or choose another measure."
         )
     measure = stored_measure(criterion.measure.label, criterion.weights)
     return Evidence(index, EvidenceBasis(index.scheme_id, measure, criterion.min, criterion.max))

@@ -65,8 +65,12 @@ def _texts(node: ast.expr, module: ast.Module) -> Iterator[str]:
 
 
 def _part(node: ast.expr) -> str:
-    """The words of a variable part: the plural for a number, otherwise …"""
+    """The words of a variable part: the plural for a number, a parameter, a suggested command, otherwise …"""
     match node:
+        case ast.FormattedValue(ast.Call(ast.Name("option"), [name])):
+            return f"`{name.value if isinstance(name, ast.Constant) else VARIES}`"
+        case ast.FormattedValue(ast.Call(ast.Name("command"), [ast.Constant(str(name)), _], keywords)):
+            return f"es-neardupe {name} {VARIES}" + "".join(f" --{one.arg} {VARIES}" for one in keywords)
         case ast.FormattedValue(ast.Call(ast.Name("counted"), [_, *nouns])):
             *_, noun = [str(one.value) for one in nouns if isinstance(one, ast.Constant)]
             return f"{VARIES} {noun}" if len(nouns) > 1 else f"{VARIES} {noun}s"

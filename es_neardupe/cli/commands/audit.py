@@ -22,10 +22,9 @@ from es_neardupe.cli.output import (
     warn,
     write_output,
 )
-from es_neardupe.cli.phrasing import phrase
 from es_neardupe.display_text import named, score_text
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.audit.report import AuditReport, BandsAdvice, LostPairs, Recall, RecallPart
@@ -33,13 +32,13 @@ if TYPE_CHECKING:
 __all__ = ["audit"]
 
 _REASONS = {
-    "UNPROCESSED": ("a document is not enriched", "enrich {index}"),
-    "TOO_LARGE": ("a document was too large for keys", "enrich {index} --all --max-chars N"),
-    "FAILED": ("a document had no readable text", "enrich {index} --check"),
-    "CORRUPT": ("stored keys are unreadable, or not those of the text", "enrich {index} --all"),
-    "STALE": ("text changed since enrich", "enrich {index}"),
-    "BUCKET": ("skipped in a large bucket", "group {index} --max-bucket N"),
-    "BANDS": ("too few keys in common, by chance", ""),
+    "UNPROCESSED": ("a document is not enriched", "enrich", ""),
+    "TOO_LARGE": ("a document was too large for keys", "enrich", "--all --max-chars N"),
+    "FAILED": ("a document had no readable text", "enrich", "--check"),
+    "CORRUPT": ("stored keys are unreadable, or not those of the text", "enrich", "--all"),
+    "STALE": ("text changed since enrich", "enrich", ""),
+    "BUCKET": ("skipped in a large bucket", "group", "--max-bucket N"),
+    "BANDS": ("too few keys in common, by chance", "", ""),
 }
 
 
@@ -146,8 +145,8 @@ def _expectations(report: AuditReport) -> Iterator[tuple[str, object]]:
 
 
 def _lost(report: AuditReport, one: LostPairs) -> tuple[object, ...]:
-    reason, command = _REASONS[one.reason.name]
-    return reason, one.pairs, phrase(f"es-neardupe {command.format(index=report.index)}") if command else "-"
+    reason, name, rest = _REASONS[one.reason.name]
+    return reason, one.pairs, f"{command(name, report.index)} {rest}".rstrip() if name else "-"
 
 
 def _examples(report: AuditReport, lost: list[LostPairs]) -> Iterator[tuple[object, ...]]:
@@ -169,7 +168,7 @@ def _warn(report: AuditReport) -> None:
     if (advice := report.advice) is not None:
         warn(
             f"The bands find too few of these pairs. {counted(advice.bands, 'band')} of {counted(advice.rows, 'row')} "
-            f"would find {score_text(advice.expected)} of them: run `es-neardupe migrate {report.index} --threshold "
+            f"would find {score_text(advice.expected)} of them: run `{command('migrate', report.index)} --threshold "
             f"{report.min:g} --detection {advice.detection:g}{_other_options(advice)}`."
         )
 

@@ -12,7 +12,7 @@ from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.display_text import named, score_text
 from es_neardupe.options import DEFAULT_PREFIX
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.contained import Contained, ContainedHit
@@ -119,11 +119,11 @@ def _warn(found: Contained, index: str) -> None:
             "document is not enriched and cannot be found",
             "documents are not enriched and cannot be found",
         )
-        warn(f"{documents}: run `es-neardupe enrich {index}`.")
+        warn(f"{documents}: run `{command('enrich', index)}`.")
     if found.unreadable:
         warn(
             f"{counted(found.unreadable, 'candidate has sampled keys', 'candidates have sampled keys')} that cannot be "
-            f"read: run `es-neardupe enrich {index} --all`."
+            f"read: run `{command('enrich', index)} --all`."
         )
 
 

@@ -14,11 +14,10 @@ from es_neardupe.cli.commands.serve import check_installed, serve_pages
 from es_neardupe.cli.commands.similar import show_similar
 from es_neardupe.cli.connection import connect_to
 from es_neardupe.cli.output import print_table, progress_bars, say, show
-from es_neardupe.cli.phrasing import phrase
 from es_neardupe.cli.serving import Serving
 from es_neardupe.display_text import score_text
 from es_neardupe.errors import InputError
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.input_files import FileRecord
@@ -184,16 +183,16 @@ def _run(index: Index, records: list[FileRecord], settings: Settings, words: str
         title = f"{query!r}, {how}: {counted(len({hit.group for hit in hits}), 'group')} in {counted(len(hits), 'hit')}"
         print_table(["id", "title", "group"], [(hit.id, hit.title, hit.group) for hit in hits], title=title)
     show(f"Finished in {time.monotonic() - started:.0f} s. Next:")
-    for command in (
-        f"es-neardupe stats {index.name}",
-        f"es-neardupe groups {index.name} --min-size 5",
-        f"es-neardupe similar {index.name} --text 'any text'",
-        f"es-neardupe pairs {index.name} --min 0.95 --top 20",
-        f"es-neardupe serve {index.name}",
-        f"es-neardupe doctor {index.name}",
+    for suggested in (
+        command("stats", index.name),
+        f"{command('groups', index.name)} --min-size 5",
+        f"{command('similar', index.name)} --text 'any text'",
+        f"{command('pairs', index.name)} --min 0.95 --top 20",
+        command("serve", index.name),
+        command("doctor", index.name),
         "es-neardupe node stop",
     ):
-        show(f"  {phrase(command)}")
+        show(f"  {suggested}")
 
 
 def _step(number: int, text: str) -> None:

@@ -21,7 +21,7 @@ from es_neardupe.cli.output import (
 )
 from es_neardupe.display_text import named, score_text
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, connection_in_commands, counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.distribution.report import (
@@ -67,7 +67,7 @@ def distribution(
     from es_neardupe.commands.distribution.distribution import distribution as distribution_
 
     check_output(output, [labels])
-    with progress_bars() as progress:
+    with progress_bars() as progress, connection_in_commands(not as_json):
         found = distribution_(
             open_index(index, prefix),
             measure=measure,
@@ -167,4 +167,4 @@ def _say(found: DistributionReport, plot: str | None) -> None:
             "document changed since it got its keys, and is",
             "documents changed since they got their keys, and are",
         )
-        warn(f"{documents} in no pair: run `es-neardupe enrich {found.index}`.")
+        warn(f"{documents} in no pair: run `{command('enrich', found.index)}`.")

@@ -8,9 +8,9 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import ExitCode, print_json, print_table
-from es_neardupe.cli.phrasing import phrase
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_PREFIX
+from es_neardupe.wording import connection_in_commands
 
 __all__ = ["doctor"]
 
@@ -26,11 +26,12 @@ def doctor(index: IndexName, *, prefix: options.Prefix = DEFAULT_PREFIX, as_json
     """
     from es_neardupe.commands.doctor.doctor import doctor as doctor_
 
-    checks = doctor_(open_index(index, prefix))
+    with connection_in_commands(not as_json):
+        checks = doctor_(open_index(index, prefix))
     result({"checks": checks})
     if as_json:
         print_json({"checks": checks})
     else:
-        print_table(["check", "result", "message"], [(one.name, one.level, phrase(one.message)) for one in checks])
+        print_table(["check", "result", "message"], [(one.name, one.level, one.message) for one in checks])
     if any(one.level == "error" for one in checks):
         raise typer.Exit(ExitCode.FAILED)

@@ -20,7 +20,7 @@ from es_neardupe.cli.messages import (
 from es_neardupe.cli.output import print_json, print_table, progress_bars, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted
 
 __all__ = ["enrich"]
 
@@ -122,7 +122,7 @@ def enrich(
         show_first(report.requests)
         say_speed(writes.states, scope.read, report.seconds)
         say_tuning(report.tuned)
-        say_next(f"es-neardupe group {index}", dry_run)
+        say_next(command("group", index), dry_run)
     if mirrored is not None and mirrored.left:
         warn(
             f"{counted(mirrored.left, 'document changed before its', 'documents changed before their')} group id was "

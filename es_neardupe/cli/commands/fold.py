@@ -13,7 +13,7 @@ from es_neardupe.cli.messages import show_first
 from es_neardupe.cli.output import print_json, print_table, printable, say, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_PREFIX, FoldAction
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.fold import FoldReport
@@ -34,7 +34,7 @@ This changes what every reader of the index gets, unless its request has the par
 _STATES = {
     "folded": "folded: searches return one hit of each group",
     "not folded": "not folded",
-    "partly": "only some of its indices are folded: run `es-neardupe fold {index} install` again",
+    "partly": "only some of its indices are folded: run `{fold} install` again",
     "missing": "an index names a search pipeline that does not exist, so searches fail: if it is one of es-neardupe, "
     "`install` stores it again, and `remove` removes the setting",
     "other": "an index has a default search pipeline that is not of es-neardupe",
@@ -100,10 +100,10 @@ def _show(report: FoldReport) -> None:
     else:
         show("Nothing to do.")
     if not report.dry_run:
-        show(f"{report.index}: {_STATES[report.state].format(index=report.index)}.")
+        show(f"{report.index}: {_STATES[report.state].format(fold=command('fold', report.index))}.")
     if report.state in ("folded", "partly") and report.without_group:
         warn(
             f"{report.without_group:,} of {counted(report.documents, 'document')} "
             f"{'has' if report.without_group == 1 else 'have'} no value in {report.group_field}: one hit stands for "
-            f"all of them. Run `es-neardupe enrich {report.index}`."
+            f"all of them. Run `{command('enrich', report.index)}`."
         )

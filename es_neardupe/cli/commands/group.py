@@ -27,7 +27,7 @@ from es_neardupe.cli.messages import (
 from es_neardupe.cli.output import print_json, print_table, printable, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_PREFIX
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.group import GroupReport
@@ -179,7 +179,7 @@ def _show_groups(report: GroupReport) -> None:
             f"{kept.left_out:,} skipped."
         )
     say_tuning(report.tuned)
-    say_next(f"es-neardupe groups {report.index}", report.dry_run)
+    say_next(command("groups", report.index), report.dry_run)
 
 
 def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
@@ -225,7 +225,7 @@ def _warn_of_groups(report: GroupReport) -> None:
             "document is not enriched and is in no group",
             "documents are not enriched and are in no group",
         )
-        warn(f"{documents}: run `es-neardupe enrich {name}`.")
+        warn(f"{documents}: run `{command('enrich', name)}`.")
     if mirrored is not None and mirrored.left:
         warn(
             f"{counted(mirrored.left, 'document changed before its', 'documents changed before their')} group id was "
@@ -237,11 +237,11 @@ def _warn_of_groups(report: GroupReport) -> None:
             "document changed since it got its keys",
             "documents changed since they got their keys",
         )
-        warn(f"{documents}: run `es-neardupe enrich {name}`.")
+        warn(f"{documents}: run `{command('enrich', name)}`.")
     if scope.corrupt:
         warn(
             f"{counted(scope.corrupt, 'document has unreadable keys', 'documents have unreadable keys')}: run "
-            f"`es-neardupe enrich {name} --all`."
+            f"`{command('enrich', name)} --all`."
         )
     warn_of_buckets(report.pairs.skipped, report.pairs.large_buckets)
     if report.decisions.unsatisfied:

@@ -23,13 +23,12 @@ from es_neardupe.cli.output import (
     warn,
     write_output,
 )
-from es_neardupe.cli.phrasing import phrase
 from es_neardupe.display_text import named, score_text
 from es_neardupe.errors import NotFound
 from es_neardupe.files import check_file, replacing
 from es_neardupe.json_results import group_json
 from es_neardupe.options import DEFAULT_PREFIX
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.groups import KeepAdvice, KeepAdviceList
@@ -125,7 +124,7 @@ def groups(
 def _show_all(shown: list[Group], number: int, index: str, min_size: int) -> None:
     """Print the groups shown, of a ``number`` of all."""
     if not number:
-        show(phrase(f"No group has {min_size} or more documents. `es-neardupe group {index}` creates groups."))
+        show(f"No group has {min_size} or more documents. `{command('group', index)}` creates groups.")
         return
     show_groups(shown)
     if len(shown) < number:
@@ -139,7 +138,7 @@ def _check_found(found: list[Any], index: str, group: str | None, min_size: int)
     """Raises `NotFound` if no group has the given id."""
     if group is not None and not found:
         raise NotFound(
-            f"Index {index} has no group {group!r} of {min_size} or more documents: `es-neardupe groups {index}` lists "
+            f"Index {index} has no group {group!r} of {min_size} or more documents: `{command('groups', index)}` lists "
             f"the groups.",
             status=404,
             type="group_not_found",

@@ -14,7 +14,7 @@ from es_neardupe.cli.output import print_json, say, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.display_text import score_text
 from es_neardupe.options import DEFAULT_PREFIX
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
     from es_neardupe.candidates.detection import BandsByLengths
@@ -156,7 +156,8 @@ def init(
     _show_skipped_relations(report)
     _show_rollover(report)
     if not dry_run:
-        say(f"Next: es-neardupe {f'load {index} FILE' if report.created else f'enrich {index}'}")
+        following = f"{command('load', index)} FILE" if report.created else command("enrich", index)
+        say(f"Next: {following}")
 
 
 def _show(report: InitReport) -> None:

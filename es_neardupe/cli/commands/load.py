@@ -18,7 +18,7 @@ from es_neardupe.cli.output import ExitCode, as_json_text, print_json, print_tab
 from es_neardupe.cli.run_log import result
 from es_neardupe.errors import InputError
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.input_files import Problem
@@ -140,7 +140,7 @@ def load(
         say_speed(writes.states, scope.read, done.seconds)
         say_tuning(done.tuned)
         if scope.read > scope.bad:
-            say_next(f"es-neardupe group {index}", dry_run)
+            say_next(command("group", index), dry_run)
     if scope.skipped_links:
         links = counted(scope.skipped_links, "link that leaves its folder was", "links that leave their folder were")
         warn(f"{links} skipped; --follow-links reads {'it' if scope.skipped_links == 1 else 'them'}.")

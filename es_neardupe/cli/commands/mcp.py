@@ -15,6 +15,7 @@ from es_neardupe.cli.serving import AllowHost, Host, PlainHttp, Port, Serving, T
 from es_neardupe.errors import SettingsError
 from es_neardupe.installation import install_extra
 from es_neardupe.options import DEFAULT_PREFIX
+from es_neardupe.wording import spoken
 
 if TYPE_CHECKING:
     from mcp.server.fastmcp import FastMCP
@@ -60,7 +61,8 @@ def mcp(
     if http:
         _serve(mcp_server(reached, fields or ()), serving)
     else:
-        mcp_server(reached, fields or ()).run("stdio")
+        with spoken(None):
+            mcp_server(reached, fields or ()).run("stdio")
 
 
 def _serve(server: FastMCP[None], serving: Serving) -> None:

@@ -14,7 +14,7 @@ from es_neardupe.cli.output import ExitCode, print_json, print_table, progress_b
 from es_neardupe.cli.run_log import result
 from es_neardupe.display_text import named
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.migrate.migrate import MigrateReport
@@ -178,4 +178,4 @@ def _show(report: MigrateReport) -> None:
     if report.dry_run:
         say("Nothing was written: this was a dry run.")
     elif report.state == "prepared":
-        say(f"Next: es-neardupe migrate {report.index} (or --abort)")
+        say(f"Next: {command('migrate', report.index)} (or --abort)")

@@ -28,7 +28,7 @@ from es_neardupe.cli.output import (
 )
 from es_neardupe.display_text import beginning, score_text
 from es_neardupe.options import DEFAULT_PREFIX, MAX_VERSIONS
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.moved.moved import Moved, NewPlace
@@ -204,7 +204,7 @@ def _warn_of_unprocessed(index: str, found: Moved) -> None:
             "document is not enriched and cannot be found",
             "documents are not enriched and cannot be found",
         )
-        warn(f"{documents}: run `es-neardupe enrich {index}`.")
+        warn(f"{documents}: run `{command('enrich', index)}`.")
 
 
 def _print_all(index: str, answers: Iterable[Moved], fields: Sequence[str], output: Path | None, as_json: bool) -> None:

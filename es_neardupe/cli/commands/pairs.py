@@ -29,7 +29,7 @@ from es_neardupe.cli.output import (
 from es_neardupe.display_text import named
 from es_neardupe.json_results import by_measure
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.pairs import Pair
@@ -117,7 +117,7 @@ def pairs(
             "document changed since it got its keys",
             "documents changed since they got their keys",
         )
-        warn(f"{documents}: run `es-neardupe enrich {index}`.")
+        warn(f"{documents}: run `{command('enrich', index)}`.")
 
 
 def _show(shown: list[Pair], measure: str, *, several: bool) -> None:

@@ -13,7 +13,7 @@ from es_neardupe.cli.messages import show_first
 from es_neardupe.cli.output import ExitCode, print_json, print_table, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_PREFIX, PipelineAction
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.pipeline import PipelineReport
@@ -21,14 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["pipeline"]
 
 _STATES = {
-    "none": "no pipeline: documents get their keys by `es-neardupe enrich {index}`",
+    "none": "no pipeline: documents get their keys by `{enrich}`",
     "stored": "the pipeline is stored, and other pipelines can call it; the index does not use it by itself",
     "default": "documents get their keys by the default pipeline, unless a request names another one",
     "final": "documents get their keys by the final pipeline",
-    "partly": "only some of its indices have the pipeline: run `es-neardupe pipeline {index} install` with --default "
-    "or --final again",
-    "outdated": "the pipeline is not that of the present settings: run `es-neardupe pipeline {index} install`, then "
-    "`es-neardupe enrich {index}`",
+    "partly": "only some of its indices have the pipeline: run `{pipeline} install` with --default or --final again",
+    "outdated": "the pipeline is not that of the present settings: run `{pipeline} install`, then `{enrich}`",
     "missing": "an index names a pipeline that does not exist, so the server rejects its documents: if it is one of "
     "es-neardupe, `install` stores it again, and `remove` removes the setting",
 }
@@ -85,8 +83,8 @@ def _show(report: PipelineReport) -> None:
     if report.different:
         show(
             f"{report.different:,} of {counted(report.texts, 'text')} {'gets' if report.different == 1 else 'get'} "
-            f"other keys than by this program: {report.difference}. Remove the pipeline, then run `es-neardupe enrich "
-            f"{report.index} --check`."
+            f"other keys than by this program: {report.difference}. Remove the pipeline, then run "
+            f"`{command('enrich', report.index)} --check`."
         )
     elif report.texts:
         show(f"Pipeline {report.pipeline}: the keys of {counted(report.texts, 'text')} are those of this program.")
@@ -95,4 +93,5 @@ def _show(report: PipelineReport) -> None:
     for name in report.deleted:
         show(f"Pipeline {name} {would_be}deleted.")
     if not report.dry_run:
-        show(f"{report.index}: {_STATES[report.state].format(index=report.index)}.")
+        suggested = {word: command(word, report.index) for word in ("enrich", "pipeline")}
+        show(f"{report.index}: {_STATES[report.state].format(**suggested)}.")

@@ -15,7 +15,7 @@ from es_neardupe.cli.output import as_json_text, print_json, print_table, say, s
 from es_neardupe.display_text import beginning, named, score_text
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import DEFAULT_PREFIX
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.search import SearchHit, SearchResult
@@ -149,10 +149,10 @@ def _say_counts(found: SearchResult) -> None:
         )
         warn(
             f"{separate}, {len(found.apart):,} of {'it' if found.without_group == 1 else 'them'} on this page: run "
-            f"`es-neardupe enrich {found.index}`."
+            f"`{command('enrich', found.index)}`."
         )
     if found.without_similarity > found.without_group:
         warn(
             f"{counted(found.without_similarity - found.without_group, 'document waits for', 'documents wait for')} "
-            f"`es-neardupe group {found.index}`: until then, a changed text stays in its former group."
+            f"`{command('group', found.index)}`: until then, a changed text stays in its former group."
         )

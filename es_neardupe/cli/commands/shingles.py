@@ -16,7 +16,7 @@ from es_neardupe.cli.output import print_json, print_table, show, warn
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import InputError
 from es_neardupe.options import DEFAULT_PREFIX
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.shingles import ShinglesReport
@@ -161,10 +161,10 @@ def _show_stored(report: ShinglesReport, index: str) -> None:
     if report.stored.equal:
         show("The stored keys are equal to these.")
     elif report.stored.scheme is None:
-        warn(f"Document {report.name} has no keys, or changed since it got them: run `es-neardupe enrich {index}`.")
+        warn(f"Document {report.name} has no keys, or changed since it got them: run `{command('enrich', index)}`.")
     else:
         how = "--check" if "content" in report.stored.differing else "--all"
         warn(
             f"The stored keys are not those of the current text ({', '.join(report.stored.differing)} differ): "
-            f"run `es-neardupe enrich {index} {how}`."
+            f"run `{command('enrich', index)} {how}`."
         )

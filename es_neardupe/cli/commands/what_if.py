@@ -10,7 +10,7 @@ from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.messages import range_text, warn_of_detection
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, warn
 from es_neardupe.options import DEFAULT_PREFIX
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.what_if import WhatIf
@@ -80,18 +80,18 @@ def _warn(found: WhatIf) -> None:
         warn(
             f"{counted(found.unknown_documents, 'document is', 'documents are')} in "
             f"{counted(found.unknown, 'candidate pair')} without evidence, which "
-            f"{'counts' if found.unknown == 1 else 'count'} as no match: run `es-neardupe group {name} --evidence`."
+            f"{'counts' if found.unknown == 1 else 'count'} as no match: run `{command('group', name)} --evidence`."
         )
     if found.stale:
         warn(
             f"{counted(found.stale, 'entry of evidence is', 'entries of evidence are')} about documents that were "
-            f"changed or deleted: the next `es-neardupe group {name} --evidence` removes "
+            f"changed or deleted: the next `{command('group', name)} --evidence` removes "
             f"{'it' if found.stale == 1 else 'them'}."
         )
     if found.corrupt:
         warn(
             f"{counted(found.corrupt, 'document has unreadable keys', 'documents have unreadable keys')}: run "
-            f"`es-neardupe enrich {name} --all`."
+            f"`{command('enrich', name)} --all`."
         )
     if found.unprocessed:
         documents = counted(
@@ -99,4 +99,4 @@ def _warn(found: WhatIf) -> None:
             "document is not enriched and is in no group",
             "documents are not enriched and are in no group",
         )
-        warn(f"{documents}: run `es-neardupe enrich {name}`.")
+        warn(f"{documents}: run `{command('enrich', name)}`.")

@@ -59,7 +59,7 @@ from es_neardupe.verification.current_texts import CurrentDocuments, current_hit
 from es_neardupe.verification.dominating_passage import dominating_passage
 from es_neardupe.verification.on_workers import ComparingWorkers
 from es_neardupe.verification.verify import Verifier
-from es_neardupe.wording import counted
+from es_neardupe.wording import counted, option
 
 __all__ = ["audit"]
 
@@ -186,9 +186,9 @@ def _reviewed(index: Index, corpus: FingerprintColumns, minimum: float) -> Revie
 
 def _check(sample: int, seed: int) -> None:
     if sample < 1:
-        raise SettingsError(f"`sample` must be 1 or more, not {sample}.")
+        raise SettingsError(f"{option('sample')} must be 1 or more, not {sample}.")
     if not 0 <= seed < 2**64:
-        raise SettingsError(f"`seed` must be 0 or more and fit into 64 bits, not {seed}.")
+        raise SettingsError(f"{option('seed')} must be 0 or more and fit into 64 bits, not {seed}.")
 
 
 def _drawn(index: Index, size: int, seed: int, progress: Progress) -> tuple[int, list[Reference]]:

@@ -44,7 +44,7 @@ from es_neardupe.similarity.measure import (
     weights_of,
 )
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted, option
 
 __all__ = ["distribution", "examples", "excerpts"]
 
@@ -149,15 +149,17 @@ def _names(measure: Sequence[MeasureName | str] | None, *, whitespace: bool) -> 
     usual = MeasureName.BAG if whitespace else MeasureName.RESEMBLANCE
     names = list(dict.fromkeys(map(named_measure, measure or (usual,))))
     if whitespace and MeasureName.BAG not in names:
-        raise SettingsError(f"`whitespace` is for the measure bag, not for {', '.join(one.value for one in names)}.")
+        raise SettingsError(
+            f"{option('whitespace')} is for the measure bag, not for {', '.join(one.value for one in names)}."
+        )
     return names
 
 
 def _check(sample: int | None, seed: int) -> None:
     if sample is not None and sample < 2:
-        raise SettingsError(f"`sample` must be 2 or more, not {sample}.")
+        raise SettingsError(f"{option('sample')} must be 2 or more, not {sample}.")
     if not 0 <= seed < 2**64:
-        raise SettingsError(f"`seed` must be 0 or more and fit into 64 bits, not {seed}.")
+        raise SettingsError(f"{option('seed')} must be 0 or more and fit into 64 bits, not {seed}.")
 
 
 def _thresholds(thresholds: Sequence[float], chosen: float) -> list[float]:
@@ -176,12 +178,14 @@ def _measures(
 ) -> Iterator[Measure]:
     """One measure for each name and shingle size, without weights."""
     for wrong in (one for one, _ in shingles if not 1 <= one <= MAX_SHINGLE):
-        raise SettingsError(f"`shingle` must be from 1 to {MAX_SHINGLE:,} words, not {wrong}.")
+        raise SettingsError(f"{option('shingle')} must be from 1 to {MAX_SHINGLE:,} words, not {wrong}.")
     for name in names:
         for words, unit in dict.fromkeys(shingles):
             if name is MeasureName.BAG:
                 if not 1 <= words <= 7:
-                    raise SettingsError(f"For the measure bag, `shingle` must be from 1 to 7 words, not {words}.")
+                    raise SettingsError(
+                        f"For the measure bag, {option('shingle')} must be from 1 to 7 words, not {words}."
+                    )
                 yield Measure(name, ngram=words, whitespace=whitespace)
             elif name is MeasureName.EDIT:
                 yield Measure(name)
@@ -224,7 +228,7 @@ def _drawn(index: str, documents: CurrentDocuments, rows: Positions, progress: P
         stale = f" (and {changed} that have changed since)" if changed else ""
         raise IndexUnusable(
             f"Index {index} has {counted(len(read), 'document with keys', 'documents with keys')}{stale}, but a "
-            f"distribution needs at least 2. Run `es-neardupe enrich {index} --check`."
+            f"distribution needs at least 2. Run `{command('enrich', index)} --check`."
         )
     return np.array([row for row, _ in read], np.intp), [text for _, text in read]
 

@@ -14,7 +14,7 @@ from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.folders import replaced
 from es_neardupe.installation import install_extra
 from es_neardupe.similarity.histogram import Histogram
-from es_neardupe.wording import counted
+from es_neardupe.wording import counted, option
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,17 +45,17 @@ def check_plot(file: str) -> None:
     """Check, before the run, that a plot can be written to a file. Raises `SettingsError`."""
     path = Path(file)
     if path.suffix.lower() not in _SUFFIXES:
-        raise SettingsError(f"`plot` must be a file that ends in {' or '.join(_SUFFIXES)}, not {file!r}.")
+        raise SettingsError(f"{option('plot')} must be a file that ends in {' or '.join(_SUFFIXES)}, not {file!r}.")
     try:
         folder, taken = path.parent.is_dir(), path.is_dir()
     except OSError as error:
-        raise SettingsError(f"`plot` cannot write {file!r}: {error.strerror}.") from error
+        raise SettingsError(f"{option('plot')} cannot write {file!r}: {error.strerror}.") from error
     if not folder:
-        raise SettingsError(f"`plot` cannot write {file!r}: its folder does not exist.")
+        raise SettingsError(f"{option('plot')} cannot write {file!r}: its folder does not exist.")
     if taken:
-        raise SettingsError(f"`plot` cannot write {file!r}: it is a folder.")
+        raise SettingsError(f"{option('plot')} cannot write {file!r}: it is a folder.")
     if importlib.util.find_spec("matplotlib") is None:
-        raise SettingsError(f"`plot` needs matplotlib: {install_extra('plot')}")
+        raise SettingsError(f"{option('plot')} needs matplotlib: {install_extra('plot')}")
 
 
 def draw(report: DistributionReport, file: str) -> None:

@@ -16,7 +16,7 @@ from es_neardupe.keys.scheme import Scheme, Unit, shingle_text
 from es_neardupe.options import PRESETS, MeasureName
 from es_neardupe.similarity.histogram import EDGES, Histogram
 from es_neardupe.similarity.measure import ALIGNED
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted
 
 __all__ = ["preset_advice", "recommended"]
 
@@ -152,7 +152,7 @@ def _sentences(
     if best.found < best.same:
         by_keys = one.measure == MeasureName.RESEMBLANCE.value and _as_in_the_index(index, one)
         advice = (
-            f"run `es-neardupe migrate {index.name} --threshold {best.threshold:g}`"
+            f"run `{command('migrate', index.name)} --threshold {best.threshold:g}`"
             if by_keys
             else "lower its threshold"
         )
@@ -183,7 +183,7 @@ def _use(index: Index, one: Distribution, threshold: float) -> Iterator[str]:
         return
     if one.matching:
         words.append(f"--matching {one.matching}")
-    yield f"To use it: `es-neardupe group {index.name} {' '.join(words)} --min {threshold:g}`."
+    yield f"To use it: `{command('group', index.name)} {' '.join(words)} --min {threshold:g}`."
 
 
 def _as_in_the_index(index: Index, one: Distribution) -> bool:

@@ -46,7 +46,7 @@ from es_neardupe.keys.scheme import agreement
 from es_neardupe.records import Product, State
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.search import count
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted
 
 __all__ = ["Check", "Level", "doctor", "privilege_checks"]
 
@@ -237,7 +237,7 @@ def _migration(name: str, mappings: Mapping[str, Mapping[str, Any]], prefix: str
     phase = phase_of(mappings.values(), prefix)
     if phase is not None:
         cancel = ", and with `--abort` cancels it" if phase is Phase.PREPARING else ""
-        message = f"a migration is in progress ({phase.value}): `es-neardupe migrate {name}` continues it{cancel}"
+        message = f"a migration is in progress ({phase.value}): `{command('migrate', name)}` continues it{cancel}"
         yield Check("migration", "warning", message)
 
 
@@ -287,8 +287,8 @@ def _replaced(index: Index) -> Iterator[Check]:
         yield Check(
             "sidecar",
             "warning",
-            f"{counted(number, 'entry is from', 'entries are from')} a former index named {name}: run `es-neardupe "
-            f"enrich {index.name}`, then `group`",
+            f"{counted(number, 'entry is from', 'entries are from')} a former index named {name}: run "
+            f"`{command('enrich', index.name)}`, then `group`",
         )
 
 
@@ -310,7 +310,7 @@ def _rollover(index: Index) -> Iterator[Check]:
             "rollover",
             "warning",
             f"no index template adds the {prefix} fields to the next index of {name}: after a rollover, other commands "
-            f"stop until `enrich` has run; `es-neardupe init {name} --template` with the options of init prints what "
+            f"stop until `enrich` has run; `{command('init', name)} --template` with the options of init prints what "
             f"the template needs",
         )
 
@@ -333,7 +333,7 @@ def _lease(index: Index) -> Iterator[Check]:
                 "lease",
                 "warning",
                 f"held by {run}: if that run was killed, the next run takes the lease after a minute, and "
-                f"`es-neardupe group {index.name} --break-lease` deletes it at once",
+                f"`{command('group', index.name)} --break-lease` deletes it at once",
             )
 
 
@@ -345,7 +345,7 @@ def _pipeline(index: Index) -> Iterator[Check]:
         state = own.state()
         if state == "missing":
             (some, pipeline), *_ = ingest_pipeline.missing_pipelines(index.plain, own.of_indices).items()
-            ours = f"`es-neardupe pipeline {name} install` stores it again, and `remove` removes the setting"
+            ours = f"`{command('pipeline', name)} install` stores it again, and `remove` removes the setting"
             how = (
                 ours
                 if ingest_pipeline.is_ours(pipeline)
@@ -355,7 +355,7 @@ def _pipeline(index: Index) -> Iterator[Check]:
             yield Check("pipeline", "error", message)
         elif state in ("outdated", "partly"):
             why = "is of other settings" if state == "outdated" else "processes only some of the indices"
-            message = f"the ingest pipeline for new keys {why}: run `es-neardupe pipeline {name} install`"
+            message = f"the ingest pipeline for new keys {why}: run `{command('pipeline', name)} install`"
             yield Check("pipeline", "warning", message)
         elif state == "stored":
             yield Check("pipeline", "ok", f"{own.name} is stored; the index does not use it by itself")
@@ -371,7 +371,7 @@ def _folding(index: Index) -> Iterator[Check]:
         if missing := folding.missing_pipelines(index.plain, pipelines):
             (some, pipeline), *_ = missing.items()
             ours = (
-                f"`es-neardupe fold {name} remove` removes it from the settings of the index, and `install` stores it"
+                f"`{command('fold', name)} remove` removes it from the settings of the index, and `install` stores it"
             )
             how = ours if folding.is_ours(pipeline) else "store it again, or remove it from the settings of the index"
             message = f"the default search pipeline {pipeline} of {some} is missing, so searches fail: {how}"
@@ -383,7 +383,7 @@ def _folding(index: Index) -> Iterator[Check]:
                 message = (
                     f"{counted(without, 'document has', 'documents have')} no value in {field}, so one hit stands for "
                 )
-                message += f"all of them: run `es-neardupe enrich {name}`"
+                message += f"all of them: run `{command('enrich', name)}`"
             yield Check("folding", "warning" if without else "ok", message)
 
 
@@ -403,7 +403,7 @@ def _documents(index: Index) -> Iterator[Check]:
     without = count(index.client, index.path, index.target.stale())
     if without:
         are = "is" if without == 1 else "are"
-        message = f"{without:,} of {total:,} {are} not enriched: run `es-neardupe enrich {index.name}`"
+        message = f"{without:,} of {total:,} {are} not enriched: run `{command('enrich', index.name)}`"
         yield Check("documents", "warning", message)
     else:
         yield Check("documents", "ok", f"all {total:,} are enriched")
@@ -412,7 +412,7 @@ def _documents(index: Index) -> Iterator[Check]:
         fields = ", ".join(index.settings.fields)
         have, their = ("has", "its text is") if empty == 1 else ("have", "their texts are")
         message = f"{empty:,} of {total:,} {have} no text in {fields}: if {their} in other fields, name these by "
-        message += f"`es-neardupe migrate {index.name} --field FIELD`"
+        message += f"`{command('migrate', index.name)} --field FIELD`"
         yield Check("documents", "warning", message)
 
 
@@ -438,7 +438,7 @@ def _changes(index: Index) -> Iterator[Check]:
         return
     with suppress(Forbidden):
         feed = ChangeFeed(index, Consumer.TEXTS, stores=False)
-        unknown, enrich = feed.unknown_changes(), f"run `es-neardupe enrich {index.name}`"
+        unknown, enrich = feed.unknown_changes(), f"run `{command('enrich', index.name)}`"
         changed = {shard: query for shard in feed.shards if (query := feed.changed(shard)) is not None}
         enriched = queries.all_of(index.target.within(), queries.fingerprinted(index.fields, index.scheme_id))
         written = sum(
@@ -469,11 +469,11 @@ def _groups(index: Index) -> Iterator[Check]:
             return
     if headless:
         lost = counted(headless, "group has lost its", "groups have lost their")
-        message = f"{lost} principal: run `es-neardupe group {name}`"
+        message = f"{lost} principal: run `{command('group', name)}`"
         yield Check("groups", "warning", message)
     elif left.waiting:
         message = (
-            f"{counted(left.waiting, 'document waits', 'documents wait')} for grouping: run `es-neardupe group {name}`"
+            f"{counted(left.waiting, 'document waits', 'documents wait')} for grouping: run `{command('group', name)}`"
         )
         yield Check("groups", "warning", message)
     else:

@@ -38,6 +38,7 @@ from es_neardupe.records import Hit
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import fetch, refresh_if_allowed
 from es_neardupe.similarity.comparison import MAX_CHARS
+from es_neardupe.wording import option
 
 __all__ = ["check_fields", "chosen_stage", "contents", "duplicates", "overlapping"]
 
@@ -80,7 +81,7 @@ def duplicates(
     refresh_if_allowed(index.client, index.name)
     settings = None
     if dry_run and write_groups is None:
-        raise SettingsError("`dry_run` is for `write_groups`: without it, nothing is written.")
+        raise SettingsError(f"{option('dry_run')} is for {option('write_groups')}: without it, nothing is written.")
     if write_groups is not None:
         chosen = chosen_stage(plan, stage, needed=True)
         settings = check_prefix(index, chosen, write_groups)
@@ -111,7 +112,7 @@ def chosen_stage(plan: RequestPlan, stage: str | None, *, needed: bool) -> Dupli
     if stage is not None and stage not in finding:
         raise SettingsError(f"No stage {stage!r} finds pairs. Stages that find pairs: {', '.join(finding)}.")
     if stage is None and needed and len(finding) > 1:
-        raise SettingsError(f"Several stages find pairs: choose one with `stage`: {', '.join(finding)}.")
+        raise SettingsError(f"Several stages find pairs: choose one with {option('stage')}: {', '.join(finding)}.")
     return finding[stage] if stage is not None else next(iter(finding.values()))
 
 

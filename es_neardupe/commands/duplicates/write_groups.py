@@ -36,6 +36,7 @@ from es_neardupe.progress import Progress
 from es_neardupe.records import DocumentsInScope, FingerprintColumns, Groupings, Hit
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.search import refresh
+from es_neardupe.wording import option
 
 __all__ = ["check_prefix", "write_groups_of_pairs"]
 
@@ -54,7 +55,7 @@ def check_prefix(index: Index, plan: DuplicatesPlan, prefix: str) -> Settings:
     if prefix == index.prefix or replaced_prefix(prefix) != prefix:
         raise SettingsError(
             f"The prefix {prefix!r} is that of keys. Groups of a request need one of their own, such as "
-            f"`write_groups` titles."
+            f"{option('write_groups')} titles."
         )
     if plan.validations[0].measure == SHARED:
         raise SettingsError(

@@ -34,6 +34,7 @@ from es_neardupe.server.bulk import BulkCounts, write
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import count, refresh
 from es_neardupe.verification.criterion import match_criterion
+from es_neardupe.wording import command, option
 
 __all__ = ["MigrateReport", "MigrateWrites", "migrate"]
 
@@ -145,7 +146,7 @@ def migrate(
     numbers |= {"bands": bands, "rows": rows, "agree": agree, "sample_mod": sample_mod}
     given = MigrationOptions(fields, preset, numbers, sample_keys, measure or options.preset_measure(preset), evidence)
     if abort and (given.any_given or prepare):
-        raise SettingsError("`abort` cannot be combined with settings or `prepare`.")
+        raise SettingsError(f"{option('abort')} cannot be combined with settings or {option('prepare')}.")
     plan = _plan_to_abort(index) if abort else open_plan(index, given)
     if plan is None:
         current, done = opened(index), MigrationProgress("aborted" if abort else "done")
@@ -235,7 +236,7 @@ def _plan_to_abort(index: Index) -> MigrationPlan | None:
     if phase is not Phase.PREPARING:
         raise BeingMigrated(
             f"The switch of index {index.name} has begun and cannot be cancelled: documents have lost their old keys. "
-            f"Complete it with `es-neardupe migrate {index.name}`; another migration can switch back."
+            f"Complete it with `{command('migrate', index.name)}`; another migration can switch back."
         )
     return open_plan(index, MigrationOptions((), None, {}, None))
 

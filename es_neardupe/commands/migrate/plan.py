@@ -15,6 +15,7 @@ from es_neardupe.index.stored_settings import settings_mappings
 from es_neardupe.index.target import stored_group_field, stored_settings
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.measure import named_measure
+from es_neardupe.wording import command, option
 
 __all__ = ["MigrationOptions", "MigrationPlan", "open_plan"]
 
@@ -48,7 +49,7 @@ class MigrationOptions:
         """The old settings with the new ones; bands that no longer apply are chosen again. Raises `SettingsError`."""
         given, fields = self._given, tuple(self.fields) or old.fields
         if self.measure is not None and self.preset is None and "threshold" not in given:
-            raise SettingsError("`measure` is that of a new threshold: give `threshold` too.")
+            raise SettingsError(f"{option('measure')} is that of a new threshold: give {option('threshold')} too.")
         kept: dict[str, Any] = {"sample_mod": old.sample_mod, "relations": old.relations, "versions": old.versions}
         if self.preset is not None:
             return Settings.chosen(fields, preset=self.preset, measure=self.measure, **{**kept, **given}, prefix=prefix)
@@ -112,13 +113,13 @@ def open_plan(index: Index, given: MigrationOptions) -> MigrationPlan | None:
         return _begun_plan(old, phase, mappings, prefix, given)
     if not given.any_given:
         raise SettingsError(
-            f"Index {index.name} has no migration to continue: give a new setting, such as `threshold`."
+            f"Index {index.name} has no migration to continue: give a new setting, such as {option('threshold')}."
         )
     settings = given.settings(old.settings, next_prefix(prefix))
     if any(stored_settings(mapping, settings.prefix) is not None for mapping in mappings.values()):
         raise IndexUnusable(
             f"Index {index.name} already has keys under {settings.prefix!r}, the prefix that migrate needs for the new "
-            f"keys: remove them with `es-neardupe clean {index.name} --prefix {settings.prefix}`."
+            f"keys: remove them with `{command('clean', index.name, prefix=settings.prefix)}`."
         )
     # As with init, a stored sample_mod is kept.
     keys = given.sample_keys if given.numbers["sample_mod"] or not old.settings.sample_mod else None
@@ -161,7 +162,7 @@ def _begun_plan(
     if differences := settings.differences(requested):
         raise SchemeMismatch(
             f"Index {old.name} is already being migrated to other settings ({'; '.join(differences)}). Continue with "
-            f"`es-neardupe migrate {old.name}` and no other options, or, before the switch, cancel with `--abort`."
+            f"`{command('migrate', old.name)}` and no other options, or, before the switch, cancel with `--abort`."
         )
     replaced = replace(old.settings, group_field=None)  # new keys under their own prefix have no copy of the group id
     changes = tuple(settings.differences(replaced)) if phase is Phase.PREPARING else ()

@@ -23,6 +23,7 @@ from es_neardupe.options import DEFAULT_MAX_CHARS, MAX_VERSIONS
 from es_neardupe.records import Address, Hit
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import search
+from es_neardupe.wording import option
 
 __all__ = [
     "AddressFields",
@@ -94,8 +95,8 @@ def _guessed_address(index: Index, keywords: Sequence[str]) -> str:
     if len(candidates) != 1:
         number = f"{len(candidates)} keyword fields have" if candidates else "no keyword field has"
         raise SettingsError(
-            f"Cannot guess the URL field of index {index.name}: {number} a name such as url or link. Set `url_field`. "
-            f"{_listed(keywords)}"
+            f"Cannot guess the URL field of index {index.name}: {number} a name such as url or link. Set "
+            f"{option('url_field')}. {_listed(keywords)}"
         )
     return candidates[0]
 
@@ -113,7 +114,9 @@ def _only_date(index: Index, types: Mapping[str, str]) -> str:
         )
     if len(dates) > 1:
         known = ", ".join(dates)
-        raise SettingsError(f"Index {index.name} has several date fields. Set `date_field` to one of {known}.")
+        raise SettingsError(
+            f"Index {index.name} has several date fields. Set {option('date_field')} to one of {known}."
+        )
     return dates[0]
 
 

@@ -33,6 +33,7 @@ from es_neardupe.similarity.measure import Measure
 from es_neardupe.tables import Cell, Table, Tabular
 from es_neardupe.verification.criterion import check_min
 from es_neardupe.verification.current_texts import compared_with, current_hits
+from es_neardupe.wording import option
 
 __all__ = ["Moved", "NewPlace", "in_order", "moved", "moved_all", "moved_table"]
 
@@ -187,7 +188,7 @@ def moved_all(
     Raises what `moved` does, when the first result is read.
     """
     if max_candidates < 1:
-        raise SettingsError("`max_candidates` must be 1 or more.")
+        raise SettingsError(f"{option('max_candidates')} must be 1 or more.")
     index = opened(index, texts=True)
     at = address_fields(index, url_field, date_field)
     minimum = check_min(index.settings.threshold if min is None else min)

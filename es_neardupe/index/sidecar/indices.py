@@ -52,6 +52,7 @@ from es_neardupe.index.target import (
 )
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client, path
+from es_neardupe.wording import command, option
 
 __all__ = [
     "REFERENCE",
@@ -182,8 +183,8 @@ def check_inline(client: Client, mappings: Mapping[str, JSON], prefix: str) -> N
     """Raises `SchemeMismatch` if an index already has a sidecar index."""
     if found := sidecars_of(client, mappings, prefix):
         raise SchemeMismatch(
-            f"The keys of {', '.join(found)} are in a sidecar index: run init with `sidecar`, choose another `prefix`, "
-            f"or remove them with `es-neardupe clean {next(iter(found))}` first."
+            f"The keys of {', '.join(found)} are in a sidecar index: run init with {option('sidecar')}, choose another "
+            f"{option('prefix')}, or remove them with `{command('clean', next(iter(found)))}` first."
         )
 
 
@@ -231,8 +232,8 @@ class Sidecars:
         prefix = settings.prefix
         if stored_settings(mapping, prefix) is not None:
             raise SchemeMismatch(
-                f"Index {index} has keys in its documents already: remove them with `es-neardupe clean {index}` first, "
-                f"or choose another `prefix`."
+                f"Index {index} has keys in its documents already: remove them with `{command('clean', index)}` first, "
+                f"or choose another {option('prefix')}."
             )
         check_text_fields(index, mapping, settings)
         must_be_stored(index, mapping, settings)
@@ -247,7 +248,7 @@ class Sidecars:
         if differences := stored.differences(settings):
             raise SchemeMismatch(
                 f"Index {index} already has a sidecar index with other settings ({'; '.join(differences)}). Use those, "
-                f"or switch to the others with `es-neardupe migrate {index}`, or choose another `prefix`."
+                f"or switch to the others with `{command('migrate', index)}`, or choose another {option('prefix')}."
             )
         return self.write_group is not writes_group(known)
 
@@ -315,7 +316,7 @@ def open_sidecar_target(
     new = tuple(index for index in mappings if index not in sidecars)
     if unknown := not_rolled_over(aliases, new=new, prepared=sidecars.keys()):
         raise NotInitialised(
-            f"Index {', '.join(unknown)} has no sidecar index yet: run `es-neardupe init {name} --sidecar` with the "
+            f"Index {', '.join(unknown)} has no sidecar index yet: run `{command('init', name)} --sidecar` with the "
             f"same settings again."
         )
     check_unprepared(name, prefix, aliases, new=new, prepared=sidecars.keys(), adopting=adopting)
@@ -362,6 +363,6 @@ def _check_each(name: str, mappings: Mapping[str, JSON], sidecars: Mapping[str, 
     unreadable = [index for index, one in sidecars.items() if stored_settings(one, prefix) is None]
     if unreadable:
         raise NotInitialised(
-            f"The sidecar index of {', '.join(unreadable)} has lost its settings: run `es-neardupe init {name} "
+            f"The sidecar index of {', '.join(unreadable)} has lost its settings: run `{command('init', name)} "
             f"--sidecar` with the same settings again."
         )

@@ -33,6 +33,7 @@ from es_neardupe.log_events import is_logged, log_event, new_run
 from es_neardupe.server.numbers import loads
 from es_neardupe.server.request_sizes import current_limit
 from es_neardupe.server.responses import Answer
+from es_neardupe.wording import option
 
 __all__ = [
     "POOL_SIZE",
@@ -278,7 +279,7 @@ class LimitedPool:
                 if size > maximum:
                     raise AnswerTooLarge(
                         f"{self._url}: the answer is larger than {maximum:,} bytes. Check any proxy in front of the "
-                        "server, or request less (a smaller `batch`)."
+                        f"server, or request less (a smaller {option('batch')})."
                     )
         except BaseException:
             response.close()  # the rest of the answer is never read
@@ -382,11 +383,11 @@ def _connect_error(causes: Sequence[BaseException], url: str) -> ConnectError:
             if "ALERT" in reason and "CERT" in reason:
                 return CertificateRefused(
                     f"{url}: the server requires a client certificate that it trusts ({_plain(reason)}). "
-                    "Give one with `client_cert`."
+                    f"Give one with {option('client_cert')}."
                 )
             return Unreachable(f"{url}: TLS failed ({reason}). If the server has no TLS, begin the URL with http://.")
     if any("Timeout" in type(cause).__name__ or isinstance(cause, TimeoutError) for cause in causes):
-        return Unreachable(f"{url}: no answer in time. Try again, or increase `timeout`.")
+        return Unreachable(f"{url}: no answer in time. Try again, or increase {option('timeout')}.")
     # The operating system's message contains no request; the driver's own message would.
     system = [str(cause.strerror) for cause in causes if isinstance(cause, OSError) and cause.strerror]
     if not system:
@@ -415,7 +416,7 @@ def _certificate_advice(reason: str) -> str:
         return "Ask an administrator of the server for the right fingerprint."
     if "mismatch" in reason or "doesn't match" in reason:
         return "Use a host name that the certificate contains."
-    return "If you trust its authority, name it with `ca_certs` or `cert_fingerprint`."
+    return f"If you trust its authority, name it with {option('ca_certs')} or {option('cert_fingerprint')}."
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -21,6 +21,7 @@ from platformdirs import user_config_dir
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.server.login.settings import ConnectionSettings, ConnectionWarning, more_than_one_login, split_url
+from es_neardupe.wording import option
 
 __all__ = ["own_source", "profiles_path", "resolve_settings", "usual_sources"]
 
@@ -131,7 +132,7 @@ def _without_server(sources: Sequence[Source]) -> ConnectionSettings:
     if flags.problem:
         raise SettingsError(flags.problem)
     if flags.has_secret:
-        raise SettingsError("The command line has credentials, but no server. Give `url`.")
+        raise SettingsError(f"The command line has credentials, but no server. Give {option('url')}.")
     return ConnectionSettings(timeout=_timeout(sources))
 
 

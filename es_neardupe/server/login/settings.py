@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from es_neardupe.errors import SettingsError
+from es_neardupe.wording import option
 
 __all__ = ["ConnectionSettings", "ConnectionWarning", "Retries", "authorization", "more_than_one_login", "split_url"]
 
@@ -77,7 +78,8 @@ class ConnectionSettings:
         _check_certificates(self)
         if not 0 < self.timeout <= _LONGEST_TIMEOUT:
             raise SettingsError(
-                f"`timeout` must be more than 0 seconds and at most {_LONGEST_TIMEOUT:,}, not {self.timeout:g}."
+                f"{option('timeout')} must be more than 0 seconds and at most {_LONGEST_TIMEOUT:,}, not "
+                f"{self.timeout:g}."
             )
 
     def _take_credentials_out(self, url: str) -> None:
@@ -165,18 +167,20 @@ def more_than_one_login(one: _Login) -> str:
 def _check_certificates(settings: ConnectionSettings) -> None:
     if not settings.verify and (settings.ca_certs or settings.cert_fingerprint):
         what = "Certificates to trust" if settings.ca_certs else "A fingerprint to trust"
-        raise SettingsError(f"{what} and `insecure` are given: keep one of them.")
+        raise SettingsError(f"{what} and {option('insecure')} are given: keep one of them.")
     if settings.ca_certs:
         _check_file(settings.ca_certs)
     if settings.ca_certs and settings.cert_fingerprint:
         raise SettingsError("Certificates to trust and a fingerprint are given: keep one of them.")
     if settings.client_key and not settings.client_cert:
-        raise SettingsError("The key of a client certificate is given without the certificate: add `client_cert`.")
+        raise SettingsError(
+            f"The key of a client certificate is given without the certificate: add {option('client_cert')}."
+        )
     if settings.cert_fingerprint is not None:
         plain = settings.cert_fingerprint.replace(":", "").lower()
         if not re.fullmatch("[0-9a-f]{64}", plain):
             raise SettingsError(
-                "`cert_fingerprint` must be a SHA-256 of 64 hexadecimal digits, with or without colons."
+                f"{option('cert_fingerprint')} must be a SHA-256 of 64 hexadecimal digits, with or without colons."
             )
         object.__setattr__(settings, "cert_fingerprint", plain)
     if settings.url and settings.url.startswith("http:") and (settings.client_cert or settings.cert_fingerprint):
