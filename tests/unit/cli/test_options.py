@@ -22,7 +22,6 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.cli import connection, run_log
 from es_neardupe.cli.app import app
 from es_neardupe.cli.command import ConnectedCommand, shared_parameters
-from es_neardupe.cli.phrasing import phrase, phrase_for
 from es_neardupe.commands.bands import bands
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import option_of, parse_duration, parse_query, parse_since
@@ -429,52 +428,6 @@ def test_json_of_errors_is_no_output(cli: Cli) -> None:
 
 
 # -- messages in the words of the command line ------------------------------------------------------------------------
-
-
-@pytest.fixture
-def given() -> Iterator[Callable[..., None]]:
-    """Phrase for a command with these values of --url, --profile and --prefix."""
-    names = {"url": "--url", "profile": "--profile", "prefix": "--prefix", "max_bucket": "--max-bucket"}
-    yield lambda **values: phrase_for(names, values)
-    phrase_for({}, {})
-
-
-def test_messages_name_options(given: Callable[..., None]) -> None:
-    given()
-    assert phrase("`max_bucket` must be 2 or more") == "--max-bucket must be 2 or more"
-    assert phrase("the privilege `manage`, `rows`") == "the privilege `manage`, `rows`"
-
-
-@pytest.mark.parametrize(
-    ("message", "values", "said"),
-    [
-        ("Next: es-neardupe group news", {}, "Next: es-neardupe group news"),
-        ("Next: es-neardupe group news", {"prefix": "neardupe"}, "Next: es-neardupe group news"),
-        ("Next: es-neardupe group news", {"prefix": "dup"}, "Next: es-neardupe group news --prefix dup"),
-        (
-            "run `es-neardupe enrich news --check`.",
-            {"url": "http://a:9200", "profile": "my own", "prefix": "dup"},
-            "run `es-neardupe enrich news --url http://a:9200 --profile 'my own' --prefix dup --check`.",
-        ),
-        (
-            "run `es-neardupe enrich news`.",
-            {"url": "https://me:secret@host:9200/x"},
-            "run `es-neardupe enrich news --url https://host:9200/x`.",
-        ),
-        ("`es-neardupe stats news*`", {}, "`es-neardupe stats 'news*'`"),
-        (
-            "`es-neardupe clean news --prefix old` and `es-neardupe node start`",
-            {"prefix": "dup", "url": "http://a"},
-            "`es-neardupe clean news --url http://a --prefix old` and `es-neardupe node start`",
-        ),
-        ("`es-neardupe duplicates --example NAME`", {"url": "http://a"}, "`es-neardupe duplicates --example NAME`"),
-    ],
-)
-def test_suggested_commands_can_be_pasted(
-    given: Callable[..., None], message: str, values: dict[str, str], said: str
-) -> None:
-    given(**values)
-    assert phrase(message) == said
 
 
 def test_a_wrong_setting_is_wrong_usage_in_the_words_of_the_command_line(cli: Cli) -> None:
