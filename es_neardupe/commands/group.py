@@ -346,6 +346,7 @@ class _Run:
                 shards=self.shards,
                 evidence=self.evidence,
                 decisions=self.decisions,
+                unsatisfied=scope.unsatisfied,
                 limit=self.limit,
                 progress=self.progress,
             )
@@ -417,7 +418,13 @@ class _Run:
             counted = counts(self.index.client, self.index.path, principals=principals, members=members)
             if self.feed is not None and self.feed.others_have_written():
                 counted = {}  # documents that were deleted during the run are missing from these numbers
-            self.registry.note_ended(self.rules, result.at, evidence=self.evidence is not None, counted=counted)
+            self.registry.note_ended(
+                self.rules,
+                result.at,
+                evidence=self.evidence is not None,
+                counted=counted,
+                unsatisfied=result.linked.decisions.unsatisfied,
+            )
             if self.feed is not None:
                 self.feed.store(whole=True)
             if self.decisions is not None:
@@ -504,7 +511,7 @@ def _decisions(result: GroupingResult) -> DecisionCounts:
         same=applied.same,
         different=applied.different,
         disputed=applied.disputed,
-        unsatisfied=applied.unsatisfied,
+        unsatisfied=len(applied.unsatisfied),
         held=sum(one.held for one in result.records.values()),
     )
 

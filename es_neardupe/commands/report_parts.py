@@ -127,15 +127,15 @@ class PairCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class DecisionCounts:
-    """Decisions of reviewers about two texts that ``group`` processed: ``unsatisfied <= same``."""
+    """Decisions of reviewers about two texts that ``group`` processed."""
 
     same: int
     different: int
     disputed: int
     """Pairs of texts on which reviewers disagree; the run decides about them as about any other pair."""
     unsatisfied: int
-    """Decisions *same* whose texts are not in one group: other decisions keep them apart, or the rules ``within`` or
-    ``window`` do."""
+    """Decisions *same* whose texts are not in one group, in the whole index: other decisions keep them apart, or the
+    rules ``within`` or ``window`` do."""
     held: int
     """Documents that do not match their principal, but that a decision *same* holds in the group. They are part of
     ``grouped``."""

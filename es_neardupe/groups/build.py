@@ -15,10 +15,10 @@ import numpy as np
 from es_neardupe.candidates.fingerprints import in_order
 from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.candidates.pair_arrays import blocks
-from es_neardupe.candidates.who_may_meet import GroupRules
+from es_neardupe.candidates.who_may_meet import GroupRules, Window
 from es_neardupe.columns import RowLists
 from es_neardupe.groups.decided_links import Matches, decided_classes, link_decided
-from es_neardupe.groups.decisions import PairDecisions
+from es_neardupe.groups.decisions import ContentPair, PairDecisions
 from es_neardupe.groups.incremental import RunScope
 from es_neardupe.groups.linkage import (
     ChainBridges,
@@ -70,7 +70,8 @@ class AppliedDecisions:
     same: int = 0
     different: int = 0
     disputed: int = 0
-    unsatisfied: int = 0
+    unsatisfied: tuple[ContentPair, ...] = ()
+    """The decisions *same* that are not satisfied, in the whole index."""
     left: Positions = field(default_factory=lambda: np.zeros(0, np.intp))
     """Shape (j,)."""
     right: Positions = field(default_factory=lambda: np.zeros(0, np.intp))
@@ -109,6 +110,7 @@ def link(
     if decisions is not None and len(decisions):
         among = verified.inside[verified.classes.first]
         decided = decided_classes(decisions, verified.corpus, verified.classes, among, rules.window)
+        elsewhere = _unsatisfied_elsewhere(decisions, verified, rules.window, examined=decided.same)
         decided = decided.only(verified.exist(decided.left, decided.right, progress))
     size = len(verified.classes)
     left, right = candidates.left[matches], candidates.right[matches]
@@ -137,13 +139,15 @@ def link(
         )
         principal, joined = found.principal, found.joined
         applied = AppliedDecisions(
-            decided.same,
+            len(decided.same),
             decided.different,
             applied.disputed,
-            found.unsatisfied,
-            decided.left[joined],
-            decided.right[joined],
+            left=decided.left[joined],
+            right=decided.right[joined],
         )
+    if decisions is not None and decided is not None:
+        places = np.concatenate((decided.unsatisfied(principal), elsewhere))
+        applied = replace(applied, unsatisfied=tuple(decisions.contents(place) for place in places.tolist()))
     to_principal = np.where(principal == np.arange(size, dtype=np.int32), 1.0, np.nan)
     for some in blocks(len(matches)):
         left, right = candidates.left[some][matches[some]], candidates.right[some][matches[some]]
@@ -158,6 +162,19 @@ def link(
         held = joined[~criterion.matches(to_principal[joined]) & (principal[joined] != joined)]
         applied = replace(applied, held=held)
     return LinkedClasses(verified, matches, principal, to_principal, others, applied)
+
+
+def _unsatisfied_elsewhere(
+    decisions: PairDecisions, verified: Verified, window: Window | None, *, examined: Positions
+) -> Positions:
+    """The places of the decisions *same* that are not satisfied by the stored groups, except those that the run
+    ``examined``: an incremental run has also read the documents of those that were not satisfied before."""
+    corpus, classes = verified.corpus, verified.classes
+    if verified.inside.all():
+        return np.zeros(0, np.intp)
+    decided = decided_classes(decisions, corpus, classes, np.ones(len(classes), np.bool_), window)
+    _, stored = np.unique(corpus.group_ids[classes.first], return_inverse=True)
+    return np.setdiff1d(decided.unsatisfied(stored), examined)
 
 
 def _more_matches(

@@ -37,8 +37,8 @@ class DecidedClasses:
     right: Positions
     decision: Positions
     """The number of the decision of each pair, below d; shape (s,)."""
-    same: int
-    """The number d of decisions *same* about two texts of the classes."""
+    same: Positions
+    """The places in `PairDecisions` of the decisions *same* about two texts of the classes; shape (d,)."""
     different: int
     """The number of decisions *different* about two texts of the classes."""
     label: I32
@@ -48,11 +48,21 @@ class DecidedClasses:
     """Label -> the labels that it must be apart from."""
 
     def __bool__(self) -> bool:
-        return bool(self.same or self.different)
+        return bool(len(self.same) or self.different)
 
     def only(self, pairs: Flags) -> DecidedClasses:
-        """With these pairs *same* only (bool of the pairs)."""
-        return replace(self, left=self.left[pairs], right=self.right[pairs], decision=self.decision[pairs])
+        """With these pairs *same* only (bool of the pairs), and without the decisions that lose all of their pairs."""
+        kept = np.setdiff1d(np.arange(len(self.same)), np.setdiff1d(self.decision[~pairs], self.decision[pairs]))
+        decision = np.searchsorted(kept, self.decision[pairs])
+        return replace(self, left=self.left[pairs], right=self.right[pairs], decision=decision, same=self.same[kept])
+
+    def unsatisfied(self, group: Numbers) -> Positions:
+        """The places of the decisions *same* that have a pair in two groups, or no pair that can be linked. ``group``:
+        the number of the group of each class; shape (k,)."""
+        satisfied = np.zeros(len(self.same), np.bool_)
+        satisfied[self.decision] = True
+        satisfied[self.decision[group[self.left] != group[self.right]]] = False
+        return self.same[~satisfied]
 
 
 def decided_classes(
@@ -99,7 +109,7 @@ def decided_classes(
         np.concatenate(left),
         np.concatenate(right),
         np.concatenate(of),
-        len(same),
+        same,
         int((both & ~decisions.same).sum()),
         label,
         {one: frozenset(others) for one, others in apart.items()},
@@ -135,8 +145,6 @@ class LinkedByDecisions:
 
     principal: Numbers
     """The principal of each class; shape (k,)."""
-    unsatisfied: int
-    """Decisions *same* that could not be satisfied."""
     joined: Positions
     """The numbers of the pairs of `DecidedClasses` that are in one group."""
 
@@ -180,10 +188,7 @@ def link_decided(
             for members in one.linked(linkage, compare):
                 principal[members] = members[0]
     together = principal[decided.left] == principal[decided.right]
-    satisfied = np.zeros(decided.same, np.bool_)
-    satisfied[decided.decision] = True  # unless a pair of it is apart
-    satisfied[decided.decision[~together]] = False
-    return LinkedByDecisions(principal, int((~satisfied).sum()), np.flatnonzero(together))
+    return LinkedByDecisions(principal, np.flatnonzero(together))
 
 
 def _clusters(

@@ -28,7 +28,7 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.migration_state import replaced_prefix
 from es_neardupe.index.queries import MAX_TERMS, all_of
 from es_neardupe.keys.arrays import Bytes, Flags
-from es_neardupe.keys.text import packed_hashes
+from es_neardupe.keys.text import hash_text, packed_hashes
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, one_line
 from es_neardupe.server.bulk import chunked, write
@@ -37,6 +37,7 @@ from es_neardupe.server.search import buckets, count, fetch, refresh, refresh_if
 __all__ = [
     "CLAIM_MINUTES",
     "Claim",
+    "ContentPair",
     "Decision",
     "DecisionPage",
     "Decisions",
@@ -75,8 +76,11 @@ class Verdict(str, Enum):
         return self in (Verdict.SAME, Verdict.DIFFERENT)
 
 
-PairVerdicts = Mapping[tuple[str, str], Mapping[str, Verdict]]
-"""Two contents, ascending -> reviewer -> what they decided: *same* or *different*."""
+ContentPair = tuple[str, str]
+"""Two content hashes, ascending."""
+
+PairVerdicts = Mapping[ContentPair, Mapping[str, Verdict]]
+"""Two contents -> reviewer -> what they decided: *same* or *different*."""
 
 
 def agreed_verdict(verdicts: Mapping[str, Verdict]) -> Verdict | None:
@@ -174,6 +178,10 @@ class PairDecisions:
         about = known[place] == asked
         found[about] = np.where(self.same[place[about]], 1, 2)
         return found
+
+    def contents(self, place: int) -> ContentPair:
+        """The contents of one pair."""
+        return hash_text(self.low[place]), hash_text(self.high[place])
 
     def __len__(self) -> int:
         return len(self.low)

@@ -12,7 +12,7 @@ of members that would move are read too, until no further document moves.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,7 +24,14 @@ from es_neardupe.candidates.fingerprints import read_corpus, requested
 from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.errors import Forbidden, NameTaken, SettingsError
-from es_neardupe.groups.decisions import Decisions, PairDecisions, Verdict, WaitingDecisions
+from es_neardupe.groups.decisions import (
+    ContentPair,
+    Decisions,
+    PairDecisions,
+    Verdict,
+    WaitingDecisions,
+    agreed_verdict,
+)
 from es_neardupe.groups.linkage import star
 from es_neardupe.groups.read import read_groups
 from es_neardupe.groups.registry import LastRun, Registry
@@ -86,6 +93,8 @@ class RunScope:
     """Whether anything was written or deleted since the last run, as far as is known."""
     broken: frozenset[str] = frozenset()
     """Ids of groups whose documents differ from the registry."""
+    unsatisfied: tuple[ContentPair, ...] = ()
+    """The decisions *same* that the last run could not satisfy."""
 
 
 def choose_scope(
@@ -149,7 +158,8 @@ def choose_scope(
         reason += f", {counted(len(broken), 'group that lost documents', 'groups that lost documents')}"
     if decisions:
         reason += f", {counted(len(decisions.versions), 'new decision')}"
-    return RunScope(False, reason, documents, settled, seeds, lost or bool(changed or decisions), broken)
+    altered = lost or bool(changed or decisions)
+    return RunScope(False, reason, documents, settled, seeds, altered, broken, last.unsatisfied)
 
 
 def _with_content(index: Index, contents: Sequence[str]) -> dict[str, Any]:
@@ -321,20 +331,22 @@ def affected_pairs(
     shards: Sequence[int | None] = (None,),
     evidence: Evidence | None = None,
     decisions: Decisions | None = None,
+    unsatisfied: Collection[ContentPair] = (),
     limit: MemoryLimit | None = None,
     progress: Progress = silent,
 ) -> tuple[Verified, PairDecisions]:
     """The verified pairs of the documents that the queries ``seeds`` match, and of all others that they affect, and the
-    ``decisions`` about their texts.
+    ``decisions`` about their texts, with those that the last run left ``unsatisfied``.
 
-    Rows ``inside`` are affected. The other rows only share a key with an affected one: pairs between two of them are
-    ignored. Pairs known from ``evidence`` are not compared. ``shards``: the shards to read one after the other.
-    Raises `SettingsError` for more documents or pairs than the ``limit`` allows.
+    Rows ``inside`` are affected. The other rows only share a key with an affected one, or have a text of an unsatisfied
+    decision: pairs between two of them are ignored. Pairs known from ``evidence`` are not compared. ``shards``: the
+    shards to read one after the other. Raises `SettingsError` for more documents or pairs than the ``limit`` allows.
     """
     memory = PairMemory() if evidence is None else evidence.memory
     area = _Neighbourhood(index, rules, shards, decisions, limit)
     area.inside.update(hit.address for hit in area.read(seeds))
     area.moving |= area.inside
+    still = area.read_unsatisfied(unsatisfied)
     earlier = None
     while True:
         area.widen(progress)
@@ -366,7 +378,7 @@ def affected_pairs(
         elif (new := _moved(verified, criterion, progress, all_move=bool(area.decided)) & ~moving).any():
             area.moving |= _addresses(corpus, new)
         else:
-            return replace(verified, corpus=area.counted(corpus)), PairDecisions.of(area.decided)
+            return replace(verified, corpus=area.counted(corpus)), PairDecisions.of(still | area.decided)
 
 
 def _addresses(corpus: FingerprintColumns, rows: Flags) -> set[Address]:
@@ -428,7 +440,7 @@ class _Neighbourhood:
         self.inside: set[Address] = set()
         self.moving: set[Address] = set()
         """Documents inside whose neighbours are needed: all of them, except with star linkage."""
-        self.decided: dict[tuple[str, str], dict[str, Verdict]] = {}
+        self.decided: dict[ContentPair, dict[str, Verdict]] = {}
         """The verdicts of reviewers about pairs with the content of a moving document."""
 
     def read(self, wanted: Iterable[DocumentQuery]) -> Iterator[Hit]:
@@ -470,6 +482,19 @@ class _Neighbourhood:
         for _ in self._sharing("bands", self.moving - self._widened, _keys):
             pass
         self._widened |= self.moving
+
+    def read_unsatisfied(self, pairs: Collection[ContentPair]) -> dict[ContentPair, dict[str, Verdict]]:
+        """Read the documents of decisions *same* that were not satisfied, without affecting them. Returns the decisions
+        that still hold."""
+        if self._decisions is None or not pairs:
+            return {}
+        contents = {content for pair in pairs for content in pair}
+        for _ in self.read(
+            DocumentQuery(_with_content(self._index, some)) for some in chunked(sorted(contents), _TERMS)
+        ):
+            pass
+        known, wanted = self._decisions.pairs(contents), set(pairs)
+        return {pair: one for pair, one in known.items() if pair in wanted and agreed_verdict(one) is Verdict.SAME}
 
     def _read_decided(self) -> bool:
         """Read the decisions about moving documents, and the documents that they connect with these. Returns whether

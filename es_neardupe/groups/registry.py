@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.errors import RequestError, SettingsError
+from es_neardupe.groups.decisions import ContentPair
 from es_neardupe.groups.rules import RunRules, decode_rules, encode_rules
 from es_neardupe.index.hidden_indices import HiddenIndex, StoredDocument, ensure, find, hidden_index_name, read, store
 from es_neardupe.index.index import Index
@@ -112,6 +113,8 @@ class LastRun:
     """Documents that are the principal of a group or alone, after the run; None if it did not finish."""
     members: int | None = None
     """The other documents in groups, after the run; None if it did not finish."""
+    unsatisfied: tuple[ContentPair, ...] = ()
+    """The decisions *same* that the run could not satisfy."""
 
 
 def remembered(last: LastRun | None, settings: Settings) -> tuple[MatchOptions, GroupRules]:
@@ -264,12 +267,20 @@ class Registry:
             last = None
         self._note(stored, LastRun(finished=False, evidence=False, rules=last.rules if last else None), at)
 
-    def note_ended(self, rules: RunRules, at: str, *, evidence: bool, counted: Mapping[str, int]) -> None:
+    def note_ended(
+        self,
+        rules: RunRules,
+        at: str,
+        *,
+        evidence: bool,
+        counted: Mapping[str, int],
+        unsatisfied: tuple[ContentPair, ...] = (),
+    ) -> None:
         """Record that a run has finished, with its rules for the next one. ``counted``: ``principals`` and ``members``;
         empty if they are unknown, so that the next run compares all groups with the registry.
         Raises as `note_begun`."""
-        stored = self._stored_run()
-        self._note(stored, LastRun(True, evidence, rules, self._index.target.uuids, **counted), at)
+        stored, uuids = self._stored_run(), self._index.target.uuids
+        self._note(stored, LastRun(True, evidence, rules, uuids, **counted, unsatisfied=unsatisfied), at)
 
     def hand_over_rules(self, rules: RunRules, at: str) -> None:
         """Store rules of another registry, so that the next run uses them and processes all documents. Does nothing if
@@ -289,6 +300,7 @@ class Registry:
             "indices": dict(run.indices),
             "principals": run.principals,
             "members": run.members,
+            "unsatisfied": run.unsatisfied,
         }
         store(self._index.client, self.name, _RUN, {"kind": "run", "settings": settings, "value": value}, before)
 
@@ -447,15 +459,17 @@ def _decode_run(source: Mapping[str, Any]) -> LastRun:
     try:
         indices = _UUIDS.validate_python(run.get("indices"))
         principals, members = (_COUNT.validate_python(run.get(name)) for name in ("principals", "members"))
+        unsatisfied = _PAIRS.validate_python(run.get("unsatisfied", ()))
     except ValidationError as error:
         raise ValueError("values that no run stores") from error
     rules = None if settings is None else decode_rules(settings)
-    return LastRun(finished, evidence, rules, indices, principals, members)
+    return LastRun(finished, evidence, rules, indices, principals, members, unsatisfied)
 
 
 _RECORDS = TypeAdapter(GroupRecord)
 _UUIDS = TypeAdapter(dict[str, str])
 _COUNT: TypeAdapter[int | None] = TypeAdapter(int | None)
+_PAIRS = TypeAdapter(tuple[ContentPair, ...])
 _PLAIN = (
     "group",
     "created",

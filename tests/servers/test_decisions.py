@@ -19,11 +19,12 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IncompleteAnswer, IndexUnusable, InputError, NotFound, SettingsError
 from es_neardupe.groups import reviewed
 from es_neardupe.groups.collate import collate_group
-from es_neardupe.groups.decisions import Decisions
+from es_neardupe.groups.decisions import Decision, Decisions, Verdict
 from es_neardupe.groups.listing import GroupFilter
 from es_neardupe.groups.reviewed import KnownReviews, ReviewedGroups, ReviewFilter, ReviewState
 from es_neardupe.index.index import opened
 from es_neardupe.index.shown_fields import NO_FIELDS
+from es_neardupe.records import Address
 from es_neardupe.server.client import Client, path
 
 pytestmark = pytest.mark.either("sidecar")
@@ -217,6 +218,42 @@ def test_contradictions_are_refused_until_one_is_withdrawn(client: Client, index
         news.decide("same", "copy", ["c"], author="bob")  # the copy is the same text as b
     news.group()
     assert groups(news) == [ALL - {"c"}]
+
+
+@pytest.mark.parametrize("sidecar", [False, True])
+def test_decisions_that_cannot_all_be_satisfied_are_counted_in_each_run(
+    client: Client, index_name: str, sidecar: bool
+) -> None:
+    """Three reviewers decide at the same moment, so none of them sees the contradiction."""
+    news = begun(client, index_name, sidecar=sidecar)
+    news.decide("same", "x1", ["x2"], author="ann")
+    news.decide("same", "x2", ["x3"], author="bob")
+    news.decide("same", "x5", ["x6"], author="bob")
+    content = {
+        two.id: one
+        for decision in news.decisions()
+        for one, two in zip(decision.contents, decision.documents, strict=True)
+    }
+    documents = Address(index_name, "x1"), Address(index_name, "x3")
+    at = datetime.now(timezone.utc).isoformat()
+    store = Decisions(opened(news))
+    store.put([Decision(Verdict.DIFFERENT, (content["x1"], content["x3"]), documents, "eve", at)])
+    assert news.group().decisions.unsatisfied == 1
+    put(client, index_name, {"new": {"text": TEXTS["x9"]}})
+    news.enrich()
+    for options in ({"dry_run": True}, {}, {}, {"check": True}, {"rebuild": True}, {"rebuild": True, "dry_run": True}):
+        report = news.group(**options)
+        assert report.decisions.unsatisfied == 1, options
+        assert report.scope.whole == ("rebuild" in options)
+    assert news.group().decisions.same == 0  # of the texts of the run
+    client.request("DELETE", path(index_name, "_doc", "x3"), params={"refresh": "true"})
+    assert news.group().decisions.unsatisfied == 0
+    put(client, index_name, {"x3": {"text": TEXTS["x3"]}})
+    news.enrich()
+    assert [news.group().decisions.unsatisfied for _ in range(2)] == [1, 1]
+    news.withdraw([one.id for one in news.decisions(author="eve")])
+    assert [news.group().decisions.unsatisfied for _ in range(2)] == [0, 0]
+    assert groups(news) == [ALL, {"new", "x9"}, {"x1", "x2", "x3"}, {"x5", "x6"}]
 
 
 def test_what_cannot_be_decided(client: Client, index_name: str) -> None:
