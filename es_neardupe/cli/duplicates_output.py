@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from es_neardupe.cli.output import print_lines, print_table, printable, say, show, warn
+from es_neardupe.commands.duplicates.request_model import MAX_GROUP_SIZE
 from es_neardupe.commands.duplicates.results import (
     ContentResult,
     DocumentPair,
@@ -170,13 +171,19 @@ def _counted(result: PairsResult) -> dict[str, Any]:
 
 def _warn_of_groups(name: str, result: PairsResult) -> None:
     """Show the features that made no pairs because too many documents share them."""
-    number = result.diagnostics["Aggregating results"]["Skipped large hash collision groups"]
-    warn(f"{name}: {counted(number, 'group')} of documents larger than maxHashGroupSize made no pairs. The largest:")
+    numbers = _counted(result)
+    number, maximum = numbers["Skipped large hash collision groups"], numbers["Maximum size of hash collision groups"]
+    warn(
+        f"{name}: {counted(number, 'group')} of more than {maximum:,} documents made no pairs; "
+        f"{counted(numbers['Skipped pairwise hash comparisons'], 'comparison')} skipped. The largest:"
+    )
     for group in result.skipped_groups[:_MAX_GROUPS]:
         feature = "a feature" if group.example is None else f"'{_short(group.example)}'"
         say(f"  {counted(group.size, 'document shares', 'documents share')} {feature}")
     more = "More are in --json. " * (number > _MAX_GROUPS)
-    say(f"  {more}Raise maxHashGroupSize, or group by rarer features.")
+    rarer = "group by rarer features."
+    hint = f"Raise maxHashGroupSize, or {rarer}" if maximum < MAX_GROUP_SIZE else rarer.capitalize()
+    say(f"  {more}{hint}")
 
 
 def _short(value: object) -> str:

@@ -37,6 +37,7 @@ __all__ = [
     "mapping_of",
     "missing",
     "nested_objects",
+    "own_fields",
     "properties_of",
     "relation_in",
     "relations",
@@ -47,9 +48,10 @@ __all__ = [
 
 
 TEXT_TYPES = frozenset({"text", "match_only_text", "annotated_text", "search_as_you_type"})
+"""Field types that hold text in ``_source``."""
+
 _WHOLE_TEXTS = frozenset({"keyword", "wildcard"})
 """Types of fields whose values can be texts: keys are made from `_source`."""
-"""Field types that hold text in ``_source``."""
 
 
 VALUE_TYPES = frozenset({"keyword", "constant_keyword", "wildcard", "boolean", "date", "date_nanos", "ip", "version"})
@@ -87,6 +89,20 @@ def load_mapping(name: str) -> dict[str, Any]:
     folder = installed if installed.is_dir() else Path(__file__).parents[2] / "mappings"  # run from the repository
     mapping: dict[str, Any] = json.loads((folder / f"{name}.json").read_text("utf-8"))
     return mapping
+
+
+def own_fields(mapping: Mapping[str, Any]) -> frozenset[str]:
+    """The fields at the top level of a mapping that this package has added: the objects that `clean` or a migration
+    left under any prefix, and the copies of group ids."""
+    properties = mapping.get("properties", {})
+    objects = {
+        name
+        for name, one in properties.items()
+        if fields_mapping()["properties"].keys() <= one.get("properties", {}).keys()
+    }
+    stored = [mapping.get("_meta", {}).get(name) for name in objects]
+    copies = {meta.get("group_field") for meta in stored if isinstance(meta, Mapping)}
+    return frozenset(objects | (copies & properties.keys()))
 
 
 def text_mapping(names: tuple[str, ...]) -> dict[str, Any]:

@@ -71,12 +71,14 @@ class UserFields:
 
 
 def user_fields(mappings: Iterable[Mapping[str, Any]], *prefixes: str) -> UserFields:
-    """The fields of some mappings, without those below the ``prefixes``."""
+    """The fields of some mappings, without those of this package, also those below the ``prefixes``."""
     types: dict[str, str] = {}
     nested: set[str] = set()
     kept: set[str] = set()
     readable: list[frozenset[str]] = []
+    own = {*prefixes}
     for one in mappings:
+        own |= schema.own_fields(one)
         properties: Mapping[str, Any] = one.get("properties", {})
         of_mapping = dict(schema.field_types(properties))
         types |= of_mapping
@@ -84,8 +86,8 @@ def user_fields(mappings: Iterable[Mapping[str, Any]], *prefixes: str) -> UserFi
         in_source = {name for name in of_mapping if schema.is_in_source(one, name)}
         kept |= in_source
         readable.append(frozenset(in_source & {name for name in properties if of_mapping.get(name) in _READABLE}))
-    excluded = tuple(f"{prefix}." for prefix in prefixes)
-    users = {name: kind for name, kind in types.items() if not name.startswith(excluded)}
+    below = tuple(f"{name}." for name in own)
+    users = {name: kind for name, kind in types.items() if name not in own and not name.startswith(below)}
     return UserFields(users, frozenset(nested), frozenset(kept), tuple(readable))
 
 

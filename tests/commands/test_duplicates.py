@@ -209,9 +209,12 @@ def test_skipped_groups_are_reported(ask: Any, news: str) -> None:
     request["stages"]["similarPairs"]["hashGrouping"]["pairing"]["maxHashGroupSize"] = 2
     done = ask(f"{news}-one", request)
     assert "similarPairs: 1 pair, 1 of them shown" in done.out
-    assert "similarPairs: 1 group of documents larger than maxHashGroupSize made no pairs." in done.err
+    assert "similarPairs: 1 group of more than 2 documents made no pairs; 3 comparisons skipped." in done.err
     assert "3 documents share 'lucy had a gray cat'" in done.err
     assert "Raise maxHashGroupSize, or group by rarer features." in done.err
+    request["stages"]["similarPairs"]["hashGrouping"]["pairing"]["maxHashGroupSize"] = 10_000
+    assert "made no pairs" not in ask(f"{news}-one", request).err
+    request["stages"]["similarPairs"]["hashGrouping"]["pairing"]["maxHashGroupSize"] = 2
     for option in ("--json", "--pairs-only"):
         assert "3 documents share" in ask(f"{news}-one", request, option).err
     answer = found(ask(f"{news}-one", request, "--json"))

@@ -111,11 +111,26 @@ def test_the_examples_of_the_cats(client: Client, cats: str) -> None:
 
 def test_skipped_groups_are_listed(client: Client, cats: str) -> None:
     found = run(client, cats, stage(WORDS, ratio(WORDS), maximum=2))
-    assert numbers(found)["Skipped large hash collision groups"] == 4
+    counted = numbers(found)
+    assert counted["Skipped large hash collision groups"] == 4
+    assert counted["Skipped pairwise hash comparisons"] == 4 * 3
     assert {one.example for one in found.skipped_groups} == {"lucy", "had", "a", "cat"}
     assert {one.size for one in found.skipped_groups} == {3}
     assert found.skipped_groups[0].documents == ((cats, "a/1"), (cats, "b 2"), (cats, "é猫"))
     assert listed(found) == [("a/1", "é猫", 1.0)]  # by the word gray
+
+
+def test_a_default_limit_is_part_of_the_answer(client: Client, index_name: str) -> None:
+    """Without a maximum in the request, a large group is skipped, counted, and listed."""
+    make_index(client, index_name, {"title": {"type": "text"}})
+    put(client, index_name, {f"d{n}": {"title": "the same title"} for n in range(201)})
+    request = stage(source("values"), ratio(source("values")))
+    del request["hashGrouping"]["pairing"]["maxHashGroupSize"]
+    found = run(client, index_name, request)
+    counted = numbers(found)
+    assert (counted["Maximum size of hash collision groups"], len(found.pairs)) == (200, 0)
+    assert counted["Skipped pairwise hash comparisons"] == 201 * 200 // 2
+    assert [(one.size, one.example) for one in found.skipped_groups] == [(201, "the same title")]
 
 
 def test_contents_and_overlaps_of_pairs(client: Client, cats: str) -> None:

@@ -1716,9 +1716,11 @@ def of_duplicates(case: Case) -> JSON:
                 **_lap(case),
             },
             "Aggregating results": {
+                "Maximum size of hash collision groups": MAX_GROUP,
                 "Hash collision groups": sum(number > 1 for number in having.values()),
                 "Skipped large hash collision groups": sum(number > MAX_GROUP for number in having.values()),
                 "Pairwise hash comparisons": sum(math.comb(having[gram], 2) for gram in small),
+                "Skipped pairwise hash comparisons": sum(math.comb(n, 2) for n in having.values() if n > MAX_GROUP),
                 "Candidate pairs": len(candidates),
                 "Out of scope pairs": 0,
                 **_lap(case),

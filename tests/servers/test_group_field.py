@@ -33,6 +33,28 @@ def assert_copied(client: Client, name: str, documents: int) -> None:
     assert len(groups) == documents
 
 
+def test_fields_to_show_are_those_of_the_application(client: Client, index_name: str, server_cli: Cli) -> None:
+    """Also after a migration and `clean`, which leave our fields in the mapping."""
+    fill(client, index_name)
+    news = NearDupe(index_name, client)
+
+    def listed() -> str:
+        done = server_cli("groups", index_name, "--field", "absent")
+        assert done.code == 2
+        return done.err.partition("Fields: ")[2].strip()
+
+    news.init(COPIED)
+    news.enrich()
+    news.group()
+    assert listed() == "price, text."
+    news.migrate(threshold=0.7, confirm=lambda migration: True)
+    assert listed() == "price, text."
+    news.clean()
+    news.init(Settings(("text",), prefix="other"), sidecar=True)
+    done = server_cli("search", index_name, "story", "--field", "absent", "--prefix", "other")
+    assert done.err.partition("Fields: ")[2].strip() == "price, story, text."  # no settings name the copies any more
+
+
 def of_the_application(client: Client, name: str) -> dict[str, str]:
     """All other fields of each document, with the literals of their numbers."""
     kept = {"neardupe", STORY}

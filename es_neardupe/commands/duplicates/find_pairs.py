@@ -73,7 +73,7 @@ def find_pairs(index: Index, plan: DuplicatesPlan, *, progress: Progress) -> Pai
         scope, hashed = _scope(index, plan, entries, progress=progress)
         hashed["Seconds"] = clock.lap()
         groups = group_hashes(entries, scope.numbers, plan.max_group, progress)
-        aggregated = _aggregated(groups) | {"Seconds": clock.lap()}
+        aggregated = _aggregated(groups, plan.max_group) | {"Seconds": clock.lap()}
         left, right = _across_indices(scope, groups) if plan.across_indices else (groups.left, groups.right)
     pairs, validated = _Pairs(left, right), list[_Validated]()
     for validation in plan.validations:
@@ -153,11 +153,13 @@ def _enriched(
 # Grouping
 
 
-def _aggregated(groups: HashGroups) -> Counters:
+def _aggregated(groups: HashGroups, maximum: int) -> Counters:
     return {
+        "Maximum size of hash collision groups": maximum,
         "Hash collision groups": groups.groups,
         "Skipped large hash collision groups": groups.skipped,
         "Pairwise hash comparisons": groups.comparisons,
+        "Skipped pairwise hash comparisons": groups.skipped_comparisons,
         "Candidate pairs": len(groups.left),
         "Out of scope pairs": 0,
     }

@@ -50,6 +50,8 @@ class HashGroups:
     skipped: int
     comparisons: int
     """Pairs in all groups that were not skipped. A pair in several of them counts for each."""
+    skipped_comparisons: int
+    """The same of those that were skipped."""
     largest: tuple[LargeGroup, ...]
     """The largest skipped groups, by size and then hash."""
 
@@ -62,7 +64,7 @@ def group_hashes(
     The result does not depend on the order of the entries. Memory holds a part of the entries, and all pairs.
     """
     pairs = DistinctPairs(len(numbers))
-    groups = skipped = comparisons = done = 0
+    groups = skipped = comparisons = skipped_comparisons = done = 0
     largest: list[LargeGroup] = []
     progress("grouping hashes", 0, entries.total)
     for unsorted, rows in entries.pieces():
@@ -73,13 +75,15 @@ def group_hashes(
         small = sizes <= max_group
         groups += len(sizes)
         skipped += int((~small).sum())
-        comparisons += int((sizes[small] * (sizes[small] - 1) // 2).sum())
+        pairs_of = sizes * (sizes - 1) // 2
+        comparisons += int(pairs_of[small].sum())
+        skipped_comparisons += int(pairs_of[~small].sum())
         for block in small_groups(members, starts, sizes, max_group):
             pairs.add(np.sort(block, axis=1))
         largest = _largest(largest, hashes, members, starts[~small], sizes[~small])
         progress("grouping hashes", done, entries.total)
     left, right = pairs.taken()
-    return HashGroups(left, right, groups, skipped, comparisons, tuple(largest))
+    return HashGroups(left, right, groups, skipped, comparisons, skipped_comparisons, tuple(largest))
 
 
 def _runs(hashes: U64) -> tuple[Positions, Positions]:

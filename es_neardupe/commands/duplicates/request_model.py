@@ -96,6 +96,9 @@ _NUMBER = {"type": "number", "minimum": 0, "maximum": MAX_SHARED}
 Bound = Annotated[float, WrapValidator(_number), WithJsonSchema(_NUMBER)]
 """End of a range. Whether it is a ratio or a number of features depends on the similarity, which may be a
 reference."""
+MAX_GROUP_SIZE = 10_000
+"""The largest ``maxHashGroupSize``."""
+
 Words = Annotated[int, Between(1, 1000, "an integer")]
 
 
@@ -330,7 +333,7 @@ Limit: TypeAlias = Annotated[int, Between(1, 100_000_000, "an integer")] | Liter
 
 
 class Pairing(Model):
-    max_hash_group_size: Annotated[int, Between(2, 10_000, "an integer")] = 200
+    max_hash_group_size: Annotated[int, Between(2, MAX_GROUP_SIZE, "an integer")] = 200
     across_indices: bool = False
 
 

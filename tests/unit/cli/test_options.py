@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -456,19 +457,40 @@ def test_a_closed_pipe_is_no_error(words: str) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def _options_with_one_value() -> Iterator[tuple[str, str]]:
+def _commands() -> Iterator[tuple[str, Any]]:
+    """All commands, also those of `node`."""
     for name, command in sorted(PROGRAM.commands.items()):
-        for one in getattr(command, "params", []):
-            if one.param_type_name == "option" and not one.is_flag and not one.multiple:
-                yield name, one.opts[0]
+        inner = getattr(command, "commands", None)
+        yield from ((f"{name} {one}", inner[one]) for one in inner) if inner else [(name, command)]
 
 
-@pytest.mark.parametrize(("command", "option"), list(_options_with_one_value()))
+def _options_with_one_value() -> Iterator[tuple[str, Any]]:
+    for name, command in _commands():
+        for one in command.params:
+            if one.param_type_name == "option" and not one.multiple and (not one.is_flag or one.secondary_opts):
+                yield name, one
+
+
+@pytest.mark.parametrize(("command", "option"), [(name, one.opts[0]) for name, one in _options_with_one_value()])
 def test_an_option_that_is_given_twice(command: str, option: str, cli: Cli) -> None:
-    """Neither value counts silently."""
-    run = cli(command, option, "1", option, "2")
-    assert (run.code, run.out) == (2, "")
-    assert f"{option} is given 2 times: give it once." in " ".join(run.err.replace("│", " ").split())
+    """Neither value counts silently, whichever of its names is used, and however the value is written."""
+    (one,) = (each for name, each in _options_with_one_value() if (name, each.opts[0]) == (command, option))
+    names = [*dict.fromkeys((*one.opts, *one.secondary_opts))]
+    for first, last in product(names, names):
+        given = [first, last] if one.is_flag else [first, "1", f"{last}=2" if last.startswith("--") else f"{last}2"]
+        run = cli(*command.split(), *given)
+        assert (run.code, run.out) == (2, "")
+        assert f"{option} is given 2 times: give it once." in " ".join(run.err.replace("│", " ").split())
+
+
+def test_an_option_overrides_its_variable(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That is no second value on the command line."""
+    with_variable = [(name, one) for name, one in _options_with_one_value() if one.envvar]
+    assert {one.opts[0] for _, one in with_variable} == {"--log-format", "--log-level", "--token"}
+    monkeypatch.setenv("ES_NEARDUPE_LOG_LEVEL", "error")
+    monkeypatch.setenv("ES_NEARDUPE_LOG_FORMAT", "json")
+    run = cli("version", "--url", "http://127.0.0.1:9", "--log-format", "text", "--log-level", "info")
+    assert (run.code, run.err[:15]) == (0, "The version of ")
 
 
 def test_flags_and_lists_that_are_given_twice(cli: Cli) -> None:

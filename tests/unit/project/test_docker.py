@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import containers
 import pytest
 import yaml
+from fake_servers import fake_servers, reply
 from packaging.specifiers import SpecifierSet
 
 from es_neardupe.errors import NodeError
@@ -93,6 +95,21 @@ class TestContainers:
         found = containers.settings(release.server)
         assert found["discovery.type"] == "single-node"
         assert all(isinstance(value, str) for value in found.values())
+
+    def test_ports_are_published_on_loopback_only(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The engine is a fake, which refuses to create a container, but sees how."""
+        with fake_servers() as start:
+            engine = start()
+            engine.on("GET /version", reply({"ApiVersion": "1.44"}))
+            engine.on(f"GET /v1.44/images/{containers.image('opensearch', '3.8')}/json", reply({"Id": "an-image"}))
+            engine.on("POST /v1.44/containers/create", reply({"message": "refused"}, 500))
+            monkeypatch.setenv("DOCKER_HOST", engine.url.replace("http://", "tcp://"))
+            with pytest.raises(NodeError, match="refused"), containers.container("opensearch", "3.8"):
+                pass
+            (asked,) = (json.loads(body) for request, _, body in engine.seen if "containers/create" in request)
+        assert [one["HostIp"] for ports in asked["HostConfig"]["PortBindings"].values() for one in ports] == [
+            "127.0.0.1"
+        ]
 
     def test_no_engine_is_said_in_one_sentence(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
