@@ -311,6 +311,26 @@ class Decisions:
                 found.update((hit.id, one) for hit in page if (one := _decision(hit.source)) is not None)
         return sorted(found.values(), key=lambda one: (one.at, one.id))
 
+    def last_of(self, author: str, contents: Collection[str]) -> list[Decision]:
+        """The decisions of a reviewer that hold and are about at least one of these contents, of the last time that
+        some were stored."""
+        if not contents or not self.exist():
+            return []
+        refresh_if_allowed(self._client, self.name)
+        own = (*_HOLDING, {"term": {"author": author}})
+        newest: list[Decision] = []
+        for chunk in chunked(sorted(contents), MAX_TERMS // 2):
+            body = {"size": 1, "query": all_of(*own, _either(chunk)), "sort": [{"at": "desc"}, {"id": "asc"}]}
+            hits = search(self._client, self.name, body)["hits"]["hits"]
+            newest += (one for hit in hits if (one := _decision(hit["_source"])) is not None)
+        if not newest:
+            return []
+        at = max(one.at for one in newest)
+        page = self._client.pages(self.name, {"query": all_of(*own, {"term": {"at": at}})}, page_size=_PAGE)
+        found = (_decision(hit.source) for hits in page for hit in hits)
+        known = set(contents)
+        return sorted((one for one in found if one and known & {*one.contents}), key=lambda one: one.id)
+
     def pairs(
         self, contents: Collection[str] | None = None, progress: Progress = silent
     ) -> dict[tuple[str, str], dict[str, Verdict]]:

@@ -270,10 +270,14 @@ class GroupFindings:
     """The decisions about each document and the reference document, or about the document alone."""
     claim: Claim | None
     """Who works on the group."""
+    last: Sequence[Decision]
+    """The decisions that the reviewer has stored last about texts of the group, also of other pages of it."""
 
 
-def review_findings(index: Index, group: str, reference: Reference, members: Sequence[Reference]) -> GroupFindings:
-    """The decisions about members of a group and the reference document."""
+def review_findings(
+    index: Index, group: str, reference: Reference, members: Sequence[Reference], reviewer: str
+) -> GroupFindings:
+    """The decisions about members of a group and the reference document, as one ``reviewer`` sees them."""
     fields, prefix, store = index.fields, index.settings.prefix, Decisions(index)
     hits = fetch(index.client, [reference, *members], [fields.content])
     stored = {hit.address: stored_fields(hit.source, prefix).get("content") for hit in hits if hit is not None}
@@ -284,4 +288,8 @@ def review_findings(index: Index, group: str, reference: Reference, members: Seq
     for address, content in contents.items():
         sides = {(content,), tuple(sorted((content, first)))} if content != first else {(content,)}
         about[address] = [one for one in found if one.between in sides]
-    return GroupFindings(contents, about, store.claims([group]).get(group))
+    last: Sequence[Decision] = ()
+    if store.exist():
+        of_group = texts_of_groups(index, {"term": {fields.group: group}}, _MAX_TEXTS).get(group, set())
+        last = store.last_of(reviewer, of_group | set(contents.values()))
+    return GroupFindings(contents, about, store.claims([group]).get(group), last)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl, urlencode
 
 from es_neardupe.display_text import Located, named
+from es_neardupe.groups.decisions import Decision
 from es_neardupe.index.index import Index
 
 _OF_A_GROUP = frozenset({"start", "sort", "places", "reference", "reference_index"})
@@ -35,6 +37,16 @@ class Site:
     def name(self, document: Located) -> str:
         """The id of a document; with its index, if there are several."""
         return named(document, self.several)
+
+    def names(self, decisions: Sequence[Decision]) -> str:
+        """Decisions that were stored together, in a few words; "" for none."""
+        if not decisions:
+            return ""
+        documents = dict.fromkeys(address for one in decisions for address in one.documents)
+        names = [self.name(one) for one in documents]
+        more = len(names) - 2
+        listed = " and ".join(names) if more <= 0 else f"{names[0]}, {names[1]} and {more:,} more"
+        return f"{decisions[0].verdict.value}: {listed}"
 
     def link(self, path: str, **values: object) -> str:
         """The address of a page. Empty values and None are omitted; a list is repeated."""

@@ -77,8 +77,6 @@ def group_file(site: Site, found: GroupCollation, findings: GroupFindings, made:
 
 
 def _values(site: Site, found: GroupCollation, findings: GroupFindings) -> dict[str, Any]:
-    own = [one for some in findings.about.values() for one in some if one.author == site.reviewer]
-    latest = max((one.at for one in own), default="")
     given = {
         "id": found.group,
         "reference": None if found.reference.address == found.principal else found.reference.id,
@@ -109,7 +107,7 @@ def _values(site: Site, found: GroupCollation, findings: GroupFindings) -> dict[
     return {
         "found": found,
         "findings": findings,
-        "last": sorted({one.id for one in own if one.at == latest}),
+        "last": site.names(findings.last),
         "max_words": MAX_WORDS,
         "name_of": site.name,
         "compared": _compared(found),

@@ -17,10 +17,20 @@ document.addEventListener("DOMContentLoaded", () => {
   const box = (row) => row && row.querySelector("input[type=checkbox]");
   const boxes = () => rows.map(box).filter((one) => one && !one.closest(".reference"));
 
-  // Without a choice, a decision is about the current document.
-  const choose = () => {
-    if (!rows.some((row) => box(row) && box(row).checked) && box(rows[current])) {
-      box(rows[current]).checked = true;
+  // Without a choice, a decision is about the current document, or about the only one besides the reference.
+  const choose = (event) => {
+    const decides = ["same", "different"].includes(event.submitter?.value);
+    const others = boxes();
+    const possible = decides ? others : rows.map(box).filter(Boolean);
+    if (possible.some((one) => one.checked)) {
+      return;
+    }
+    const one = possible.includes(box(rows[current])) ? box(rows[current]) : decides && others.length === 1 && others[0];
+    if (one) {
+      one.checked = true;
+    } else if (decides) {
+      event.preventDefault();
+      document.getElementById("choose-first").hidden = false;
     }
   };
 

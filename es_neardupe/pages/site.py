@@ -212,6 +212,6 @@ def search_page(site: Site, text: str, found: SearchResult | None) -> Hosted:
     return hosted("search.html.j2", site, text=text, found=found, previous=previous, next=following)
 
 
-def error_page(site: Site, message: str) -> Hosted:
-    """An error, with the cause and how to fix it."""
-    return hosted("error.html.j2", site, message=message)
+def error_page(site: Site, message: str, *, back: str | None = None) -> Hosted:
+    """An error, with the cause and how to fix it. ``back``: the address of the page that the request came from."""
+    return hosted("error.html.j2", site, message=message, back=back)

@@ -83,7 +83,7 @@ def asgi(
     def error(request: Request, error: NeardupeError) -> Response:
         if auth_proxy and isinstance(error, LoginRefused):
             return login_required()
-        found = error_page(site(request), str(error))
+        found = error_page(site(request), str(error), back=getattr(request.state, "back", None))
         return HTMLResponse(found.html, status_of(error), headers={"Content-Security-Policy": found.policy})
 
     @app.exception_handler(RequestValidationError)

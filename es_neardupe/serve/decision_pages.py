@@ -54,10 +54,6 @@ def decision_pages(
     """The routes. ``index_of``: the index with the login of a request. ``fields`` are shown of documents."""
     routes = APIRouter(default_response_class=HTMLResponse)
 
-    def check(request: Request, csrf: str) -> None:
-        if not same(csrf, site(request).csrf):
-            raise Forbidden("The form is not from this application: open the page again.", status=403)
-
     @routes.post("/decide")
     def preview(
         request: Request,
@@ -71,8 +67,8 @@ def decision_pages(
         page: Annotated[str, Form()] = "",
         confirmed: Annotated[bool, Form()] = False,
     ) -> Response:
-        check(request, csrf)
         current = site(request)
+        _check(request, current, csrf, group, page)
         asked = _asked(verdict, reference, member or [], group=group, page=page, note=note)
         report = decide(
             index_of(request),
@@ -97,11 +93,11 @@ def decision_pages(
         group: Annotated[str, Form()] = "",
         page: Annotated[str, Form()] = "",
     ) -> Response:
-        check(request, csrf)
-        withdraw(index_of(request), decision)
         current = site(request)
-        back = current.group_link(group, page, done="withdrawn") if group else current.link("/decisions")
-        return RedirectResponse(back, 303)
+        _check(request, current, csrf, group, page)
+        withdrawn = current.of(opened(index_of(request), groups=True)).names(withdraw(index_of(request), decision))
+        done = current.group_link(group, page, done=f"Withdrawn: {withdrawn}") if group else current.link("/decisions")
+        return RedirectResponse(done, 303)
 
     @routes.post("/claim")
     def claim(
@@ -110,14 +106,14 @@ def decision_pages(
         csrf: Annotated[str, Form()] = "",
         page: Annotated[str, Form()] = "",
     ) -> Response:
-        check(request, csrf)
         current = site(request)
+        _check(request, current, csrf, group, page)
         Decisions(opened(index_of(request), groups=True)).claim(group, current.reviewer)
         return RedirectResponse(current.group_link(group, page), 303)
 
     @routes.post("/reviewer")
     def reviewer(request: Request, name: Annotated[str, Form()], csrf: Annotated[str, Form()] = "") -> Response:
-        check(request, csrf)
+        _check(request, site(request), csrf)
         name = " ".join(name.split())[:100]
         if not name or not name.isprintable():
             raise SettingsError("The name of a reviewer must have 1 to 100 printable characters.")
@@ -183,6 +179,13 @@ def decision_pages(
         return StreamingResponse(exported, media_type=_EXPORTS[form], headers=headers)
 
     return routes
+
+
+def _check(request: Request, current: Site, csrf: str, group: str = "", page: str = "") -> None:
+    """Raises `Forbidden` if a form is from elsewhere. The page of an error has a link back to the page of the group."""
+    request.state.back = current.group_link(group, page) if group else None
+    if not same(csrf, current.csrf):
+        raise Forbidden("The form is not from this application: open the page again.", status=403)
 
 
 def _answer(page: Hosted) -> HTMLResponse:

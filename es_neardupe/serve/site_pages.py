@@ -127,11 +127,12 @@ def site_pages(
             order=given.get("sort", ""),
         )
         texts = [row.members[0].reference for row in found.rows]
-        return site(request).of(current), found, review_findings(current, id, found.reference.reference, texts)
+        own = site(request).of(current)
+        return own, found, review_findings(current, id, found.reference.reference, texts, own.reviewer)
 
     @routes.get("/group")
     def group(request: Request, id: str = "") -> HTMLResponse:
-        return _answer(group_page(*collated(request, id), done=request.query_params.get("done", "")[:100]))
+        return _answer(group_page(*collated(request, id), done=request.query_params.get("done", "")[:300]))
 
     @routes.get("/group/file")
     def file_of_group(request: Request, id: str = "") -> HTMLResponse:

@@ -352,6 +352,62 @@ def test_two_reviewers(address: str, client: Client, index_name: str) -> None:
         assert [one.author for one in NearDupe(index_name, client).decisions()] == ["ann"]
 
 
+def test_undo_names_the_last_decision_of_the_reviewer(address: str, client: Client, index_name: str) -> None:
+    """Whatever its reference was, and whatever another reviewer has decided since."""
+    news = NearDupe(index_name, client)
+    with chromium() as browser:
+        named(browser, address, "ann")
+        open_group(browser, "Harbour")
+        group = browser.current_url
+        press(browser, "j", "j")
+        press_on(browser, "s")
+        press_on(browser, Keys.ENTER)
+        with leaving(browser):
+            find(browser, "tbody tr:nth-child(4) .to-reference").click()
+        press(browser, "j", "j", "j")
+        press_on(browser, "d")
+        press_on(browser, Keys.ENTER)
+        last, first = news.decisions()
+        news.decide("note", last.documents[0].id, author="bob", note="later")
+        browser.get(group)
+        undo = find(browser, "[data-key=u]").text
+        assert f"different: {last.documents[0].id} and {last.documents[1].id}" in undo
+        press_on(browser, "u")
+        assert f"Withdrawn: different: {last.documents[0].id} and" in find(browser, ".done").text
+        assert [(one.author, one.verdict.value) for one in news.decisions()] == [("bob", "note"), ("ann", "same")]
+        assert f"same: {first.documents[0].id} and {first.documents[1].id}" in find(browser, "[data-key=u]").text
+
+
+def test_a_decision_on_a_page_that_was_just_opened(address: str, client: Client, index_name: str) -> None:
+    """Of two documents, it is about both; of more, one must be chosen. An error has a way back."""
+    news = NearDupe(index_name, client)
+    with chromium() as browser:
+        named(browser, address, "ann")
+        open_group(browser, "Harbour")
+        assert not find(browser, "#choose-first").is_displayed()
+        press(browser, "s")
+        assert find(browser, "#choose-first").is_displayed()
+        press(browser, "j")  # the reference, which is no second document
+        press(browser, "d")
+        assert "Group" in find(browser, "h1").text
+        group = browser.current_url
+        with leaving(browser):  # as without scripts
+            browser.execute_script(
+                "const form = document.getElementById('review');"
+                "form.insertAdjacentHTML('beforeend', '<input name=verdict value=same>'); form.submit()"
+            )
+        assert find(browser, "h1").text == "This page cannot be shown"
+        press_on(browser, Keys.ESCAPE)
+        assert browser.current_url == group
+
+        open_group(browser, "alert")
+        press_on(browser, "s")
+        assert find(browser, "h1").text == "These texts are the same"
+        press_on(browser, Keys.ENTER)
+        (decision,) = news.decisions()
+        assert {one.id for one in decision.documents} == {"s0", "s1"}
+
+
 RTL = "\u202eשלום\u2066 <script>alert(1)</script> \u200f"
 LONG = " ".join(f"{RTL} {word}" if n % 500 == 0 else word for n, word in enumerate(words("long", 50_000)))
 HOSTILE = {

@@ -76,7 +76,7 @@ def read(found: GroupCollation) -> tuple[Reader, str]:
     texts = [row.members[0].address for row in found.rows]
     hashes = {address: f"{number:032x}" for number, address in enumerate(texts)}
     note = Decision(Verdict.NOTE, (hashes[texts[0]],), (texts[0],), NASTY, "2026-01-01T00:00:00Z", note=NASTY)
-    findings = GroupFindings(hashes, {texts[0]: [note]}, Claim(found.group, NASTY, "2026-01-01T10:30:00Z"))
+    findings = GroupFindings(hashes, {texts[0]: [note]}, Claim(found.group, NASTY, "2026-01-01T10:30:00Z"), [note])
     page = group_page(SITE, found, findings, done=NASTY)
     reader = Reader(page.html)
     assert "img" not in [tag for tag, _ in reader.tags]
