@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import cache
 from pathlib import Path
 
 from matrix import ROOT, counts, in_words, store
@@ -72,6 +73,7 @@ def _found(version: str) -> str:
     return version
 
 
+@cache
 def pythons() -> dict[str, str]:
     """Version -> executable of each supported Python that is found: this one, others on the PATH, those of pyenv."""
     found = {f"3.{sys.version_info.minor}": sys.executable}
@@ -87,7 +89,8 @@ def pythons() -> dict[str, str]:
 
 def _runs(python: str) -> bool:
     """Whether this is a Python with the modules of an environment: a shim without a version is not, for example."""
-    return subprocess.run([python, "-c", "import venv, ensurepip"], capture_output=True, check=False).returncode == 0
+    code = "import sys, importlib.util as u; sys.exit(None in map(u.find_spec, ('venv', 'ensurepip')))"
+    return subprocess.run([python, "-ISc", code], capture_output=True, check=False).returncode == 0
 
 
 def run(minor: str, python: str) -> Row:
