@@ -2,7 +2,8 @@
 
 docs/README.md is the start page, and its list of pages is the navigation: a section is a heading, a page is the link in
 the first cell of a row. A page that is not in the list is an error, as is every link without a target. The site loads
-nothing from other servers, and can be read and searched as files.
+nothing from other servers, and can be read and searched as files. Sphinx and nbconvert are imported where they are
+needed, because tests import this module.
 """
 
 from __future__ import annotations
@@ -22,12 +23,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import nbconvert
 from pygments.lexer import RegexLexer, bygroups, using
 from pygments.lexers.data import JsonLexer
 from pygments.token import Keyword, Name, Text
-from sphinx.application import Sphinx
-from sphinx.util.docutils import docutils_namespace
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -125,6 +123,8 @@ def page_text(file: Path, sources: Path) -> str:
 
 def notebook(file: Path, folder: Path) -> str:
     """A notebook with its stored outputs as Markdown. Pictures among them are written into the folder."""
+    import nbconvert
+
     text, resources = nbconvert.MarkdownExporter().from_filename(str(file), {"output_files_dir": f"{file.stem}_files"})
     for name, picture in resources["outputs"].items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -188,6 +188,9 @@ def build(target: Path) -> None:
 
 def convert(sources: Path, target: Path) -> None:
     """Convert sources to a site. A warning of Sphinx ends the program."""
+    from sphinx.application import Sphinx
+    from sphinx.util.docutils import docutils_namespace
+
     with tempfile.TemporaryDirectory() as trees, docutils_namespace():
         app = Sphinx(
             str(sources),

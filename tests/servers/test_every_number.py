@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 from conftest import Cli, Run
 from duplicates_requests import request_of_all_stages
 from every_command import names
@@ -47,8 +48,6 @@ from recount import (
     word_edits,
 )
 from scheme_oracle import GOLDEN, M32, M64, mix64, oracle_signature, oracle_token_hash, oracle_tokens
-from scipy.optimize import brentq
-from scipy.stats import binomtest, chi2
 from server_tools import JSON, change, family, make_index, mapping, put, words
 
 from es_neardupe.index.stored_fields import own_group
@@ -313,7 +312,7 @@ def _least_resemblance(words: int, minimum: float, shingle: int) -> float:
 def of_bands(case: Case) -> JSON:
     threshold = case.given("--threshold", 0.8)
     bands, rows = chosen_bands(threshold)
-    step = brentq(lambda s: s**rows - 1 / bands, 0, 1, xtol=1e-15)
+    step = scipy.optimize.brentq(lambda s: s**rows - 1 / bands, 0, 1, xtol=1e-15)
     return {
         "threshold": threshold,
         "bands": bands,
@@ -985,7 +984,7 @@ def _blocks(a: Document, b: Document, tiles: Iterable[Passage]) -> list[JSON]:
 
 
 def _exact(hits: int, number: int) -> JSON:
-    found = binomtest(hits, number).proportion_ci(method="exact")
+    found = scipy.stats.binomtest(hits, number).proportion_ci(method="exact")
     return {"value": hits / number, "low": found.low, "high": found.high}
 
 
@@ -1472,8 +1471,8 @@ def _expected(near: Sequence[tuple[str, str]], size: int, documents: int) -> JSO
     variance = sum(1 - both**2 / drawn(len({*one, *other})) for one in near for other in near)
     ratio = max(variance / len(near) if near else 0, 1 - both)
     count = len(near) / ratio
-    low = chi2.ppf(0.025, 2 * count) / 2 if near else 0.0
-    high = chi2.ppf(0.975, 2 * count + 2) / 2
+    low = scipy.stats.chi2.ppf(0.025, 2 * count) / 2 if near else 0.0
+    high = scipy.stats.chi2.ppf(0.975, 2 * count + 2) / 2
     every = math.comb(documents, 2)
     return {
         "pairs": len(near) / both,
@@ -1677,8 +1676,8 @@ def _interval(found: int, pairs: int, degrees: Iterable[int], whole: bool) -> JS
         return abs(share - p) - 1.959963984540054 * math.sqrt(p * (1 - p) / size)
 
     # Between a share and itself the distance is negative; of 0 and 1, it is also 0 at the share itself.
-    low = brentq(distance, 0, share - 1e-12, xtol=1e-14) if found else 0.0
-    high = brentq(distance, share + 1e-12, 1, xtol=1e-14) if found < pairs else 1.0
+    low = scipy.optimize.brentq(distance, 0, share - 1e-12, xtol=1e-14) if found else 0.0
+    high = scipy.optimize.brentq(distance, share + 1e-12, 1, xtol=1e-14) if found < pairs else 1.0
     return {"recall": share, "low": low, "high": high}
 
 

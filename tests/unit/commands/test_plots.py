@@ -11,8 +11,6 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from matplotlib import image
-from matplotlib.figure import Figure
 
 from es_neardupe.commands.distribution.plots import check_plot, draw
 from es_neardupe.commands.distribution.report import (
@@ -58,10 +56,12 @@ def report(name: str = "news", measures: Sequence[str] = ("resemblance",), *, pa
 
 @pytest.mark.parametrize("number", [2, *(pytest.param(one, marks=pytest.mark.long) for one in (1, 3))])
 def test_png(tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from matplotlib.image import imread
+
     monkeypatch.delenv("DISPLAY", raising=False)
     file = tmp_path / "a.png"
     draw(report(measures=["resemblance", "bag", "edit"][:number]), str(file))
-    pixels = image.imread(file)
+    pixels = imread(file)
     height, width, _ = pixels.shape
     assert width == 1440
     assert height > 400 * number
@@ -142,6 +142,8 @@ def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_file_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from matplotlib.figure import Figure
+
     with pytest.raises(SettingsError, match="File name too long"):
         check_plot(str(tmp_path / f"{'x' * 300}.png"))
     file = tmp_path / "full.png"

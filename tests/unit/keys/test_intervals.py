@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from scipy.stats import binomtest, poisson
+import scipy
 
 from es_neardupe.keys.intervals import exact_share, poisson_interval, wilson_interval
 
@@ -12,7 +12,7 @@ SHARES = [(0, 1), (1, 1), (0, 40), (3, 40), (20, 40), (40, 40), (138, 200), (999
 
 @pytest.mark.parametrize(("hits", "number"), SHARES)
 def test_shares(hits: int, number: int) -> None:
-    test = binomtest(hits, number)
+    test = scipy.stats.binomtest(hits, number)
     exact, wilson = (test.proportion_ci(0.95, method) for method in ("exact", "wilson"))
     found = exact_share(hits, number)
     assert found.value == hits / number
@@ -24,8 +24,8 @@ def test_shares(hits: int, number: int) -> None:
 def test_counts(count: int) -> None:
     """At each end, a count at least as extreme has probability 2.5 %."""
     low, high = poisson_interval(count)
-    assert poisson.cdf(count, high) == pytest.approx(0.025)
-    assert poisson.sf(count - 1, low) == pytest.approx(0.025) if count else low == 0
+    assert scipy.stats.poisson.cdf(count, high) == pytest.approx(0.025)
+    assert scipy.stats.poisson.sf(count - 1, low) == pytest.approx(0.025) if count else low == 0
 
 
 def test_they_grow_without_steps_between_whole_numbers() -> None:
