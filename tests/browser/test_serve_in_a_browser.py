@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from threading import Thread
 
 import pytest
+import uvicorn
 from browsers import accessibility_problems, chromium, emulated, set_width
 from page_reader import NASTY
 from selenium import webdriver
@@ -24,8 +27,12 @@ from selenium.webdriver.support.ui import WebDriverWait
 from server_tools import change, family, make_index, put, words
 
 from es_neardupe import NearDupe, Settings
+from es_neardupe.serve import asgi
 from es_neardupe.server.client import Client
+from es_neardupe.server.connect import connect
+from es_neardupe.server.login.settings import ConnectionSettings
 
+TOKEN = "token-of-the-tests"
 SOURCES = {
     **{f"l{n}": {"title": f"Harbour {n}", "body": text} for n, text in enumerate(family("large", 5))},
     **{f"s{n}": {"title": f"{NASTY} {n}", "body": f"{NASTY} {text}"} for n, text in enumerate(family("small", 2))},
@@ -43,20 +50,42 @@ LETTERS = {f"n{n}": {"title": f"Letter {n}", "body": letter(n)} for n in range(2
 
 
 @pytest.fixture
-def address(request: pytest.FixtureRequest, client: Client, index_name: str, server_url: str) -> Iterator[str]:
-    """The address that `serve` prints, of an index with two groups, or with other documents."""
+def index(request: pytest.FixtureRequest, client: Client, index_name: str) -> str:
+    """An index with two groups, or with other documents."""
     make_index(client, index_name, {"title": {"type": "text"}, "body": {"type": "text"}})
     put(client, index_name, getattr(request, "param", SOURCES))
     news = NearDupe(index_name, client)
     news.init(Settings(("body",)))
     news.enrich()
     news.group()
-    command = [sys.executable, "-m", "es_neardupe", "serve", index_name, "--url", server_url, "--port", "0"]
+    return index_name
+
+
+@pytest.fixture
+def printed(index: str, server_url: str) -> Iterator[str]:
+    """The address that `serve` prints."""
+    command = [sys.executable, "-m", "es_neardupe", "serve", index, "--url", server_url, "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         yield program.stdout.readline().strip()
         program.send_signal(signal.SIGINT)
         program.communicate(timeout=60)
+
+
+@pytest.fixture
+def address(index: str, server_url: str) -> Iterator[str]:
+    """The address of the same application, in a thread: a process takes two seconds of processor time."""
+    with (
+        closing(connect(ConnectionSettings(url=server_url))) as client,
+        socket.create_server(("127.0.0.1", 0)) as listener,
+    ):
+        application = asgi(NearDupe(index, client), token=TOKEN)
+        server = uvicorn.Server(uvicorn.Config(application, log_level="warning", lifespan="off", ws="none"))
+        thread = Thread(target=server.run, args=([listener],))
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/?token={TOKEN}"
+        server.should_exit = True
+        thread.join(60)
 
 
 def find(browser: webdriver.Chrome, selector: str) -> WebElement:
@@ -78,9 +107,9 @@ def check(browser: webdriver.Chrome, width: int) -> None:
     set_width(browser, 1400)
 
 
-def test_from_the_printed_address_to_a_comparison(address: str) -> None:
+def test_from_the_printed_address_to_a_comparison(printed: str) -> None:
     with chromium() as browser:
-        browser.get(address)
+        browser.get(printed)
         assert "token" not in browser.current_url
         assert "2 groups" in find(browser, ".sum").text
         (cookie,) = browser.get_cookies()
@@ -228,7 +257,7 @@ def test_a_review_by_keyboard(address: str, client: Client, index_name: str, tmp
         assert (downloads / "decisions.csv").read_text("utf-8-sig").count("same") == 4
 
 
-@pytest.mark.parametrize("address", [LETTERS], indirect=True)
+@pytest.mark.parametrize("index", [LETTERS], indirect=True)
 def test_form_letters_are_read_as_one_letter_and_a_table(address: str, tmp_path: Path) -> None:
     with chromium() as browser:
         browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
@@ -417,7 +446,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("address", [HOSTILE], indirect=True)
+@pytest.mark.parametrize("index", [HOSTILE], indirect=True)
 def test_texts_of_50_000_words_full_of_scripts_and_marks_of_direction(address: str) -> None:
     """They are shown as text, in pages of bounded size, and nothing of them is run."""
     with chromium() as browser:
@@ -450,7 +479,7 @@ WIDE = {
 }
 
 
-@pytest.mark.parametrize("address", [WIDE], indirect=True)
+@pytest.mark.parametrize("index", [WIDE], indirect=True)
 def test_long_values_are_wrapped_or_scrolled(address: str, client: Client, index_name: str) -> None:
     """In both widths, with all details open: no page is too wide, no cell too tall, and all follow the rules of
     accessibility."""
