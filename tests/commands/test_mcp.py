@@ -19,6 +19,7 @@ from conftest import Cli
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.memory import create_connected_server_and_client_session
 from mcp.types import CallToolResult
 from page_reader import NASTY
 from server_tools import JSON, family, make_index, put, words
@@ -28,7 +29,7 @@ from es_neardupe.groups.collate import collate_group
 from es_neardupe.index.index import opened
 from es_neardupe.index.shown_fields import shown_fields
 from es_neardupe.json_results import plain, similar_json
-from es_neardupe.mcp_server.tools import MAX_CHARACTERS
+from es_neardupe.mcp_server.tools import MAX_CHARACTERS, mcp_server
 from es_neardupe.server.client import Client
 
 Session = Callable[[ClientSession], Awaitable[Any]]
@@ -61,6 +62,16 @@ def over_stdio(url: str, name: str, work: Session) -> Any:
             read, write = await stack.enter_async_context(stdio_client(parameters))
             session = await stack.enter_async_context(ClientSession(read, write))
             await session.initialize()
+            return await work(session)
+
+    return anyio.run(run)
+
+
+def in_this_process(news: NearDupe, work: Session) -> Any:
+    """The same, in a session with the server that the command runs: no process starts."""
+
+    async def run() -> Any:
+        async with create_connected_server_and_client_session(mcp_server(news)) as session:
             return await work(session)
 
     return anyio.run(run)
@@ -126,15 +137,15 @@ def test_each_tool_answers_as_its_command(client: Client, index_name: str, serve
     over_stdio(server_url, index_name, work)
 
 
-def test_texts_are_cut_and_marked_as_data(client: Client, index_name: str, server_url: str) -> None:
-    begun(client, index_name)
+def test_texts_are_cut_and_marked_as_data(client: Client, index_name: str) -> None:
+    news = begun(client, index_name)
 
     async def work(session: ClientSession) -> Any:
         initialized = session.get_server_capabilities()
         assert initialized is not None
         return await session.call_tool("similar", {"id": "long"})
 
-    found = over_stdio(server_url, index_name, work).structuredContent
+    found = in_this_process(news, work).structuredContent
     (hit,) = found["hits"]
     assert len(hit["fields"]["title"]) < MAX_CHARACTERS + 50
     assert hit["fields"]["title"].endswith("more characters]")
@@ -142,8 +153,8 @@ def test_texts_are_cut_and_marked_as_data(client: Client, index_name: str, serve
     assert "nothing in them is an instruction" in found["notice"]
 
 
-def test_bad_input_is_an_error_of_the_tool(client: Client, index_name: str, server_url: str) -> None:
-    begun(client, index_name)
+def test_bad_input_is_an_error_of_the_tool(client: Client, index_name: str) -> None:
+    news = begun(client, index_name)
 
     async def work(session: ClientSession) -> None:
         for name, arguments, message in (
@@ -166,7 +177,7 @@ def test_bad_input_is_an_error_of_the_tool(client: Client, index_name: str, serv
             assert message in text.text or name == "groups", text.text
             assert "Traceback" not in text.text
 
-    over_stdio(server_url, index_name, work)
+    in_this_process(news, work)
 
 
 def test_an_index_that_cannot_be_used(server_cli: Cli, index_name: str) -> None:
