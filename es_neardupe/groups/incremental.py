@@ -130,6 +130,9 @@ def choose_scope(
         reason = f"restored or copied since the last run: {', '.join(copied)}"
     if reason is None and not only_words:
         reason = "the measure uses more than the words that keys are made from"
+    if reason is None and feed is None and (columns := rules.group.columns):
+        names = ", ".join(column["field"] for column in columns)
+        reason = f"with a sidecar index, changes of {names} cannot be noticed"
     if reason is None and feed is not None:
         reason = _why_unnoticed(feed, noted)
     if reason is None and waiting > _MAX_WAITING * documents:

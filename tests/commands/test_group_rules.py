@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from server_tools import JSON, family, make_index, one_line, put, words
+from server_tools import JSON, change, family, make_index, one_line, put, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands import group as module
@@ -278,3 +278,13 @@ def test_the_first_line_names_the_rules(news: NearDupe, server_cli: Cli) -> None
     assert taken_back["rules"]["version"] == 1
     for name in ("watch", "migrate"):
         assert server_cli(name, news.name, "--min", "0.7").code == 2
+
+
+@pytest.mark.parametrize("rules", [{"within": "site"}, {"principal": "at:asc"}, {"window": "at:3"}], ids=str)
+def test_another_value_of_a_field_of_a_rule_is_noticed(news: NearDupe, client: Client, rules: JSON) -> None:
+    """Though no text has changed, and so no key."""
+    news.group(**rules)
+    change(client, news.name, "f1-1", {"site": "z", "at": "2022-02-02"})
+    news.enrich()
+    assert news.group().writes.written > 0
+    assert news.group(rebuild=True, dry_run=True).writes.written == 0
