@@ -43,7 +43,15 @@ from es_neardupe.server.numbers import document_json, has_unheld
 from es_neardupe.server.request_sizes import size_of
 from es_neardupe.server.search import fetch_whole
 
-__all__ = ["CHECKED", "Change", "FieldWriter", "checked_version", "document_writer", "partial_update"]
+__all__ = [
+    "CHECKED",
+    "Change",
+    "FieldWriter",
+    "checked_version",
+    "document_writer",
+    "has_fields_of_version_before",
+    "partial_update",
+]
 
 CHECKED = "checked"
 
@@ -82,11 +90,21 @@ def checked_mark(uuid: str, version: int) -> str:
 
 def checked_version(hit: Hit, uuids: Mapping[str, str]) -> int:
     """The version of a document that has its mark, under any prefix that was read; 0 without it."""
+    return hit.version if hit.version is not None and _has_mark(hit, uuids, hit.version) else 0
+
+
+def has_fields_of_version_before(hit: Hit, uuids: Mapping[str, str]) -> bool:
+    """Whether the version before that of a document has the mark, and the document still has the fields that were
+    written with it. False after several writes of other clients: one of them can have brought back older fields."""
+    return hit.version is not None and _has_mark(hit, uuids, hit.version - 1)
+
+
+def _has_mark(hit: Hit, uuids: Mapping[str, str], version: int) -> bool:
     uuid = uuids.get(hit.index)
-    if uuid is None or hit.version is None:
-        return 0
-    mark = checked_mark(uuid, hit.version)
-    return hit.version if any(type(one) is dict and one.get(CHECKED) == mark for one in hit.source.values()) else 0
+    if uuid is None:
+        return False
+    mark = checked_mark(uuid, version)
+    return any(type(one) is dict and one.get(CHECKED) == mark for one in hit.source.values())
 
 
 def partial_update(hit: Hit, settings: Settings, fields: Mapping[str, Any], document_bytes: int = 0) -> Action:

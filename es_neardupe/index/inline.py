@@ -14,7 +14,13 @@ from es_neardupe.index import queries
 from es_neardupe.index.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch, collapse_request, collapsed_by_server
 from es_neardupe.index.document_text import whole_pages
-from es_neardupe.index.field_writes import CHECKED, Change, FieldWriter, document_writer
+from es_neardupe.index.field_writes import (
+    CHECKED,
+    Change,
+    FieldWriter,
+    document_writer,
+    has_fields_of_version_before,
+)
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.mapping import check_text_fields, fields_mapping
 from es_neardupe.index.migration_state import Phase, replaced_prefix
@@ -258,6 +264,7 @@ class _InlineEnrichment:
 
     def __init__(self, index: IndexHandle, feed: ChangeFeed, *, rewrite: bool) -> None:
         self.settings = index.settings
+        self._uuids = index.target.uuids
         self.feed = feed
         self.inherits = index.target.inherits
         self._in_use = GroupIdsInUse(index)
@@ -290,7 +297,8 @@ class _InlineEnrichment:
             if known and not again:
                 counts["changed"] += self.feed.has_changed(one.hit)
             current = not without_keys and is_current(one, self.settings)
-            if one.hit.version == 1 or (known and not current):
+            in_its_group = known and not current and has_fields_of_version_before(one.hit, self._uuids)
+            if one.hit.version == 1 or in_its_group:
                 self.feed.note_kept(one.hit)
             complete = current and has_copy(one.hit, self.settings)
             if complete and (again or not self.rewrite):

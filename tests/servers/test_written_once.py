@@ -216,6 +216,22 @@ def test_changed_and_new_texts_are_no_deletions(
     assert_settled(client, index_name)
 
 
+def test_an_older_version_that_is_written_back_leaves_its_group(client: Client, index_name: str) -> None:
+    """An application has read a document, `group` has moved it, and the application writes what it has read, with the
+    id of the former group and another text. No other document is changed meanwhile."""
+    near = begun(client, index_name)
+    near.group()
+    texts = {hit["_id"]: hit["_source"] for hit in hits(client, index_name)}
+    change(client, index_name, "m1", {"text": texts["alone00"]["text"]})
+    near.enrich()
+    near.group()
+    assert ours(client, index_name)["m1"]["group"] == ours(client, index_name)["alone00"]["group"]
+    put(client, index_name, {"m1": texts["m1"] | {"text": " ".join(words("elsewhere", 30))}})
+    near.enrich()
+    near.group()
+    assert_settled(client, index_name)
+
+
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3))])
 def test_each_run_of_group_ends_as_a_rebuild_does(client: Client, index_name: str, seed: int) -> None:
     """Whatever was written, deleted, created again and enriched before it, in any order."""
