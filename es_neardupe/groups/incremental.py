@@ -33,7 +33,7 @@ from es_neardupe.groups.decisions import (
     agreed_verdict,
 )
 from es_neardupe.groups.linkage import star
-from es_neardupe.groups.read import read_groups
+from es_neardupe.groups.read import differing_groups
 from es_neardupe.groups.registry import LastRun, Registry
 from es_neardupe.groups.rules import RunRules
 from es_neardupe.index import queries
@@ -143,7 +143,7 @@ def choose_scope(
     lost = (found["principals"], found["members"]) != (last.principals, last.members)
     lost = lost and not (feed is not None and feed.all_kept)  # changed documents are missing from the counts
     if check:
-        broken = _broken(index, registry)
+        broken = differing_groups(index, {record.group: record for record in registry.living()})
     elif lost or not noted.items() <= uuids.items():  # an index was deleted, with its documents
         broken = _shrunk(index, registry)
     else:
@@ -155,7 +155,8 @@ def choose_scope(
     grouped = queries.grouped(index.fields, index.scheme_id)  # the others are read once, as ungrouped
     written = (DocumentQuery(queries.all_of(query, grouped), shard) for shard, query in changed.items())
     decided = (DocumentQuery(_with_content(index, chunk)) for chunk in chunked(sorted(decisions.contents), _TERMS))
-    seeds = (DocumentQuery(ungrouped), *written, *of_groups, *decided)
+    alone = (DocumentQuery(queries.unlike_principals(index.fields)),) if check else ()
+    seeds = (DocumentQuery(ungrouped), *written, *of_groups, *decided, *alone)
     reason = counted(waiting, "new or changed document")
     if broken:
         reason += f", {counted(len(broken), 'group that lost documents', 'groups that lost documents')}"
@@ -296,16 +297,6 @@ def _copied(index: Index, noted: Mapping[str, str]) -> list[str]:
     return [
         name for name in new if count(index.client, index.path, queries.all_of({"term": {"_index": name}}, members))
     ]
-
-
-def _broken(index: Index, registry: Registry) -> frozenset[str]:
-    """The groups whose size or principal differs between documents and registry, or that only one of them has."""
-    stored = {
-        one.group: (one.size, one.members[0].address if one.principal is not None else None)
-        for one in read_groups(index)
-    }
-    registered = {record.group: (record.size, record.principal) for record in registry.living()}
-    return frozenset(id for id in stored.keys() | registered.keys() if stored.get(id) != registered.get(id))
 
 
 def _shrunk(index: Index, registry: Registry) -> frozenset[str]:

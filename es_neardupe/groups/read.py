@@ -21,6 +21,7 @@ __all__ = [
     "Group",
     "Member",
     "MemberPage",
+    "differing_groups",
     "known_records",
     "matching_record",
     "read_groups",
@@ -31,6 +32,9 @@ __all__ = [
 
 
 _TERMS = 1000
+
+_PRECISION = 1e-6
+"""More than the error of 32-bit floats, from which some servers rebuild ``_source``."""
 
 
 @dataclass(frozen=True)
@@ -197,6 +201,35 @@ def read_groups(index: Index, *, min_size: int = 2, top: int | None = None, grou
     """As `groups`, but from the documents alone: ``known`` is None."""
     if min_size < 2 or (top is not None and top < 1):
         raise SettingsError(f"{option('min_size')} must be 2 or more, {option('top')} 1 or more.")
+    members, principals = _members_and_principals(index, group)
+    records = known_records(index, [id for id, several in principals.items() if len(several) > 1])
+    found = [_group(id, _principal(principals.get(id, []), records.get(id)), some) for id, some in members.items()]
+    large = [one for one in found if one.size >= min_size]
+    large.sort(key=lambda one: (-one.size, one.group))
+    return large[:top]
+
+
+def differing_groups(index: Index, registered: Mapping[str, GroupRecord]) -> frozenset[str]:
+    """The groups whose size, principal or similarities differ between documents and registry, or that only one of them
+    has."""
+    members, principals = _members_and_principals(index, None)
+
+    def differs(id: str) -> bool:
+        record, similarities = registered[id], [member.similarity for member in members[id]]
+        return (
+            record.size != 1 + len(similarities)
+            or [one.address for one in principals.get(id, [])] != [record.principal]
+            or abs(record.min_similarity - min(similarities)) > _PRECISION
+            or abs(record.mean_similarity - sum(similarities) / len(similarities)) > _PRECISION
+        )
+
+    different = {id for id in members.keys() & registered.keys() if differs(id)}
+    return frozenset(different | (members.keys() ^ registered.keys()))
+
+
+def _members_and_principals(index: Index, group: str | None) -> tuple[dict[str, list[Member]], dict[str, list[Member]]]:
+    """Group id -> the members of this group, or of each, without the principal; and the documents that are marked as
+    its principal."""
     prefix = index.settings.prefix
     members: dict[str, list[Member]] = {}
     for hit in _read(index, queries.grouped_members(index.fields, group)):
@@ -206,11 +239,7 @@ def read_groups(index: Index, *, min_size: int = 2, top: int | None = None, grou
         for hit in _read(index, queries.groups_by_id(index.fields, ids)):
             id = stored_fields(hit.source, prefix).get("group", "")
             principals.setdefault(id, []).append(Member(hit.index, hit.id, 1.0, _routing=hit.routing))
-    records = known_records(index, [id for id, several in principals.items() if len(several) > 1])
-    found = [_group(id, _principal(principals.get(id, []), records.get(id)), some) for id, some in members.items()]
-    large = [one for one in found if one.size >= min_size]
-    large.sort(key=lambda one: (-one.size, one.group))
-    return large[:top]
+    return members, principals
 
 
 def known_records(index: Index, ids: Collection[str]) -> dict[str, GroupRecord]:

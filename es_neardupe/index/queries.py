@@ -45,6 +45,7 @@ __all__ = [
     "stale",
     "states",
     "ungrouped",
+    "unlike_principals",
     "versions",
     "with_stored_keys",
     "without",
@@ -134,6 +135,12 @@ def principals_and_members(fields: Fields, scheme: str) -> dict[str, JSON]:
     settled = grouped(fields, scheme)
     flags = {"principals": True, "members": False}
     return {name: all_of(settled, {"term": {fields.principal: flag}}) for name, flag in flags.items()}
+
+
+def unlike_principals(fields: Fields) -> JSON:
+    """Documents that are marked as principals, but have another similarity than 1: no run writes that."""
+    other = {"bool": {"must_not": [{"term": {fields.similarity: 1.0}}]}}
+    return all_of({"term": {fields.principal: True}}, {"exists": {"field": fields.similarity}}, other)
 
 
 def without_similarity(fields: Fields) -> JSON:

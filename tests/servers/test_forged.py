@@ -132,6 +132,37 @@ def test_right_form_and_wrong_value(options: dict[str, Any], grouped: str, clien
     assert {id: {**one, "at": None} for id, one in ours(client, grouped).items()} == wanted
 
 
+@pytest.mark.parametrize(
+    ("id", "wrong"),
+    [
+        ("d1", {"similarity": 0.99}),
+        ("d1", {"principal": True, "similarity": 1.0}),
+        ("d1", {"group": "d4"}),
+        ("alone", {"similarity": 0.5}),
+        ("alone", {"principal": False}),
+        ("alone", {"group": "d0"}),
+    ],
+)
+def test_groups_in_a_sidecar_index(id: str, wrong: JSON, client: Client, index_name: str) -> None:
+    """`group --check` finds what another client has written into the entries, which no run looks for otherwise."""
+    make_index(client, index_name)
+    put(
+        client,
+        index_name,
+        {name: {"text": text} for name, text in {**TEXTS, "alone": "one two three four five"}.items()},
+    )
+    news, entries = NearDupe(index_name, client), f"{index_name}-neardupe-sidecar"
+    news.init(SETTINGS, sidecar=True)
+    news.enrich()
+    news.group()
+    before = ours(client, entries)
+    change(client, entries, id, {"neardupe": wrong | {n: before[v]["group"] for n, v in wrong.items() if n == "group"}})
+    assert ours(client, entries) != before
+    report = news.group(check=True)
+    assert (report.scope.whole, report.writes.written) == (False, 1)
+    assert ours(client, entries) == before
+
+
 def test_group_ids(grouped: str, client: Client) -> None:
     """Valid fingerprints under ids that are not those of groups: of a lease, of nothing, of another group, of a
     path."""
