@@ -83,6 +83,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--soak-seconds", type=int, help="how long the soak goes on, on each server; 24 steps if not given"
     )
     parser.addoption("--soak-seed", type=int, default=1, help="what the soak draws everything from")
+    parser.addoption("--histories-seed", type=int, default=1000, help="seed of the first round of histories")
+    parser.addoption("--histories-rounds", type=int, default=100, help="rounds of 200 histories")
     parser.addoption("--record", action="store_true", help="write the golden files of the commands anew")
     parser.addoption("--docker", action="store_true", help="start the servers as containers, if an engine answers")
 

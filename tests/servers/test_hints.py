@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable
 
 import pytest
-from conftest import Cli, Run
+from conftest import Cli
+from hints import complaints, followed
 from server_tools import (
     assert_settled,
     change,
@@ -149,23 +149,6 @@ STATES: list[Callable[[Client, str], None]] = [
     recreated,
     recreated_with_keys,
 ]
-
-
-def complaints(done: Run) -> list[str]:
-    """The messages of a run that name a command to run. "Next: ..." only says what comes after."""
-    text = re.sub(r"\s+", " ", f"{done.out} {done.err}")
-    return [
-        one
-        for one in re.findall(r"`(es-neardupe [^`]+)`", text)
-        if f"Next: {one}" not in text
-        and not re.search(r"\b(FIELD|ID)\b", one.partition(" ")[2].partition("--field")[0])
-    ]
-
-
-def followed(one: str, cli: Cli) -> Run:
-    """The command of a hint, run as it is written, with a field for FIELD."""
-    arguments = [{"FIELD": "text"}.get(word, word) for word in shlex.split(one)[1:]]
-    return cli(*arguments, *(["--yes"] if arguments[0] in ("clean", "migrate") else []))
 
 
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
