@@ -227,6 +227,10 @@ def test_only_documents_that_were_written_are_looked_at(client: Client, index_na
     put(client, index_name, {"d03": {"text": "the same id with a text of its own"}})
     report, versions = enriched()
     assert (report.writes.written, report.removed, versions) == (1, 0, 1)
+    change(client, f"{index_name}-neardupe-sidecar", "d04", {"neardupe": {"group": None}})
+    send(client, [({"delete": {"_index": index_name, "_id": "d05"}}, None)])
+    report, versions = enriched()
+    assert (report.writes.written, report.removed, versions) == (1, 1, 30)
 
 
 class Counting(ForwardingClient):

@@ -25,7 +25,7 @@ from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.sidecar.entries import (
     KnownEntries,
     confirmation,
-    current_entries,
+    count_entries,
     entry_write,
     removals,
     with_entries,
@@ -70,9 +70,10 @@ def enrich_sidecar(
         left_alone=queries.of_relations(index.target.skipped_relations),
     )
     every = request.since is None and (request.check or request.all)
-    total, known = before["scope"], current_entries(index)
-    written = None
-    if request.whole and on_workers is None and request.since is None and not every:
+    total, entries = before["scope"], count_entries(index)
+    known, written = entries["current"], None
+    # Outdated entries, which another client has changed, could make up for those of deleted documents in the numbers.
+    if request.whole and on_workers is None and request.since is None and not every and not entries["outdated"]:
         written = _written_since(index, feed, scope, total, known)
     if written is not None:
         enrichment = _SidecarEnrichment(index, request, progress, KnownEntries.of(index, written))

@@ -23,12 +23,12 @@ from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Action, Address, Hit, Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import path, to_json
-from es_neardupe.server.search import count, fetch
+from es_neardupe.server.search import count, counts, fetch
 
 __all__ = [
     "KnownEntries",
     "confirmation",
-    "current_entries",
+    "count_entries",
     "entry_takeovers",
     "entry_write",
     "fetch_documents",
@@ -192,14 +192,12 @@ def _flat(source: Mapping[str, Any]) -> JSON:
     return {f"{prefix}.{name}": value for prefix, fields in source.items() for name, value in fields.items()}
 
 
-def current_entries(index: IndexHandle) -> int:
-    """Number of entries of the current scheme, as `KnownEntries` counts them."""
+def count_entries(index: IndexHandle) -> dict[str, int]:
+    """Numbers of entries: those of the ``current`` scheme, as `KnownEntries` counts them, and the ``outdated`` ones."""
     uuids = {"terms": {f"{REFERENCE}.uuid": sorted(index.target.uuids.values())}}
-    return count(
-        index.plain,
-        SidecarNames(index.target).path,
-        queries.all_of(queries.fingerprinted(index.fields, index.scheme_id), uuids),
-    )
+    current = queries.all_of(queries.fingerprinted(index.fields, index.scheme_id), uuids)
+    outdated = queries.without({"match_all": {}}, current)
+    return counts(index.plain, SidecarNames(index.target).path, current=current, outdated=outdated)
 
 
 def with_entries(index: IndexHandle, hits: Sequence[Hit]) -> Iterator[tuple[Hit, Hit | None]]:
