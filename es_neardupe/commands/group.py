@@ -45,7 +45,7 @@ from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import count, counts, refresh
 from es_neardupe.verification.common_shingles import CommonShinglesUsed, effect, store_list, used
-from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, WeightsUsed, match_criterion
+from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, match_criterion
 from es_neardupe.verification.dominating_passage import DominatingPassage, dominating_passage
 from es_neardupe.verification.evidence import Evidence, EvidenceReport, evidence_of, write_evidence
 from es_neardupe.verification.verify import Verified, verified_pairs
@@ -63,23 +63,13 @@ class GroupReport:
 
     index: str
     scheme: str
-    measure: str
-    """Label of the measure; ``resemblance`` by default."""
-    min: float
-    max: float
     rules: RunRules
     """All rules in force, given or from the last run; ``str`` gives them in one line."""
-    linkage: str
-    principal: str
-    """Policy that chose the principals."""
-    within: str | None
-    window: str | None
     detection: float | None
-    """Probability that a pair exactly ``min`` similar is a candidate; None if the measure does not determine it."""
+    """Probability that a pair exactly ``rules.min`` similar is a candidate; None if the measure does not determine
+    it."""
     detection_cases: tuple[DetectionCase, ...]
     """If ``detection`` is None, the probabilities for some kinds of pairs."""
-    weights: WeightsUsed | None
-    """With measure weighted: the sample that the weights were computed from."""
     common: CommonShinglesUsed | None
     """With ``ignore_common``: the ignored shingles."""
     dominating: DominatingPassage | None
@@ -251,17 +241,9 @@ def group(
     return GroupReport(
         index=index.name,
         scheme=index.scheme_id,
-        measure=criterion.measure.label,
-        min=criterion.min,
-        max=criterion.max,
         rules=run.rules,
-        linkage=rules.linkage.value,
-        principal=rules.principal.name,
-        within=None if rules.within is None else rules.within.field,
-        window=None if rules.window is None else str(rules.window),
         detection=criterion.detection,
         detection_cases=cases_in_index(index, criterion.measure, criterion.min),
-        weights=criterion.weights,
         common=run.common_shingles(verified, with_effect=dry_run),
         dominating=run.dominating_passage(scope, verified),
         scope=group_scope,

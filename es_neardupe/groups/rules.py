@@ -61,6 +61,7 @@ class RunRules:
     measure: str
     """Label of the measure, for example ``jaccard (literal)``."""
     weights: WeightsUsed | None
+    """With measure weighted: the sample that the weights were computed from."""
     min: float
     """``match.min``, or the threshold of the index."""
     reviews: Literal["respected", "ignored"] = "respected"

@@ -124,7 +124,7 @@ def test_each_measure(measure: Measure, options: dict[str, Any], filled: str, cl
     stored = ours(client, filled)
     principals = {one["group"]: id for id, one in stored.items() if one.get("principal")}
     members = {id: one for id, one in stored.items() if one.get("principal") is False}
-    assert report.measure == measure.label
+    assert report.rules.measure == measure.label
     assert len(members) == report.groups.grouped - report.groups.count
     for id, one in members.items():
         pair = tuple(sorted((id, principals[one["group"]])))
@@ -149,7 +149,7 @@ def test_symbols_of_measures(filled: str, client: Client, server_cli: Cli) -> No
         assert record.settings is not None
         assert (record.settings.match.measure.value, record.settings.measure.partition(" ")[0]) == (name, name)
         again = server_cli("group", filled, "--measure", name, "--min", "0.4", "--json").json
-        assert (again["measure"], again["writes"]["written"]) == (record.settings.measure, 0)
+        assert (again["rules"]["measure"], again["writes"]["written"]) == (record.settings.measure, 0)
     wrong = server_cli("pairs", filled, "--measure", "s_l")
     assert (wrong.code, "'s_l' is not one of" in wrong.err) == (2, True)
 
@@ -180,7 +180,7 @@ def test_groups_of_near_copies_only(filled: str, client: Client) -> None:
     """Exact copies of a principal are not members of its group."""
     report = NearDupe(filled, client).group(min=0.7, max=0.999)
     stored = ours(client, filled)
-    assert (report.pairs.copies, report.max) == (0, 0.999)
+    assert (report.pairs.copies, report.rules.match.max) == (0, 0.999)
     assert len({stored[id]["group"] for id in ("a", "copy", "copy2")}) == 3
     assert {id: stored[id]["group"] for id in "bcd"} == dict.fromkeys("bcd", stored["a"]["group"])
     assert all(0.7 <= stored[id]["similarity"] <= 0.999 for id in "bcd")

@@ -52,8 +52,17 @@ def news(client: Client, index_name: str, request: pytest.FixtureRequest) -> Nea
 
 def in_force(report: GroupReport) -> JSON:
     """The rules of a run that its report shows, by the names of the options."""
-    names = ("measure", "min", "max", "linkage", "principal", "within", "window")
-    return {name: getattr(report, name) for name in names} | {"max_bucket": report.rules.group.max_bucket}
+    rules = report.rules
+    return {
+        "measure": rules.measure,
+        "min": rules.min,
+        "max": rules.match.max,
+        "linkage": rules.group.linkage.value,
+        "principal": rules.group.principal.name,
+        "within": None if rules.group.within is None else rules.group.within.field,
+        "window": None if rules.group.window is None else str(rules.group.window),
+        "max_bucket": rules.group.max_bucket,
+    }
 
 
 def stop(*_: object, **__: object) -> None:
@@ -108,23 +117,23 @@ MEASURES: list[tuple[JSON, str]] = [
     indirect=["news"],
 )
 def test_measures_are_remembered_with_what_belongs_to_them(news: NearDupe, given: JSON, measure: str) -> None:
-    assert news.group(**given).measure == measure
+    assert news.group(**given).rules.measure == measure
     again = news.group()
-    assert (again.measure, again.writes.written) == (measure, 0)
-    assert news.group(min=0.9).measure == measure
-    assert (in_force(news.group(default_rules=True)), news.group().measure) == (DEFAULTS, "resemblance")
+    assert (again.rules.measure, again.writes.written) == (measure, 0)
+    assert news.group(min=0.9).rules.measure == measure
+    assert (in_force(news.group(default_rules=True)), news.group().rules.measure) == (DEFAULTS, "resemblance")
 
 
 def test_features_and_whitespace_can_be_taken_back(news: NearDupe) -> None:
     news.group(features=["words"])
-    assert news.group(features=[]).measure == "resemblance"
+    assert news.group(features=[]).rules.measure == "resemblance"
     news.group(measure="bag", whitespace=True)
-    assert news.group(whitespace=False).measure == "bag (1-grams)"
+    assert news.group(whitespace=False).rules.measure == "bag (1-grams)"
 
 
 def test_neither_a_dry_run_nor_a_killed_one_is_remembered(news: NearDupe, monkeypatch: pytest.MonkeyPatch) -> None:
     news.group(min=0.7)
-    assert news.group(linkage="chain", dry_run=True).linkage == "chain"
+    assert news.group(linkage="chain", dry_run=True).rules.group.linkage == "chain"
     assert in_force(news.group()) == DEFAULTS | {"min": 0.7}
     killed(news, monkeypatch, linkage="chain", min=0.9)
     shown = news.group(dry_run=True)
@@ -168,8 +177,8 @@ def test_a_field_that_is_gone(news: NearDupe, client: Client, server_cli: Cli) -
         assert "no field with values to compare" in one_line(refused.err)
         assert f"es-neardupe group {copied.name} --default-rules" in one_line(refused.err)
     done = server_cli("group", copied.name, "--default-rules", "--min", "0.7", "--json")
-    assert (done.code, done.json["within"], done.json["min"]) == (0, None, 0.7)
-    assert copied.group().min == 0.7
+    assert (done.code, done.json["rules"]["group"]["within"], done.json["rules"]["min"]) == (0, None, 0.7)
+    assert copied.group().rules.min == 0.7
 
 
 def hand_over_note(source: NearDupe, target: NearDupe) -> None:
@@ -188,7 +197,7 @@ def test_rules_that_contradict_the_remembered_ones(news: NearDupe) -> None:
     news.group(measure="jaccard", matching="information")
     with pytest.raises(SettingsError, match=r"`matching` is for .* not for edit\. .* --default-rules"):
         news.group(measure="edit")
-    assert news.group(measure="edit", default_rules=True).measure == "edit"
+    assert news.group(measure="edit", default_rules=True).rules.measure == "edit"
 
 
 @pytest.mark.parametrize("version", [2, None])
@@ -223,7 +232,7 @@ def test_another_run_changes_the_rules_meanwhile(news: NearDupe, monkeypatch: py
     monkeypatch.setattr(Registry, "last_run", late)
     with pytest.raises(LeaseHeld, match="by other rules in the meantime"):
         news.group()
-    assert news.group().min == 0.9
+    assert news.group().rules.min == 0.9
 
 
 def test_watch_groups_by_the_rules_of_the_last_run(news: NearDupe) -> None:

@@ -61,7 +61,7 @@ def check_new(client: Client, index: str) -> None:
     assert all("neardupe_next" not in hit["_source"] for hit in hits(client, index))
     assert NearDupe(index, client).enrich(check=True).writes.written == 0
     again = NearDupe(index, client).group(check=True)
-    assert (again.writes.written, again.scope.whole, again.min) == (0, True, 0.5), again.scope.reason
+    assert (again.writes.written, again.scope.whole, again.rules.min) == (0, True, 0.5), again.scope.reason
     assert not NearDupe(index, client).group().scope.whole
     assert {fields["scheme"] for fields in ours(client, index).values()} == {again.scheme}
     assert all(fields["samples"] for fields in ours(client, index).values() if fields["tokens"] > 40)

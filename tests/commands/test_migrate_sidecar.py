@@ -55,7 +55,7 @@ def check_new(client: Client, index: str) -> None:
     assert not any("_next" in name for name in beside(client, index))
     assert NearDupe(index, client).enrich(check=True).writes.written == 0
     again = NearDupe(index, client).group(check=True)
-    assert (again.writes.written, again.scope.whole, again.min) == (0, False, 0.5)
+    assert (again.writes.written, again.scope.whole, again.rules.min) == (0, False, 0.5)
 
 
 def partition(client: Client, index: str) -> set[frozenset[str]]:

@@ -84,7 +84,7 @@ def test_the_mails_are_found_among_other_short_texts(spec: int | str, client: Cl
         assert len(literal) >= 0.95 * len(true)
 
     grouped = index.group(measure="S_J", matching="information", min=0.6)
-    assert grouped.min == 0.6
+    assert grouped.rules.min == 0.6
     groups = {id: own["group"] for id, own in ours(client, index_name).items()}
     for number in (3, 4):
         assert groups[f"mail{number}a"] == groups[f"mail{number}b"]
@@ -122,7 +122,7 @@ def test_the_index_keeps_the_measure_of_its_threshold(client: Client, index_name
     assert index.pairs(measure="resemblance").min == stored["threshold"] < 0.6
 
     first = index.group()
-    assert (first.measure, first.min) == ("containment-longer (literal)", 0.6)
+    assert (first.rules.measure, first.rules.min) == ("containment-longer (literal)", 0.6)
     assert first.rules.match.min is None
     with pytest.raises(SchemeMismatch, match=r"min: 0.6, not 0.7"):
         index.init(short(1, "S_L", 0.7), measure="S_L")
@@ -131,7 +131,7 @@ def test_the_index_keeps_the_measure_of_its_threshold(client: Client, index_name
 
     index.migrate(threshold=0.5)
     again = index.group()
-    assert (again.measure, again.min) == ("resemblance", 0.5)
+    assert (again.rules.measure, again.rules.min) == ("resemblance", 0.5)
     assert "measure" not in mapping(client, index_name)["_meta"]["neardupe"]
     index.migrate(threshold=0.6, measure="S_J")
     last = index.group()

@@ -452,8 +452,6 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
     if dry:
         written = [one for one in inside if not _is_stored(index, one, made)]
     return {
-        "min": minimum,
-        "max": 1.0,
         "rules": _rules(minimum, bucket, **_ignoring(case)) | _weights(case),
         **_detection(case, minimum, _median(len(one.tokens) for one in index if one.processed and one.tokens)),
         "scope": {
@@ -573,7 +571,6 @@ def _detection(case: Case, minimum: float, words: int, more: JSON | None = None)
     found: JSON = {} if more is None else {"detection": more}
     if name in ("weighted", "resemblance"):
         cases = [(one["shape"], float(one["shape"].split()[1])) for one in case.said["detection_cases"]]
-        found |= _weights(case)
     else:
         cases = [(one["shape"], _of_shape(one["shape"], name, minimum)) for one in case.said["detection_cases"]]
         assert all(f"{words} and " in shape for shape, _ in cases)
@@ -967,6 +964,7 @@ def of_similar(case: Case) -> JSON:
         "texts": between(texts, texts + replaced),  # the current text of a changed copy was compared too
         "not_compared": missed,
         **_detection(case, minimum, len(probe.tokens), {"min": minimum}),
+        **_weights(case),
     }
 
 

@@ -291,7 +291,7 @@ def reconcile(name: str, report: Any) -> None:
         assert pairs.matches <= pairs.candidates
         skipped = [one.skipped for one in pairs.large_buckets]  # buckets overlap
         assert max(skipped, default=0) <= pairs.skipped <= sum(skipped)
-        assert report.linkage == "complete" or pairs.open == pairs.compared_to_link == 0
+        assert report.rules.group.linkage == "complete" or pairs.open == pairs.compared_to_link == 0
         assert 2 * groups.count <= groups.grouped
         assert groups.looked_at.count == groups.count or not scope.whole
         assert (groups.looked_at.mean_similarity is None) == (groups.looked_at.count == 0)

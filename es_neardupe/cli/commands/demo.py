@@ -151,7 +151,7 @@ def _run(index: Index, records: list[FileRecord], settings: Settings, words: str
         grouped = group(index, progress=progress)
     show(
         f"{counted(grouped.pairs.candidates, 'candidate pair')} verified, {grouped.pairs.matches:,} at least "
-        f"{grouped.min:g} similar, {counted(grouped.pairs.copies, 'exact copy', 'exact copies')}; "
+        f"{grouped.rules.min:g} similar, {counted(grouped.pairs.copies, 'exact copy', 'exact copies')}; "
         f"{grouped.seconds:.1f} s"
     )
     if grouped.pairs.skipped:

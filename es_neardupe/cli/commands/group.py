@@ -26,7 +26,7 @@ from es_neardupe.cli.messages import (
 )
 from es_neardupe.cli.output import print_json, print_table, printable, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
-from es_neardupe.options import DEFAULT_PREFIX
+from es_neardupe.options import DEFAULT_PREFIX, Linkage
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
@@ -193,9 +193,9 @@ def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
     yield "  in no group: unreadable keys", scope.corrupt
     yield "exact copies", pairs.copies
     yield "candidate pairs, all verified", pairs.candidates
-    yield f"  {range_text(report.measure, report.min, report.max)}", pairs.matches
+    yield f"  {range_text(report.rules.measure, report.rules.min, report.rules.match.max)}", pairs.matches
     yield "comparisons skipped in large buckets", pairs.skipped
-    if report.linkage == "complete":
+    if report.rules.group.linkage is Linkage.COMPLETE:
         yield "other pairs, compared to complete groups", pairs.compared_to_link
         yield "other pairs, too many to compare", pairs.open
     if any((decided.same, decided.different, decided.disputed)):
@@ -214,9 +214,9 @@ def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
 
 
 def _warn_of_groups(report: GroupReport) -> None:
-    say_measure(report.measure, report.weights)
+    say_measure(report.rules.measure, report.rules.weights)
     say_common(report.common)
-    warn_of_detection(report.min, report.detection, report.detection_cases)
+    warn_of_detection(report.rules.min, report.detection, report.detection_cases)
     name = report.index
     scope, mirrored = report.scope, report.writes.mirrored
     if scope.unprocessed:

@@ -238,5 +238,5 @@ def _show_round(done: Round, as_json: bool) -> None:
         say_reread(done.scope.reread)
         warn_of_unnoticed(done.index, done.scope.unnoticed)
     if done.round == 1 and done.grouping is not None:
-        say_measure(done.grouping.measure, done.grouping.weights)
-        warn_of_detection(done.grouping.min, done.grouping.detection, done.grouping.detection_cases)
+        say_measure(done.grouping.rules.measure, done.grouping.rules.weights)
+        warn_of_detection(done.grouping.rules.min, done.grouping.detection, done.grouping.detection_cases)
