@@ -14,17 +14,17 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from es_neardupe.commands.contained import Contained
+from es_neardupe.commands.contained import ContainedReport
 from es_neardupe.commands.decide import DecisionReport
 from es_neardupe.commands.pairs import Pair
-from es_neardupe.commands.similar import Similar, SimilarHit
-from es_neardupe.commands.stats import Stats
+from es_neardupe.commands.similar import SimilarHit, SimilarReport
+from es_neardupe.commands.stats import StatsReport
 from es_neardupe.groups.collate import GroupCollation
 from es_neardupe.groups.decisions import Decision, Verdict
 from es_neardupe.groups.read import Group
 from es_neardupe.groups.registry import GroupRecord
 from es_neardupe.records import Address
-from es_neardupe.similarity.comparison import Comparison
+from es_neardupe.similarity.comparison import CompareReport
 
 __all__ = [
     "AddressQuery",
@@ -150,9 +150,9 @@ def _list_of(model: Any) -> Any:
 
 
 CollationAnswer = model_of(GroupCollation)
-ComparisonAnswer = model_of(Comparison)
-ContainedAnswer = model_of(Contained)
-StatsAnswer = model_of(Stats)
+ComparisonAnswer = model_of(CompareReport)
+ContainedAnswer = model_of(ContainedReport)
+StatsAnswer = model_of(StatsReport)
 GroupAnswer = _derived("Group", Group, ["known"], diameter=(int | None, None), weakest=(float | None, None))
 _BY_MEASURE: Any = {
     "resemblance": (
@@ -164,7 +164,7 @@ _BY_MEASURE: Any = {
 }
 _SIMILAR_HIT = _derived("SimilarHit", SimilarHit, ["similarity", "measure"], **_BY_MEASURE)
 PairAnswer = _derived("Pair", Pair, ["similarity", "measure"], **_BY_MEASURE)
-SimilarAnswer = _derived("Similar", Similar, hits=(_list_of(_SIMILAR_HIT), ...))
+SimilarAnswer = _derived("SimilarReport", SimilarReport, hits=(_list_of(_SIMILAR_HIT), ...))
 _LISTED = _derived("ListedGroup", GroupRecord, ["settings", "history", "ended"], fields=(dict[str, str], ...))
 GroupsAnswer = create_model(
     "Groups",

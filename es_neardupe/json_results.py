@@ -9,7 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.similar import Similar
+    from es_neardupe.commands.similar import SimilarReport
     from es_neardupe.groups.decisions import Decision
     from es_neardupe.groups.read import Group
     from es_neardupe.groups.reviewed import TitledPage
@@ -41,7 +41,7 @@ def by_measure(measure: str, similarity: float) -> dict[str, Any]:
     return {"measure": measure, "similarity": similarity}
 
 
-def similar_json(found: Similar) -> dict[str, Any]:
+def similar_json(found: SimilarReport) -> dict[str, Any]:
     """The result of `similar`."""
     hits = [
         {"index": hit.index, "id": hit.id}

@@ -33,7 +33,7 @@ from scipy.sparse import csr_array
 from es_neardupe import NearDupe, Settings, __version__
 from es_neardupe.commands.distribution.labels import best_threshold
 from es_neardupe.commands.duplicates.request_json import example
-from es_neardupe.commands.duplicates.results import PairsResult
+from es_neardupe.commands.duplicates.results import PairsStageReport
 from es_neardupe.keys.intervals import exact_share
 from es_neardupe.local_server import control
 from es_neardupe.server.client import Client
@@ -311,7 +311,7 @@ class Accuracy:
         request = json.loads(example("records"))
         request["stages"]["similarPairs"]["validation"]["min"] = 0.5
         result = self._indexed(records, fields=("title",)).duplicates(request).stages["similarPairs"]
-        assert isinstance(result, PairsResult)
+        assert isinstance(result, PairsStageReport)
         return {(min(one.a.id, one.b.id), max(one.a.id, one.b.id)): one.similarity for one in result.pairs}
 
     def _indexed(

@@ -26,7 +26,7 @@ from bench_tools import create_index, drop_index, make_texts, pin_to_one_core, r
 from es_neardupe import NearDupe
 from es_neardupe.candidates.spill_to_disk import SpilledEntries, scratch
 from es_neardupe.commands.duplicates.hash_features import read_scope
-from es_neardupe.commands.duplicates.results import PairsResult
+from es_neardupe.commands.duplicates.results import PairsStageReport
 from es_neardupe.local_server import control
 from es_neardupe.records import Hit
 from es_neardupe.server.connect import connect
@@ -142,7 +142,7 @@ def measured(url: str, body: dict[str, Any]) -> dict[str, Any]:
     before = resident("VmRSS")
     found = NearDupe(INDEX, client).duplicates(body)
     result = found.stages["pairs"]
-    assert isinstance(result, PairsResult)
+    assert isinstance(result, PairsStageReport)
     hashed, grouped, validated = result.diagnostics.values()
     return {
         "seconds": found.seconds,

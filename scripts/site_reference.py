@@ -29,13 +29,13 @@ from es_neardupe.commands.groups import KeepAdvice
 from es_neardupe.commands.init import InitReport
 from es_neardupe.commands.load import LoadReport
 from es_neardupe.commands.migrate.migrate import MigrateReport
-from es_neardupe.commands.moved.moved import Moved
+from es_neardupe.commands.moved.moved import MovedReport
 from es_neardupe.commands.pipeline import PipelineReport
-from es_neardupe.commands.search import SearchResult
+from es_neardupe.commands.search import SearchReport
 from es_neardupe.commands.shingles import ShinglesReport
 from es_neardupe.commands.version import VersionReport
 from es_neardupe.commands.watch import Round
-from es_neardupe.commands.what_if import WhatIf
+from es_neardupe.commands.what_if import WhatIfReport
 from es_neardupe.groups.registry import GroupRecord
 from es_neardupe.options import option_of
 
@@ -60,13 +60,13 @@ RESULTS: Mapping[str, Any] = {
     "groups --history": json_models.model_of(GroupRecord),
     "groups --suggest-keep": json_models.model_of(KeepAdvice),
     "similar": json_models.SimilarAnswer,
-    "search": json_models.model_of(SearchResult),
-    "moved": json_models.model_of(Moved),
+    "search": json_models.model_of(SearchReport),
+    "moved": json_models.model_of(MovedReport),
     "contained": json_models.ContainedAnswer,
     "pairs": json_models.PairAnswer,
     "compare": json_models.ComparisonAnswer,
     "distribution": json_models.model_of(DistributionReport),
-    "what-if": json_models.model_of(WhatIf),
+    "what-if": json_models.model_of(WhatIfReport),
     "audit": json_models.model_of(AuditReport),
     "stats": json_models.StatsAnswer,
     "doctor": create_model("Checks", checks=(list[json_models.model_of(Check)], ...)),

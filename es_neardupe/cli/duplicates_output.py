@@ -9,12 +9,12 @@ from typing import Any
 from es_neardupe.cli.output import print_lines, print_table, printable, say, show, warn
 from es_neardupe.commands.duplicates.request_model import MAX_GROUP_SIZE
 from es_neardupe.commands.duplicates.results import (
-    ContentResult,
+    ContentStageReport,
     DocumentPair,
     DuplicatesReport,
     GroupsOfPairs,
-    OverlapsResult,
-    PairsResult,
+    OverlapsStageReport,
+    PairsStageReport,
 )
 from es_neardupe.display_text import named, range_text, score_text
 from es_neardupe.records import Address
@@ -29,16 +29,16 @@ _MAX_GROUPS = 5
 _MAX_VALUE = 60
 """Maximum characters of a value in a table; --json has the whole value."""
 
-Result = PairsResult | ContentResult | OverlapsResult
+Result = PairsStageReport | ContentStageReport | OverlapsStageReport
 
 
 def show_report(report: DuplicatesReport, top: int) -> None:
     """Print each stage: at most ``top`` rows, their total number, and the diagnostics."""
     several = len(report.indices) > 1
     for name, result in report.stages.items():
-        if isinstance(result, PairsResult):
+        if isinstance(result, PairsStageReport):
             _show_pairs(name, result, top, several)
-        elif isinstance(result, ContentResult):
+        elif isinstance(result, ContentStageReport):
             _show_content(name, result, top, several)
         else:
             _show_overlaps(name, result, top, several)
@@ -57,7 +57,7 @@ def _show_groups(groups: GroupsOfPairs) -> None:
     show(f"Pairs of members below the minimum: {groups.pairs_below:,}; not compared: {groups.pairs_not_compared:,}")
 
 
-def _show_pairs(name: str, result: PairsResult, top: int, several: bool) -> None:
+def _show_pairs(name: str, result: PairsStageReport, top: int, several: bool) -> None:
     shown = list(islice(result.pairs, top))
     columns = ["a", "b", "similarity", *(f"similarity {number}" for number in range(2, result.validations + 1))]
     rows = [(named(one.a, several), named(one.b, several), *(one.similarities or [one.similarity])) for one in shown]
@@ -78,7 +78,7 @@ def _more(total: int, shown: int) -> str:
     return "" if total == shown else ": raise --top, or use --pairs-only or --output"
 
 
-def _steps(result: PairsResult) -> Iterator[tuple[str, int, str, Any]]:
+def _steps(result: PairsStageReport) -> Iterator[tuple[str, int, str, Any]]:
     for heading, counts in result.diagnostics.items():
         for place, (what, value) in enumerate(counts.items()):
             yield heading.partition(" using ")[0], place, what, value
@@ -90,7 +90,7 @@ def _number(value: object) -> object:
     return f"{value:,.3f}" if isinstance(value, float) else value
 
 
-def _show_content(name: str, result: ContentResult, top: int, several: bool) -> None:
+def _show_content(name: str, result: ContentStageReport, top: int, several: bool) -> None:
     documents = result.documents[:top]
     columns = list(dict.fromkeys(field for one in documents for field in one["fields"]))
     rows = [
@@ -105,7 +105,7 @@ def _show_content(name: str, result: ContentResult, top: int, several: bool) -> 
     show(f"{name}: {counted(len(result.documents), 'document')}, {len(documents):,} of them shown")
 
 
-def _show_overlaps(name: str, result: OverlapsResult, top: int, several: bool) -> None:
+def _show_overlaps(name: str, result: OverlapsStageReport, top: int, several: bool) -> None:
     pairs = result.pairs[:top]
     rows = [
         (named(one.a, several), named(one.b, several), one.similarity, len(one.overlaps.blocks), one.overlaps.words)
@@ -124,9 +124,9 @@ def warn_of_losses(report: DuplicatesReport) -> None:
         for count, what in _losses(result):
             if count:
                 warn(f"{name}: {what}: {count:,}.")
-        if isinstance(result, PairsResult) and _counted(result).get("Documents") == 0:
+        if isinstance(result, PairsStageReport) and _counted(result).get("Documents") == 0:
             warn(f"{name}: no document is in scope: the query matches nothing, or the index is empty.")
-        if isinstance(result, PairsResult) and result.skipped_groups:
+        if isinstance(result, PairsStageReport) and result.skipped_groups:
             _warn_of_groups(name, result)
     if report.groups is not None:
         _warn_of_writes(report.groups)
@@ -142,13 +142,13 @@ def _warn_of_writes(groups: GroupsOfPairs) -> None:
 
 
 def _losses(result: Result) -> list[tuple[int, str]]:
-    if isinstance(result, ContentResult):
+    if isinstance(result, ContentStageReport):
         return [
             (result.cut, "values cut at their maxValueLength"),
             (result.not_read, "documents beyond the limit of the request"),
             (result.missing, "documents deleted meanwhile"),
         ]
-    if isinstance(result, OverlapsResult):
+    if isinstance(result, OverlapsStageReport):
         return [
             (result.not_compared, "pairs beyond the limit of the request"),
             (result.too_long, "pairs with a text too long for a comparison word by word"),
@@ -159,7 +159,7 @@ def _losses(result: Result) -> list[tuple[int, str]]:
     return [(counts.get(what, 0), f"{what.lower()}, in no pair") for what in lost]
 
 
-def _counted(result: PairsResult) -> dict[str, Any]:
+def _counted(result: PairsStageReport) -> dict[str, Any]:
     """The diagnostics of all steps in one dictionary; those of several validations are added."""
     counts: dict[str, Any] = {}
     for counters in result.diagnostics.values():
@@ -169,7 +169,7 @@ def _counted(result: PairsResult) -> dict[str, Any]:
     return counts
 
 
-def _warn_of_groups(name: str, result: PairsResult) -> None:
+def _warn_of_groups(name: str, result: PairsStageReport) -> None:
     """Show the features that made no pairs because too many documents share them."""
     numbers = _counted(result)
     number, maximum = numbers["Skipped large hash collision groups"], numbers["Maximum size of hash collision groups"]
@@ -205,7 +205,7 @@ def duplicates_json(report: DuplicatesReport) -> dict[str, Any]:
 
 
 def _result_json(result: Result) -> dict[str, Any]:
-    if isinstance(result, PairsResult):
+    if isinstance(result, PairsStageReport):
         return {
             "pairs": map(_pair_json, result.pairs),
             "diagnostics": result.diagnostics,
@@ -213,7 +213,7 @@ def _result_json(result: Result) -> dict[str, Any]:
                 {"size": one.size, "example": one.example, "documents": one.documents} for one in result.skipped_groups
             ],
         }
-    if isinstance(result, ContentResult):
+    if isinstance(result, ContentStageReport):
         return {
             "documents": result.documents,
             "values_cut": result.cut,
@@ -246,6 +246,6 @@ def _pair_json(pair: DocumentPair) -> dict[str, Any]:
     return found
 
 
-def print_pairs(result: PairsResult) -> None:
+def print_pairs(result: PairsStageReport) -> None:
     """Print each pair as a line of JSON."""
     print_lines(map(_pair_json, result.pairs))

@@ -12,7 +12,7 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.shown_fields import NO_FIELDS, ShownFields, shown_fields
 from es_neardupe.keys.scheme import shingle_of, shingle_text
 from es_neardupe.records import Address
-from es_neardupe.similarity.comparison import Comparison, compare_texts
+from es_neardupe.similarity.comparison import CompareReport, compare_texts
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.current_texts import current_source
 from es_neardupe.verification.feature_weights import frequencies
@@ -31,7 +31,7 @@ def compare(
     shingle: options.ShingleOfPassages = None,
     weighted: options.Weighted = False,
     fields: options.PageFields = (),
-) -> Comparison:
+) -> CompareReport:
     """Compare the current texts of the documents ``a`` and ``b``, or of ``a`` and a ``text``, named ``name``.
 
     A document is given by its id, or by its `Address` if several indices have this id.

@@ -27,7 +27,7 @@ from es_neardupe.verification.criterion import check_min
 from es_neardupe.verification.current_texts import current_hits, current_source
 from es_neardupe.wording import command, option
 
-__all__ = ["SURE", "Contained", "ContainedHit", "SampledDetection", "contained"]
+__all__ = ["SURE", "ContainedHit", "ContainedReport", "SampledDetection", "contained"]
 
 
 SURE = 0.99
@@ -90,7 +90,7 @@ class SampledDetection:
 
 
 @dataclass(frozen=True)
-class Contained:
+class ContainedReport:
     """Report of `contained`."""
 
     query: Mapping[str, Any]
@@ -142,7 +142,7 @@ def contained(
     query: options.Query = None,
     max_candidates: options.CandidatesByEstimate = 1000,
     progress: Progress = silent,
-) -> Contained:
+) -> ContainedReport:
     """Find the documents that have at least ``min`` of the words of a probe in common passages with it, or at least
     ``min`` of their own.
 
@@ -169,7 +169,7 @@ def contained(
     candidates = _find_candidates(index, keys, scope=scope, maximum=max_candidates, progress=progress)
     comparer = _Comparer(index, keys, Containments(probe.side, how, passage, min))
     hits = sorted(comparer.hits(candidates.references, progress), key=_rank)
-    return Contained(
+    return ContainedReport(
         query=probe.name | _described(fingerprint),
         hits=tuple(hits[:top]),
         found=len(hits),

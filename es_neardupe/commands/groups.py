@@ -32,10 +32,10 @@ from es_neardupe.verification.criterion import MatchCriterion, match_criterion
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
 
 __all__ = [
-    "Groups",
+    "GroupsReport",
     "KeepAdvice",
-    "KeepAdviceList",
     "Redundant",
+    "SuggestKeepReport",
     "group_history",
     "groups",
     "suggest_keep",
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 
-class Groups(list[Group], Tabular):
+class GroupsReport(list[Group], Tabular):
     """Groups, largest first."""
 
     def __init__(self, found: Iterable[Group], names: Sequence[str]) -> None:
@@ -75,7 +75,7 @@ def groups(
     top: options.TopGroups = None,
     group: options.GroupId = None,
     fields: options.TitleFields = (),
-) -> Groups:
+) -> GroupsReport:
     """The groups of an index, largest first; with ``group`` only this one.
 
     Reads only grouped documents. ``fields`` are shown of all members; None: none.
@@ -86,7 +86,7 @@ def groups(
     found = read_groups(index, min_size=min_size, top=top, group=group)
     records = known_records(index, [one.group for one in found])
     described = [replace(one, known=matching_record(records.get(one.group), one.size)) for one in found]
-    return Groups(_with_fields(index, described, shown), shown.names)
+    return GroupsReport(_with_fields(index, described, shown), shown.names)
 
 
 def with_titles(index: Index, found: list[Group], fields: options.TitleFields = ()) -> list[Group]:
@@ -171,7 +171,7 @@ class KeepAdvice:
         )
 
 
-class KeepAdviceList(list[KeepAdvice], Tabular):
+class SuggestKeepReport(list[KeepAdvice], Tabular):
     """Suggestions for groups, largest first."""
 
     def table(self) -> Table:
@@ -196,7 +196,7 @@ def suggest_keep(
     top: options.TopGroups = None,
     group: options.GroupId = None,
     progress: Progress = silent,
-) -> KeepAdviceList:
+) -> SuggestKeepReport:
     """For each group, largest first, the document to keep, and the others in the order of ``policy``. Deletes nothing.
 
     All texts are read and compared with that of the document to keep, by the measure and minimum of the last run (for a
@@ -221,7 +221,7 @@ def suggest_keep(
     criterion = None if index.settings.groups_only else match_criterion(index, match)
     refresh_if_allowed(index.client, index.path)
     found = read_groups(index, min_size=min_size, top=top, group=group)
-    advised = KeepAdviceList()
+    advised = SuggestKeepReport()
     for part in chunked(found, _TERMS):
         progress("comparing documents of groups", len(advised), len(found))
         advised += _advice(index, chosen, criterion, part)

@@ -32,7 +32,7 @@ from es_neardupe.verification.common_shingles import CommonShinglesUsed, used
 from es_neardupe.verification.criterion import MatchOptions, WeightsUsed, match_criterion
 from es_neardupe.verification.verify import verified_pairs
 
-__all__ = ["Pair", "Pairs", "pairs"]
+__all__ = ["Pair", "PairsReport", "pairs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Pair:
     similarity: float
     measure: str = "resemblance"
     fields: Mapping[str, Mapping[str, str]] = field(default_factory=dict, hash=False)
-    """``a`` and ``b`` -> field -> its text; only of `Pairs.with_fields`."""
+    """``a`` and ``b`` -> field -> its text; only of `PairsReport.with_fields`."""
 
     def __repr__(self) -> str:
         return one_line(self, a=self.a, b=self.b, similarity=self.similarity, measure=self.measure)
@@ -72,7 +72,7 @@ class _Fields:
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs(Sequence[Pair], Tabular):
+class PairsReport(Sequence[Pair], Tabular):
     """A sequence of pairs, most similar first; exact copies, which need no comparison, come before all others.
 
     There may be millions, so each `Pair` is made when it is accessed.
@@ -237,12 +237,12 @@ def pairs(
     insecure_engine: options.InsecureEngine = False,
     fields: options.TitleFields = (),
     progress: Progress = silent,
-) -> Pairs:
+) -> PairsReport:
     """Verify all candidate pairs of an enriched index, and list those from ``min`` (default: the threshold of the
     index) to ``max`` similar by ``measure``, both included.
 
     The options are those of `group`, but nothing is written, not even the list of common shingles. ``fields`` are
-    shown of both documents by `Pairs.with_fields`. Raises `SettingsError` as `group` does.
+    shown of both documents by `PairsReport.with_fields`. Raises `SettingsError` as `group` does.
     """
     index = opened(index, texts=True)
     options = MatchOptions.of(index.settings).having(
@@ -276,7 +276,7 @@ def pairs(
     order = matches[np.argsort(-similarity[matches], kind="stable")]  # candidates ascend
     del matches
     changed = verifier.documents.changed_or_deleted
-    return Pairs(
+    return PairsReport(
         indices=index.target.indices,
         measure=match.measure.label,
         min=match.min,

@@ -19,7 +19,7 @@ from es_neardupe.index.target import IndexTarget, mappings_of
 from es_neardupe.records import one_line
 from es_neardupe.wording import option
 
-__all__ = ["Copy", "SearchHit", "SearchResult", "query_of", "search", "search_request"]
+__all__ = ["Copy", "SearchHit", "SearchReport", "query_of", "search", "search_request"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class SearchHit:
 
 
 @dataclass(frozen=True)
-class SearchResult:
+class SearchReport:
     """One page of hits, and the counts of all matching documents."""
 
     index: str
@@ -102,7 +102,7 @@ def search(
     start: options.Start = 0,
     fields: options.ShownFields = (),
     expand: options.Expand = False,
-) -> SearchResult:
+) -> SearchReport:
     """Documents that match a query, one hit for each group, with the number of its near-copies.
 
     ``text`` is a Lucene query string, a query of the query DSL, or a body with ``query`` and ``sort``. ``query`` is a
@@ -117,7 +117,7 @@ def search(
     for one in page.hits:
         members = tuple(_copy(request, copy, one.group, prefix) for copy in one.members)
         hits.append(_hit(request, one.hit, one.group, one.near_copies, members))
-    return SearchResult(
+    return SearchReport(
         index=index.name,
         documents=page.documents,
         groups=page.groups,

@@ -30,7 +30,7 @@ from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, Wei
 from es_neardupe.verification.current_texts import compared_with, current_hits, current_source
 from es_neardupe.wording import option
 
-__all__ = ["Detection", "Similar", "SimilarHit", "similar"]
+__all__ = ["Detection", "SimilarHit", "SimilarReport", "similar"]
 
 _ROUNDS = 10
 """Maximum number of copies of a text that are tried until one is found that was not changed or deleted."""
@@ -77,7 +77,7 @@ class Detection:
 
 
 @dataclass(frozen=True)
-class Similar(Tabular):
+class SimilarReport(Tabular):
     """The hits, most similar first; equal ones by shared bands, then by index and id."""
 
     query: Mapping[str, Any]
@@ -147,7 +147,7 @@ def similar(
     query: options.Query = None,
     max_candidates: options.CandidatesByKeys = 1000,
     fields: options.TitleFields = (),
-) -> Similar:
+) -> SimilarReport:
     """Documents whose exact similarity to a document of the index, or to any text, lies between ``min`` (default: the
     threshold of the index) and ``max``.
 
@@ -162,7 +162,7 @@ def similar(
     if top < 1 or max_candidates < 1:
         raise SettingsError(f"{option('top')} and {option('max_candidates')} must be 1 or more.")
 
-    def in_index(index: Index) -> Similar:
+    def in_index(index: Index) -> SimilarReport:
         options = MatchOptions.of(index.settings).having(
             measure=measure, matching=matching, min=min, max=max, features=features, ngram=ngram, whitespace=whitespace
         )
@@ -188,7 +188,7 @@ def similar(
                 among = queries.all_of(scope, {"terms": {index.fields.content: [one.content for one in lost]}})
                 candidates, _ = lookup.candidates(among, len(lost))
         hits = sorted(compared.hits, key=lambda hit: (-hit.similarity, -hit.shared_bands, hit.index, hit.id))
-        return Similar(
+        return SimilarReport(
             query=probe.name | {"state": fingerprint.state.value, "tokens": fingerprint.tokens},
             hits=tuple(hits[:top]),
             candidates=total,

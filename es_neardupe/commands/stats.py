@@ -27,7 +27,7 @@ from es_neardupe.server.client import path
 from es_neardupe.server.search import count, refresh_if_allowed, search
 from es_neardupe.wording import option
 
-__all__ = ["BucketSize", "GroupSizes", "LargestBuckets", "Stats", "StatsScope", "documents_in_scope", "stats"]
+__all__ = ["BucketSize", "GroupSizes", "LargestBuckets", "StatsReport", "StatsScope", "documents_in_scope", "stats"]
 
 _GROUPS = 5000
 """Groups counted in one request."""
@@ -114,7 +114,7 @@ class GroupSizes:
 
 
 @dataclass(frozen=True)
-class Stats:
+class StatsReport:
     """Result of `stats`."""
 
     index: str
@@ -149,7 +149,7 @@ def stats(
     *,
     buckets: options.LargestBuckets = None,
     disk_usage: options.DiskUsage = False,
-) -> Stats:
+) -> StatsReport:
     """Count the documents and groups of an index.
 
     ``buckets``: number of the largest buckets to report. They are searched among the keys of 10,000 random documents.
@@ -159,7 +159,7 @@ def stats(
         raise SettingsError(f"{option('buckets')} must lie between 1 and {_MAX_BUCKETS}.")
     index = opened(index)
     scope = documents_in_scope(index)
-    return Stats(
+    return StatsReport(
         index=index.name,
         indices=index.target.indices,
         sidecars=index.storage.sidecars,

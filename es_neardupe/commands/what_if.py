@@ -35,7 +35,7 @@ from es_neardupe.verification.evidence import StoredEvidence, read_evidence, sto
 from es_neardupe.verification.verify import Verified, Verifier
 from es_neardupe.wording import command, option
 
-__all__ = ["Threshold", "WhatIf", "what_if"]
+__all__ = ["Threshold", "WhatIfReport", "what_if"]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Threshold:
 
 
 @dataclass(frozen=True)
-class WhatIf:
+class WhatIfReport:
     """Simulated groups. All other rules are those of the last run: measure, ``max``, scope, window and principal."""
 
     index: str
@@ -111,7 +111,7 @@ def what_if(
     min: options.ThresholdsToTry,
     linkage: options.LinkageToTry = None,
     progress: Progress = silent,
-) -> WhatIf:
+) -> WhatIfReport:
     """Simulate the groups for each ``min``, in memory. ``linkage`` is that of the last run by default.
 
     Raises `IndexUnusable` for an index that has not been grouped, or has no evidence for the measure of the last run.
@@ -126,7 +126,7 @@ def what_if(
     corpus = read_fingerprints(index, progress, last.group)
     pairs = last.known_pairs(corpus, stored)
     unknown = np.isnan(pairs.similarity)
-    return WhatIf(
+    return WhatIfReport(
         index=index.name,
         scheme=index.scheme_id,
         measure=last.rules.measure,

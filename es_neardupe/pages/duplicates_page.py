@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe.commands.duplicates.results import DocumentPair, DuplicatesReport, PairsResult
+from es_neardupe.commands.duplicates.results import DocumentPair, DuplicatesReport, PairsStageReport
 from es_neardupe.display_text import beginning, named, range_text
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.text import spans
@@ -275,7 +275,7 @@ def duplicates_page(
     Raises `SettingsError` for a stage of another type.
     """
     result = report.stages[stage]
-    if not isinstance(result, PairsResult):
+    if not isinstance(result, PairsStageReport):
         raise SettingsError(f"Stage {stage!r} finds no pairs: a page shows those of a documentPairs:duplicates stage.")
     listed = listed_pairs(result.pairs)
     unlisted = len(result.pairs) - len(listed)
@@ -317,7 +317,7 @@ def duplicates_page(
     )
 
 
-def _skipped(result: PairsResult) -> int:
+def _skipped(result: PairsStageReport) -> int:
     """The number of all skipped groups: the result lists only the largest, the diagnostics count them."""
     counts = [int(counters.get(_SKIPPED, 0)) for counters in result.diagnostics.values()]
     return max([len(result.skipped_groups), *counts])

@@ -19,7 +19,7 @@ from es_neardupe.files import replacing
 from es_neardupe.options import Matching
 from es_neardupe.pages.application import Site
 from es_neardupe.pages.panes import MAX_SHOWN, facts, panes, visible_changes
-from es_neardupe.similarity.comparison import Comparison
+from es_neardupe.similarity.comparison import CompareReport
 from es_neardupe.similarity.measure import MEANINGS
 from es_neardupe.wording import counted
 
@@ -97,7 +97,7 @@ SITE_STYLES = ("page.css", "site.css")
 SITE_SCRIPTS = ("review.js",)
 
 
-def page(comparison: Comparison, matching: Matching = Matching.LITERAL, site: Site | None = None) -> str:
+def page(comparison: CompareReport, matching: Matching = Matching.LITERAL, site: Site | None = None) -> str:
     """The page of a comparison as HTML; ``matching`` is shown first. ``site``: see `rendered`.
 
     Only the beginning of a text longer than `MAX_SHOWN` is shown, and the page says so.

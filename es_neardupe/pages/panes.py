@@ -15,7 +15,7 @@ from es_neardupe.keys.arrays import Flags
 from es_neardupe.keys.shingles import window_hashes
 from es_neardupe.keys.text import Range
 from es_neardupe.options import Matching
-from es_neardupe.similarity.comparison import Comparison, Side
+from es_neardupe.similarity.comparison import CompareReport, Side
 from es_neardupe.similarity.differences import Fact
 
 __all__ = [
@@ -47,7 +47,7 @@ class Segment:
     """The change it is in, counted from 1."""
 
 
-def visible_changes(comparison: Comparison, matching: Matching) -> Changes:
+def visible_changes(comparison: CompareReport, matching: Matching) -> Changes:
     """The changes by number, as ranges of characters in a and in b.
 
     For information matching, words in a passage that occurs anywhere in the other text are not part of a change.
@@ -68,7 +68,7 @@ def visible_changes(comparison: Comparison, matching: Matching) -> Changes:
     return visible
 
 
-def _in_both(comparison: Comparison, side: int) -> Flags:
+def _in_both(comparison: CompareReport, side: int) -> Flags:
     """Whether each word of a text is in a run of w words that the other text has: bool[words]."""
     windows = [window_hashes(hashes, comparison.passage) for hashes in comparison.hashes]
     depth = np.zeros(len(comparison.hashes[side]) + 1, np.int64)
@@ -87,7 +87,7 @@ def _without(words: Range, flags: Flags | None) -> list[Range]:
     return [(first + start, first + stop) for start, stop in edges.reshape(-1, 2).tolist()]
 
 
-def segments(comparison: Comparison, matching: Matching, changes: Changes, side: int) -> Iterator[Segment]:
+def segments(comparison: CompareReport, matching: Matching, changes: Changes, side: int) -> Iterator[Segment]:
     """Split the text of a side (0 for a, 1 for b) at its passages and `visible_changes`.
 
     For n passages and changes, there are at most 2 n + 1 segments.
@@ -156,19 +156,19 @@ class Pane:
     """Number of characters at the end that are not shown."""
 
 
-def panes(comparison: Comparison, matching: Matching, changes: Changes) -> tuple[Pane, Pane]:
+def panes(comparison: CompareReport, matching: Matching, changes: Changes) -> tuple[Pane, Pane]:
     """Both texts with their `visible_changes`. Only the beginning of a text longer than `MAX_SHOWN` is shown."""
     one, other = (_pane(comparison, matching, changes, number) for number in (0, 1))
     return one, other
 
 
-def _pane(comparison: Comparison, matching: Matching, changes: Changes, number: int) -> Pane:
+def _pane(comparison: CompareReport, matching: Matching, changes: Changes, number: int) -> Pane:
     side = comparison.sides[number]
     pieces = tuple(_pieces(comparison, matching, changes, number))
     return Pane(side, pieces, _direction(side.text), max(side.characters - MAX_SHOWN, 0))
 
 
-def _pieces(comparison: Comparison, matching: Matching, changes: Changes, number: int) -> Iterator[Piece]:
+def _pieces(comparison: CompareReport, matching: Matching, changes: Changes, number: int) -> Iterator[Piece]:
     side = comparison.sides[number]
     blocks = comparison.matchings[matching].blocks
     seen: set[int] = set()
@@ -194,7 +194,7 @@ def _direction(text: str) -> str:
     return "rtl" if next((kind for kind in strong if kind in ("L", "R", "AL")), "L") != "L" else "ltr"
 
 
-def facts(comparison: Comparison, changes: Changes, maximum: int) -> list[dict[str, Any]]:
+def facts(comparison: CompareReport, changes: Changes, maximum: int) -> list[dict[str, Any]]:
     """The first facts that differ, each with the number of its first change."""
     return [_fact(one, changes) for one in comparison.facts[:maximum]]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe.commands.group_pages import MAX_FOUND, CommonValues, GroupSelection
-from es_neardupe.commands.search import SearchResult
+from es_neardupe.commands.search import SearchReport
 from es_neardupe.commands.stats import StatsScope
 from es_neardupe.groups.listing import GroupCount, GroupOrder, GroupOverview
 from es_neardupe.groups.reviewed import KnownReviews, ReviewState, TitledPage, state_of
@@ -22,7 +22,7 @@ from es_neardupe.pages.page import (
     page,
     rendered,
 )
-from es_neardupe.similarity.comparison import Comparison
+from es_neardupe.similarity.comparison import CompareReport
 from es_neardupe.similarity.pair_relation import Relation
 
 __all__ = [
@@ -196,12 +196,12 @@ def _value_filters(values: Sequence[CommonValues], given: Sequence[tuple[str, st
     return filters
 
 
-def comparison_page(site: Site, comparison: Comparison, matching: Matching) -> Hosted:
+def comparison_page(site: Site, comparison: CompareReport, matching: Matching) -> Hosted:
     """Two documents side by side."""
     return Hosted(page(comparison, matching, site), _policy(COMPARISON_SCRIPTS))
 
 
-def search_page(site: Site, text: str, found: SearchResult | None) -> Hosted:
+def search_page(site: Site, text: str, found: SearchReport | None) -> Hosted:
     """The hits of a search, one for each group."""
     previous = following = None
     if found is not None:

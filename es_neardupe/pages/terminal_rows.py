@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from es_neardupe.keys.text import Range
 from es_neardupe.options import Matching
 from es_neardupe.pages.panes import Segment, segments, visible_changes
-from es_neardupe.similarity.comparison import Comparison, Side
+from es_neardupe.similarity.comparison import CompareReport, Side
 
 __all__ = ["Row", "RowPart", "rows"]
 
@@ -51,7 +51,7 @@ class Row:
         return max(sum(part.change for part in parts) for parts in (self.a, self.b))
 
 
-def rows(comparison: Comparison, matching: Matching, context: int) -> Iterator[Row]:
+def rows(comparison: CompareReport, matching: Matching, context: int) -> Iterator[Row]:
     """The rows of both texts in order. Of common passages, ``context`` words are shown before and after differences."""
     changes = visible_changes(comparison, matching)
     a, b = (_Cut(comparison, matching, k, list(segments(comparison, matching, changes, k))) for k in (0, 1))
@@ -86,7 +86,7 @@ def rows(comparison: Comparison, matching: Matching, context: int) -> Iterator[R
 class _Cut:
     """A text with its segments."""
 
-    def __init__(self, comparison: Comparison, matching: Matching, number: int, cut: Sequence[Segment]) -> None:
+    def __init__(self, comparison: CompareReport, matching: Matching, number: int, cut: Sequence[Segment]) -> None:
         self.side: Side = comparison.sides[number]
         self._segments = cut
         self._ends = [one.end for one in cut]
@@ -130,7 +130,7 @@ class _Cut:
         return RowPart(self.side.text[low:high], one.blocks, opens, closes, one.change is not None)
 
 
-def _chain(comparison: Comparison, matching: Matching) -> Iterator[tuple[int, int, int]]:
+def _chain(comparison: CompareReport, matching: Matching) -> Iterator[tuple[int, int, int]]:
     """The passages in the same order in both texts that have the most words together, then the end of the texts.
 
     This is the heaviest increasing subsequence, computed by a list of ends in b in which heavier chains end later.

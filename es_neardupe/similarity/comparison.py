@@ -26,7 +26,7 @@ __all__ = [
     "MAX_CHARS",
     "NEAR_COPIES",
     "Block",
-    "Comparison",
+    "CompareReport",
     "Containment",
     "Containments",
     "Direction",
@@ -111,7 +111,7 @@ class Matched:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class CompareReport:
     """The result of a comparison."""
 
     a: Side
@@ -175,7 +175,7 @@ def compare_texts(
     unit: Unit = Unit.WORD,
     weights: Weights | None = None,
     scheme: Scheme | None = None,
-) -> Comparison:
+) -> CompareReport:
     """Compare two texts by every measure. ``weighted`` is left out without ``weights``; ``scheme`` defines the
     signatures for ``estimate`` (default: 128 slots).
 
@@ -188,7 +188,7 @@ def compare_texts(
     alignments = {matching: align(hashes_a, hashes_b, matching, unit.passage(shingle)) for matching in Matching}
     differing = changes(hashes_a, hashes_b, alignments[Matching.LITERAL])
     near = formulas.jaccard(alignments[Matching.LITERAL]) >= NEAR_COPIES
-    return Comparison(
+    return CompareReport(
         one,
         other,
         shingle,

@@ -18,7 +18,7 @@ from server_tools import make_index, put
 from es_neardupe import NearDupe
 from es_neardupe.commands.duplicates import find_pairs
 from es_neardupe.commands.duplicates.request_json import example
-from es_neardupe.commands.duplicates.results import PairsResult
+from es_neardupe.commands.duplicates.results import PairsStageReport
 from es_neardupe.keys.text import tokenize
 from es_neardupe.server.client import Client
 
@@ -46,9 +46,9 @@ def stage(grouping: JSON, *validations: JSON) -> JSON:
     }
 
 
-def run(client: Client, index: str, request: JSON) -> PairsResult:
+def run(client: Client, index: str, request: JSON) -> PairsStageReport:
     found = NearDupe(index, client).duplicates(request).stages["pairs"]
-    assert isinstance(found, PairsResult)
+    assert isinstance(found, PairsStageReport)
     return found
 
 
@@ -261,7 +261,7 @@ def test_records(client: Client, index_name: str, name: str) -> None:
     make_index(client, index_name, {field: {"type": "text"} for field in FIELDS})
     put(client, index_name, records)
     found = NearDupe(index_name, client).duplicates(example("records")).stages["similarPairs"]
-    assert isinstance(found, PairsResult)
+    assert isinstance(found, PairsStageReport)
     pairs = {(pair.a.id, pair.b.id) for pair in found.pairs}
     assert pairs == similar_records(records)
     truth = {pair for cluster in clusters for pair in combinations(cluster, 2)}

@@ -14,7 +14,12 @@ from server_tools import change, delete_all, jaccard, make_index, new_name, put,
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.candidates import spill_to_disk
-from es_neardupe.commands.duplicates.results import ContentResult, DuplicatesReport, OverlapsResult, PairsResult
+from es_neardupe.commands.duplicates.results import (
+    ContentStageReport,
+    DuplicatesReport,
+    OverlapsStageReport,
+    PairsStageReport,
+)
 from es_neardupe.errors import IndexUnusable, NotFound, NotInitialised, RequestError, SettingsError
 from es_neardupe.server.client import Client, path
 from es_neardupe.verification import current_texts
@@ -54,23 +59,23 @@ def stage(grouping: Any, similarity: dict[str, Any], *, min: float = 0.0, maximu
     }
 
 
-def run(client: Client, index: str, made: Any, **options: Any) -> PairsResult:
+def run(client: Client, index: str, made: Any, **options: Any) -> PairsStageReport:
     """The answer of a request of one stage; its diagnostics reconcile."""
     report = NearDupe(index, client).duplicates({"stages": {"pairs": made}}, **options)
     found = report.stages["pairs"]
-    assert isinstance(found, PairsResult)
+    assert isinstance(found, PairsStageReport)
     counted = numbers(found)
     assert counted[CANDIDATES] == counted[PASSED] + counted[FAILED] + counted[OUT]
     assert counted[PASSED] == len(found.pairs)
     return found
 
 
-def numbers(found: PairsResult) -> dict[str, Any]:
+def numbers(found: PairsStageReport) -> dict[str, Any]:
     """The counters of all headings together."""
     return {name: value for part in found.diagnostics.values() for name, value in part.items()}
 
 
-def listed(found: PairsResult) -> list[tuple[str, str, float]]:
+def listed(found: PairsStageReport) -> list[tuple[str, str, float]]:
     return [(pair.a[1], pair.b[1], pair.similarity) for pair in found.pairs]
 
 
@@ -156,10 +161,10 @@ def test_contents_and_overlaps_of_pairs(client: Client, cats: str) -> None:
     assert isinstance(report, DuplicatesReport)
     assert (report.index, report.indices) == (cats, (cats,))
     texts, blocks = report.stages["texts"], report.stages["blocks"]
-    assert isinstance(texts, ContentResult)
+    assert isinstance(texts, ContentStageReport)
     assert texts.documents == tuple({"index": cats, "id": id, "fields": {"title": "Lucy"}} for id in ("a/1", "é猫"))
     assert (texts.cut, texts.missing, texts.not_read) == (2, 0, 0)
-    assert isinstance(blocks, OverlapsResult)
+    assert isinstance(blocks, OverlapsStageReport)
     (pair,) = blocks.pairs
     assert (pair.a, pair.b, pair.overlaps.words) == ((cats, "a/1"), (cats, "é猫"), 5)
 

@@ -19,7 +19,7 @@ from conftest import Cli, Run
 from server_tools import JSON, family, jaccard, make_index, new_name, one_line, put, send, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.moved.moved import Moved
+from es_neardupe.commands.moved.moved import MovedReport
 from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.server.client import Client, path
 
@@ -136,7 +136,7 @@ def test_every_address_of_the_history(client: Client, crawled: str, site: Histor
     assert former
 
 
-def _check_places(one: Moved, text: str, since: str, site: History) -> None:
+def _check_places(one: MovedReport, text: str, since: str, site: History) -> None:
     """All documents of other addresses that are similar enough and not older, each once, in the promised order."""
     expected = {
         id: jaccard(text, source["text"])

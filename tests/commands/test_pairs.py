@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.columns import RowLists
-from es_neardupe.commands.pairs import Pair, Pairs
+from es_neardupe.commands.pairs import Pair, PairsReport
 from es_neardupe.errors import SettingsError
 from es_neardupe.records import Address
 from es_neardupe.server.client import Client
@@ -37,7 +37,7 @@ def test_min(minimum: float) -> None:
 
 
 @st.composite
-def found(draw: st.DrawFn) -> tuple[Pairs, Any, Any]:
+def found(draw: st.DrawFn) -> tuple[PairsReport, Any, Any]:
     sizes = draw(st.lists(st.integers(0, 4), max_size=5))
     numbers = iter(draw(st.permutations(range(sum(sizes)))))
     rows = [sorted(next(numbers) for _ in range(size)) for size in sizes]
@@ -46,7 +46,7 @@ def found(draw: st.DrawFn) -> tuple[Pairs, Any, Any]:
     every = list(combinations(range(len(sizes)), 2))
     linked = draw(st.lists(st.sampled_from(every), unique=True)) if every else []
     similarity = sorted(draw(st.lists(st.floats(0.5, 1), min_size=len(linked), max_size=len(linked))), reverse=True)
-    made = Pairs(
+    made = PairsReport(
         indices=("x", "y"),
         measure="resemblance",
         min=0.5,
@@ -71,7 +71,7 @@ def found(draw: st.DrawFn) -> tuple[Pairs, Any, Any]:
 
 
 @given(found())
-def test_pairs(case: tuple[Pairs, Any, Any]) -> None:
+def test_pairs(case: tuple[PairsReport, Any, Any]) -> None:
     """Each pair of documents once, copies first, ordered within; what is not listed is counted."""
     made, classes, linked = case
     listed = list(made)

@@ -14,7 +14,7 @@ from server_tools import JSON, change, family, hits, make_index, put, reconcile,
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands import stats
 from es_neardupe.commands.group import GroupReport
-from es_neardupe.commands.stats import Stats
+from es_neardupe.commands.stats import StatsReport
 from es_neardupe.errors import SettingsError
 from es_neardupe.server.client import Client, ForwardingClient
 
@@ -34,7 +34,7 @@ MAX_CHARS = 2500
 WHOLE = {"signed": 15, "short": 4, "empty": 3, "too_large": 2, "failed": 0}
 
 
-def check(client: Client, index: str) -> Stats:
+def check(client: Client, index: str) -> StatsReport:
     """Check the sums of stats, and each part against a separate count of the stored documents."""
     found = NearDupe(index, client).stats()
     scope, groups = found.scope, found.groups

@@ -24,7 +24,7 @@ from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.pages.terminal_rows import RowPart
-    from es_neardupe.similarity.comparison import Comparison, Side
+    from es_neardupe.similarity.comparison import CompareReport, Side
     from es_neardupe.similarity.explained_scores import Score
 
 __all__ = ["compare"]
@@ -114,7 +114,7 @@ def _check(what: Sequence[str], file: str | None) -> None:
         raise typer.BadParameter(f"Give {_WAYS}: {expected}, not {len(what)}.")
 
 
-def _files(a: str, b: str, given: int | str) -> Comparison:
+def _files(a: str, b: str, given: int | str) -> CompareReport:
     from es_neardupe.commands.input_files import read_text_file
     from es_neardupe.keys.scheme import shingle_of
     from es_neardupe.similarity.comparison import compare_texts
@@ -131,7 +131,7 @@ def _files(a: str, b: str, given: int | str) -> Comparison:
     return compare_texts(read_text_file(a), read_text_file(b), names=(a, b), shingle=shingle, unit=unit)
 
 
-def _write(file: Path, found: Comparison, matching: Matching) -> None:
+def _write(file: Path, found: CompareReport, matching: Matching) -> None:
     from es_neardupe.pages.page import MAX_SHOWN, page, write_page
 
     write_page(file, page(found, matching))
@@ -151,7 +151,7 @@ def _colours(enabled: bool) -> Iterator[None]:
         results.no_color = before
 
 
-def _show(found: Comparison) -> None:
+def _show(found: CompareReport) -> None:
     """Print measures, lengths and differing facts."""
     from es_neardupe.keys.scheme import shingle_text
     from es_neardupe.similarity.measure import MEANINGS
@@ -196,7 +196,7 @@ def _value(score: Score) -> str:
     return f"{score_text(score.value)} (95 %: {score.interval[0]:.2f} to {score.interval[1]:.2f})"
 
 
-def _show_texts(found: Comparison, matching: Matching, context: int) -> None:
+def _show_texts(found: CompareReport, matching: Matching, context: int) -> None:
     """Print the texts side by side, or below each other in a narrow terminal."""
     from es_neardupe.pages.terminal_rows import rows
 

@@ -15,7 +15,7 @@ from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.contained import Contained, ContainedHit
+    from es_neardupe.commands.contained import ContainedHit, ContainedReport
 
 __all__ = ["contained"]
 
@@ -68,7 +68,7 @@ def contained(
     _warn(found, index)
 
 
-def _show(found: Contained) -> None:
+def _show(found: ContainedReport) -> None:
     several = len({hit.index for hit in found.hits}) > 1
     heads = ["id", "the document", "of the probe", "estimated", "of the document", "words", "passages"]
     if found.hits:
@@ -96,7 +96,7 @@ def _row(hit: ContainedHit, several: bool) -> tuple[object, ...]:
     return id, hit.direction.value, hit.of_probe, estimated, hit.of_document, hit.common_words, passages
 
 
-def _warn(found: Contained, index: str) -> None:
+def _warn(found: ContainedReport, index: str) -> None:
     """Warn of documents that the keys cannot find, and of skipped keys and candidates."""
     _warn_of_few_keys(found)
     if found.keys_left_out:
@@ -127,7 +127,7 @@ def _warn(found: Contained, index: str) -> None:
         )
 
 
-def _warn_of_few_keys(found: Contained) -> None:
+def _warn_of_few_keys(found: ContainedReport) -> None:
     from es_neardupe.commands.contained import SURE
 
     state, shingles, sure = found.query["state"], found.query["features"], found.detection

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         Distribution,
         DistributionReport,
         LabelLevel,
-        LabelResults,
+        LabelsReport,
         SimilarityExample,
         ThresholdLevel,
     )
@@ -113,7 +113,7 @@ def _show(report: DistributionReport, one: Distribution) -> None:
         _show_labels(one.title, one.labels)
 
 
-def _show_labels(title: str, labels: LabelResults) -> None:
+def _show_labels(title: str, labels: LabelsReport) -> None:
     columns = ["threshold", "same", "different", "precision", "recall", "F", "candidates"]
     show(f"{title}: labelled pairs that reach a threshold")
     rows = [_labels_row(f"{level.threshold:g}", level) for level in labels.levels]

@@ -19,7 +19,7 @@ from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
     from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan, RequestPlan
-    from es_neardupe.commands.duplicates.results import DuplicatesReport, PairsResult
+    from es_neardupe.commands.duplicates.results import DuplicatesReport, PairsStageReport
     from es_neardupe.server.client import Client
 
 __all__ = ["duplicates"]
@@ -165,11 +165,11 @@ def _across(plan: RequestPlan) -> bool:
     return any(isinstance(one, DuplicatesPlan) and one.across_indices for one in plan.stages)
 
 
-def _pairs(report: DuplicatesReport, stage: DuplicatesPlan) -> PairsResult:
-    from es_neardupe.commands.duplicates.results import PairsResult
+def _pairs(report: DuplicatesReport, stage: DuplicatesPlan) -> PairsStageReport:
+    from es_neardupe.commands.duplicates.results import PairsStageReport
 
     result = report.stages[stage.name]
-    assert isinstance(result, PairsResult)
+    assert isinstance(result, PairsStageReport)
     return result
 
 

@@ -31,7 +31,7 @@ from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.groups import KeepAdvice, KeepAdviceList
+    from es_neardupe.commands.groups import KeepAdvice, SuggestKeepReport
     from es_neardupe.groups.read import Group
     from es_neardupe.groups.registry import GroupRecord
 
@@ -172,7 +172,7 @@ def _check_files(output: Path | None, bulk: Path | None) -> None:
         check_file(bulk)
 
 
-def _give_advice(found: KeepAdviceList, output: Path | None, bulk: Path | None, as_json: bool) -> None:
+def _give_advice(found: SuggestKeepReport, output: Path | None, bulk: Path | None, as_json: bool) -> None:
     if bulk is not None:
         with replacing(bulk) as file:
             file.writelines(f"{json.dumps(other.delete)}\n" for one in found for other in one.redundant)

@@ -31,7 +31,7 @@ from es_neardupe.options import DEFAULT_PREFIX, MAX_VERSIONS
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.moved.moved import Moved, NewPlace
+    from es_neardupe.commands.moved.moved import MovedReport, NewPlace
 
 __all__ = ["moved"]
 
@@ -103,7 +103,7 @@ def moved(
     return None
 
 
-def _show(found: Moved) -> None:
+def _show(found: MovedReport) -> None:
     """Print the document that was at the address, and a timeline of its copies."""
     show(_was(found))
     for name, value in found.fields.items():
@@ -120,11 +120,11 @@ def _show(found: Moved) -> None:
         show(f"Now at {best.address}, {score_text(best.similarity)} similar.")
 
 
-def _fields(found: Moved) -> str:
+def _fields(found: MovedReport) -> str:
     return f"Addresses are from {found.url_field}, dates from {found.date_field}."
 
 
-def _was(found: Moved) -> str:
+def _was(found: MovedReport) -> str:
     if found.basis is None:
         return f"{found.address}: unknown address."
     document = f"{found.address}: document {found.index}/{found.id}"
@@ -145,16 +145,16 @@ def _row(rank: int, one: NewPlace, names: Sequence[str]) -> tuple[object, ...]:
     return _day(one.date), rank, one.address, *shown, one.similarity, _day(one.replaced), document
 
 
-def _more_heads(found: Moved) -> list[str]:
+def _more_heads(found: MovedReport) -> list[str]:
     return ["known from", "since"] if _remembered(found) else []
 
 
-def _more(found: Moved, one: NewPlace) -> list[object]:
+def _more(found: MovedReport, one: NewPlace) -> list[object]:
     how = one.basis if one.measure == "resemblance" else f"{one.basis}, {one.measure}"
     return [how, one.known_at] if _remembered(found) else []
 
 
-def _remembered(found: Moved) -> bool:
+def _remembered(found: MovedReport) -> bool:
     return any(one.basis != "texts" for one in found.places)
 
 
@@ -163,7 +163,7 @@ def _day(date: str | None) -> str:
     return (date or "").removesuffix("T00:00:00.000Z")
 
 
-def _warn(index: str, found: Moved) -> None:
+def _warn(index: str, found: MovedReport) -> None:
     if found.versions > MAX_VERSIONS and found.best is None:
         warn(
             f"Only the latest {MAX_VERSIONS:,} of its {found.versions:,} documents were searched for: name another one "
@@ -197,7 +197,7 @@ def _warn(index: str, found: Moved) -> None:
     _warn_of_unprocessed(index, found)
 
 
-def _warn_of_unprocessed(index: str, found: Moved) -> None:
+def _warn_of_unprocessed(index: str, found: MovedReport) -> None:
     if found.unprocessed:
         documents = counted(
             found.unprocessed,
@@ -207,7 +207,9 @@ def _warn_of_unprocessed(index: str, found: Moved) -> None:
         warn(f"{documents}: run `{command('enrich', index)}`.")
 
 
-def _print_all(index: str, answers: Iterable[Moved], fields: Sequence[str], output: Path | None, as_json: bool) -> None:
+def _print_all(
+    index: str, answers: Iterable[MovedReport], fields: Sequence[str], output: Path | None, as_json: bool
+) -> None:
     """Print one line for each address as soon as its result is known, or write it to the table; then the counts."""
     from es_neardupe.commands.moved.moved import moved_table
 
@@ -229,9 +231,9 @@ class _Seen:
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._not_compared = self._several = 0
-        self._last: Moved | None = None
+        self._last: MovedReport | None = None
 
-    def passing(self, answers: Iterable[Moved], as_json: bool) -> Iterator[Moved]:
+    def passing(self, answers: Iterable[MovedReport], as_json: bool) -> Iterator[MovedReport]:
         """The results as they are counted and, on request, printed as JSON."""
         for found in answers:
             if as_json:

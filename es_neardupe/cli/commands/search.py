@@ -18,7 +18,7 @@ from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.search import SearchHit, SearchResult
+    from es_neardupe.commands.search import SearchHit, SearchReport
 
 __all__ = ["search"]
 
@@ -104,7 +104,7 @@ def _read(file: str) -> dict[str, Any]:
     return found
 
 
-def _show(found: SearchResult, expand: bool) -> None:
+def _show(found: SearchReport, expand: bool) -> None:
     several = len({index for hit in (*found.hits, *found.apart) for index in _indices(hit)}) > 1
     if found.hits:
         heads = ["score", "id", *found.hits[0].fields, "in the same group"]
@@ -139,7 +139,7 @@ def _cells(texts: Iterable[str]) -> Iterator[str]:
     return (beginning(text, _SHOWN) for text in texts)
 
 
-def _say_counts(found: SearchResult) -> None:
+def _say_counts(found: SearchReport) -> None:
     say(f"{counted(found.documents, 'document')} in about {counted(found.groups, 'group')}")
     if found.without_group:
         separate = counted(

@@ -17,7 +17,7 @@ from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.similar import Similar
+    from es_neardupe.commands.similar import SimilarReport
 
 __all__ = ["show_similar", "similar"]
 
@@ -90,7 +90,7 @@ def similar(
     warn_of_candidates(found.not_compared)
 
 
-def show_similar(found: Similar) -> None:
+def show_similar(found: SimilarReport) -> None:
     """Print hits as a table."""
     state = found.query["state"]
     if state not in ("signed", "short"):

@@ -13,7 +13,7 @@ from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.what_if import WhatIf
+    from es_neardupe.commands.what_if import WhatIfReport
 
 __all__ = ["what_if"]
 
@@ -52,7 +52,7 @@ def what_if(
     _warn(found)
 
 
-def _show(found: WhatIf) -> None:
+def _show(found: WhatIfReport) -> None:
     rows: list[tuple[object, ...]] = [("now", found.groups, found.grouped, found.largest, 0, 0, 0)]
     rows += [
         (f"{one.min:g}", one.groups, one.grouped, one.largest, one.joined, one.left, one.moved)
@@ -66,7 +66,7 @@ def _show(found: WhatIf) -> None:
     )
 
 
-def _warn(found: WhatIf) -> None:
+def _warn(found: WhatIfReport) -> None:
     for one in found.thresholds:
         warn_of_detection(one.min, one.detection, one.detection_cases)
         if one.open:

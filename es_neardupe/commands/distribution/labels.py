@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from es_neardupe.commands.distribution.report import CrossValidation, LabelCounts, LabelLevel, LabelResults
+from es_neardupe.commands.distribution.report import CrossValidation, LabelCounts, LabelLevel, LabelsReport
 from es_neardupe.commands.input_files import FileRecord, check_paths, read_records
 from es_neardupe.errors import InputError
 from es_neardupe.index.index import Index
@@ -179,11 +179,11 @@ class ComparedLabels:
     similarity: Floats
     """Shape (m, p)."""
 
-    def results(self, measure: int, thresholds: Sequence[float], seed: int) -> LabelResults:
+    def results(self, measure: int, thresholds: Sequence[float], seed: int) -> LabelsReport:
         """The results of one of the measures."""
         similarity = self.similarity[measure]
         best, above = best_threshold(similarity, self.same)
-        return LabelResults(
+        return LabelsReport(
             levels=tuple(_level(one, similarity, self.same, self.found) for one in thresholds),
             best=_level(best, similarity, self.same, self.found),
             above=above,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from es_neardupe.commands.distribution.report import (
     Distribution,
     LabelCounts,
-    LabelResults,
+    LabelsReport,
     PresetAdvice,
     Recommendation,
 )
@@ -122,7 +122,7 @@ def _after_one_word(words: int, preset: str) -> float:
 
 
 def _sentences(
-    index: Index, one: Distribution, labels: LabelResults, counts: LabelCounts, threshold: float, *, of: int
+    index: Index, one: Distribution, labels: LabelsReport, counts: LabelCounts, threshold: float, *, of: int
 ) -> Iterator[str]:
     best, validated = labels.best, labels.validated
     symbol = MeasureName(one.measure).symbol
@@ -163,7 +163,7 @@ def _sentences(
         )
 
 
-def _compared(labels: LabelResults, threshold: float) -> str:
+def _compared(labels: LabelsReport, threshold: float) -> str:
     """The F of the threshold that was given, if it is another one."""
     (given,) = (level for level in labels.levels if level.threshold == threshold)
     other = (given.same, given.different) != (labels.best.same, labels.best.different)

@@ -18,7 +18,7 @@ __all__ = [
     "DistributionReport",
     "LabelCounts",
     "LabelLevel",
-    "LabelResults",
+    "LabelsReport",
     "PresetAdvice",
     "Recommendation",
     "SimilarityExample",
@@ -112,7 +112,7 @@ class CrossValidation:
 
 
 @dataclass(frozen=True)
-class LabelResults:
+class LabelsReport:
     """Results of a measure for labelled pairs."""
 
     levels: tuple[LabelLevel, ...]
@@ -167,7 +167,7 @@ class Distribution:
     levels: tuple[ThresholdLevel, ...]
     above: tuple[SimilarityExample, ...]
     below: tuple[SimilarityExample, ...]
-    labels: LabelResults | None
+    labels: LabelsReport | None
     """With labelled pairs."""
 
     @property

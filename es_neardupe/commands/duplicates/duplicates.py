@@ -19,12 +19,12 @@ from es_neardupe.commands.duplicates.request_plan import (
     parse_request,
 )
 from es_neardupe.commands.duplicates.results import (
-    ContentResult,
+    ContentStageReport,
     DuplicatesReport,
     OverlappingPair,
-    OverlapsResult,
+    OverlapsStageReport,
     PairList,
-    PairsResult,
+    PairsStageReport,
     overlaps,
 )
 from es_neardupe.commands.duplicates.write_groups import check_prefix, write_groups_of_pairs
@@ -85,7 +85,7 @@ def duplicates(
     if write_groups is not None:
         chosen = chosen_stage(plan, stage, needed=True)
         settings = check_prefix(index, chosen, write_groups)
-    stages: dict[str, PairsResult | ContentResult | OverlapsResult] = {}
+    stages: dict[str, PairsStageReport | ContentStageReport | OverlapsStageReport] = {}
     pairs: dict[str, PairList] = {}
     for one in plan.stages:
         if isinstance(one, DuplicatesPlan):
@@ -98,7 +98,7 @@ def duplicates(
     groups = None
     if settings is not None:
         found = stages[chosen.name]
-        assert isinstance(found, PairsResult)
+        assert isinstance(found, PairsStageReport)
         groups = write_groups_of_pairs(index, chosen, found, settings, dry_run=dry_run, progress=progress)
     seconds = time.monotonic() - started
     return DuplicatesReport(index.name, tuple(sorted(mappings)), stages, seconds, groups, tuple(range_warnings(plan)))
@@ -195,7 +195,7 @@ def _listed(names: Sequence[str]) -> str:
 # Stages on the pairs of another stage
 
 
-def contents(client: Client, pairs: PairList, plan: ContentPlan, progress: Progress) -> ContentResult:
+def contents(client: Client, pairs: PairList, plan: ContentPlan, progress: Progress) -> ContentStageReport:
     """Read the fields of every document in the pairs, in the order of their best pairs."""
     started = time.monotonic()
     numbers = list(dict.fromkeys(_ends(pairs)))
@@ -206,7 +206,7 @@ def contents(client: Client, pairs: PairList, plan: ContentPlan, progress: Progr
     documents = tuple(
         {"index": hit.index, "id": hit.id, "fields": truncator.fields(hit)} for hit in hits if hit is not None
     )
-    return ContentResult(
+    return ContentStageReport(
         documents=documents,
         cut=truncator.truncated,
         missing=len(chosen) - len(documents),
@@ -253,7 +253,7 @@ class _Truncator:
         return value
 
 
-def overlapping(client: Client, pairs: PairList, plan: OverlapsPlan, progress: Progress) -> OverlapsResult:
+def overlapping(client: Client, pairs: PairList, plan: OverlapsPlan, progress: Progress) -> OverlapsStageReport:
     """Find the text blocks that the documents of each pair share, in the order of the pairs."""
     started = time.monotonic()
     total = len(pairs) if plan.limit is None else min(plan.limit, len(pairs))
@@ -267,7 +267,7 @@ def overlapping(client: Client, pairs: PairList, plan: OverlapsPlan, progress: P
         else:
             pair = pairs[place]
             found.append(OverlappingPair(pair.a, pair.b, pair.similarity, overlaps(a, b, plan.min_words)))
-    return OverlapsResult(tuple(found), missing, too_long, len(pairs) - total, time.monotonic() - started)
+    return OverlapsStageReport(tuple(found), missing, too_long, len(pairs) - total, time.monotonic() - started)
 
 
 def _texts(

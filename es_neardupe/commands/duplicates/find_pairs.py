@@ -21,7 +21,7 @@ from es_neardupe.commands.duplicates.hash_features import (
     read_scope,
 )
 from es_neardupe.commands.duplicates.request_plan import RATIO, SHARED, DuplicatesPlan, SchemeKeys, Validation
-from es_neardupe.commands.duplicates.results import PairList, PairsResult, SkippedGroup
+from es_neardupe.commands.duplicates.results import PairList, PairsStageReport, SkippedGroup
 from es_neardupe.display_text import beginning, score_text
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import field_pages, text_of, values_by_field
@@ -61,7 +61,7 @@ Counters = dict[str, Any]
 """Name of a count in the diagnostics -> number or text."""
 
 
-def find_pairs(index: Index, plan: DuplicatesPlan, *, progress: Progress) -> PairsResult:
+def find_pairs(index: Index, plan: DuplicatesPlan, *, progress: Progress) -> PairsStageReport:
     """Run a stage of type ``documentPairs:duplicates``.
 
     Each text is read at most twice: to hash its features, and, if it is in a candidate pair, to compare it. Hashes
@@ -84,7 +84,7 @@ def find_pairs(index: Index, plan: DuplicatesPlan, *, progress: Progress) -> Pai
         pairs = _explain(validated, pairs, progress)
     failing = sum(one.failing for one in validated)
     aggregated["Out of scope pairs"] = aggregated["Candidate pairs"] - len(pairs.left) - failing
-    return PairsResult(
+    return PairsStageReport(
         pairs=_in_order(scope, pairs, [one.function for one in validated] if plan.explanations else []),
         diagnostics={
             "Computing feature hashes": hashed,

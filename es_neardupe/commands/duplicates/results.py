@@ -25,15 +25,15 @@ from es_neardupe.similarity.comparison import Block, blocks_of, side_of
 from es_neardupe.tables import Cell, Table, Tabular
 
 __all__ = [
-    "ContentResult",
+    "ContentStageReport",
     "DocumentPair",
     "DuplicatesReport",
     "GroupsOfPairs",
     "OverlappingPair",
-    "OverlapsResult",
+    "OverlapsStageReport",
     "PairList",
     "PairOverlaps",
-    "PairsResult",
+    "PairsStageReport",
     "SkippedGroup",
     "overlaps",
     "page_contents",
@@ -162,7 +162,7 @@ _PAIRS_READ = 250
 
 
 @dataclass(frozen=True)
-class PairsResult(Tabular):
+class PairsStageReport(Tabular):
     """Result of a stage of type ``documentPairs:duplicates``."""
 
     pairs: PairList
@@ -200,7 +200,7 @@ class PairsResult(Tabular):
 
 
 @dataclass(frozen=True)
-class ContentResult:
+class ContentStageReport:
     """Result of a stage of type ``documentContent``."""
 
     documents: tuple[Mapping[str, Any], ...]
@@ -228,7 +228,7 @@ class OverlappingPair:
 
 
 @dataclass(frozen=True)
-class OverlapsResult:
+class OverlapsStageReport:
     """Result of a stage of type ``documentPairs:overlaps``, in the order of the pairs."""
 
     pairs: tuple[OverlappingPair, ...]
@@ -286,7 +286,7 @@ class DuplicatesReport:
     """The name given to the command."""
     indices: tuple[str, ...]
     """The concrete indices that it resolves to."""
-    stages: Mapping[str, PairsResult | ContentResult | OverlapsResult]
+    stages: Mapping[str, PairsStageReport | ContentStageReport | OverlapsStageReport]
     seconds: float = field(compare=False)
     groups: GroupsOfPairs | None = None
     """The groups that were made of the pairs; None without ``write_groups``."""

@@ -12,7 +12,7 @@ import numpy as np
 from es_neardupe.columns import References, RowLists
 from es_neardupe.commands.duplicates.find_pairs import similarities_of
 from es_neardupe.commands.duplicates.request_plan import SHARED, DuplicatesPlan
-from es_neardupe.commands.duplicates.results import GroupsOfPairs, PairsResult
+from es_neardupe.commands.duplicates.results import GroupsOfPairs, PairsStageReport
 from es_neardupe.commands.report_parts import WriteCounts
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.build import groupings_of, previous_ids, record_of
@@ -102,7 +102,13 @@ def _prepared(index: Index, settings: Settings) -> Index:
 
 
 def write_groups_of_pairs(
-    index: Index, plan: DuplicatesPlan, result: PairsResult, settings: Settings, *, dry_run: bool, progress: Progress
+    index: Index,
+    plan: DuplicatesPlan,
+    result: PairsStageReport,
+    settings: Settings,
+    *,
+    dry_run: bool,
+    progress: Progress,
 ) -> GroupsOfPairs:
     """Make star groups of the pairs of a stage, and write group, principal and similarity to the documents in scope.
 
@@ -162,7 +168,7 @@ def _form_groups(
     index: Index,
     registry: Registry | None,
     plan: DuplicatesPlan,
-    result: PairsResult,
+    result: PairsStageReport,
     *,
     prefix: str,
     uuids: Mapping[str, str],

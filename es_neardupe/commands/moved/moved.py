@@ -35,7 +35,7 @@ from es_neardupe.verification.criterion import check_min
 from es_neardupe.verification.current_texts import compared_with, current_hits
 from es_neardupe.wording import option
 
-__all__ = ["Moved", "NewPlace", "in_order", "moved", "moved_all", "moved_table"]
+__all__ = ["MovedReport", "NewPlace", "in_order", "moved", "moved_all", "moved_table"]
 
 _BATCH = 64
 """Addresses that are looked up ahead of the result being returned."""
@@ -80,7 +80,7 @@ class NewPlace:
 
 
 @dataclass(frozen=True)
-class Moved(Tabular):
+class MovedReport(Tabular):
     """Result for one address."""
 
     address: str
@@ -149,7 +149,7 @@ def moved(
     earlier: options.Earlier = False,
     max_candidates: options.CandidatesByKeys = 1000,
     fields: options.AddedFields = (),
-) -> Moved:
+) -> MovedReport:
     """Find the current addresses of the document that was at an address, or that has it as its id.
 
     These are the documents with other addresses, of the same date or later, whose resemblance to it is at least
@@ -181,7 +181,7 @@ def moved_all(
     earlier: options.Earlier = False,
     max_candidates: options.CandidatesByKeys = 1000,
     fields: options.AddedFields = (),
-) -> Iterator[Moved]:
+) -> Iterator[MovedReport]:
     """`moved` for any number of addresses, in their order. A text that many of them have is a notice, and none of them
     the new place of another one. Holds the addresses, and a few results, in memory.
 
@@ -219,17 +219,19 @@ _COLUMNS: dict[str, type] = {
 }
 
 
-def moved_table(answers: Iterable[Moved], fields: Sequence[str] = ()) -> Table:
+def moved_table(answers: Iterable[MovedReport], fields: Sequence[str] = ()) -> Table:
     """A row for each address, also of an iterator such as that of `moved_all`: the document that was there, and as
-    ``best_...`` the most similar place that is there now (`Moved.best`), with the ``fields`` shown of both."""
+    ``best_...`` the most similar place that is there now (`MovedReport.best`), with the ``fields`` shown of both."""
     shown = tuple(dict.fromkeys(fields))
     columns = [f"{before}fields_{name}" for before in ("", "best_") for name in shown]
     return Table(_COLUMNS | dict.fromkeys(columns, str), (_row(one, shown) for one in answers))
 
 
-def _row(found: Moved, shown: Sequence[str]) -> list[Cell]:
+def _row(found: MovedReport, shown: Sequence[str]) -> list[Cell]:
     best = found.best
-    places = [(found if name in Moved.__dataclass_fields__ else best, name.removeprefix("best_")) for name in _COLUMNS]
+    places = [
+        (found if name in MovedReport.__dataclass_fields__ else best, name.removeprefix("best_")) for name in _COLUMNS
+    ]
     values = [None if one is None else getattr(one, name) for one, name in places]
     return values + [None if one is None else one.fields.get(name) for one in (found, best) for name in shown]
 
@@ -263,7 +265,7 @@ class _Finder:
         self._unprocessed = count(index.client, index.path, index.target.stale())
         self._deleted = DeletedDocuments(index, self._documents.docvalue_fields)
 
-    def find(self, address: str) -> Moved:
+    def find(self, address: str) -> MovedReport:
         """The result for one address. Raises `SettingsError` for an empty one."""
         if not address:
             raise SettingsError("The address is empty. Give an address, or the id of a document.")
@@ -284,9 +286,9 @@ class _Finder:
             return _TOO_LONG
         return "unknown address, and evidence may not be read" if self._deleted.forbidden else "unknown address"
 
-    def _by_versions(self, address: str, documents: Sequence[LastDocument]) -> Moved:
+    def _by_versions(self, address: str, documents: Sequence[LastDocument]) -> MovedReport:
         """The places of the latest document that has one, and is no notice; without any, the result of the latest."""
-        found: list[Moved] = []
+        found: list[MovedReport] = []
         for number, document in enumerate(documents):
             found.append(self._by_text(address, document))
             if found[-1].best and not self._is_notice(document, documents[number + 1 :], found[-1].places):
@@ -316,7 +318,7 @@ class _Finder:
         compared = compared_with(self._index, self._measure, document.source, [hits])
         return bool(hits) and all(similarity < self._minimum for _, similarity in compared)
 
-    def _by_text(self, address: str, document: LastDocument) -> Moved:
+    def _by_text(self, address: str, document: LastDocument) -> MovedReport:
         """Compare the document with the members of its group, and with all documents that share a key with it."""
         settings = self._index.settings
         result = self._result(address, None, document.address, document.basis)
@@ -354,7 +356,7 @@ class _Finder:
         (content,) = contents([text_of(document.source, settings.fields)])
         return self._with_places(result, places, notice=content in self._notices)
 
-    def _by_former_text(self, found: Moved, document: LastDocument) -> Moved | None:
+    def _by_former_text(self, found: MovedReport, document: LastDocument) -> MovedReport | None:
         """The places of the text that an overwritten document had before; None if evidence has none."""
         (content,) = contents([text_of(document.source, self._index.settings.fields)])
         former = self._deleted.before(document.address.id, content)
@@ -363,7 +365,7 @@ class _Finder:
         result = self._by_copies(found.address, former)
         return replace(result, versions=found.versions) if result.places else None
 
-    def _by_copies(self, address: str, document: DeletedDocument) -> Moved:
+    def _by_copies(self, address: str, document: DeletedDocument) -> MovedReport:
         """The places of a deleted document, by the known similarities of its copies."""
         similar = []
         for copy in document.copies:
@@ -380,7 +382,7 @@ class _Finder:
         result = replace(result, changed=document.changed, candidates=len(document.copies))
         return self._with_places(result, places)
 
-    def _with_places(self, result: Moved, places: Sequence[NewPlace], *, notice: bool = False) -> Moved:
+    def _with_places(self, result: MovedReport, places: Sequence[NewPlace], *, notice: bool = False) -> MovedReport:
         """The result with its places in order, without those that are too old, and for a ``notice`` without addresses
         of the list."""
         there = [one for one in places if not (notice and one.address in self._asked)]
@@ -391,10 +393,12 @@ class _Finder:
         result = replace(result, places=tuple(in_order(kept)), gone=gone, earlier=earlier)
         return result if result.best else replace(result, reason=_why_not(result))
 
-    def _result(self, address: str, reason: str | None, at: Address | None = None, basis: str | None = None) -> Moved:
+    def _result(
+        self, address: str, reason: str | None, at: Address | None = None, basis: str | None = None
+    ) -> MovedReport:
         """A result without places."""
         index, id = at or (None, None)
-        return Moved(
+        return MovedReport(
             address=address,
             reason=reason,
             index=index,
@@ -421,7 +425,7 @@ class _Finder:
         )
 
 
-def _why_not(result: Moved) -> str:
+def _why_not(result: MovedReport) -> str:
     if result.places:
         return "no longer there"
     if result.earlier:

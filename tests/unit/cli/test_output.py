@@ -19,7 +19,7 @@ from unit_tools import JSON
 
 from es_neardupe.cli import output
 from es_neardupe.cli.output import print_json, print_lines, print_table, printable, say, show, warn
-from es_neardupe.commands.similar import Detection, Similar, SimilarHit
+from es_neardupe.commands.similar import Detection, SimilarHit, SimilarReport
 from es_neardupe.display_text import score_text, without_passwords
 from es_neardupe.errors import InputError
 from es_neardupe.json_results import similar_json
@@ -196,7 +196,9 @@ def test_json_of_an_iterator_is_written_while_it_is_made(capsys: pytest.CaptureF
 def test_json_of_similar(capsys: pytest.CaptureFixture[str]) -> None:
     """The shape that the documentation promises."""
     hit = SimilarHit("i", "1", 0.875, 12, "g", fields={"title": "One"})
-    answer = Similar({"index": "i", "id": "0"}, (hit,), 3, 3, 0, Detection(0.5, 0.25), "resemblance", 1.0, (), None)
+    answer = SimilarReport(
+        {"index": "i", "id": "0"}, (hit,), 3, 3, 0, Detection(0.5, 0.25), "resemblance", 1.0, (), None
+    )
     print_lines([similar_json(answer)])
     found = json.loads(capsys.readouterr().out)
     assert found["query"] == {"index": "i", "id": "0"}

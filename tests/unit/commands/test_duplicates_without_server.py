@@ -15,14 +15,14 @@ from unit_tools import pair_list
 from es_neardupe.cli.duplicates_output import duplicates_json
 from es_neardupe.commands.duplicates.request_json import example, names, schema
 from es_neardupe.commands.duplicates.results import (
-    ContentResult,
+    ContentStageReport,
     DocumentPair,
     DuplicatesReport,
     OverlappingPair,
-    OverlapsResult,
+    OverlapsStageReport,
     PairList,
     PairOverlaps,
-    PairsResult,
+    PairsStageReport,
     SkippedGroup,
 )
 from es_neardupe.records import Address
@@ -74,9 +74,9 @@ def test_the_page_has_all_example_requests() -> None:
 
 
 A, B = Address("news", "1"), Address("news", "2")
-PAIRS = PairsResult([DocumentPair(A, B, 0.5, "said")], {}, (SkippedGroup(812, (A,), "all rights reserved"),))
-CONTENT = ContentResult(({"index": "news", "id": "1", "fields": {}},), 0, 0, 0, 0.1)
-OVERLAPS = OverlapsResult(
+PAIRS = PairsStageReport([DocumentPair(A, B, 0.5, "said")], {}, (SkippedGroup(812, (A,), "all rights reserved"),))
+CONTENT = ContentStageReport(({"index": "news", "id": "1", "fields": {}},), 0, 0, 0, 0.1)
+OVERLAPS = OverlapsStageReport(
     (OverlappingPair(A, B, 0.5, PairOverlaps((Block((0, 3), (0, 3), 1),), 1, "<mark>", "<mark>")),), 0, 0, 0, 0.1
 )
 
@@ -108,14 +108,14 @@ def test_several_stages_of_a_kind_are_named() -> None:
 
 def test_table_of_pairs() -> None:
     """A row for each pair, with the similarity by each validation, and integers if it is a number of features."""
-    found = PairsResult(pair_list([DocumentPair(A, B, 0.5, "said")]), {}, ())
+    found = PairsStageReport(pair_list([DocumentPair(A, B, 0.5, "said")]), {}, ())
     assert found.to_arrow().to_pylist() == [
         {"a_index": "news", "a_id": "1", "b_index": "news", "b_id": "2", "similarity": 0.5, "explanation": "said"}
     ]
     pairs = PairList([("news", "1", None), ("news", "2", None)], *np.array([[0], [1], [12]]), None, (np.array([0.25]),))
-    (row,) = PairsResult(pairs, {}, ()).to_polars().rows(named=True)
+    (row,) = PairsStageReport(pairs, {}, ()).to_polars().rows(named=True)
     assert (row["similarity"], row["similarity_2"], row["explanation"]) == (12, 0.25, None)
-    empty = PairsResult(pair_list([]), {}, ()).to_pandas()
+    empty = PairsStageReport(pair_list([]), {}, ()).to_pandas()
     assert list(empty) == ["a_index", "a_id", "b_index", "b_id", "similarity", "explanation"]
 
 

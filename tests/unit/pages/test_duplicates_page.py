@@ -16,10 +16,10 @@ from page_reader import NASTY, Reader
 from unit_tools import pair_list, patience, words
 
 from es_neardupe.commands.duplicates.results import (
-    ContentResult,
+    ContentStageReport,
     DocumentPair,
     DuplicatesReport,
-    PairsResult,
+    PairsStageReport,
     SkippedGroup,
 )
 from es_neardupe.display_text import shown
@@ -45,7 +45,7 @@ def report(
     diagnostics: Mapping[str, Mapping[str, Any]] | None = None,
     indices: tuple[str, ...] = ("news",),
 ) -> DuplicatesReport:
-    result = PairsResult(pair_list(pairs), diagnostics or {}, tuple(groups))
+    result = PairsStageReport(pair_list(pairs), diagnostics or {}, tuple(groups))
     return DuplicatesReport("news", indices, {"pairs": result}, 1.0)
 
 
@@ -275,7 +275,7 @@ def test_5000_pairs_stay_usable() -> None:
 
 
 def test_other_stages_have_no_page() -> None:
-    made = DuplicatesReport("news", ("news",), {"pairs": ContentResult((), 0, 0, 0, 0.0)}, 1.0)
+    made = DuplicatesReport("news", ("news",), {"pairs": ContentStageReport((), 0, 0, 0, 0.0)}, 1.0)
     with pytest.raises(SettingsError, match="Stage 'pairs' finds no pairs"):
         page(made)
 

@@ -11,7 +11,7 @@ from page_reader import NASTY, Reader
 
 from es_neardupe.commands.decide import Contradiction, DecisionReport
 from es_neardupe.commands.group_pages import CommonValues, DocumentFilter, GroupSelection
-from es_neardupe.commands.search import Copy, SearchHit, SearchResult
+from es_neardupe.commands.search import Copy, SearchHit, SearchReport
 from es_neardupe.commands.stats import StatsScope
 from es_neardupe.groups.decisions import Decision, DecisionPage, Verdict
 from es_neardupe.groups.listing import GroupCount, GroupFilter, GroupOrder, GroupOverview, GroupPage
@@ -183,7 +183,7 @@ def test_search() -> None:
     copies = (Copy("news", NASTY, 0.93, False, FIELDS), Copy("news", "new", None, False, {}))
     hits = (SearchHit("news", NASTY, 1.0, "g1", 150, FIELDS, copies),)
     apart = (SearchHit("news", "alone", 1.0, None, 0, {"title": ""}, ()),)
-    result = SearchResult("news", 151, 1, 1, 2, 20, 1, hits, apart)
+    result = SearchReport("news", 151, 1, 1, 2, 20, 1, hits, apart)
     page = search_page(SITE, NASTY, result)
     found = read(page)
     assert "150 near-copies" in page.html

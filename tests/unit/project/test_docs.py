@@ -23,14 +23,14 @@ from es_neardupe.cli.app import app
 from es_neardupe.commands.audit.report import AuditReport, LostPairs, MissedPair, Recall, RecallPart
 from es_neardupe.commands.bands import BandsReport, bands
 from es_neardupe.commands.clean import CleanReport
-from es_neardupe.commands.contained import Contained, ContainedHit, SampledDetection
+from es_neardupe.commands.contained import ContainedHit, ContainedReport, SampledDetection
 from es_neardupe.commands.distribution.report import (
     CrossValidation,
     Distribution,
     DistributionReport,
     LabelCounts,
     LabelLevel,
-    LabelResults,
+    LabelsReport,
     Recommendation,
     SimilarityExample,
     ThresholdLevel,
@@ -42,7 +42,7 @@ from es_neardupe.commands.group import GroupReport
 from es_neardupe.commands.init import InitReport
 from es_neardupe.commands.load import LoadReport
 from es_neardupe.commands.migrate.migrate import MigrateReport, MigrateWrites
-from es_neardupe.commands.moved.moved import Moved, NewPlace
+from es_neardupe.commands.moved.moved import MovedReport, NewPlace
 from es_neardupe.commands.pipeline import PipelineReport
 from es_neardupe.commands.report_parts import (
     DecisionCounts,
@@ -55,18 +55,18 @@ from es_neardupe.commands.report_parts import (
     PairCounts,
     WriteCounts,
 )
-from es_neardupe.commands.search import Copy, SearchHit, SearchResult
+from es_neardupe.commands.search import Copy, SearchHit, SearchReport
 from es_neardupe.commands.shingles import ShinglesReport, shingles_of
-from es_neardupe.commands.similar import Detection, Similar, SimilarHit
-from es_neardupe.commands.stats import GroupSizes, LargestBuckets, Stats, StatsScope
+from es_neardupe.commands.similar import Detection, SimilarHit, SimilarReport
+from es_neardupe.commands.stats import GroupSizes, LargestBuckets, StatsReport, StatsScope
 from es_neardupe.commands.version import VersionReport
 from es_neardupe.commands.watch import Round, RoundPairs, RoundScope, RoundWrites
-from es_neardupe.commands.what_if import Threshold, WhatIf
+from es_neardupe.commands.what_if import Threshold, WhatIfReport
 from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.json_results import plain, similar_json
 from es_neardupe.records import State
 from es_neardupe.server.login.resolve import _PROFILE_TYPES, own_source, usual_sources
-from es_neardupe.similarity.comparison import Block, Comparison, Matched
+from es_neardupe.similarity.comparison import Block, CompareReport, Matched
 from es_neardupe.similarity.differences import Fact
 from es_neardupe.similarity.explained_scores import Score
 from es_neardupe.similarity.histogram import Histogram
@@ -311,15 +311,15 @@ SHAPES: dict[str, Any] = {
     "enrich": EnrichReport,
     "group": GroupReport,
     "watch": Round,
-    "similar": Similar,
-    "search": SearchResult,
-    "moved": Moved,
-    "contained": Contained,
-    "compare": Comparison,
+    "similar": SimilarReport,
+    "search": SearchReport,
+    "moved": MovedReport,
+    "contained": ContainedReport,
+    "compare": CompareReport,
     "distribution": DistributionReport,
     "audit": AuditReport,
-    "what-if": WhatIf,
-    "stats": Stats,
+    "what-if": WhatIfReport,
+    "stats": StatsReport,
     "shingles": ShinglesReport,
     "migrate": MigrateReport,
     "clean": CleanReport,
@@ -374,7 +374,7 @@ def test_json_shapes_of_parts() -> None:
     names = ["index", "id", "measure", "similarity", "shared_bands", "group", "copies", "fields"]
     for measure, shown in (("resemblance", json.loads(hits)["hits"][0]), ("edit", names)):
         hit = SimilarHit("news", "1", 0.9, 1, None, measure)
-        answer = Similar({}, (hit,), 1, 1, 0, Detection(0.5, None), measure, 1.0, (), None)
+        answer = SimilarReport({}, (hit,), 1, 1, 0, Detection(0.5, None), measure, 1.0, (), None)
         assert list(similar_json(answer)["hits"][0]) == list(shown)
     (compared,) = re.findall(r"```json\n(.*?)```", section("json.md", "`compare`"), re.DOTALL)
     for kind, part in (
@@ -413,7 +413,7 @@ def test_json_shape_of_a_distribution() -> None:
     more = (
         (LabelCounts, counts),
         (Recommendation, recommended),
-        (LabelResults, results),
+        (LabelsReport, results),
         (LabelLevel, results["levels"][0]),
         (LabelLevel, results["best"]),
         (CrossValidation, results["validated"]),

@@ -236,7 +236,7 @@ def test_openapi_names_the_types() -> None:
     known |= {"/groups/{group}/collation"}
     assert set(document["paths"]) == known
     schemas = document["components"]["schemas"]
-    assert {"Group", "Groups", "Comparison", "Similar", "Contained", "Stats"} <= set(schemas)
+    assert {"Group", "Groups", "CompareReport", "SimilarReport", "ContainedReport", "StatsReport"} <= set(schemas)
     for path in document["paths"].values():
         for operation in path.values():
             for status in ("4XX", "5XX"):

@@ -25,7 +25,7 @@ from es_neardupe.keys.text import tokenize
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.pages.panes import segments, visible_changes
 from es_neardupe.pages.terminal_rows import rows
-from es_neardupe.similarity.comparison import Comparison, compare_texts
+from es_neardupe.similarity.comparison import CompareReport, compare_texts
 from es_neardupe.similarity.differences import changes
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Measure
@@ -38,7 +38,7 @@ TEXT = st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(GAPS)), max_si
 every_matching = pytest.mark.parametrize("matching", list(Matching))
 
 
-def seed(a: Sequence[str], b: Sequence[str], shingle: int = 5) -> Comparison:
+def seed(a: Sequence[str], b: Sequence[str], shingle: int = 5) -> CompareReport:
     return compare_texts(" ".join(a), " ".join(b), shingle=shingle)
 
 
