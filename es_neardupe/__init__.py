@@ -1,6 +1,9 @@
 """Near-duplicates inside the Elasticsearch or OpenSearch index you already run.
 
 `NearDupe` is the entry point, `Settings` holds the settings of ``init``, and every error is a `NeardupeError`.
+
+Programs import from this package and three of its modules: `es_neardupe.reports` (the types of results),
+`es_neardupe.errors`, and `es_neardupe.local` (local servers). All other modules may change.
 """
 
 from __future__ import annotations
@@ -10,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from es_neardupe.api import NearDupe
+    from es_neardupe.commands.bands import bands
     from es_neardupe.commands.distinct import distinct
+    from es_neardupe.commands.moved.moved import moved_table
+    from es_neardupe.commands.shingles import shingles_of
     from es_neardupe.errors import NeardupeError
     from es_neardupe.index.settings import Settings
     from es_neardupe.keys.fingerprint import fingerprints
@@ -18,7 +24,10 @@ if TYPE_CHECKING:
     from es_neardupe.keys.scheme import Scheme
     from es_neardupe.keys.shingles import features
     from es_neardupe.keys.text import tokenize
+    from es_neardupe.pages.page import compare_page
     from es_neardupe.records import Address
+    from es_neardupe.serve.application import asgi
+    from es_neardupe.similarity.comparison import compare_texts
     from es_neardupe.similarity.formulas import resemblance
 
 __version__: str
@@ -29,11 +38,17 @@ __all__ = [
     "NeardupeError",
     "Scheme",
     "Settings",
+    "asgi",
+    "bands",
+    "compare_page",
+    "compare_texts",
     "distinct",
     "estimate",
     "features",
     "fingerprints",
+    "moved_table",
     "resemblance",
+    "shingles_of",
     "tokenize",
 ]
 
@@ -43,11 +58,17 @@ _MODULES = {
     "NeardupeError": "errors",
     "Scheme": "keys.scheme",
     "Settings": "index.settings",
+    "asgi": "serve.application",
+    "bands": "commands.bands",
+    "compare_page": "pages.page",
+    "compare_texts": "similarity.comparison",
     "distinct": "commands.distinct",
     "estimate": "keys.minhash",
     "features": "keys.shingles",
     "fingerprints": "keys.fingerprint",
+    "moved_table": "commands.moved.moved",
     "resemblance": "similarity.formulas",
+    "shingles_of": "commands.shingles",
     "tokenize": "keys.text",
 }
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from es_neardupe import NearDupe, Scheme, Settings
-from es_neardupe.pages.page import page
+from es_neardupe.pages.page import compare_page
 from es_neardupe.similarity.comparison import compare_texts
 
 ROOT = Path(__file__).parents[1]
@@ -206,7 +206,7 @@ def compare(file: Path) -> None:
     found = replace(found, a=replace(found.a, fields=titles[0]), b=replace(found.b, fields=titles[1]))
     with TemporaryDirectory() as folder, chromium() as browser:
         shown = Path(folder) / "page.html"
-        shown.write_text(page(found), "utf-8")
+        shown.write_text(compare_page(found), "utf-8")
         browser.set_window_size(1100, 860)
         browser.get(shown.as_uri())
         browser.save_screenshot(str(file))

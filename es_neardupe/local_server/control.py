@@ -36,6 +36,7 @@ __all__ = [
     "rotate",
     "running",
     "start",
+    "start_or_find",
     "status",
     "stop",
 ]
@@ -64,8 +65,23 @@ def start(
 
     ``data`` is the folder of its indices and log, ``port`` its HTTP port (default: the first free one from 9200 on).
     ``offline`` forbids downloads. ``say`` is called with a message before each slow step.
-    Raises :class:`NodeError` if the server cannot be started or does not answer within ``timeout`` seconds.
+    Raises `NodeError` if the server cannot be started or does not answer within ``timeout`` seconds.
     """
+    return start_or_find(server, version, port=port, heap=heap, data=data, offline=offline, timeout=timeout, say=say)[0]
+
+
+def start_or_find(
+    server: str,
+    version: str | None,
+    *,
+    port: int | None,
+    heap: str,
+    data: Path | str | None,
+    offline: bool,
+    timeout: float,
+    say: Callable[[str], None],
+) -> tuple[Node, bool]:
+    """As `start`, and whether the server was started: False if it was already running."""
     release = pick(server, version)
     if not re.fullmatch(r"[1-9][0-9]*[kKmMgG]", heap):
         raise NodeError(f"{heap!r} is not a heap size. Use a size such as 512m or 2g.")
@@ -88,11 +104,11 @@ def start(
     attempts = stop_after_attempt(1 if port is not None else _PORTS)
     for attempt in Retrying(retry=retry_if_exception_type(_PortLost), stop=attempts, reraise=True):
         with attempt:
-            node = _start_once(launch, port)
+            node, started = _start_once(launch, port)
             if port not in (None, node.port):
                 raise NodeError(f"{_name(node)} is already running at {node.url}. Stop it to change its port.")
             _wait_until_ready(node, launch.pid_file, timeout)
-    return node
+    return node, started
 
 
 def status() -> Status:
@@ -121,7 +137,7 @@ def stop(
     """Stop the local servers that were started by this program: all, or those that match the arguments.
 
     Each is asked to close; one that does not within ``timeout`` seconds is killed, which the result shows.
-    Raises :class:`NodeError` if a process cannot be stopped.
+    Raises `NodeError` if a process cannot be stopped.
     """
     if server is not None:
         server = pick(server, version).server  # raises for an unknown server
@@ -146,15 +162,16 @@ class _PortLost(NodeError):
     """The server exited because another process had its port."""
 
 
-def _start_once(launch: Launch, port: int | None) -> Node:
-    """Start the process, unless it already runs. The guard prevents others from choosing the same port."""
+def _start_once(launch: Launch, port: int | None) -> tuple[Node, bool]:
+    """Start the process, unless it already runs, and whether it was started. The guard prevents others from choosing
+    the same port."""
     with state.guard():
         node = state.alive(launch.pid_file)
         if node is not None:
-            return node
+            return node, False
         state.require_folder(launch.data)
         taken = [running.port for running in state.scan()[0]]
-        return _spawn(replace(launch, port=choose_port(port, taken)))
+        return _spawn(replace(launch, port=choose_port(port, taken))), True
 
 
 # CREATE_NEW_PROCESS_GROUP and CREATE_NO_WINDOW, defined on Windows only: Ctrl-C here does not reach the server.
@@ -288,7 +305,7 @@ LAST_PORT = 9299
 def choose_port(port: int | None = None, taken: Collection[int] = ()) -> int:
     """The given port, or the first free one from 9200 on that is not ``taken`` by a server that is still starting.
 
-    Raises :class:`NodeError` if the given port, or every port up to 9299, is in use.
+    Raises `NodeError` if the given port, or every port up to 9299, is in use.
     """
     if port is not None:
         if not 1 <= port <= 65535:

@@ -23,7 +23,7 @@ from es_neardupe.similarity.comparison import CompareReport
 from es_neardupe.similarity.measure import MEANINGS
 from es_neardupe.wording import counted
 
-__all__ = ["MAX_SHOWN", "content_security_policy", "page", "rendered", "write_page"]
+__all__ = ["MAX_SHOWN", "compare_page", "content_security_policy", "rendered", "write_page"]
 
 
 def rendered(
@@ -97,7 +97,7 @@ SITE_STYLES = ("page.css", "site.css")
 SITE_SCRIPTS = ("review.js",)
 
 
-def page(comparison: CompareReport, matching: Matching = Matching.LITERAL, site: Site | None = None) -> str:
+def compare_page(comparison: CompareReport, matching: Matching = Matching.LITERAL, site: Site | None = None) -> str:
     """The page of a comparison as HTML; ``matching`` is shown first. ``site``: see `rendered`.
 
     Only the beginning of a text longer than `MAX_SHOWN` is shown, and the page says so.

@@ -18,8 +18,8 @@ from es_neardupe.pages.page import (
     COMPARISON_SCRIPTS,
     SITE_SCRIPTS,
     SITE_STYLES,
+    compare_page,
     content_security_policy,
-    page,
     rendered,
 )
 from es_neardupe.similarity.comparison import CompareReport
@@ -198,7 +198,7 @@ def _value_filters(values: Sequence[CommonValues], given: Sequence[tuple[str, st
 
 def comparison_page(site: Site, comparison: CompareReport, matching: Matching) -> Hosted:
     """Two documents side by side."""
-    return Hosted(page(comparison, matching, site), _policy(COMPARISON_SCRIPTS))
+    return Hosted(compare_page(comparison, matching, site), _policy(COMPARISON_SCRIPTS))
 
 
 def search_page(site: Site, text: str, found: SearchReport | None) -> Hosted:

@@ -28,7 +28,7 @@ from unit_tools import pair_list, patience, words
 from es_neardupe.commands.duplicates.results import DocumentPair, DuplicatesReport, PairsStageReport, SkippedGroup
 from es_neardupe.options import Matching
 from es_neardupe.pages.duplicates_page import duplicates_page
-from es_neardupe.pages.page import page, write_page
+from es_neardupe.pages.page import compare_page, write_page
 from es_neardupe.records import Address
 from es_neardupe.similarity.comparison import compare_texts
 
@@ -75,7 +75,7 @@ def show(opened: Open) -> Show:
     """Open the page of two texts."""
 
     def shown(a: str, b: str, matching: Matching = Matching.LITERAL, **options: Any) -> webdriver.Chrome:
-        return opened(page(compare_texts(a, b, **options), matching))
+        return opened(compare_page(compare_texts(a, b, **options), matching))
 
     return shown
 

@@ -31,7 +31,7 @@ from es_neardupe.groups import collate
 from es_neardupe.groups.listing import GroupFilter, GroupOrder, group_overview, list_groups
 from es_neardupe.groups.read import read_members
 from es_neardupe.index.index import opened
-from es_neardupe.serve import asgi
+from es_neardupe.serve.application import asgi
 from es_neardupe.server.client import Client
 from es_neardupe.similarity import collation
 

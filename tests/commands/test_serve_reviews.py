@@ -22,7 +22,7 @@ from es_neardupe.display_text import shown
 from es_neardupe.groups.decisions import Decisions
 from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import opened
-from es_neardupe.serve import asgi
+from es_neardupe.serve.application import asgi
 from es_neardupe.server.client import Client
 
 pytestmark = pytest.mark.either("storage")

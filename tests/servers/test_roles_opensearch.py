@@ -30,7 +30,7 @@ from starlette.testclient import TestClient
 
 from es_neardupe import NearDupe
 from es_neardupe.commands.doctor.roles import ROLES
-from es_neardupe.serve import asgi
+from es_neardupe.serve.application import asgi
 from es_neardupe.server.client import Client
 
 

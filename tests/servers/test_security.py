@@ -29,7 +29,7 @@ from starlette.testclient import TestClient
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import Forbidden, IndexUnusable, LoginRefused, NotFound, SettingsError
 from es_neardupe.index.index import Index, opened
-from es_neardupe.serve import asgi
+from es_neardupe.serve.application import asgi
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings

@@ -132,9 +132,9 @@ def _files(a: str, b: str, given: int | str) -> CompareReport:
 
 
 def _write(file: Path, found: CompareReport, matching: Matching) -> None:
-    from es_neardupe.pages.page import MAX_SHOWN, page, write_page
+    from es_neardupe.pages.page import MAX_SHOWN, compare_page, write_page
 
-    write_page(file, page(found, matching))
+    write_page(file, compare_page(found, matching))
     say(f"Wrote {file}")
     for side in found.sides:
         if side.characters > MAX_SHOWN:

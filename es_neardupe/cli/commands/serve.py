@@ -102,7 +102,7 @@ def serve_pages(
     """Serve the pages of an index until SIGTERM or SIGINT. ``reviewer``: by default, the name of the system user."""
     from es_neardupe.index.index import opened
     from es_neardupe.index.shown_fields import shown_fields
-    from es_neardupe.serve import asgi
+    from es_neardupe.serve.application import asgi
     from es_neardupe.serve.guard import new_token
 
     shown_fields(opened(index, groups=True), fields)  # errors appear here, not on every page

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from unit_tools import FakeClient
 
 from es_neardupe.index.index import Index
-from es_neardupe.serve import asgi
+from es_neardupe.serve.application import asgi
 from es_neardupe.serve.guard import Keys, host_of, new_token
 
 TOKEN = "a-token-of-the-tests-0123456789"

@@ -1,0 +1,407 @@
+"""Types of what the methods of `NearDupe` return, take and pass to callbacks, and of all parts of it.
+
+The name of a result ends in ``Report``: `NearDupe.group` returns a `GroupReport`. `Lag` and `ScreenReport` are made by
+the caller, and filled by `NearDupe.watch` and `NearDupe.screened`.
+"""
+
+from __future__ import annotations
+
+from es_neardupe.candidates.detection import (
+    BandsByLengths,
+    DetectionCase,
+)
+from es_neardupe.candidates.large_buckets import (
+    Bucket,
+)
+from es_neardupe.candidates.who_may_meet import (
+    GroupRules,
+    Policy,
+    ReadField,
+    Window,
+)
+from es_neardupe.commands.audit.report import (
+    AuditReport,
+    BandsAdvice,
+    LostPairs,
+    MissedPair,
+    Recall,
+    RecallPart,
+    RefutedPair,
+    ReviewedPairs,
+)
+from es_neardupe.commands.audit.why_missed import (
+    LossReason,
+)
+from es_neardupe.commands.bands import (
+    BandsReport,
+)
+from es_neardupe.commands.clean import (
+    CleanReport,
+)
+from es_neardupe.commands.contained import (
+    ContainedHit,
+    ContainedReport,
+    SampledDetection,
+)
+from es_neardupe.commands.decide import (
+    Contradiction,
+    DecisionReport,
+)
+from es_neardupe.commands.distribution.report import (
+    CrossValidation,
+    Distribution,
+    DistributionReport,
+    LabelCounts,
+    LabelLevel,
+    LabelsReport,
+    PresetAdvice,
+    Recommendation,
+    SimilarityExample,
+    ThresholdLevel,
+)
+from es_neardupe.commands.distribution.sample import (
+    EstimatedPairs,
+)
+from es_neardupe.commands.doctor.doctor import (
+    Check,
+)
+from es_neardupe.commands.duplicates.results import (
+    ContentStageReport,
+    DocumentPair,
+    DuplicatesReport,
+    GroupsOfPairs,
+    OverlappingPair,
+    OverlapsStageReport,
+    PairList,
+    PairOverlaps,
+    PairsStageReport,
+    SkippedGroup,
+)
+from es_neardupe.commands.enrich import (
+    EnrichReport,
+)
+from es_neardupe.commands.fold import (
+    FoldReport,
+)
+from es_neardupe.commands.group import (
+    GroupReport,
+)
+from es_neardupe.commands.groups import (
+    GroupsReport,
+    KeepAdvice,
+    Redundant,
+    SuggestKeepReport,
+)
+from es_neardupe.commands.init import (
+    InitReport,
+    Sampling,
+)
+from es_neardupe.commands.input_files import (
+    Problem,
+)
+from es_neardupe.commands.load import (
+    LoadReport,
+)
+from es_neardupe.commands.migrate.migrate import (
+    MigrateReport,
+    MigrateWrites,
+)
+from es_neardupe.commands.moved.moved import (
+    MovedReport,
+    NewPlace,
+)
+from es_neardupe.commands.pairs import (
+    Pair,
+    PairsReport,
+)
+from es_neardupe.commands.pipeline import (
+    PipelineReport,
+)
+from es_neardupe.commands.report_parts import (
+    DecisionCounts,
+    EnrichScope,
+    FingerprintWrites,
+    GroupCounts,
+    GroupScope,
+    GroupsLookedAt,
+    LoadScope,
+    PairCounts,
+    WriteCounts,
+)
+from es_neardupe.commands.screened import (
+    Match,
+    OtherMatch,
+    ScreenCounts,
+    ScreenReport,
+)
+from es_neardupe.commands.search import (
+    Copy,
+    SearchHit,
+    SearchReport,
+)
+from es_neardupe.commands.shingles import (
+    Band,
+    SampledKey,
+    Shingle,
+    ShinglesReport,
+    Slot,
+    StoredKeys,
+    Token,
+)
+from es_neardupe.commands.similar import (
+    Detection,
+    SimilarHit,
+    SimilarReport,
+)
+from es_neardupe.commands.stats import (
+    BucketSize,
+    GroupSizes,
+    LargestBuckets,
+    StatsReport,
+    StatsScope,
+)
+from es_neardupe.commands.version import (
+    VersionReport,
+)
+from es_neardupe.commands.watch import (
+    Lag,
+    Round,
+    RoundPairs,
+    RoundScope,
+    RoundWrites,
+    WatchReport,
+)
+from es_neardupe.commands.what_if import (
+    Threshold,
+    WhatIfReport,
+)
+from es_neardupe.groups.compare_groupings import (
+    GroupChange,
+    GroupChangeExample,
+    GroupChanges,
+)
+from es_neardupe.groups.decisions import (
+    Decision,
+    Verdict,
+)
+from es_neardupe.groups.read import (
+    Group,
+    Member,
+)
+from es_neardupe.groups.registry import (
+    GroupEvent,
+    GroupRecord,
+)
+from es_neardupe.groups.rules import (
+    RunRules,
+)
+from es_neardupe.index.ingest_pipeline import (
+    IndexPipelines,
+)
+from es_neardupe.index.storage import (
+    GroupIdsWritten,
+)
+from es_neardupe.keys.intervals import (
+    Estimate,
+)
+from es_neardupe.keys.scheme import (
+    Unit,
+)
+from es_neardupe.options import (
+    Linkage,
+    Matching,
+    MeasureName,
+    OnMatch,
+    Versions,
+)
+from es_neardupe.progress import (
+    Progress,
+)
+from es_neardupe.records import (
+    DocumentsInScope,
+    State,
+)
+from es_neardupe.server.dry_run import (
+    ShownRequest,
+)
+from es_neardupe.similarity.comparison import (
+    Block,
+    CompareReport,
+    Direction,
+    Matched,
+    Side,
+)
+from es_neardupe.similarity.differences import (
+    Fact,
+    Kind,
+    TextChange,
+)
+from es_neardupe.similarity.explained_scores import (
+    Score,
+)
+from es_neardupe.similarity.histogram import (
+    Histogram,
+)
+from es_neardupe.tables import (
+    Table,
+)
+from es_neardupe.verification.common_shingles import (
+    CommonShinglesEffect,
+    CommonShinglesUsed,
+)
+from es_neardupe.verification.criterion import (
+    MatchOptions,
+    WeightsUsed,
+)
+from es_neardupe.verification.dominating_passage import (
+    DominatingPassage,
+)
+from es_neardupe.verification.evidence import (
+    EvidenceReport,
+)
+
+__all__ = [
+    "AuditReport",
+    "Band",
+    "BandsAdvice",
+    "BandsByLengths",
+    "BandsReport",
+    "Block",
+    "Bucket",
+    "BucketSize",
+    "Check",
+    "CleanReport",
+    "CommonShinglesEffect",
+    "CommonShinglesUsed",
+    "CompareReport",
+    "ContainedHit",
+    "ContainedReport",
+    "ContentStageReport",
+    "Contradiction",
+    "Copy",
+    "CrossValidation",
+    "Decision",
+    "DecisionCounts",
+    "DecisionReport",
+    "Detection",
+    "DetectionCase",
+    "Direction",
+    "Distribution",
+    "DistributionReport",
+    "DocumentPair",
+    "DocumentsInScope",
+    "DominatingPassage",
+    "DuplicatesReport",
+    "EnrichReport",
+    "EnrichScope",
+    "Estimate",
+    "EstimatedPairs",
+    "EvidenceReport",
+    "Fact",
+    "FingerprintWrites",
+    "FoldReport",
+    "Group",
+    "GroupChange",
+    "GroupChangeExample",
+    "GroupChanges",
+    "GroupCounts",
+    "GroupEvent",
+    "GroupIdsWritten",
+    "GroupRecord",
+    "GroupReport",
+    "GroupRules",
+    "GroupScope",
+    "GroupSizes",
+    "GroupsLookedAt",
+    "GroupsOfPairs",
+    "GroupsReport",
+    "Histogram",
+    "IndexPipelines",
+    "InitReport",
+    "KeepAdvice",
+    "Kind",
+    "LabelCounts",
+    "LabelLevel",
+    "LabelsReport",
+    "Lag",
+    "LargestBuckets",
+    "Linkage",
+    "LoadReport",
+    "LoadScope",
+    "LossReason",
+    "LostPairs",
+    "Match",
+    "MatchOptions",
+    "Matched",
+    "Matching",
+    "MeasureName",
+    "Member",
+    "MigrateReport",
+    "MigrateWrites",
+    "MissedPair",
+    "MovedReport",
+    "NewPlace",
+    "OnMatch",
+    "OtherMatch",
+    "OverlappingPair",
+    "OverlapsStageReport",
+    "Pair",
+    "PairCounts",
+    "PairList",
+    "PairOverlaps",
+    "PairsReport",
+    "PairsStageReport",
+    "PipelineReport",
+    "Policy",
+    "PresetAdvice",
+    "Problem",
+    "Progress",
+    "ReadField",
+    "Recall",
+    "RecallPart",
+    "Recommendation",
+    "Redundant",
+    "RefutedPair",
+    "ReviewedPairs",
+    "Round",
+    "RoundPairs",
+    "RoundScope",
+    "RoundWrites",
+    "RunRules",
+    "SampledDetection",
+    "SampledKey",
+    "Sampling",
+    "Score",
+    "ScreenCounts",
+    "ScreenReport",
+    "SearchHit",
+    "SearchReport",
+    "Shingle",
+    "ShinglesReport",
+    "ShownRequest",
+    "Side",
+    "SimilarHit",
+    "SimilarReport",
+    "SimilarityExample",
+    "SkippedGroup",
+    "Slot",
+    "State",
+    "StatsReport",
+    "StatsScope",
+    "StoredKeys",
+    "SuggestKeepReport",
+    "Table",
+    "TextChange",
+    "Threshold",
+    "ThresholdLevel",
+    "Token",
+    "Unit",
+    "Verdict",
+    "VersionReport",
+    "Versions",
+    "WatchReport",
+    "WeightsUsed",
+    "WhatIfReport",
+    "Window",
+    "WriteCounts",
+]
