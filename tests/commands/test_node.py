@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import urllib.request
@@ -13,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from docs_pages import section
 from server_tools import required, wait_until
 from typer.testing import CliRunner
 
+from es_neardupe import local
 from es_neardupe.cli.commands.node import app
 from es_neardupe.errors import NodeError
 from es_neardupe.local_server import control, download, state, versions
@@ -57,7 +60,7 @@ def ask(method: str, url: str, body: Any = None) -> Any:
         return json.load(answer)
 
 
-def test_data_survive_a_restart(release: versions.Release, home: Path) -> None:
+def test_data_survive_a_restart(release: versions.Release, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = control.start(release.server, release.minor, offline=True)
     ask("PUT", f"{first.url}/books/_doc/1?refresh=true", {"title": "near duplicates"})
     assert control.start(release.server, release.version) == first
@@ -67,13 +70,26 @@ def test_data_survive_a_restart(release: versions.Release, home: Path) -> None:
     assert control.running() == ()
     assert first.log.read_text("utf-8").rstrip().endswith("closed")
 
-    second = control.start(release.server, release.version, offline=True)
-    found = ask("GET", f"{second.url}/books/_search?q=title:near")
-    assert [hit["_source"]["title"] for hit in found["hits"]["hits"]] == ["near duplicates"]
-    versions = ask("GET", f"{second.url}/_nodes?filter_path=nodes.*.version")
-    assert [each["version"] for each in versions["nodes"].values()] == [release.version]
-    assert (second.data, second.log) == (first.data, first.log)
-    assert home in second.data.parents
+    with local.node(release.server, release.version, offline=True) as second:
+        found = ask("GET", f"{second.url}/books/_search?q=title:near")
+        assert [hit["_source"]["title"] for hit in found["hits"]["hits"]] == ["near duplicates"]
+        versions = ask("GET", f"{second.url}/_nodes?filter_path=nodes.*.version")
+        assert [each["version"] for each in versions["nodes"].values()] == [release.version]
+        assert (second.data, second.log) == (first.data, first.log)
+        assert home in second.data.parents
+        with local.node(release.server, release.version) as third:
+            assert third == second
+        assert local.running() == (second,)  # which was running before the inner block
+        if release == NEWEST:
+            run_the_example(capsys)
+    assert local.running() == ()
+
+
+def run_the_example(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first one in the documentation, with what it prints in a comment."""
+    (example, *_) = re.findall(r"```python\n(.*?)```", section("node.md", "Python"), re.DOTALL)
+    exec(compile(example, "node.md", "exec"), {})
+    assert capsys.readouterr().out.split() == re.findall(r"# (\d+)$", example, re.MULTILINE)
 
 
 @pytest.mark.parametrize("release", versions.SUPPORTED[:1], indirect=True, ids=lambda release: release.slug)

@@ -535,15 +535,6 @@ def test_methods() -> None:
         assert listed == set(function.__annotations__) - given, name
 
 
-def test_names_that_are_imported_exist() -> None:
-    for file in TEXTS:
-        for block in blocks(file, "python"):
-            for line in ast.walk(ast.parse(block)):
-                if isinstance(line, ast.ImportFrom) and line.module == "es_neardupe":
-                    public = {*es_neardupe.__all__, "node", "pipeline"}
-                    assert {alias.name for alias in line.names} <= public, file.name
-
-
 # Pages, links, blocks, words
 
 

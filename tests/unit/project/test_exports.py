@@ -68,11 +68,17 @@ def test_package() -> None:
         "NeardupeError",
         "Scheme",
         "Settings",
+        "asgi",
+        "bands",
+        "compare_page",
+        "compare_texts",
         "distinct",
         "estimate",
         "features",
         "fingerprints",
+        "moved_table",
         "resemblance",
+        "shingles_of",
         "tokenize",
     ]
 
