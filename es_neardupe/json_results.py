@@ -8,6 +8,8 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from es_neardupe.server.failures import Failures
+
 if TYPE_CHECKING:
     from es_neardupe.commands.similar import SimilarReport
     from es_neardupe.groups.decisions import Decision
@@ -18,7 +20,8 @@ __all__ = ["by_measure", "decision_json", "group_json", "groups_json", "plain", 
 
 
 def plain(value: Any) -> Any:
-    """Records as JSON types. Fields whose names begin with _ are omitted; infinite numbers and NaN become None."""
+    """Records as JSON types. Fields whose names begin with _ are omitted; infinite numbers and NaN become None, and
+    failures the list of the first hundred."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if is_dataclass(value) and not isinstance(value, type):
@@ -29,6 +32,8 @@ def plain(value: Any) -> Any:
         value = value._asdict()
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, Failures):
+        value = value.first
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
     return value

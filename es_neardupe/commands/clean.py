@@ -30,6 +30,7 @@ from es_neardupe.records import Action, Address, Hit, Reference
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
+from es_neardupe.server.failures import Failure
 from es_neardupe.server.search import count, fetch, knows, refresh
 from es_neardupe.wording import command
 
@@ -193,11 +194,10 @@ class _Cleaning:
         self._whole = removal is None
         self._pending = dict[Address, Reference]()
         """Documents that were read and may still have the fields."""
+        self._unwritten = dict[Address, Failure]()
+        """Pending documents whose last write was rejected, or conflicted with another client."""
         self._tally = BulkCounts()
-        self._changed = set[Address]()
-        """Pending documents whose last write conflicted with another client."""
-        self.total = self._cleaned = self._whole_cleaned = 0
-        self._deleted = self._conflicts = self._refused = self._failed = 0
+        self.total = 0
 
     @property
     def rewrites_documents(self) -> bool:
@@ -206,17 +206,8 @@ class _Cleaning:
 
     @property
     def writes(self) -> WriteCounts:
-        """Documents by outcome; the reasons of refusals are those of all rounds."""
-        return WriteCounts(
-            written=self._cleaned,
-            conflicts=self._conflicts,
-            deleted=self._deleted,
-            refused=self._refused,
-            failed=self._failed,
-            whole=self._whole_cleaned,
-            refusals=self._tally.refusals,
-            failures=self._tally.failures,
-        )
+        """Documents by outcome."""
+        return WriteCounts.of(self._tally)
 
     def run(self) -> None:
         """Clean in several rounds, as other clients may change documents. Does nothing without fields in documents."""
@@ -238,9 +229,7 @@ class _Cleaning:
         self.total = self._count()
         for outcome in write(client, self._actions(self._hits()), batch=self._batch, workers=1):
             self._tally.add(outcome)
-        self._cleaned, self._whole_cleaned = self._tally.counts["written"], self._tally.counts["whole"]
-        self._failed = len(self._writer.failed)
-        self._tally.add_failed(self._failed, self._writer.failures)
+        self._tally.add_failed(self._writer.failed.values(), self._writer.failures)
 
     def _count(self) -> int:
         """Number of documents that have the fields now."""
@@ -255,18 +244,12 @@ class _Cleaning:
             address = outcome.action.address
             if outcome.conflict:
                 self._writer.note_conflict(outcome.action)
-                self._changed.add(address)
-            else:
-                self._changed.discard(address)
+                self._unwritten[address] = Failure.conflict(outcome.action.reference)
+            elif not (outcome.done or outcome.gone):
+                self._unwritten[address] = Failure.refused(outcome)
+            elif self._pending.pop(address, None) is not None:
+                self._unwritten.pop(address, None)
                 self._tally.add(outcome)
-            if (outcome.done or outcome.gone) and self._pending.pop(address, None) is not None:
-                self._deleted += outcome.gone
-                if outcome.done:
-                    self._count_cleaned(whole=outcome.action.whole)
-
-    def _count_cleaned(self, *, whole: bool) -> None:
-        self._cleaned += 1
-        self._whole_cleaned += whole
 
     def _noted(self, hits: Iterable[Hit]) -> Iterator[Hit]:
         """Note the documents as pending, and count each once, even if several rounds read it."""
@@ -294,23 +277,25 @@ class _Cleaning:
         the answer to an earlier write was lost, or another client indexed it again. All others are left, as are the
         documents that got the fields after the last round.
         """
+        counts, left = self._tally.counts, set[Address]()
         for chunk in chunked(self._pending.items(), 100):
             current = fetch(self._plain, [reference for _, reference in chunk], self._names, batch=100)
-            for (address, _), hit in zip(chunk, current, strict=True):
+            for (address, reference), hit in zip(chunk, current, strict=True):
                 if hit is None:
-                    self._deleted += 1
+                    counts["deleted"] += 1
                 elif hit.source.keys().isdisjoint(self._names):
-                    self._count_cleaned(whole=self._writer.wrote_whole(address))
-                elif address in self._writer.failed:
-                    self._failed += 1
-                elif address in self._changed:
-                    self._conflicts += 1
+                    counts["written"] += 1
+                    counts["whole"] += self._writer.wrote_whole(address)
                 else:
-                    self._refused += 1
-        self._tally.add_failed(self._failed, self._writer.failures)
-        unread = max(0, self._count() - self._conflicts - self._refused - self._failed)
-        self.total += unread
-        self._conflicts += unread
+                    failed, unwritten = self._writer.failed.get(address), self._unwritten.get(address)
+                    self._tally.leave(failed or unwritten or Failure.conflict(reference))
+                    left.add(address)
+        self._tally.add_failed((), self._writer.failures)
+        refresh(self._plain, self._path)
+        for hit in self._hits():
+            if hit.address not in left:
+                self.total += 1
+                self._tally.leave(Failure.conflict(hit.reference))
 
 
 def _check_migration(index: Index) -> None:

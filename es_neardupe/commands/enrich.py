@@ -178,19 +178,8 @@ def enrich(
             reread=done.reread,
             unnoticed=done.unnoticed,
         ),
-        writes=FingerprintWrites(
-            written=counted["written"],
-            unchanged=counted["unchanged"],
-            conflicts=counted["conflicts"],
-            deleted=counted["deleted"],
-            refused=counted["refused"],
-            failed=counted["failed"],
-            whole=counted["whole"],
-            refusals=done.tally.refusals,
-            failures=done.tally.failures,
-            mirrored=mirrored,
-            states=dict(done.states),
-            numeric=counted["numeric"],
+        writes=FingerprintWrites.of(
+            done.tally, mirrored=mirrored, states=dict(done.states), numeric=counted["numeric"]
         ),
         removed=counted["removed"],
         dry_run=dry_run,

@@ -521,15 +521,4 @@ def _groups(scope: GroupScope, result: GroupingResult) -> GroupCounts:
 
 def _writes(result: GroupingResult, written: BulkCounts, mirrored: GroupIdsWritten | None) -> WriteCounts:
     """The updates of documents by outcome."""
-    return WriteCounts(
-        written=written.counts["written"],
-        unchanged=len(result.groupings) - len(result.writes),
-        conflicts=written.counts["changed"],
-        deleted=written.counts["deleted"],
-        refused=written.counts["refused"],
-        failed=written.counts["failed"],
-        whole=written.counts["whole"],
-        refusals=written.refusals,
-        failures=written.failures,
-        mirrored=mirrored,
-    )
+    return WriteCounts.of(written, unchanged=len(result.groupings) - len(result.writes), mirrored=mirrored)

@@ -7,11 +7,17 @@ the index. Each part, or the report that contains it, states which numbers add u
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from es_neardupe.candidates.large_buckets import Bucket
 from es_neardupe.index.storage import GroupIdsWritten
 from es_neardupe.records import one_line
+from es_neardupe.server.bulk import BulkCounts
+from es_neardupe.server.failures import Failures
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = [
     "DecisionCounts",
@@ -192,8 +198,29 @@ class WriteCounts:
     """The most frequent reasons."""
     failures: tuple[str, ...] = ()
     """Reasons why documents failed."""
+    left_documents: Failures = field(default_factory=Failures, compare=False)
+    """The documents of ``left``, each with the reason; of conflicts of ``enrich`` with ``in_cluster``, the server gives
+    only the number. All are iterated; JSON has the first hundred."""
     mirrored: GroupIdsWritten | None = None
     """Group ids also written to the documents; None without ``init --sidecar --write-group``."""
+
+    @classmethod
+    def of(cls, tally: BulkCounts, **more: Any) -> Self:
+        """The counts of a run. ``more``: further fields, or other values."""
+        counts = tally.counts
+        given = {
+            "written": counts["written"],
+            "whole": counts["whole"],
+            "unchanged": counts["unchanged"],
+            "conflicts": counts["conflicts"],
+            "deleted": counts["deleted"],
+            "refused": counts["refused"],
+            "failed": counts["failed"],
+            "refusals": tally.refusals,
+            "failures": tally.failures,
+            "left_documents": tally.left,
+        }
+        return cls(**{**given, **more})
 
     @property
     def total(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -22,6 +21,7 @@ __all__ = ["changes", "write_groups"]
 
 _ROUNDS = 5
 _PRECISION = 1e-6
+_CHANGED = "its text was changed during the run"
 _ROWS = 1 << 16
 """Rows compared at a time."""
 
@@ -58,9 +58,9 @@ def write_groups(
     workers: int,
     note: Callable[[Outcome], None] = lambda outcome: None,
 ) -> BulkCounts:
-    """Store groupings. Counts written, deleted, refused and ``changed`` documents, and of the latter the ``unsettled``
-    ones: given up because another client changed them each time. ``failed`` ones are those of the writer. ``note`` is
-    called with each write.
+    """Store groupings. Counts written, deleted, refused and changed documents (``conflicts``), and of the latter the
+    ``unsettled`` ones: given up because another client changed them each time. ``failed`` ones are those of the writer.
+    ``note`` is called with each write.
 
     A document that another client has changed since it was read still gets its grouping if its fingerprint is the one
     that was grouped; otherwise it is left for the next run.
@@ -73,7 +73,7 @@ def write_groups(
     leading = groupings.leading(rows)
     for part in (rows[leading], rows[~leading]):
         _write_part(writer, corpus, groupings.only(part), written, batch=batch, workers=workers, note=note)
-    written.add_failed(len(writer.failed), writer.failures)
+    written.add_failed(writer.failed.values(), writer.failures)
     return written
 
 
@@ -103,24 +103,25 @@ def _write_part(
         if not conflicts:
             return
         rows = np.array([row for row in groupings if corpus.address(row) in conflicts], np.intp)
-        documents = again = list(_retryable(writer, corpus, groupings.only(rows), written.counts))
-    written.counts["changed"] += len(again)
+        documents = again = list(_retryable(writer, corpus, groupings.only(rows), written))
+    written.add_conflicts(change.hit.reference for _, change in again)
     written.counts["unsettled"] += len(again)
 
 
 def _retryable(
-    writer: FieldWriter, corpus: FingerprintColumns, groupings: Groupings, counts: Counter[str]
+    writer: FieldWriter, corpus: FingerprintColumns, groupings: Groupings, written: BulkCounts
 ) -> Iterator[tuple[int, Change]]:
     """The rows with a conflict that may be written again, each with its current document. Counts the others, among them
     those that have the grouping already: the server wrote it, but its answer was lost."""
-    prefix = writer.settings.prefix
+    prefix, counts = writer.settings.prefix, written.counts
     for chunk in chunked(groupings, 100):
         references = [corpus.references[row] for row in chunk]
-        for row, hit in zip(chunk, fetch(writer.client, references, [prefix], batch=100), strict=True):
+        found = fetch(writer.client, references, [prefix], batch=100)
+        for row, reference, hit in zip(chunk, references, found, strict=True):
             if hit is None:
                 counts["deleted"] += 1
             elif _content(stored_fields(hit.source, prefix)) != hash_text(corpus.content[row]):
-                counts["changed"] += 1
+                written.add_conflicts([reference], _CHANGED)
             elif _same(decode_grouping(stored_fields(hit.source, prefix)), groupings[row]):
                 counts["written"] += 1
                 counts["whole"] += writer.wrote_whole(hit.address)

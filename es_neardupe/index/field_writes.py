@@ -39,6 +39,7 @@ from es_neardupe.options import Versions
 from es_neardupe.records import Action, Address, Hit
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client, path
+from es_neardupe.server.failures import Failure
 from es_neardupe.server.numbers import document_json, has_unheld
 from es_neardupe.server.request_sizes import size_of
 from es_neardupe.server.search import fetch_whole
@@ -135,7 +136,7 @@ class FieldWriter:
         documents are written as a whole to remove it."""
         self.client = client
         self.settings = settings
-        self.failed: set[Address] = set()
+        self.failed: dict[Address, Failure] = {}
         """Documents that were not written, since other fields could change."""
         self._reasons: dict[str, str] = {}
         """Why -> the id of the first such document."""
@@ -184,7 +185,7 @@ class FieldWriter:
             return action
         if action.address not in self.failed:
             log_event(logging.WARNING, "not_written", index=action.index, id=action.id, reason=why)
-        self.failed.add(action.address)
+            self.failed[action.address] = Failure("failed", *action.reference, why)
         self._reasons.setdefault(why, action.id)
         return None
 

@@ -28,6 +28,7 @@ from es_neardupe.keys.painless import MAX_CHARS, UpdateParams, fingerprint_scrip
 from es_neardupe.progress import Progress
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.client import Params, path
+from es_neardupe.server.failures import Failure
 from es_neardupe.server.parallel import pause
 from es_neardupe.server.read_all import of_shard
 from es_neardupe.server.request_sizes import RequestSize
@@ -38,6 +39,8 @@ __all__ = ["enrich_in_cluster"]
 
 _ROUNDS = 10
 """Maximum number of rounds while other clients change documents."""
+
+_PAGE = 10_000
 
 _POLL = (0.05, 1.0)
 """First and longest time in seconds between two looks at a task."""
@@ -93,21 +96,15 @@ def enrich_in_cluster(index: IndexHandle, request: EnrichRequest, *, batch: int,
     refresh(index.client, index.path)
     states, numeric = _written(index, at)
     conflicts = done["version_conflicts"]
-    left = _left(index, request, feed)
+    _add_failed(index, tally, _left(index, request, feed), _LEFT)
     tally.counts.update(
         written=sum(states.values()),
         numeric=numeric,
         conflicts=conflicts,
-        unchanged=max(0, first["total"] - sum(states.values()) - conflicts - left),
+        unchanged=max(0, first["total"] - sum(states.values()) - conflicts - tally.counts["failed"]),
     )
-    if left:
-        tally.add_failed(left, [_LEFT])
     scope = queries.matching(index.target.within(request.query))
-    large = sum(
-        count(index.client, index.path, queries.all_of(scope, query), shard=shard) for shard, query in unchecked.items()
-    )
-    if large:
-        tally.add_failed(large, [_UNCHECKED])
+    _add_failed(index, tally, {shard: queries.all_of(scope, query) for shard, query in unchecked.items()}, _UNCHECKED)
     tally.counts["read"] = sum(tally.counts[name] for name in ("written", "unchanged", "conflicts", "failed"))
     reasons = {one: feed.reason or why for one, why in unknown.items()}
     return EnrichResult(before, before["current"], tally, states, *request.unknown(reasons))
@@ -151,13 +148,19 @@ def _changed(index: IndexHandle, request: EnrichRequest, changed: _Changed) -> i
     )
 
 
-def _left(index: IndexHandle, request: EnrichRequest, feed: ChangeFeed) -> int:
-    """The number of documents without right keys that the last round, which opened this feed, has processed. Those that
-    were written since are for the next run."""
+def _left(index: IndexHandle, request: EnrichRequest, feed: ChangeFeed) -> dict[int | None, JSON]:
+    """Queries for the documents without right keys that the last round, which opened this feed, has processed, by the
+    number of their shards. Those that were written since are for the next run."""
     stale = index.target.stale(request.query)
-    return sum(
-        count(index.client, index.path, queries.without(stale, feed.later(shard)), shard=shard) for shard in feed.shards
-    )
+    return {shard: queries.without(stale, feed.later(shard)) for shard in feed.shards}
+
+
+def _add_failed(index: IndexHandle, tally: BulkCounts, queried: Mapping[int | None, JSON], reason: str) -> None:
+    """Count the documents of these queries as failed."""
+    for shard, query in queried.items():
+        for page in index.client.pages(index.path, {"query": query, "_source": False}, page_size=_PAGE, shard=shard):
+            failed = (Failure("failed", *hit.reference, reason) for hit in page)
+            tally.add_failed(failed, () if reason in tally.failures else [reason])
 
 
 def _time_of_run() -> str:

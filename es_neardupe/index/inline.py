@@ -52,6 +52,7 @@ from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Address, Hit, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.client import Client
+from es_neardupe.server.failures import Failure
 from es_neardupe.server.request_sizes import size_of
 from es_neardupe.server.search import count, counts, fetch_whole, refresh
 
@@ -79,6 +80,10 @@ class InlineStorage:
     def written(self) -> tuple[str, ...]:
         """The concrete indices of the target."""
         return self._index.target.indices
+
+    def documents_of(self, written: str) -> str:
+        """The index itself."""
+        return written
 
     @property
     def path(self) -> str:
@@ -254,7 +259,7 @@ def _read_again(index: IndexHandle, conflicts: Sequence[Action], enrichment: _In
     refresh(index.client, index.path)
     shards = {action.address: action.shard for action in conflicts}
     references = (action.reference for action in conflicts)
-    for found in fetch_whole(index.client, references, skip=enrichment.skip):
+    for found in fetch_whole(index.client, references, skip=enrichment.add_too_large):
         enrichment.tally.counts["deleted"] += found.count(None)
         yield [replace(hit, shard=shards[hit.address]) for hit in found if hit is not None]
 
@@ -321,9 +326,10 @@ class _InlineEnrichment:
         """Note a document that was not read before, and does not fit into memory. `finish` counts it as failed."""
         self._too_large.append((hit, error))
 
-    def skip(self, error: DocumentTooLarge) -> None:
+    def add_too_large(self, reference: Reference, error: DocumentTooLarge) -> None:
         """Count a document that does not fit into memory as failed."""
-        self.tally.add_failed(1, [error.args[0].rstrip(".")])
+        reason = error.args[0].rstrip(".")
+        self.tally.add_failed([Failure("failed", *reference, reason)], [reason])
 
     def settle(self, outcomes: Iterable[Outcome]) -> list[Action]:
         """Count outcomes; returns the actions with a version conflict."""
@@ -350,9 +356,9 @@ class _InlineEnrichment:
         for hit, error in self._too_large:
             self.tally.counts["read"] += 1
             self.feed.leave(hit)
-            self.skip(error)
-        self.tally.counts["conflicts"] = len(conflicts)
-        self.tally.add_failed(len(self.writer.failed), self.writer.failures)
+            self.add_too_large(hit.reference, error)
+        self.tally.add_conflicts(action.reference for action in conflicts)
+        self.tally.add_failed(self.writer.failed.values(), self.writer.failures)
 
     def add(self, part: EnrichResult) -> None:
         """Add the result of a slice."""

@@ -44,7 +44,7 @@ from es_neardupe.index.hidden_indices import (
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.progress import Progress, silent
-from es_neardupe.records import Address
+from es_neardupe.records import Reference
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.request_sizes import RequestSize, in_requests
 
@@ -163,11 +163,11 @@ class Lease:
             answer: JSON = self.client.request("POST", "/_mget", body={"docs": some})
             return list(answer["docs"])
 
-        def address(doc: JSON) -> Address:
-            return Address(doc["_index"], doc["_id"])
+        def reference(doc: JSON) -> Reference:
+            return doc["_index"], doc["_id"], None
 
         try:
-            found = list(chain.from_iterable(in_requests(RequestSize.fixed(_REGISTRIES), docs, request, address)))
+            found = list(chain.from_iterable(in_requests(RequestSize.fixed(_REGISTRIES), docs, request, reference)))
         except Forbidden:
             return []
         sources = ((one["_index"], one["_source"]) for one in found if one.get("found"))

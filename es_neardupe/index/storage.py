@@ -22,6 +22,7 @@ from es_neardupe.progress import Progress
 from es_neardupe.records import Action, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.client import Client
+from es_neardupe.server.failures import Failures
 
 __all__ = [
     "EnrichRequest",
@@ -128,6 +129,8 @@ class GroupIdsWritten:
     failed: int = 0
     """Documents that were not written, because that could change another field; ``failures`` has the reasons."""
     failures: tuple[str, ...] = ()
+    left_documents: Failures = field(default_factory=Failures, compare=False)
+    """The documents of ``left`` and ``failed``."""
 
 
 class Storage(Protocol):
@@ -145,6 +148,9 @@ class Storage(Protocol):
     @property
     def written(self) -> tuple[str, ...]:
         """The indices that keys and groups are written to."""
+
+    def documents_of(self, written: str) -> str:
+        """The concrete index of the documents whose keys are in one of these indices."""
 
     @property
     def path(self) -> str:

@@ -23,8 +23,9 @@ import orjson
 
 from es_neardupe.errors import Blocked, Forbidden, IncompleteAnswer, RequestError
 from es_neardupe.log_events import log_event
-from es_neardupe.records import Action, Outcome
+from es_neardupe.records import Action, Outcome, Reference
 from es_neardupe.server.client import Client, to_json
+from es_neardupe.server.failures import KEPT_CHANGING, Failure, Failures
 from es_neardupe.server.numbers import document_json
 from es_neardupe.server.pacing import PART_RETRIES, retrying
 from es_neardupe.wording import command, counted, option
@@ -259,39 +260,57 @@ def _outcome(action: Action, item: dict[str, Any], *, repeated: bool) -> Outcome
 
 
 _MAX_REASONS = 5
+_COUNTED = {"refused": "refused", "failed": "failed", "conflict": "conflicts"}
+"""Kind of a failure -> the count of such documents."""
 
 
 class BulkCounts:
-    """Counts of outcomes by kind, and the reasons of rejections."""
+    """Counts of outcomes by kind, the reasons of rejections, and the documents that were left."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        """``written``, and of these ``whole``; ``deleted``, ``refused``, ``failed``, and further counts of the
-        caller."""
+        """``written``, and of these ``whole``; ``deleted``, ``refused``, ``failed``, ``conflicts``, and further counts
+        of the caller."""
         self.failures: tuple[str, ...] = ()
         """Reasons why documents ``failed``."""
+        self.left = Failures()
+        """The documents that were ``refused`` or ``failed``, and ``conflicts``."""
         self._reasons: Counter[str] = Counter()
 
-    def add(self, outcome: Outcome) -> None:
-        """Count an outcome. Callers handle conflicts, or count them under another name."""
+    def add(self, outcome: Outcome, index: str | None = None) -> None:
+        """Count an outcome. Callers handle conflicts. ``index``: that of the document, if its keys are in another
+        one."""
         if outcome.done:
             self.counts["written"] += 1
             self.counts["whole"] += outcome.action.whole
         elif outcome.gone:
             self.counts["deleted"] += 1
         else:
-            self.counts["refused"] += 1
-            self._reasons[f"{outcome.type}: {outcome.reason}"] += 1
+            self.leave(Failure.refused(outcome, index))
 
-    def add_failed(self, number: int, reasons: Iterable[str]) -> None:
-        """Count documents for which no action was sent as ``failed``, with the reasons."""
-        self.counts["failed"] += number
+    def leave(self, failure: Failure) -> None:
+        """Count a document that is left, by the kind of its failure."""
+        self.counts[_COUNTED[failure.kind]] += 1
+        self.left.add(failure)
+        if failure.kind == "refused":
+            self._reasons[failure.reason] += 1
+
+    def add_failed(self, documents: Iterable[Failure], reasons: Iterable[str]) -> None:
+        """Count documents for which no action was sent as ``failed``, with some of the reasons."""
+        for failure in documents:
+            self.leave(failure)
         self.failures = (*self.failures, *reasons)[:_MAX_REASONS]
+
+    def add_conflicts(self, documents: Iterable[Reference], reason: str = KEPT_CHANGING) -> None:
+        """Count documents that were given up, because another client changed them, as ``conflicts``."""
+        for reference in documents:
+            self.leave(Failure.conflict(reference, reason))
 
     def add_all(self, other: BulkCounts) -> None:
         """Add the counts of another part of the work."""
         self.counts.update(other.counts)
         self.failures = (*self.failures, *other.failures)[:_MAX_REASONS]
+        self.left.extend(other.left)
         self._reasons.update(other._reasons)
 
     @property

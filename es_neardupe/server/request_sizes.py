@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeVar
 
 from es_neardupe.errors import AnswerTooLarge, DocumentTooLarge, NeardupeError, RequestError, UnexpectedAnswer
 from es_neardupe.log_events import log_event
-from es_neardupe.records import Address, Hit, Product, Server
+from es_neardupe.records import Address, Hit, Product, Reference, Server
 from es_neardupe.server.pacing import Pace
 from es_neardupe.server.parallel import readers
 
@@ -143,12 +143,12 @@ def in_requests(
     size: RequestSize,
     items: Iterable[_Item],
     request: Callable[[list[_Item]], list[_Found]],
-    address: Callable[[_Item], Address],
-    skip: Callable[[DocumentTooLarge], None] | None = None,
+    reference: Callable[[_Item], Reference],
+    skip: Callable[[Reference, DocumentTooLarge], None] | None = None,
 ) -> Iterator[list[_Found]]:
     """The results of requests for a part of the items each. ``request`` returns the documents that it found.
 
-    An item that does not fit into memory raises `DocumentTooLarge` with its ``address``, or has no result and is
+    An item that does not fit into memory raises `DocumentTooLarge` with its ``reference``, or has no result and is
     passed to ``skip``.
     """
     remaining, pending = iter(items), list[_Item]()
@@ -163,10 +163,11 @@ def in_requests(
         except NeardupeError as error:
             if not is_too_large(error):
                 raise
-            too_large = does_not_fit(address(asked[0]), error)
+            index, id, _ = document = reference(asked[0])
+            too_large = does_not_fit(Address(index, id), error)
             if skip is None:
                 raise too_large from error
-            skip(too_large)
+            skip(document, too_large)
             found = []
         if found is not None:
             pending = pending[len(asked) :]

@@ -151,7 +151,7 @@ def fetch_portions(
     *,
     stored: Sequence[str] = (),
     batch: int | None = None,
-    skip: Callable[[DocumentTooLarge], None] | None = None,
+    skip: Callable[[Reference, DocumentTooLarge], None] | None = None,
 ) -> Iterator[list[Hit | None]]:
     """The ``source`` fields of each document, in the order of the references; None for a document that does
     not exist. True means all fields of the source, False none. ``stored`` fields are read too.
@@ -168,7 +168,7 @@ def fetch_portions(
     size = RequestSize.fixed(batch or _BATCH) if small else RequestSize.of_documents(client, _BATCH)
     docs = (_doc_of(reference, source, stored) for reference in references)
     request = partial(retrying(PART_RETRIES, _lacks_shard), _fetch_once, client)
-    yield from in_requests(size, docs, request, lambda doc: Address(doc["_index"], doc["_id"]), skip)
+    yield from in_requests(size, docs, request, _reference_of, skip)
 
 
 def find(client: Client, index: str, ids: Iterable[str], source: Sequence[str]) -> Iterator[JSON]:
@@ -179,7 +179,7 @@ def find(client: Client, index: str, ids: Iterable[str], source: Sequence[str]) 
         found: list[JSON] = search(client, index, body)["hits"]["hits"]
         return found
 
-    for hits in in_requests(RequestSize.of_documents(client, _BATCH), ids, request, partial(Address, index)):
+    for hits in in_requests(RequestSize.of_documents(client, _BATCH), ids, request, lambda id: (index, id, None)):
         yield from hits
 
 
@@ -198,13 +198,16 @@ def whole_source(server: Server) -> bool | JSON:
 
 
 def fetch_whole(
-    client: Client, references: Iterable[Reference], *, skip: Callable[[DocumentTooLarge], None] | None = None
+    client: Client,
+    references: Iterable[Reference],
+    *,
+    skip: Callable[[Reference, DocumentTooLarge], None] | None = None,
 ) -> Iterator[list[Hit | None]]:
     """As `fetch_portions`, with sources as they were sent. Servers that can hide vectors are asked by searches, which
     do not see changes since the last refresh."""
     if _hides_vectors(client.server):
         size = RequestSize.of_documents(client, _BATCH)
-        yield from in_requests(size, references, partial(_search_whole, client), lambda one: Address(*one[:2]), skip)
+        yield from in_requests(size, references, partial(_search_whole, client), lambda one: one, skip)
     else:
         yield from fetch_portions(client, references, True, skip=skip)
 
@@ -248,6 +251,11 @@ def _doc_of(reference: Reference, source: Sequence[str] | bool, stored: Sequence
     if stored:
         doc["stored_fields"] = list(stored)
     return doc if routing is None else doc | {"routing": routing}
+
+
+def _reference_of(doc: Mapping[str, Any]) -> Reference:
+    """The document of an entry of a request."""
+    return doc["_index"], doc["_id"], doc.get("routing")
 
 
 def _hit_or_none(item: dict[str, Any]) -> Hit | None:

@@ -314,13 +314,6 @@ def _report(
         min_similarity=min((one.min_similarity for one in records), default=None),
         pairs_below=sum(one.pairs_below for one in records),
         pairs_not_compared=sum(one.pairs_not_compared for one in records),
-        writes=WriteCounts(
-            written=written.counts["written"],
-            unchanged=len(found.groupings) - len(found.writes),
-            conflicts=written.counts["changed"],
-            deleted=written.counts["deleted"],
-            refused=written.counts["refused"],
-            refusals=written.refusals,
-        ),
+        writes=WriteCounts.of(written, unchanged=len(found.groupings) - len(found.writes)),
         dry_run=dry_run,
     )

@@ -32,6 +32,7 @@ from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent
 from es_neardupe.server.bulk import BulkCounts, write
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
+from es_neardupe.server.failures import Failures
 from es_neardupe.server.search import count, refresh
 from es_neardupe.verification.criterion import match_criterion
 from es_neardupe.wording import command, option
@@ -57,6 +58,8 @@ class MigrateWrites:
     refusals: tuple[str, ...]
     failures: tuple[str, ...]
     """Reasons for the last kind."""
+    left_documents: Failures = field(default_factory=Failures, compare=False)
+    """The documents of ``left``, each with the reason."""
 
 
 @dataclass(frozen=True)
@@ -217,9 +220,10 @@ def _report(index: Index, done: MigrationProgress, dry_run: bool, started: float
             enriched=done.enriched,
             switched=done.switched,
             cleaned=done.cleaned,
-            left=done.left,
+            left=len(done.left),
             refusals=done.refusals,
             failures=done.failures,
+            left_documents=done.left,
         ),
         pipeline=done.pipeline,
         outdated_pipelines=done.outdated_pipelines,
@@ -355,7 +359,7 @@ class _DryRun:
             for outcome in write(self._client, actions, batch=self._run.batch, workers=1):
                 tally.add(outcome)
         self._done.switched = tally.counts["written"]
-        self._done.left += len(writer.failed)
+        self._done.left.extend(writer.failed.values())
         self._done.failures += writer.failures
 
     def _clean(self) -> None:
@@ -368,5 +372,5 @@ class _DryRun:
         self._count(report.writes)
 
     def _count(self, writes: WriteCounts) -> None:
-        self._done.left += writes.left
+        self._done.left.extend(writes.left_documents)
         self._done.failures += writes.failures

@@ -26,6 +26,7 @@ from es_neardupe.progress import Progress
 from es_neardupe.records import Action, Address, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client
+from es_neardupe.server.failures import Failure, Failures
 from es_neardupe.server.search import fetch, refresh, search
 from es_neardupe.verification.criterion import MatchOptions
 
@@ -64,7 +65,7 @@ class MigrationProgress:
     """Documents whose old fields were replaced."""
     cleaned: int = 0
     """Documents from which the fields under the second prefix were removed."""
-    left: int = 0
+    left: Failures = field(default_factory=Failures)
     """Documents that kept changing during the run, that the server rejected, or that failed: for the next run."""
     pipeline: str | None = None
     """The ingest pipeline of the new settings, if it replaced one of the old settings."""
@@ -132,7 +133,7 @@ class MigrationWork:
             progress=run.progress,
         )
         self.done.enriched += enriched.writes.written
-        self.done.left += enriched.writes.left
+        self.done.left.extend(enriched.writes.left_documents)
         self.done.refusals += enriched.writes.refusals
         self.done.failures += enriched.writes.failures
         if self.done.grouped:
@@ -145,7 +146,7 @@ class MigrationWork:
                 batch=run.batch,
                 progress=run.progress,
             )
-            self.done.left += grouped.writes.refused + grouped.writes.failed
+            self.done.left.extend(one for one in grouped.writes.left_documents if one.kind != "conflict")
             self.done.refusals += grouped.writes.refusals
             self.done.failures += grouped.writes.failures
 
@@ -166,28 +167,33 @@ class MigrationWork:
                 lease.check()
                 self._mark(Phase.CLEANING)
 
-    def _switch_documents(self) -> tuple[BulkCounts, int]:
+    def _switch_documents(self) -> tuple[BulkCounts, Failures]:
         """Copy the new fields of each document to the old prefix, until no document is left; at most `_ROUNDS` times.
 
-        Returns the counts, and the number of documents left, which kept changing or were rejected by the server. A
-        search finds a group id in each document at every moment.
+        Returns the counts, and the documents left, which kept changing or were rejected by the server. A search finds a
+        group id in each document at every moment.
         """
         new, after, run = self.new, self.plan.after, self.run
         client = SameIndicesClient(new.plain, new.target)
-        tally, left, writer = BulkCounts(), 0, document_writer(after, client)
+        tally, left, writer = BulkCounts(), Failures(), document_writer(after, client)
         for _ in range(_ROUNDS):
-            left = 0
+            left = Failures()
             refresh_both(new, after)
             writer.failed.clear()
             actions = new.storage.takeovers(after, writer, batch=run.batch, progress=run.progress)
             for outcome in write(client, actions, batch=run.batch, workers=run.workers):
-                left += not (outcome.done or outcome.gone)
-                if not outcome.conflict:
-                    tally.add(outcome)
-            left += len(writer.failed)
+                action = outcome.action
+                document = after.storage.documents_of(action.index)
+                if outcome.conflict:
+                    left.add(Failure.conflict((document, action.id, action.routing)))
+                    continue
+                tally.add(outcome)
+                if not (outcome.done or outcome.gone):
+                    left.add(Failure.refused(outcome, document))
+            left.extend(writer.failed.values())
             if not left:
                 break
-        tally.add_failed(len(writer.failed), writer.failures)
+        tally.add_failed(writer.failed.values(), writer.failures)
         refresh_both(new, after)
         return tally, left
 
@@ -209,7 +215,7 @@ class MigrationWork:
         cleaned = clean(
             self._with_prefix(self.plan.settings.prefix), workers=run.workers, batch=run.batch, progress=run.progress
         )
-        self.done.cleaned, self.done.left = cleaned.writes.written, cleaned.writes.left
+        self.done.cleaned, self.done.left = cleaned.writes.written, cleaned.writes.left_documents
         self.done.refusals += cleaned.writes.refusals
         self.done.failures += cleaned.writes.failures
         if not cleaned.writes.left:

@@ -39,6 +39,7 @@ from es_neardupe.index.updates import fingerprint_documents, fingerprint_fields,
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts
+from es_neardupe.server.failures import Failure
 from es_neardupe.server.request_sizes import in_portions
 from es_neardupe.server.search import count, counts, fetch_portions
 
@@ -164,7 +165,7 @@ class _SidecarEnrichment:
             if not conflicts:
                 break
             conflicts = self._settle(send(self._writes(self._fetched(conflicts), again=True)))
-        self.tally.counts["conflicts"] = len(conflicts)
+        self.tally.add_conflicts(conflicts)
 
     def add(self, part: EnrichResult) -> None:
         """Add the result of a slice."""
@@ -194,7 +195,7 @@ class _SidecarEnrichment:
         yield from self._pages(body, page_size=None, skip=note)
         for hit, error in too_large:
             self._see([hit])
-            self._skip(error, new=True)
+            self._skip(hit.reference, error, new=True)
 
     def _pages(self, body: queries.JSON, **options: Any) -> Iterator[list[Hit]]:
         """The pages of a search, in slices; all documents are seen."""
@@ -207,10 +208,11 @@ class _SidecarEnrichment:
                 self._see(page)
                 yield page
 
-    def _skip(self, error: DocumentTooLarge, *, new: bool) -> None:
+    def _skip(self, reference: Reference, error: DocumentTooLarge, *, new: bool) -> None:
         """Count a document that does not fit into memory as failed. ``new``: it was not read before."""
         self.tally.counts["read"] += new
-        self.tally.add_failed(1, [error.args[0].rstrip(".")])
+        reason = error.args[0].rstrip(".")
+        self.tally.add_failed([Failure("failed", *reference, reason)], [reason])
 
     def _selected(self, scope: Mapping[str, Any], total: int, recent: Mapping[str, Any] | None) -> Iterator[list[Hit]]:
         """Recent documents, and of the others those that changed; with their texts."""
@@ -276,7 +278,7 @@ class _SidecarEnrichment:
             if outcome.done and prefix not in body:  # a confirmation
                 self.tally.counts["unchanged"] += 1
                 continue
-            self.tally.add(outcome)
+            self.tally.add(outcome, names[action.index])
             if outcome.done:
                 self.states[body[prefix]["state"]] += 1
                 self.tally.counts["numeric"] += body[prefix]["numeric"] is True

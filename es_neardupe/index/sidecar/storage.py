@@ -8,7 +8,6 @@ which would hide the change.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -39,9 +38,12 @@ from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.server.bulk import write
 from es_neardupe.server.client import Client
+from es_neardupe.server.failures import Failure, Failures
 from es_neardupe.server.search import count, fetch, refresh
 
 __all__ = ["SidecarStorage"]
+
+_BEFORE_GROUP_ID = "it was changed or deleted before its group id was written"
 
 
 class SidecarStorage:
@@ -66,6 +68,10 @@ class SidecarStorage:
     def written(self) -> tuple[str, ...]:
         """The sidecar indices."""
         return self._names.existing
+
+    def documents_of(self, written: str) -> str:
+        """The index that a sidecar index belongs to."""
+        return self._names.indices[written]
 
     @property
     def path(self) -> str:
@@ -107,7 +113,7 @@ class SidecarStorage:
         lacking = {"bool": {"must_not": [{"term": {f"{REFERENCE}.mirrored": True}}]}}
         if not dry_run:
             refresh(self._index.client, self._index.path)
-        tally, writer = Counter[str](), document_writer(self._index, documents)
+        number, left, writer = 0, Failures(), document_writer(self._index, documents)
         read = [self._index.fields.group, self._index.fields.tokens, REFERENCE]
         for page in plain.pages(names.path, {"query": lacking, "_source": read}):
             entries = {(names.indices[entry.index], entry.id): entry for entry in page}
@@ -115,19 +121,22 @@ class SidecarStorage:
             changes = (_group_id_change(entry, concrete, prefix) for (concrete, _), entry in entries.items())
             actions = writer.writes(changes)
             if dry_run:
-                tally.update(written=sum(1 for _ in actions))
+                number += sum(1 for _ in actions)
                 continue
-            outcomes = write(documents, actions, batch=batch, workers=workers, versions=True)
+            outcomes = list(write(documents, actions, batch=batch, workers=workers, versions=True))
             done = [one for one in outcomes if one.done]
+            left.extend(map(_unwritten, (one for one in outcomes if not one.done)))
             marks = (_mirrored_update(entries[one.action.address], one) for one in done)
-            marked = sum(one.done for one in write(plain, marks, batch=batch, workers=workers))
+            for one in write(plain, marks, batch=batch, workers=workers):
+                if not one.done:
+                    left.add(_unwritten(one, names.indices[one.action.index]))
             # The version of a document that has this group id already does not change.
-            tally.update(written=sum(one.seq_no != one.action.seq_no for one in done), left=len(entries) - marked)
-        if dry_run:
-            return GroupIdsWritten(tally["written"], 0, len(writer.failed), writer.failures)
-        refresh(self._index.client, self._index.path)
-        failed = len(writer.failed)
-        return GroupIdsWritten(tally["written"], tally["left"] - failed, failed, writer.failures)
+            number += sum(one.seq_no != one.action.seq_no for one in done)
+        if not dry_run:
+            refresh(self._index.client, self._index.path)
+        remaining = len(left)
+        left.extend(writer.failed.values())
+        return GroupIdsWritten(number, remaining, len(writer.failed), writer.failures, left)
 
     def document_versions(self, references: Sequence[Reference], read: Ints) -> Ints:
         """Fetch them: fingerprints are read with the versions of their entries."""
@@ -196,6 +205,15 @@ class SidecarStorage:
 
     def _sidecars(self, mappings: Mapping[str, JSON], settings: Settings, *, write_group: bool = False) -> Sidecars:
         return Sidecars(self._index.plain, self._index.name, mappings, settings, write_group=write_group)
+
+
+def _unwritten(outcome: Outcome, index: str | None = None) -> Failure:
+    """A document into which no group id was written, or whose entry, in an index that belongs to ``index``, could not
+    be marked."""
+    if not (outcome.conflict or outcome.gone):
+        return Failure.refused(outcome, index)
+    action = outcome.action
+    return Failure.conflict((index or action.index, action.id, action.routing), _BEFORE_GROUP_ID)
 
 
 def _group_id_change(entry: Hit, concrete: str, prefix: str) -> Change:

@@ -128,9 +128,9 @@ def test_what_is_sent() -> None:
     [
         ("same", {"written": 1}),
         ("other fields", {"written": 1}),
-        ("other text", {"changed": 1}),
-        ("no keys", {"changed": 1}),
-        ("something else", {"changed": 1}),
+        ("other text", {"conflicts": 1}),
+        ("no keys", {"conflicts": 1}),
+        ("something else", {"conflicts": 1}),
         ("deleted", {"deleted": 1}),
     ],
 )
@@ -174,7 +174,7 @@ def test_endless_conflicts_end() -> None:
         batch=10,
         workers=1,
     )
-    assert {name: number for name, number in tally.counts.items() if number} == {"changed": 1, "unsettled": 1}
+    assert {name: number for name, number in tally.counts.items() if number} == {"conflicts": 1, "unsettled": 1}
     assert 1 < len(client.bulks) < 20
 
 

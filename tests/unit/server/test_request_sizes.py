@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from unit_tools import FakeClient
 
 from es_neardupe.errors import AnswerTooLarge, DocumentTooLarge, RequestError
-from es_neardupe.records import Action, Hit, Product
+from es_neardupe.records import Action, Hit, Product, Reference
 from es_neardupe.server import bulk, request_sizes
 from es_neardupe.server.bulk import write
 from es_neardupe.server.client import Client
@@ -95,10 +95,14 @@ def test_one_document_that_is_too_large() -> None:
     with pytest.raises(DocumentTooLarge, match=words):
         list(fetch_portions(client, client.references, ["size"]))
     assert client.requests[-1] == 1
-    skipped: list[DocumentTooLarge] = []
-    read = chain.from_iterable(fetch_portions(client, client.references, ["size"], skip=skipped.append))
+    skipped: list[Reference] = []
+
+    def skip(reference: Reference, error: DocumentTooLarge) -> None:
+        skipped.append(reference)
+
+    read = chain.from_iterable(fetch_portions(client, client.references, ["size"], skip=skip))
     assert [hit and hit.id for hit in read] == ["d0", "d1", "d3"]
-    assert len(skipped) == 1
+    assert skipped == [("i", "d2", None)]
 
 
 def test_other_errors_are_not_retried_with_fewer() -> None:
