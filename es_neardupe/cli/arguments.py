@@ -127,6 +127,15 @@ Output = Annotated[
         show_default=False,
     ),
 ]
+FailuresFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--failures",
+        metavar="FILE",
+        help="Write the documents that were left, with the reasons, to this file (.jsonl, .csv, .parquet or .arrow).",
+        show_default=False,
+    ),
+]
 TextFile = Annotated[
     str | None, typer.Option("--file", metavar="FILE", help="File with a text, or -.", show_default=False)
 ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import typer
@@ -13,10 +15,13 @@ from es_neardupe.options import JACCARD, MeasureName
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from es_neardupe.candidates.detection import DetectionCase
     from es_neardupe.candidates.large_buckets import Bucket
     from es_neardupe.commands.report_parts import WriteCounts
     from es_neardupe.server.dry_run import ShownRequest
+    from es_neardupe.server.failures import Failure, Failures
     from es_neardupe.verification.common_shingles import CommonShinglesUsed
     from es_neardupe.verification.criterion import WeightsUsed
     from es_neardupe.verification.dominating_passage import DominatingPassage
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "fail_on",
     "fail_on_writes",
+    "left_by",
     "outcome_rows",
     "range_text",
     "say_common",
@@ -33,12 +39,14 @@ __all__ = [
     "say_reread",
     "say_tuning",
     "show_first",
+    "show_left",
     "warn_of_buckets",
     "warn_of_candidates",
     "warn_of_detection",
     "warn_of_dominating",
     "warn_of_failures",
     "warn_of_unnoticed",
+    "write_failures",
 ]
 
 
@@ -165,6 +173,37 @@ def fail_on_writes(writes: WriteCounts) -> None:
     if failed:
         warn(f"{counted(failed, 'document was not written', 'documents were not written')}.")
         raise typer.Exit(ExitCode.FAILED)
+
+
+_SHOWN_LEFT = 3
+"""Maximum number of documents named that a run left."""
+
+
+def write_failures(file: Path | None, failures: Iterable[Failure]) -> None:
+    """Write failures to the file of ``--failures``, also if there are none. Raises as ``Table.write`` does."""
+    if file is not None:
+        from es_neardupe.tables import Table
+
+        columns = dict.fromkeys(("kind", "index", "id", "routing", "reason"), str)
+        Table(columns, map(astuple, failures)).write(file)
+
+
+def show_left(file: Path | None, *left: Failures) -> None:
+    """Write the documents that a run left to the file of ``--failures``, and name the first of them."""
+    write_failures(file, chain.from_iterable(left))
+    number, documents = sum(map(len, left)), chain.from_iterable(one.first for one in left)
+    if number:
+        shown = [f"{one.id!r} of {one.index} ({one.kind})" for one in islice(documents, _SHOWN_LEFT)]
+        more = number - len(shown)
+        hint = "" if file is not None or not more else ". All of them: --failures FILE"
+        warn(f"Documents left: {', '.join(shown)}{f' and {more:,} more' if more else ''}{hint}.")
+    if file is not None:
+        say(f"Wrote {file}")
+
+
+def left_by(writes: WriteCounts) -> tuple[Failures, ...]:
+    """The documents that a run left: those of its writes, and those that lack their group ids."""
+    return (writes.left_documents, *([writes.mirrored.left_documents] if writes.mirrored else []))
 
 
 def warn_of_failures(reasons: Iterable[str]) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from threading import Event
 
 from es_neardupe import options
@@ -30,6 +31,7 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent
+from es_neardupe.server.failures import Failures
 from es_neardupe.server.search import count, refresh
 from es_neardupe.wording import option
 
@@ -110,6 +112,9 @@ class RoundWrites:
     """Documents whose group, principal or similarity changed."""
     left: int
     """Documents that changed in the meantime, or whose update was rejected; left for the next round."""
+    left_documents: Failures = field(default_factory=Failures, compare=False)
+    """The documents of ``left``, each with the reason, without those whose text had changed before they were grouped.
+    A document is named twice if neither ``enrich`` nor ``group`` could write it."""
 
 
 @dataclass(frozen=True)
@@ -206,6 +211,12 @@ class RoundWork:
         left = enriched.writes.left if enriched else 0
         return left + (grouped.writes.left + grouped.scope.stale if grouped else 0)
 
+    @property
+    def left_documents(self) -> Failures:
+        """Those of the writes of both."""
+        reports = (one for one in (self.enriched, self.grouped) if one is not None)
+        return Failures(chain.from_iterable(one.writes.left_documents for one in reports))
+
 
 def one_round(work: RoundWork, number: int, *, strict: bool) -> Round:
     """Do the work and report it. Raises errors that need an action of the user; with ``strict``, all errors."""
@@ -237,6 +248,7 @@ def one_round(work: RoundWork, number: int, *, strict: bool) -> Round:
             enriched=enriched.writes.written if enriched else 0,
             grouped=grouped.writes.written if grouped else 0,
             left=work.left,
+            left_documents=work.left_documents,
         ),
         lag=work.lag.seconds,
         error=None if error is None else type(error).__name__,

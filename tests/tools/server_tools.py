@@ -12,6 +12,7 @@ import time
 import urllib.error
 import urllib.request
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
@@ -20,10 +21,12 @@ import elasticsearch
 import pytest
 
 from es_neardupe import NearDupe
+from es_neardupe.commands.report_parts import WriteCounts
 from es_neardupe.errors import NodeError, NotFound, RequestError
 from es_neardupe.groups.read import Group
 from es_neardupe.groups.registry import GroupRecord, Registry
 from es_neardupe.index.index import Index, opened
+from es_neardupe.index.storage import GroupIdsWritten
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path, to_json
 from es_neardupe.server.search import knows
@@ -267,10 +270,25 @@ def living(client: Client, index: str) -> list[GroupRecord]:
     return list(registry(client, index).living())
 
 
+def check_left(writes: WriteCounts) -> None:
+    """The documents that are left are as many as the counts say, each with its index, id and reason."""
+    kinds = Counter(one.kind for one in writes.left_documents)
+    assert kinds == +Counter(conflict=writes.conflicts, refused=writes.refused, failed=writes.failed)
+    assert len(writes.left_documents) == writes.left
+    mirrored = writes.mirrored or GroupIdsWritten()
+    assert len(mirrored.left_documents) == mirrored.left + mirrored.failed
+    for one in (*writes.left_documents, *mirrored.left_documents):
+        assert one.id
+        assert one.reason
+        assert "sidecar" not in one.index
+
+
 def reconcile(name: str, report: Any) -> None:
     """Check the sums that the reports promise, and that each is shown in one short line in a Python shell."""
     assert "\n" not in repr(report)
     assert len(repr(report)) < 200
+    if name in ("load", "enrich", "group", "clean"):
+        check_left(report.writes)
     if name == "load":
         assert (
             report.scope.read

@@ -7,10 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from es_neardupe import options
-from es_neardupe.cli.arguments import AsJson, IndexName
+from es_neardupe.cli.arguments import AsJson, FailuresFile, IndexName
 from es_neardupe.cli.connection import open_index, resumable
-from es_neardupe.cli.messages import outcome_rows, show_first, warn_of_failures
-from es_neardupe.cli.output import ExitCode, print_json, print_table, printable, progress_bars, say, show, warn
+from es_neardupe.cli.messages import left_by, outcome_rows, show_first, show_left, warn_of_failures
+from es_neardupe.cli.output import (
+    ExitCode,
+    check_output,
+    print_json,
+    print_table,
+    printable,
+    progress_bars,
+    say,
+    show,
+    warn,
+)
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import counted
@@ -33,6 +43,7 @@ def clean(
     max_load: options.MaxLoad = None,
     dry_run: options.DryRun = False,
     show_requests: options.ShowRequests = 0,
+    failures: FailuresFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Remove keys and groups from all documents, and the settings from the mapping. Asks for confirmation, also before
@@ -46,6 +57,7 @@ def clean(
     """
     from es_neardupe.commands.clean import clean as clean_
 
+    check_output(failures)
     opened = open_index(index, prefix, max_rate=max_rate, max_load=max_load)
     given: dict[str, Any] = {"workers": workers, "batch": batch, "decisions": decisions}
     if not yes and not dry_run:
@@ -84,6 +96,7 @@ def clean(
         show_first(report.requests)
         if report.documents or not any("-sidecar" in name for name in report.deleted_indices):
             say(f"The mapping of {prefix!r} stays: no server can remove a field from a mapping. It costs nothing.")
+    show_left(failures, *left_by(writes))
     warn_of_failures(writes.failures)
     for reason in writes.refusals:
         warn(f"The server rejected: {reason}")

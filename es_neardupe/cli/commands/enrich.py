@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from es_neardupe import options
-from es_neardupe.cli.arguments import AsJson, IndexName
+from es_neardupe.cli.arguments import AsJson, FailuresFile, IndexName
 from es_neardupe.cli.connection import AGAIN, AGAIN_FROM_START, open_index, resumable
 from es_neardupe.cli.messages import (
     fail_on_writes,
+    left_by,
     outcome_rows,
     say_next,
     say_prepared,
@@ -14,10 +15,11 @@ from es_neardupe.cli.messages import (
     say_speed,
     say_tuning,
     show_first,
+    show_left,
     warn_of_empty,
     warn_of_unnoticed,
 )
-from es_neardupe.cli.output import print_json, print_table, progress_bars, warn
+from es_neardupe.cli.output import check_output, print_json, print_table, progress_bars, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
@@ -47,6 +49,7 @@ def enrich(
     tune: options.Tune = False,
     dry_run: options.DryRun = False,
     show_requests: options.ShowRequests = 0,
+    failures: FailuresFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Add keys to all documents, by partial updates. Can be run again at any time, also after it was killed.
@@ -66,6 +69,7 @@ def enrich(
     """
     from es_neardupe.commands.enrich import enrich as enrich_
 
+    check_output(failures)
     with resumable(again=AGAIN_FROM_START if all else AGAIN), progress_bars() as progress:
         report = enrich_(
             open_index(index, prefix, max_rate=max_rate, max_load=max_load),
@@ -135,4 +139,5 @@ def enrich(
     if writes.conflicts:
         them = "it" if writes.conflicts == 1 else "them"
         warn(f"{counted(writes.conflicts, 'document')} kept changing: run the same command again for {them}.")
+    show_left(failures, *left_by(writes))
     fail_on_writes(writes)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from es_neardupe import options
-from es_neardupe.cli.arguments import AsJson, IndexName
+from es_neardupe.cli.arguments import AsJson, FailuresFile, IndexName
 from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.messages import (
     fail_on,
     fail_on_writes,
+    left_by,
     outcome_rows,
     range_text,
     say_common,
@@ -20,11 +21,12 @@ from es_neardupe.cli.messages import (
     say_next,
     say_tuning,
     show_first,
+    show_left,
     warn_of_buckets,
     warn_of_detection,
     warn_of_dominating,
 )
-from es_neardupe.cli.output import print_json, print_table, printable, progress_bars, say, show, warn
+from es_neardupe.cli.output import check_output, print_json, print_table, printable, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_PREFIX, Linkage
 from es_neardupe.wording import command, counted
@@ -72,6 +74,7 @@ def group(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     dry_run: options.DryRun = False,
     show_requests: options.ShowRequests = 0,
+    failures: FailuresFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Find groups of near-duplicates and write group, principal and similarity into every document.
@@ -93,6 +96,7 @@ def group(
     """
     from es_neardupe.commands.group import group as group_
 
+    check_output(failures)
     found = open_index(index, prefix, max_rate=max_rate, max_load=max_load)
     if break_lease and not yes and not dry_run:
         _confirm_break(found)
@@ -137,6 +141,7 @@ def group(
         _show_groups(report)
         show_first(report.requests)
     _warn_of_groups(report)
+    show_left(failures, *left_by(report.writes))
     fail_on_writes(report.writes)
     if report.evidence is not None:
         fail_on(report.evidence.refused, report.evidence.refusals, "pair of the evidence", "pairs of the evidence")

@@ -11,10 +11,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from es_neardupe import options
-from es_neardupe.cli.arguments import AsJson, IndexName
+from es_neardupe.cli.arguments import AsJson, FailuresFile, IndexName
 from es_neardupe.cli.connection import open_index, resumable
-from es_neardupe.cli.messages import fail_on, say_next, say_speed, say_tuning, show_first, warn_of_empty
-from es_neardupe.cli.output import ExitCode, as_json_text, print_json, print_table, progress_bars, warn
+from es_neardupe.cli.messages import (
+    fail_on,
+    left_by,
+    say_next,
+    say_speed,
+    say_tuning,
+    show_first,
+    show_left,
+    warn_of_empty,
+)
+from es_neardupe.cli.output import ExitCode, as_json_text, check_output, print_json, print_table, progress_bars, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.errors import InputError
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
@@ -66,6 +75,7 @@ def load(
     tune: options.Tune = False,
     dry_run: options.DryRun = False,
     show_requests: options.ShowRequests = 0,
+    failures: FailuresFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Index documents from files, with their keys.
@@ -96,6 +106,7 @@ def load(
 
     if report is not None and on_match is None:
         raise typer.BadParameter("--report is for --on-match: give it too.")
+    check_output(failures, files)
     with resumable(), progress_bars() as progress, _match_file(report, files) as matches:
         done = load_(
             open_index(index, prefix, max_rate=max_rate, max_load=max_load),
@@ -148,6 +159,7 @@ def load(
         others = counted(scope.skipped_files, "file was", "files were")
         warn(f"{others} skipped: not of a kind that load reads, in a folder of such files.")
     warn_of_empty(index, writes.states)
+    show_left(failures, *left_by(writes))
     fail_on(writes.refused, writes.refusals)
     if scope.bad and scope.bad == scope.read:
         warn("No line is a document that can be indexed.")

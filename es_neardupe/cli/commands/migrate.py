@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from es_neardupe import options
-from es_neardupe.cli.arguments import AsJson, IndexName
+from es_neardupe.cli.arguments import AsJson, FailuresFile, IndexName
 from es_neardupe.cli.connection import open_index, resumable
-from es_neardupe.cli.messages import say_tuning, show_first, warn_of_failures
-from es_neardupe.cli.output import ExitCode, print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.cli.messages import say_tuning, show_first, show_left, warn_of_failures
+from es_neardupe.cli.output import ExitCode, check_output, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.display_text import named
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
@@ -51,6 +51,7 @@ def migrate(
     tune: options.Tune = False,
     dry_run: options.DryRun = False,
     show_requests: options.ShowRequests = 0,
+    failures: FailuresFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Switch an index to new keys without downtime. Asks for confirmation before the switch.
@@ -77,6 +78,7 @@ def migrate(
             _show_changes(comparison)
         return yes or typer.confirm(f"Switch {index} to the new keys?", err=True)
 
+    check_output(failures)
     if abort and not (yes or dry_run):
         typer.confirm(f"Remove the new keys of {index}?", abort=True, err=True)
     with resumable(), progress_bars() as progress:
@@ -116,6 +118,7 @@ def migrate(
         _show(report)
     for name, users in report.outdated_pipelines.items():
         warn(f"Pipeline {name} makes keys of the old settings, and is still used by: {', '.join(users)}.")
+    show_left(failures, report.writes.left_documents)
     _fail_if_not_done(report, prepare)
 
 

@@ -15,10 +15,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from es_neardupe import options
-from es_neardupe.cli.arguments import AsJson, IndexName
+from es_neardupe.cli.arguments import AsJson, FailuresFile, IndexName
 from es_neardupe.cli.connection import open_index, resumable
-from es_neardupe.cli.messages import say_measure, say_prepared, say_reread, warn_of_detection, warn_of_unnoticed
-from es_neardupe.cli.output import print_json, say, warn
+from es_neardupe.cli.messages import (
+    say_measure,
+    say_prepared,
+    say_reread,
+    warn_of_detection,
+    warn_of_unnoticed,
+    write_failures,
+)
+from es_neardupe.cli.output import check_output, print_json, say, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.errors import SettingsError
 from es_neardupe.installation import install_extra
@@ -136,6 +143,7 @@ def watch(
     max_load: options.MaxLoad = None,
     max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
     prefix: options.Prefix = DEFAULT_PREFIX,
+    failures: FailuresFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Keep a growing index enriched and grouped, until SIGTERM or Ctrl-C.
@@ -152,6 +160,7 @@ def watch(
     from es_neardupe.commands.watch import Lag
     from es_neardupe.commands.watch import watch as watch_
 
+    check_output(failures)
     stop, lag = Event(), Lag()
     with ExitStack() as stack:
         count = stack.enter_context(_metrics(index, lag, metrics_host, metrics_port))
@@ -161,6 +170,7 @@ def watch(
         def on_round(done: Round) -> None:
             count(done)
             _show_round(done, as_json)
+            write_failures(failures, done.writes.left_documents)
 
         report = watch_(
             open_index(index, prefix, max_rate=max_rate, max_load=max_load),
