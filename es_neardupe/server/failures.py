@@ -11,10 +11,14 @@ import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
 from io import BytesIO
-from typing import BinaryIO, Literal, cast
+from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.records import Outcome, Reference
+
+if TYPE_CHECKING:
+    from es_neardupe.records import Outcome, Reference
+
+__all__ = ["KEPT_CHANGING", "Failure", "Failures"]
 
 KEPT_CHANGING = "another client kept changing it"
 
