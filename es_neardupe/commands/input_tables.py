@@ -2,7 +2,7 @@
 
 A small file can have large values: a list of a few bytes can hold millions of nulls. A row is measured before it is
 converted, and only one row is converted at a time. A page of Parquet and a record batch of Arrow are decoded as a
-whole.
+whole, unless they expand too much (`es_neardupe.commands.input_expansion`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import IO, Any, NamedTuple
 
+from es_neardupe.commands.input_expansion import check_arrow, check_parquet, rows_at_once
 from es_neardupe.commands.input_json import invalid_json, parsed_line
 from es_neardupe.commands.input_streams import MAX_EXPANDED
 from es_neardupe.errors import SettingsError
@@ -28,9 +29,6 @@ _MAX_DEPTH = 100
 """Levels of lists and structs, as in JSON lines."""
 _MAX_VALUES = 2_000_000
 """Values of a row, as in JSON lines."""
-_BATCH_SIZE = 2**24
-"""Bytes of the rows of Parquet that are decoded at a time, about."""
-_MAX_BATCH = 1000
 _BUFFER = 2**20
 """Bytes of each column of Parquet that are read ahead."""
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -75,11 +73,13 @@ def table_rows(stream: IO[bytes], suffix: str) -> Iterator[TableRow | str]:
 def _parquet(stream: IO[bytes]) -> tuple[Any, Iterator[Any]]:
     from pyarrow import parquet
 
-    file = parquet.ParquetFile(stream, buffer_size=_BUFFER, pre_buffer=False)
-    rows = max(1, file.metadata.num_rows)
-    size = sum(file.metadata.row_group(n).total_byte_size for n in range(file.metadata.num_row_groups))
-    fitting = _BATCH_SIZE * rows // max(1, size)
-    return file.schema_arrow, file.iter_batches(batch_size=min(max(1, fitting), _MAX_BATCH), use_threads=False)
+    metadata = parquet.read_metadata(stream)
+    columns = [metadata.schema.column(n) for n in range(metadata.num_columns)]
+    check_parquet(stream, metadata, columns)
+    rows = rows_at_once(stream, metadata, columns)
+    lists = [one.path for one in columns if one.max_repetition_level and one.physical_type == "BYTE_ARRAY"]
+    file = parquet.ParquetFile(stream, metadata=metadata, read_dictionary=lists, buffer_size=_BUFFER, pre_buffer=False)
+    return file.schema_arrow, file.iter_batches(batch_size=rows, use_threads=False)
 
 
 def _arrow(stream: IO[bytes]) -> tuple[Any, Iterator[Any]]:
@@ -92,9 +92,9 @@ def _arrow(stream: IO[bytes]) -> tuple[Any, Iterator[Any]]:
             yield batch
 
     magic = stream.read(6)
-    stream.seek(0)
     if magic[:4] == b"FEA1":
         raise OSError("it is Feather version 1: write it as version 2, which is Arrow IPC")
+    check_arrow(stream)
     if magic != b"ARROW1":
         reader = ipc.open_stream(stream)
         return reader.schema, checked(iter(reader))
@@ -177,14 +177,22 @@ def _reader(type: Any, column: str, depth: int = 1) -> _Reader:
         fields = [type.field(n) for n in range(type.num_fields)]
         _check_names([field.name for field in fields], f"the column {column!r}")
         reader = _struct([(field.name, _reader(field.type, f"{column}.{field.name}", depth + 1)) for field in fields])
-    if types.is_map(type) and _simple(type.key_type) is _text:
-        reader = _map(_reader(type.item_type, column, depth + 1))
+    if types.is_map(type) and _simple(_plain_type(type.key_type)) is _text:
+        keys = _reader(type.key_type, column, depth + 1)
+        reader = _map(keys, _reader(type.item_type, column, depth + 1))
     if reader is None:
         raise _UnsupportedColumn(
             f"the column {column!r} has the type {type}, which cannot be read as JSON: convert it, or write the file "
             f"without it"
         )
     return reader
+
+
+def _plain_type(type: Any) -> Any:
+    """The type of the values of a dictionary, or the type itself."""
+    from pyarrow import types
+
+    return type.value_type if types.is_dictionary(type) else type
 
 
 def _lists() -> tuple[Callable[[Any], bool], ...]:
@@ -313,12 +321,12 @@ def _struct(fields: list[tuple[str, _Reader]]) -> _Reader:
     return read_struct
 
 
-def _map(read: _Reader) -> _Reader:
+def _map(read_key: _Reader, read: _Reader) -> _Reader:
     def read_map(scalar: Any, room: _Room) -> dict[str, Any]:
         room.take(0, 2 * len(scalar.values))
         found: dict[str, Any] = {}
         for entry in scalar.values:
-            key = _text(entry[0], room)
+            key = _value(read_key, entry[0], room)
             if key in found:
                 raise ValueError(f"a map has the key {key!r} twice")
             found[key] = _value(read, entry[1], room)

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from peak_memory import measuring
 from pyarrow import ipc, parquet
 
+from es_neardupe.commands import input_expansion
 from es_neardupe.commands.input_files import FileRecord, Problem, check_paths, read_records, read_text_file
 from es_neardupe.commands.input_streams import MAX_EXPANDED
 from es_neardupe.errors import InputError, SettingsError
@@ -324,6 +325,142 @@ def test_one_large_value_of_many_rows(tmp_path: Path) -> None:
     count, size = grown(tmp_path, file)
     assert count == 50
     assert size < 200 * MB
+
+
+ROWS = 2_000_000_000
+
+
+def of_nulls(rows: int) -> pa.RecordBatch:
+    return pa.record_batch({"text": pa.nulls(rows)})
+
+
+def of_runs(rows: int) -> pa.RecordBatch:
+    return pa.record_batch({"text": pa.RunEndEncodedArray.from_arrays(pa.array([rows], pa.int32()), pa.array(["x"]))})
+
+
+def of_zeros(rows: int) -> pa.RecordBatch:
+    return pa.record_batch({"text": pa.array(["0" * rows])})
+
+
+def of_views(rows: int) -> pa.RecordBatch:
+    return pa.record_batch({"text": pa.array(["0" * rows], pa.string_view())})
+
+
+def of_words(rows: int) -> pa.RecordBatch:
+    return pa.record_batch({"text": pa.DictionaryArray.from_arrays(pa.array([0], pa.int8()), pa.array(["0" * rows]))})
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of more than 10 MB may be too large, so that small ones are enough to test it."""
+    monkeypatch.setattr(input_expansion, "_LARGE", 10 * MB)
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("name", ["a.arrow", "a.arrows"])
+@pytest.mark.parametrize(
+    ("make", "size", "compression", "why"),
+    [
+        (of_nulls, ROWS, None, "2,000,000,000 rows: "),
+        (of_runs, ROWS, None, "2,000,000,000 rows: "),
+        (of_zeros, 30 * MB, "lz4", "record batch: "),
+        (of_zeros, 30 * MB, "zstd", "record batch: "),
+        (of_views, 30 * MB, "zstd", "record batch: "),
+        (of_words, 30 * MB, "zstd", "record batch: "),
+    ],
+)
+def test_arrow_that_expands(
+    tmp_path: Path, name: str, make: Callable[[int], pa.RecordBatch], size: int, compression: str | None, why: str
+) -> None:
+    """Small files: nothing is decoded."""
+    new = ipc.new_stream if name.endswith("s") else ipc.new_file
+    batch, file = make(size), tmp_path / name
+    with new(file, batch.schema, options=ipc.IpcWriteOptions(compression=compression)) as writer:
+        writer.write_batch(batch)
+    del batch
+    assert file.stat().st_size < 3 * MB
+    before = pa.total_allocated_bytes()
+    ((_, said),) = problems(read(file))
+    assert said.startswith(f"the rest cannot be read: {why}")
+    assert said.endswith("more than 100 times as many")
+    assert pa.total_allocated_bytes() - before < MB
+
+
+def list_of(values: pa.Array) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize(
+    ("make", "options", "why"),
+    [
+        (lambda: pa.nulls(5 * MB, pa.string()), {}, "5,000,000 rows: "),
+        (lambda: list_of(pa.nulls(5 * MB, pa.int8())), {}, "column 'x.list.element': "),
+        (lambda: pa.array(["0" * (30 * MB)]), {"use_dictionary": False}, "column 'x': "),
+        (lambda: pa.array(["0" * (30 * MB)]), {}, "column 'x': "),
+        (
+            lambda: list_of(pa.array(["0" * MB] * 30)),
+            {"use_dictionary": False, "column_encoding": "DELTA_BYTE_ARRAY"},
+            "column 'x.list.element': ",
+        ),
+    ],
+)
+def test_parquet_that_expands(tmp_path: Path, make: Callable[[], pa.Array], options: dict[str, Any], why: str) -> None:
+    """Rows, values of lists, texts, and texts of which each begins like the one before it."""
+    file = write_table(pa.table({"x": make()}), tmp_path / "a.parquet", compression="zstd", **options)
+    assert file.stat().st_size < 3 * MB
+    before = pa.total_allocated_bytes()
+    ((_, said),) = problems(read(file))
+    assert said.startswith(f"the rest cannot be read: {why}")
+    assert pa.total_allocated_bytes() - before < MB
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"store_schema": True},
+        {"store_schema": False},
+        {"use_dictionary": False, "column_encoding": "DELTA_BYTE_ARRAY"},
+    ],
+)
+def test_one_large_value_of_many_rows_of_parquet(tmp_path: Path, options: dict[str, Any]) -> None:
+    """A value of 20 MB, stored once, that 20 rows have: only one of them is decoded at a time."""
+    values: pa.Array = pa.DictionaryArray.from_arrays(pa.array([0] * 20, pa.int32()), pa.array(["x" * (20 * MB)]))
+    if "column_encoding" in options:
+        values = values.cast(pa.string())
+    file = write_table(pa.table({"text": values}), tmp_path / "a.parquet", compression="zstd", **options)
+    assert file.stat().st_size < MB
+    count, size = grown(tmp_path, file)
+    assert count == 20
+    assert size < 250 * MB
+
+
+def test_a_large_value_in_a_list_of_parquet(tmp_path: Path) -> None:
+    """A list of 100 values of 20 MB, stored once: a bad row in bounded memory; the one after it is read."""
+    words = pa.array(["x" * (20 * MB), "small"]).dictionary_encode()
+    lists = pa.ListArray.from_arrays(pa.array([0, 100, 101], pa.int32()), words.take(pa.array([0] * 100 + [1])))
+    table = pa.table({"id": ["bad", "good"], "text": lists})
+    file = write_table(table, tmp_path / "a.parquet", compression="zstd", store_schema=False)
+    assert (problems(read(file)), sources(read(file))) == (
+        [(f"{file}:1", "longer than 100,000,000 bytes")],
+        [{"id": "good", "text": ["small"]}],
+    )
+    count, size = grown(tmp_path, file)
+    assert count == 1
+    assert size < 300 * MB
+
+
+def test_maps_and_lists_with_dictionaries(tmp_path: Path) -> None:
+    """As most files have them: the values repeat."""
+    kind = pa.map_(pa.string(), pa.string())
+    maps = pa.array([[("a", "x"), ("b", "x")], None, [("a", "y")]], kind)
+    table = pa.table({"id": ["1", "2", "3"], "map": maps, "list": [["x"], [], ["x", None]]})
+    file = write_table(table, tmp_path / "a.parquet")
+    assert sources(read(file)) == [
+        {"id": "1", "map": {"a": "x", "b": "x"}, "list": ["x"]},
+        {"id": "2", "map": None, "list": []},
+        {"id": "3", "map": {"a": "y"}, "list": ["x", None]},
+    ]
 
 
 # -- .zst --------------------------------------------------------------------------------------------------------------
