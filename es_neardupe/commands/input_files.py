@@ -15,7 +15,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, NamedTuple
 
 from es_neardupe.commands.input_json import invalid_json, parsed_line
 from es_neardupe.commands.input_streams import (
@@ -23,6 +23,7 @@ from es_neardupe.commands.input_streams import (
     MAX_EXPANDED,
     READ_ERRORS,
     InputFile,
+    Reading,
     check_decoder,
     expanded,
     limited_lines,
@@ -80,7 +81,12 @@ def check_paths(paths: Iterable[str]) -> None:
 
 
 def read_records(
-    paths: Iterable[str], *, text_field: str, id_field: str | None = None, follow_links: bool = False
+    paths: Iterable[str],
+    *,
+    text_field: str,
+    id_field: str | None = None,
+    follow_links: bool = False,
+    reading: Reading | None = None,
 ) -> Iterator[FileRecord | Problem]:
     """The documents of files and folders, in order; only the current line or row is in memory.
 
@@ -88,20 +94,30 @@ def read_records(
     becomes the field ``text_field``, and its path relative to the folder becomes the id.
     ``id_field`` names the field with the id of a line; the default is ``id``, then ``_id``, if the line has one.
     A symbolic link that leaves its folder is read with ``follow_links``, and is otherwise a `Problem`.
+    ``reading`` counts the empty lines, and reports what is read between two documents.
     """
+    how = _How(text_field, id_field, Reading() if reading is None else reading)
     for name in paths:
         if name == STDIN:
             stdin = InputFile("stdin", "", lambda: sys.stdin.buffer, names_lines=False)
-            yield from _json_lines(stdin.open(), stdin, id_field)
+            yield from _json_lines(stdin.open(), stdin, how)
             continue
         opened = _opened(name, must_exist=False)
         if isinstance(opened, InputFile):
-            yield from _until_broken(opened, id_field)
+            yield from _until_broken(opened, how)
         elif isinstance(opened, RemoteFolder):
-            yield from _folder(opened.name, opened.files, text_field, id_field)
+            yield from _folder(opened.name, opened.files, how)
         else:
             files = partial(_files, opened, follow_links=follow_links)
-            yield from _folder(str(opened), files, text_field, id_field)
+            yield from _folder(str(opened), files, how)
+
+
+class _How(NamedTuple):
+    """How files become records; see `read_records`."""
+
+    text_field: str
+    id_field: str | None
+    reading: Reading
 
 
 def _opened(name: str, *, must_exist: bool = True) -> Path | InputFile | RemoteFolder:
@@ -176,21 +192,21 @@ def _kind(file: InputFile) -> str:
     return kind
 
 
-def _file(file: InputFile, id_field: str | None) -> Iterator[FileRecord | Problem]:
+def _file(file: InputFile, how: _How) -> Iterator[FileRecord | Problem]:
     kind = _kind(file)
     with expanded(file) as stream:
         if kind in _DELIMITERS:
-            yield from _delimited(stream, file, id_field, kind)
+            yield from _delimited(stream, file, how, kind)
         elif kind in TABLES:
-            yield from _table(stream, file, id_field, kind)
+            yield from _table(stream, file, how.id_field, kind)
         else:
-            yield from _json_lines(stream, file, id_field)
+            yield from _json_lines(stream, file, how)
 
 
-def _until_broken(file: InputFile, id_field: str | None) -> Iterator[FileRecord | Problem]:
+def _until_broken(file: InputFile, how: _How) -> Iterator[FileRecord | Problem]:
     """The records of a file; if it cannot be read to its end, the last one is a `Problem`."""
     try:
-        yield from _file(file, id_field)
+        yield from _file(file, how)
     except READ_ERRORS as error:
         yield Problem(file.name, f"the rest cannot be read: {_reason(error)}", breaks_off=True)
 
@@ -199,13 +215,14 @@ def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
-def _json_lines(stream: IO[bytes], file: InputFile, id_field: str | None) -> Iterator[FileRecord | Problem]:
-    for number, line in enumerate(limited_lines(stream), 1):
+def _json_lines(stream: IO[bytes], file: InputFile, how: _How) -> Iterator[FileRecord | Problem]:
+    for number, line in enumerate(limited_lines(stream, how.reading), 1):
         place = f"{file.name}:{number}"
         if line is None:
             yield Problem(place, _TOO_LONG)
             continue
         if line.isspace():
+            how.reading.add_empty_line()
             continue
         try:
             source = parsed_line(line, "utf-8-sig" if number == 1 else "utf-8")
@@ -216,7 +233,7 @@ def _json_lines(stream: IO[bytes], file: InputFile, id_field: str | None) -> Ite
         except ValueError as error:
             yield Problem(place, f"JSON that no server accepts ({error})")
         else:
-            yield _record(file, number, source, id_field, len(line))
+            yield _record(file, number, source, how.id_field, len(line))
 
 
 def _table(stream: IO[bytes], file: InputFile, id_field: str | None, kind: str) -> Iterator[FileRecord | Problem]:
@@ -260,13 +277,19 @@ def _invalid_id(id: str) -> str:
         return "not valid Unicode"
 
 
-def _delimited(stream: IO[bytes], file: InputFile, id_field: str | None, suffix: str) -> Iterator[FileRecord | Problem]:
+def _delimited(stream: IO[bytes], file: InputFile, how: _How, suffix: str) -> Iterator[FileRecord | Problem]:
     csv.field_size_limit(max(csv.field_size_limit(), MAX_EXPANDED))  # of the whole process: it is never lowered
     delimiter, kind, name = _DELIMITERS[suffix], suffix.removeprefix(".").upper(), file.name
-    lines = _DecodedLines(stream, delimiter)
-    reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
-    if problem := _bad_header(reader, f"{name}:1", kind):
-        yield problem
+    lines = _DecodedLines(stream, delimiter, how.reading)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    try:
+        header = next(reader, [])
+    except (UnicodeDecodeError, csv.Error) as error:
+        # No row is read: the next one must not be taken for the header.
+        yield Problem(f"{name}:1", f"not a {kind} header in UTF-8 ({error})")
+        return
+    if twice := [column for column, times in Counter(header).items() if times > 1]:
+        yield Problem(f"{name}:1", f"the header names a column twice: {', '.join(twice)}")
         return
     while True:
         lines.size = 0
@@ -280,27 +303,19 @@ def _delimited(stream: IO[bytes], file: InputFile, id_field: str | None, suffix:
         place = f"{name}:{reader.line_num}"
         if lines.size > MAX_EXPANDED:
             yield Problem(place, _TOO_LONG)
-        elif None in row or None in row.values():
-            yield Problem(place, f"{'more' if None in row else 'fewer'} columns than the header has")
+        elif not row:
+            how.reading.add_empty_line()
+        elif len(row) != len(header):
+            yield Problem(place, f"{'more' if len(row) > len(header) else 'fewer'} columns than the header has")
         else:
-            yield _record(file, reader.line_num, dict(row), id_field, lines.size)
-
-
-def _bad_header(reader: csv.DictReader[str], place: str, kind: str) -> Problem | None:
-    """Why the header is invalid. Then no row is read: the next row must not be taken for the header."""
-    try:
-        columns = Counter(reader.fieldnames or ())
-    except (UnicodeDecodeError, csv.Error) as error:
-        return Problem(place, f"not a {kind} header in UTF-8 ({error})")
-    twice = [column for column, times in columns.items() if times > 1]
-    return Problem(place, f"the header names a column twice: {', '.join(twice)}") if twice else None
+            yield _record(file, reader.line_num, dict(zip(header, row, strict=True)), how.id_field, lines.size)
 
 
 class _DecodedLines:
     """Lines of a stream as text. Unlike a generator, it continues after a line that is too long or not UTF-8."""
 
-    def __init__(self, stream: IO[bytes], delimiter: str) -> None:
-        self._lines = limited_lines(stream)
+    def __init__(self, stream: IO[bytes], delimiter: str, reading: Reading) -> None:
+        self._lines = limited_lines(stream, reading)
         self._delimiter = delimiter.encode()
         self.number = 0
         self.size = 0
@@ -322,9 +337,7 @@ class _DecodedLines:
         return line.decode("utf-8-sig" if self.number == 1 else "utf-8")
 
 
-def _folder(
-    name: str, files: Callable[[], Iterator[InputFile | Problem]], text_field: str, id_field: str | None
-) -> Iterator[FileRecord | Problem]:
+def _folder(name: str, files: Callable[[], Iterator[InputFile | Problem]], how: _How) -> Iterator[FileRecord | Problem]:
     """The records of a folder: of its files of a known kind, if it has some, and otherwise of its texts."""
     try:
         of_records = any(isinstance(file, InputFile) and _has_records(file) for file in files())
@@ -332,9 +345,9 @@ def _folder(
             if isinstance(file, Problem):
                 yield file
             elif not of_records:
-                yield _text_record(file, text_field)
+                yield _text_record(file, how.text_field)
             elif _has_records(file):
-                yield from _until_broken(file, id_field)
+                yield from _until_broken(file, how)
             else:
                 yield Problem(file.name, "not a file of records, in a folder of such files", skipped="file")
     except OSError as error:  # a folder at a URL that cannot be listed

@@ -18,12 +18,14 @@ from typing import IO, Any, cast
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.installation import install_extra
+from es_neardupe.progress import Progress, silent
 
 __all__ = [
     "COMPRESSED",
     "MAX_EXPANDED",
     "READ_ERRORS",
     "InputFile",
+    "Reading",
     "check_decoder",
     "expanded",
     "limited_lines",
@@ -43,6 +45,9 @@ _XZ_MEMORY = 300_000_000
 _ZST_WINDOW = 27
 """Maximum window of a .zst file, as the exponent of 2: 128 MiB, which `zstd` too accepts without `--long`."""
 _PIECE = 2**20
+_MB = 1_000_000
+_EMPTY_LINES = 100_000
+"""Empty lines between two reports of progress."""
 _READ = 2**17
 
 
@@ -174,12 +179,40 @@ class _Expanding(io.RawIOBase):
         super().close()
 
 
-def limited_lines(stream: IO[bytes]) -> Iterator[bytes | None]:
-    """The lines of a stream; None for a line that is longer than `MAX_EXPANDED`."""
+class Reading:
+    """Counts what was read of files, and reports it even while no document is found: a small compressed file can expand
+    to a billion empty lines, or to one line without an end."""
+
+    def __init__(self, progress: Progress = silent) -> None:
+        self.empty_lines = 0
+        """Empty lines so far, which are no documents."""
+        self._progress = progress
+        self._bytes = 0
+        self._reported = 0
+
+    def add(self, size: int) -> None:
+        """Count bytes of lines, expanded."""
+        self._bytes += size
+        if self._bytes - self._reported >= _MB:
+            self._reported = self._bytes
+            self._progress("reading (MB)", self._bytes // _MB, None)
+
+    def add_empty_line(self) -> None:
+        """Count a line that holds nothing."""
+        self.empty_lines += 1
+        if self.empty_lines % _EMPTY_LINES == 0:
+            self._progress("empty lines", self.empty_lines, None)
+
+
+def limited_lines(stream: IO[bytes], reading: Reading | None = None) -> Iterator[bytes | None]:
+    """The lines of a stream; None for a line that is longer than `MAX_EXPANDED`. ``reading`` counts their bytes."""
+    reading = Reading() if reading is None else reading
     while piece := stream.readline(_PIECE):
         pieces, size = [piece], len(piece)
+        reading.add(size)
         while not piece.endswith(b"\n") and (piece := stream.readline(_PIECE)):
             size += len(piece)
+            reading.add(len(piece))
             if size <= MAX_EXPANDED:
                 pieces.append(piece)
             else:

@@ -13,6 +13,7 @@ from typing import Any
 from es_neardupe import options
 from es_neardupe.commands.fingerprinted import ChooseGroups, Incoming, first_fields, of_their_own
 from es_neardupe.commands.input_files import FileRecord, Problem, check_paths, read_records
+from es_neardupe.commands.input_streams import Reading
 from es_neardupe.commands.report_parts import FingerprintWrites, LoadScope, one_line
 from es_neardupe.commands.screened import Screen, ScreenCounts, ScreenReport
 from es_neardupe.errors import InputError, SettingsError
@@ -87,6 +88,8 @@ class LoadRun:
     show_requests: int = 0
     on_problem: Callable[[Problem], None] = lambda problem: None
     progress: Progress = silent
+    reading: Reading = field(default_factory=Reading)
+    """Counts the empty lines of the files."""
 
 
 @tunable
@@ -128,8 +131,13 @@ def load(
     if on_match is None and (min is not None or report is not None):
         raise SettingsError(f"{option('min')} and {option('report')} are for {option('on_match')}: give it too.")
     index = opened_inline(index, "load", texts=on_match is not None, writes=True)
+    reading = Reading(progress)
     records = read_records(
-        paths, text_field=text_field or index.settings.fields[0], id_field=id_field, follow_links=follow_links
+        paths,
+        text_field=text_field or index.settings.fields[0],
+        id_field=id_field,
+        follow_links=follow_links,
+        reading=reading,
     )
     how = LoadOptions(
         text_field=text_field,
@@ -148,6 +156,7 @@ def load(
         show_requests=show_requests,
         on_problem=on_problem,
         progress=progress,
+        reading=reading,
     )
     return load_records(index, records, how, run)
 
@@ -215,6 +224,7 @@ def load_records(
             matching=matching,
             skipped_links=skipped["link"],
             skipped_files=skipped["file"],
+            empty_lines=run.reading.empty_lines,
         ),
         writes=FingerprintWrites.of(tally, whole=0, states=dict(states), numeric=numeric),
         dry_run=run.dry_run,

@@ -77,6 +77,8 @@ class LoadScope:
     """Symbolic links that leave a folder, which were not followed and are not part of ``read``."""
     skipped_files: int
     """Files in a folder of records that are no records, which are not part of ``read``."""
+    empty_lines: int
+    """Lines that hold nothing, which are not part of ``read``."""
 
 
 @dataclass(frozen=True, kw_only=True)

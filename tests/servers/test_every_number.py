@@ -380,6 +380,7 @@ def of_load(case: Case) -> JSON:
         "matching": 0,
         "skipped_links": 0,
         "skipped_files": 0,
+        "empty_lines": 0,
     }
     return {"scope": scope, "screened": None, "writes": _fingerprints(case, added), **case.seconds}
 

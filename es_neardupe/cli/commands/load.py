@@ -145,6 +145,7 @@ def load(
                 ("  bad lines", scope.bad),
                 ("  repeated ids in the input", scope.duplicates),
                 ("  rejected by the server", writes.refused),
+                *([("empty, skipped", scope.empty_lines)] if scope.empty_lines else []),
             ],
         )
         show_first(done.requests)

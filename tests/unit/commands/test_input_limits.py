@@ -21,7 +21,7 @@ from peak_memory import measuring
 from es_neardupe.commands import input_json, input_streams
 from es_neardupe.commands.input_files import FileRecord, Problem, read_records, read_text_file
 from es_neardupe.commands.input_json import parsed_line
-from es_neardupe.commands.input_streams import MAX_EXPANDED
+from es_neardupe.commands.input_streams import MAX_EXPANDED, Reading
 from es_neardupe.errors import InputError
 
 if sys.version_info >= (3, 14):
@@ -300,3 +300,35 @@ def test_a_folder_that_may_not_be_read(tmp_path: Path) -> None:
     found = read(tmp_path)
     assert (ids(found), whys(found)) == (["open.txt"], ["the folder cannot be read: Permission denied"])
     (tmp_path / "closed").chmod(0o700)
+
+
+# -- what is read without a document -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_empty_lines_are_counted_and_reported_while_they_are_read(tmp_path: Path, suffix: str, kind: str) -> None:
+    """The file is small, and its lines take minutes in the full size: a bar must move before the first document."""
+    pack = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstd.compress}[suffix]
+    begin, end = (b"id,text\n", b"good,x\n") if kind == "csv" else (b"", GOOD[1:])
+    file = tmp_path / f"empty.{kind}{suffix}"
+    file.write_bytes(pack(begin) + pack(b"\n" * 1_000_000) + pack(b" \n" * (kind == "jsonl")) + pack(end))
+    reports: list[tuple[str, int, int | None]] = []
+    reading = Reading(lambda *report: reports.append(report))
+    for found in read_records([str(file)], text_field="text", reading=reading):
+        assert isinstance(found, FileRecord)
+        assert found.id == "good"
+        assert [done for stage, done, _ in reports if stage == "empty lines"] == [*range(100_000, 1_000_001, 100_000)]
+        assert ("reading (MB)", 1, None) in reports
+    assert reading.empty_lines == 1_000_000 + (kind == "jsonl")
+
+
+@pytest.mark.parametrize("begin", [b'{"text": "', b'id,text\n1,"'], ids=["a line", "a cell"])
+def test_what_has_no_end_is_reported_while_it_is_read(tmp_path: Path, begin: bytes) -> None:
+    file = tmp_path / ("endless.csv.gz" if begin.startswith(b"id") else "endless.jsonl.gz")
+    file.write_bytes(repeated(gzip.compress, begin, b"x" * 9_999 + b"\n" * begin.startswith(b"id"), 120, b""))
+    done: list[int] = []
+    reading = Reading(lambda stage, number, total: done.append(number))
+    (problem,) = read_records([str(file)], text_field="text", reading=reading)
+    assert isinstance(problem, Problem)
+    assert len(done) > 100
