@@ -28,10 +28,11 @@ from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, Outcome
-from es_neardupe.server.bulk import BulkCounts, chunked, write
+from es_neardupe.server.bulk import TOO_LARGE, BulkCounts, chunked, larger_than_accepted, write
 from es_neardupe.server.client import Client
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.numbers import document_json, loads
+from es_neardupe.server.failures import Failure
 from es_neardupe.server.search import fetch, refresh
 from es_neardupe.verification.criterion import MatchOptions, match_criterion
 from es_neardupe.wording import option
@@ -187,8 +188,13 @@ def load_records(
             counts[kind] += 1
         run.on_problem(problem)
 
+    def report_too_large(record: FileRecord, why: str) -> None:
+        reason = f"{TOO_LARGE}: {record.place}: {why}"
+        tally.leave(Failure("refused", index.target.indices[0], str(record.id), record.routing, reason))
+        run.on_problem(Problem(record.place, why))
+
     routed = (_routed(record, how.routing_field) for record in tracked(records, run.progress, "loading", None))
-    usable = _usable(routed, index.target, how.text_field, report_problem)
+    usable = _sendable(_usable(routed, index.target, how.text_field, report_problem), index.client, report_too_large)
     screen = None if how.on_match is None else _screen(index, how.on_match, how, run)
     choose_groups = of_their_own(GroupIdsInUse(index).among) if screen is None else screen.choose_groups
     actions = _actions(usable, index.target, how, choose_groups)
@@ -291,6 +297,18 @@ def _usable(
         else:
             seen.add(str(prepared.id))
             yield prepared
+
+
+def _sendable(
+    records: Iterable[FileRecord], client: Client, report_too_large: Callable[[FileRecord, str], None]
+) -> Iterator[FileRecord]:
+    """The records without those whose texts alone are larger than the server accepts: they get no keys."""
+    for record in records:
+        characters = sum(len(value) for value in record.source.values() if isinstance(value, str))
+        if why := larger_than_accepted(client, characters):
+            report_too_large(record, why)
+        else:
+            yield record
 
 
 def _routed(record: FileRecord | Problem, field: str | None) -> FileRecord | Problem:

@@ -1,10 +1,10 @@
 """Bulk writes: actions in, outcomes out, with several bulk requests in flight.
 
-Rejected items (429, 503) are sent again with backoff and jitter, without the other items of their request. A request
-that is too large (413) is split. So is one that is still rejected (429) after all retries, if the server accepts a
-small write: then it is not overloaded, and an action that it rejects alone is an outcome. Conflicts and missing
-documents are outcomes, which the caller handles. A block on the index or a missing privilege ends the run: retries
-would not help, and the documents already written stay valid.
+Rejected items (429, 503) are sent again with backoff and jitter, without the other items of their request. A document
+that is larger than the server accepts is not sent. A request that is too large (413) is split. So is one that is still
+rejected (429) after all retries, if the server accepts a small write: then it is not overloaded, and an action that it
+rejects alone is an outcome. Conflicts and missing documents are outcomes, which the caller handles. A block on the
+index or a missing privilege ends the run: retries would not help, and the documents already written stay valid.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from es_neardupe.server.client import Client, to_json
 from es_neardupe.server.failures import KEPT_CHANGING, Failure, Failures
 from es_neardupe.server.numbers import document_json
 from es_neardupe.server.pacing import PART_RETRIES, retrying
+from es_neardupe.server.request_sizes import request_limit
 from es_neardupe.wording import command, counted, option
 
-__all__ = ["BulkCounts", "chunked", "pretend", "write"]
+__all__ = ["BulkCounts", "chunked", "larger_than_accepted", "pretend", "write"]
 
 _Item = TypeVar("_Item")
 
@@ -47,6 +48,8 @@ _OVERLOADED = 429
 _UNAVAILABLE = 503
 _REJECTED = (_OVERLOADED, _UNAVAILABLE)
 _TOO_LARGE = 413
+TOO_LARGE = "request_too_large"
+"""The type of the error of a document that is too large for a request, whether it was sent or not."""
 _MISSING = 404
 _NO_MASTER = _UNAVAILABLE
 """Status of a block that ends when the cluster has a master again. An administrator must remove any other block."""
@@ -111,6 +114,16 @@ def _requests(actions: Iterable[Action], full: Callable[[], int]) -> Iterator[tu
         yield lines, chunk
 
 
+def larger_than_accepted(client: Client, size: int) -> str:
+    """Why the server would reject a request with one document of so many bytes; empty if it may accept it.
+
+    Smaller requests than those with many documents can have are sent without a question.
+    """
+    if size <= MAX_BYTES or size <= (limit := request_limit(client)):
+        return ""
+    return f"larger than the {limit:,} bytes that the server accepts in a request (http.max_content_length)"
+
+
 def _encode(action: Action) -> bytes:
     """The two lines of an action; a deletion has only one."""
     meta: dict[str, Any] = {"_index": action.index, "_id": action.id}
@@ -137,6 +150,8 @@ def _fitting(client: Client, lines: Sequence[bytes], actions: Sequence[Action], 
     """One bulk request, or several if the server, or a gateway in front of it, accepts only smaller ones. An action
     that it rejects alone is an outcome."""
     outcomes: list[Outcome | None] = [None] * len(actions)
+    if len(actions) == 1 and (why := larger_than_accepted(client, len(lines[0]))):
+        return [Outcome(actions[0], _TOO_LARGE, TOO_LARGE, f"document {actions[0].id!r} is {why}")]
     try:
         _send(client, lines, actions, filter_path, outcomes)
     except RequestError as error:
@@ -163,8 +178,8 @@ def _because_of_content(client: Client, error: RequestError, action: Action) -> 
 
 
 def _too_large(action: Action, size: int, error: RequestError) -> Outcome:
-    reason = error.reason or f"a request of {size:,} bytes is larger than the server allows"
-    return Outcome(action, error.status, error.type or "request_too_large", reason)
+    reason = error.reason or f"document {action.id!r}: a request of {size:,} bytes is larger than the server allows"
+    return Outcome(action, error.status, error.type or TOO_LARGE, reason)
 
 
 def _accepts(client: Client, action: Action) -> bool:

@@ -92,6 +92,8 @@ class Pace:
         self._under_way = 0
         self.documents: int | None = None
         """Maximum number of documents of unknown size to request at a time; None if it was not determined yet."""
+        self.request_bytes: int | None = None
+        """Maximum size of a request in bytes; None if it was not determined yet."""
         self.counts = False
         """Whether the server counts the documents of a search in its memory, and rejects too many."""
         self.measures = True

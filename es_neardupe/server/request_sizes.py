@@ -37,6 +37,7 @@ __all__ = [
     "in_portions",
     "in_requests",
     "is_too_large",
+    "request_limit",
     "size_of",
 ]
 
@@ -55,6 +56,9 @@ size as UTF-8, or exists three times in ASCII: compressed in a stored block, as 
 
 _UNKNOWN_HEAP = 1_000_000_000
 """Assumed heap of a server that does not report it."""
+
+_DEFAULT_REQUEST = 104_857_600
+"""Maximum size in bytes of a request to a server that does not report its own: the default of all servers, 100 MB."""
 
 _ANSWER_LIMIT: ContextVar[int | None] = ContextVar("answer_limit", default=None)
 
@@ -221,6 +225,18 @@ def _is_manager(node: Mapping[str, Any]) -> bool:
     """Whether a node only manages the cluster."""
     roles = set(node.get("roles", ()))
     return bool(roles) and roles <= {"master", "cluster_manager", "voting_only"}
+
+
+def request_limit(client: Connection) -> int:
+    """The maximum size of a request in bytes that all nodes accept (``http.max_content_length``)."""
+    if client.pace.request_bytes is None:
+        wanted = {"filter_path": "nodes.*.http.max_content_length_in_bytes"}
+        try:
+            nodes = client.request("GET", "/_nodes/http", params=wanted)["nodes"].values()
+            client.pace.request_bytes = min(int(node["http"]["max_content_length_in_bytes"]) for node in nodes)
+        except (RequestError, UnexpectedAnswer, AttributeError, KeyError, TypeError, ValueError):  # as in _heaps
+            client.pace.request_bytes = _DEFAULT_REQUEST
+    return client.pace.request_bytes
 
 
 @contextmanager

@@ -18,7 +18,9 @@ from pyarrow import ipc, parquet
 from server_tools import JSON, family, hits, make_index, ours, put, theirs, versions
 
 from es_neardupe import NearDupe, Settings
+from es_neardupe.commands.input_files import Problem
 from es_neardupe.server.client import Client
+from es_neardupe.server.request_sizes import request_limit
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -217,6 +219,7 @@ def test_links_that_leave_a_folder(client: Client, index_name: str, server_cli: 
         "matching": 0,
         "skipped_links": 1,
         "skipped_files": 0,
+        "empty_lines": 0,
     }
     assert "b.txt: a link to " in done.err
     assert "1 link that leaves its folder was skipped; --follow-links reads them." in " ".join(done.err.split())
@@ -231,5 +234,36 @@ def test_links_that_leave_a_folder(client: Client, index_name: str, server_cli: 
         "matching": 0,
         "skipped_links": 0,
         "skipped_files": 0,
+        "empty_lines": 0,
     }
     assert ours(client, index_name).keys() == {"a.txt", "b.txt"}
+
+
+@pytest.mark.product("each")
+def test_a_document_that_is_larger_than_the_server_accepts(
+    client: Client, index_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not sent, but reported with its place, or with its id if only its JSON is too large; others are indexed."""
+    assert request_limit(client) == 104_857_600
+    monkeypatch.setattr(client.pace, "request_bytes", 9_000_000)
+    make_index(client, index_name, {"text": {"type": "text"}, "other": {"enabled": False}})
+    news = NearDupe(index_name, client)
+    news.init(SETTINGS)
+    lines = [
+        {"id": "first", "text": "one"},
+        {"id": "text", "text": "a word " * 1_300_000},
+        {"id": "quotes", "text": "some words", "other": ['"' * 4_600_000]},
+        {"id": "last", "text": "two"},
+    ]
+    file = tmp_path / "lines.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    found: list[Problem] = []
+    report = news.load([str(file)], on_problem=found.append, strict=True)
+    why = "larger than the 9,000,000 bytes that the server accepts in a request (http.max_content_length)"
+    assert found == [Problem(f"{file}:2", why)]
+    assert (report.scope.read, report.writes.written, report.writes.refused) == (4, 2, 2)
+    assert set(report.writes.refusals) == {
+        f"request_too_large: {file}:2: {why}",
+        f"request_too_large: document 'quotes' is {why}",
+    }
+    assert sorted(id for _, id in versions(client, index_name)) == ["first", "last"]

@@ -44,6 +44,7 @@ class FakeClient:
     def __init__(self, sources: Mapping[tuple[str, str], Mapping[str, Any]] | None = None) -> None:
         self.pace = Pace()
         self.pace.documents = 500
+        self.pace.request_bytes = 104_857_600
         self.sources = {address: dict(source) for address, source in (sources or {}).items()}
         self.asked: list[tuple[str, str]] = []
         self.requests: list[int] = []

@@ -20,7 +20,7 @@ from es_neardupe.server.bulk import write
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
-from es_neardupe.server.request_sizes import RequestSize, answer_limit, in_portions, size_of
+from es_neardupe.server.request_sizes import RequestSize, answer_limit, in_portions, request_limit, size_of
 from es_neardupe.server.search import fetch_portions, find, search
 
 MB = 1_000_000
@@ -253,3 +253,41 @@ def test_a_search_by_ids_is_sent_in_halves(client: Client, fake: Fake) -> None:
     fake.on("POST /i/_search", *[error(429, BREAKER, "[parent] Data too large")] * 6, page("a", "b"), page("c"))
     assert [hit["_id"] for hit in find(client, "i", "abcd", ["text"])] == ["a", "b", "c"]
     assert asked(fake, "POST /i/_search") == [4] * 6 + [2, 2]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"nodes": {}},
+        {"nodes": {"a": {"http": {}}}},
+        RequestError("not permitted", status=403),
+        [],
+    ],
+)
+def test_the_limit_of_a_server_that_does_not_report_it(answer: Any) -> None:
+    assert request_limit(_Reporting(answer)) == 104_857_600
+
+
+def test_the_limit_is_that_of_the_smallest_node_and_is_read_once() -> None:
+    client = _Reporting(
+        {"nodes": {name: {"http": {"max_content_length_in_bytes": size}} for name, size in (("a", 9), ("b", 7))}}
+    )
+    assert [request_limit(client), request_limit(client)] == [7, 7]
+    assert client.paths == ["/_nodes/http"]
+
+
+class _Reporting(FakeClient):
+    """Answers one request."""
+
+    def __init__(self, answer: Any) -> None:
+        super().__init__()
+        self._answer = answer
+        self.pace.request_bytes = None
+        self.paths: list[str] = []
+
+    def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> Any:
+        self.paths.append(path)
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return self._answer
