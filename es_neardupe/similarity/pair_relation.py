@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -11,7 +12,7 @@ import numpy as np
 
 from es_neardupe.keys.arrays import U64
 from es_neardupe.keys.scheme import Unit
-from es_neardupe.keys.shingles import features, token_hashes
+from es_neardupe.keys.shingles import features, token_hashes, window_hashes
 from es_neardupe.keys.text import spans
 from es_neardupe.similarity import formulas
 from es_neardupe.similarity.alignment import Alignment, literal
@@ -20,6 +21,8 @@ from es_neardupe.similarity.differences import changes, facts
 __all__ = [
     "CONTAINED",
     "MAX_CELLS",
+    "MAX_EQUAL",
+    "MAX_RUNS",
     "MUCH_SHORTER",
     "REVISION",
     "ComparedText",
@@ -41,6 +44,11 @@ MUCH_SHORTER = 0.8
 
 MAX_CELLS = 10**8
 """Maximum product of the numbers of words for which the edit similarity is computed; it takes some milliseconds."""
+
+MAX_EQUAL = 16
+MAX_RUNS = 0.5
+"""Maximum numbers of pairs of equal windows, and of runs of such pairs, for each word of two longer texts for which
+common passages are computed: it takes about a second for a million words. With more, it would take minutes."""
 
 
 class Relation(str, Enum):
@@ -68,6 +76,10 @@ class ComparedText(NamedTuple):
     """Token hashes in order."""
     features: U64
     """Sorted distinct shingle hashes."""
+    equal: float = 0.0
+    """Pairs of equal windows of this text with itself; 0 for a short text."""
+    runs: float = 0.0
+    """Runs of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +87,10 @@ class PairDescription:
     """The relation of a pair, and the measures that it is based on."""
 
     resemblance: float
-    jaccard: float
-    """By literal matching, like containment."""
-    containment: float
+    jaccard: float | None
+    """By literal matching, like containment. None for texts that are too long and too repetitive for common passages
+    (`MAX_CELLS`, `MAX_EQUAL`, `MAX_RUNS`). Such texts are not classified as contained."""
+    containment: float | None
     edit: float | None
     """None for texts that are too long for it (`MAX_CELLS`). Such texts are not revisions."""
     relation: Relation
@@ -85,28 +98,58 @@ class PairDescription:
 
 def compared_texts(texts: Sequence[str], shingle: int, unit: Unit = Unit.WORD) -> list[ComparedText]:
     """Prepare texts for `describe_pair`, all at once."""
-    return list(map(ComparedText, texts, token_hashes(texts), features(texts, shingle, unit)))
+    tokens = token_hashes(texts)
+    equal, runs = zip(*(_repetitions(one, unit.passage(shingle)) for one in tokens), strict=True) if texts else ((), ())
+    return list(map(ComparedText, texts, tokens, features(texts, shingle, unit), equal, runs))
 
 
 def describe_pair(a: ComparedText, b: ComparedText, passage: int) -> PairDescription:
     """Compare two texts. ``passage``: minimum number of words in a common passage."""
     if b.text < a.text:  # changes may depend on the order
         a, b = b, a
-    found = literal(a.tokens, b.tokens, passage)
     affordable = len(a.tokens) * len(b.tokens) <= MAX_CELLS
+    found = literal(a.tokens, b.tokens, passage) if affordable or _seldom_repeat(a, b) else None
     edit = formulas.edit(a.tokens, b.tokens) if affordable else None
     return PairDescription(
         formulas.resemblance(a.features, b.features),
-        formulas.jaccard(found),
-        formulas.containment(found),
+        None if found is None else formulas.jaccard(found),
+        None if found is None else formulas.containment(found),
         edit,
         _relation(a, b, found, edit),
     )
 
 
-def _relation(a: ComparedText, b: ComparedText, found: Alignment, edit: float | None) -> Relation:
+def _repetitions(tokens: U64, passage: int) -> tuple[float, float]:
+    """`ComparedText.equal` and `ComparedText.runs`. A run of n pairs of windows has n - 1 of windows that are one word
+    longer."""
+    if len(tokens) <= _SHORT:
+        return 0.0, 0.0
+    equal, longer = (_equal_pairs(window_hashes(tokens, size)) for size in (passage, passage + 1))
+    return equal, equal - longer
+
+
+def _equal_pairs(windows: U64) -> float:
+    windows = np.sort(windows)
+    ends = np.flatnonzero(np.append(windows[1:] != windows[:-1], True)) + 1
+    return float(np.square(np.diff(ends, prepend=0), dtype=np.float64).sum())
+
+
+_SHORT = 1000
+"""Words of a text that has few repetitions together with any other, whatever it holds."""
+
+
+def _seldom_repeat(a: ComparedText, b: ComparedText) -> bool:
+    """Whether two texts have few pairs of equal windows for their length: at most the geometric mean of those that each
+    has with itself (Cauchy-Schwarz), so each text is examined once. Of the runs, this is an estimate."""
+    words = len(a.tokens) + len(b.tokens)
+    return math.sqrt(a.equal * b.equal) <= MAX_EQUAL * words and math.sqrt(a.runs * b.runs) <= MAX_RUNS * words
+
+
+def _relation(a: ComparedText, b: ComparedText, found: Alignment | None, edit: float | None) -> Relation:
     if np.array_equal(a.tokens, b.tokens):
         return Relation.EXACT
+    if found is None:
+        return Relation.NEAR
     if edit is not None and edit >= REVISION and _facts_differ(a, b, found):
         return Relation.REVISION
     if formulas.containment(found) >= CONTAINED and found.shorter < MUCH_SHORTER * found.longer:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -18,13 +17,13 @@ import xxhash
 from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
-from es_neardupe.candidates.pair_arrays import portions
+from es_neardupe.candidates.pair_arrays import Portion, portions
 from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.hidden_indices import HiddenIndex, ensure, find
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import timestamp
-from es_neardupe.keys.arrays import U64, Bytes, Flags, Floats, Positions
+from es_neardupe.keys.arrays import U64, Bytes, Flags, Floats, Ints, Positions
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.text import hash_text, packed_hashes
 from es_neardupe.progress import Progress, silent, tracked
@@ -73,7 +72,10 @@ _HASH = re.compile("[0-9a-f]{32}")
 _PAGE = 5000
 
 _BATCH_TOKENS = 5_000_000
-"""Maximum tokens of the texts in memory, unless a single cluster of pairs has more."""
+"""Maximum tokens of the texts in memory, unless a single text has more."""
+
+LARGE_PAIR = 100_000
+"""Words of two texts together from which on they are large: describing them takes longer than reading them."""
 
 
 class EvidenceBasis(NamedTuple):
@@ -302,8 +304,8 @@ def entries(
     are left out.
     """
     addresses = _address_hashes(corpus)
-    described = _described(corpus, judged, read, scheme)
-    for k, description in tracked(described, progress, "describing pairs", len(judged.left)):
+    described = _described(corpus, judged, read, scheme, _PairProgress(progress, corpus, judged))
+    for k, description in described:
         sides = sorted((int(judged.left[k]), int(judged.right[k])), key=lambda row: int(addresses[row]))
         (id,) = _texts(_ids(addresses[sides[:1]], addresses[sides[1:]]))
         decision = _decision(bool(judged.accepted[k]), basis, at) | {"measure": basis.measure, "scheme": basis.scheme}
@@ -319,17 +321,69 @@ def entries(
 
 
 def _described(
-    corpus: FingerprintColumns, judged: JudgedPairs, read: Reader, scheme: Scheme
+    corpus: FingerprintColumns, judged: JudgedPairs, read: Reader, scheme: Scheme, progress: _PairProgress
 ) -> Iterator[tuple[int, PairDescription]]:
-    """Descriptions of pairs by their numbers, in clusters, so that each text is read once."""
-    for portion in portions(judged.left, judged.right, corpus.tokens, _BATCH_TOKENS):
-        texts = dict(read(portion.nodes))
+    """Descriptions of pairs by their numbers, in clusters, so that each text is read once. Of a cluster that is larger
+    than a batch, two parts are in memory at a time."""
+
+    def parts(rows: Positions) -> dict[int, ComparedText]:
+        texts = dict(read(rows))
         compared = compared_texts(list(texts.values()), scheme.shingle, scheme.unit)
-        parts: dict[int, ComparedText] = dict(zip(texts, compared, strict=True))
-        for k in chain.from_iterable(some.tolist() for some in portion.pairs()):
-            one, other = parts.get(int(judged.left[k])), parts.get(int(judged.right[k]))
-            if one and other:
-                yield k, describe_pair(one, other, scheme.unit.passage(scheme.shingle))
+        return dict(zip(texts, compared, strict=True))
+
+    for portion in portions(judged.left, judged.right, corpus.tokens, _BATCH_TOKENS):
+        tokens = corpus.tokens[portion.nodes].astype(np.int64)
+        several = int(tokens.sum()) > _BATCH_TOKENS
+        part = 2 * np.cumsum(tokens) // _BATCH_TOKENS * several
+        held: dict[int, dict[int, ComparedText]] = {}
+        for both, numbers in _by_parts(portion, judged, part):
+            held = {number: texts for number, texts in held.items() if number in both}
+            held |= {number: parts(portion.nodes[part == number]) for number in both if number not in held}
+            texts = {row: text for number in both for row, text in held[number].items()}
+            for k in numbers.tolist():
+                one, other = texts.get(int(judged.left[k])), texts.get(int(judged.right[k]))
+                if one and other:
+                    yield k, describe_pair(one, other, scheme.unit.passage(scheme.shingle))
+                progress.add(k)
+
+
+def _by_parts(portion: Portion, judged: JudgedPairs, part: Ints) -> Iterator[tuple[set[int], Positions]]:
+    """The numbers of the pairs by the parts of their two texts. ``part``: of each node of the portion."""
+    numbers = np.concatenate(list(portion.pairs()))
+    sides = [part[np.searchsorted(portion.nodes, side[numbers])] for side in (judged.left, judged.right)]
+    low, high = np.minimum(*sides), np.maximum(*sides)
+    order = np.lexsort((high, low))
+    changes = np.flatnonzero((np.diff(low[order]) != 0) | (np.diff(high[order]) != 0)) + 1
+    for some in np.split(order, changes):
+        yield {int(low[some[0]]), int(high[some[0]])}, numbers[some]
+
+
+class _PairProgress:
+    """Reports described pairs, and the words of their texts if some are large: one pair of large texts takes as long as
+    thousands of others."""
+
+    def __init__(self, progress: Progress, corpus: FingerprintColumns, judged: JudgedPairs) -> None:
+        self._progress = progress
+        self._words = corpus.tokens[judged.left].astype(np.int64) + corpus.tokens[judged.right]
+        large = int((self._words > LARGE_PAIR).sum())
+        self._stage = f"words of {large:,} {'pair' if large == 1 else 'pairs'} of large texts, and of the others"
+        self._totals = len(self._words), int(self._words.sum())
+        self._some_are_large = large > 0
+        self._pairs = self._done = self._reported = 0
+        self._report()
+
+    def add(self, number: int) -> None:
+        """Count a pair."""
+        self._pairs += 1
+        self._done += int(self._words[number])
+        if self._done - self._reported > LARGE_PAIR or self._pairs % 100 == 0 or self._pairs == self._totals[0]:
+            self._report()
+
+    def _report(self) -> None:
+        self._reported = self._done
+        self._progress("describing pairs", self._pairs, self._totals[0])
+        if self._some_are_large:
+            self._progress(self._stage, self._done, self._totals[1])
 
 
 def _documents(corpus: FingerprintColumns, sides: Sequence[int]) -> dict[str, Any]:
@@ -431,6 +485,12 @@ class EvidenceReport:
     written: int
     without_edit: int
     """Of these, pairs too long for the edit similarity; they are not classified as revisions."""
+    without_passages: int
+    """Of these, pairs that also repeat too much for common passages: they have no jaccard and no containment, and are
+    not classified as contained."""
+    large: int
+    """Pairs without a valid entry, before this run, of texts that have more than 100,000 words together: describing one
+    can take a second."""
     judged_anew: int
     """Pairs whose entry only got a new decision."""
     unchanged: int
@@ -540,6 +600,7 @@ def write_evidence(
     todo = plan(
         evidence.stored, judged, corpus, basis, changed_or_deleted=changed_or_deleted, whole=whole, verdicts=verdicts
     )
+    large = int((corpus.tokens[judged.left] + corpus.tokens[judged.right] > LARGE_PAIR)[todo.fresh].sum())
     described = _Counted(
         entries(
             name,
@@ -566,6 +627,8 @@ def write_evidence(
         remembered=verifier.remembered,
         written=written.counts["written"],
         without_edit=described.without_edit,
+        without_passages=described.without_passages,
+        large=large,
         judged_anew=decided_again.counts["written"],
         unchanged=todo.unchanged,
         left_out=len(todo.fresh) - described.number + decided_again.counts["deleted"],
@@ -589,11 +652,13 @@ class _Counted:
         self._actions = actions
         self.number = 0
         self.without_edit = 0
+        self.without_passages = 0
 
     def __iter__(self) -> Iterator[Action]:
         for action in self._actions:
             self.number += 1
             self.without_edit += action.body["edit"] is None
+            self.without_passages += action.body["jaccard"] is None
             yield action
 
 

@@ -735,6 +735,8 @@ def _evidence(case: Case) -> JSON:
         "remembered": at_most(len(before)),
         "written": len(written),
         "without_edit": sum(after[id].get("edit") is None for id in written),
+        "without_passages": sum(after[id].get("jaccard") is None for id in written),
+        "large": 0,
         "judged_anew": len(judged),
         "unchanged": every(len(after) - len(written) - len(judged)),
         "left_out": 0,

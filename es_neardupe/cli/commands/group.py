@@ -183,6 +183,11 @@ def _show_groups(report: GroupReport) -> None:
             f"{kept.written:,} written, {kept.judged_anew:,} decided again, {kept.removed:,} removed, "
             f"{kept.left_out:,} skipped."
         )
+        if kept.large:
+            say(
+                f"{kept.large:,} new pairs are of large texts, more than 100,000 words together: describing one can "
+                f"take a second. {kept.without_passages:,} repeat too much for jaccard and containment."
+            )
     say_tuning(report.tuned)
     say_next(command("groups", report.index), report.dry_run)
 

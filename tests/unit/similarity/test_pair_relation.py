@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -124,3 +126,26 @@ def test_by_the_rule(text: str, size: int, edits: list[tuple[int, str]]) -> None
         assert found.edit >= REVISION
     if found.relation is not Relation.EXACT:
         assert (found.relation is Relation.CONTAINED) == inside
+
+
+@pytest.mark.parametrize(
+    ("text", "repeats"),
+    [
+        (words(0, 30_000), False),
+        (" ".join([words(0, 5_000)] * 6), False),
+        (" ".join([words(0, 300)] * 100), True),
+        (" ".join(f"page {number} {words(0, 50)} {words(50 + 150 * number, 150)}" for number in range(100)), False),
+        (words(0, 25_000) + " same" * 5_000, True),
+        (" ".join(random.Random(1).choices("abcd", k=20_000)), True),
+    ],
+    ids=["no repetition", "few", "a passage", "headers of pages", "a word", "few words"],
+)
+def test_long_texts_that_repeat_much_have_no_common_passages(text: str, repeats: bool) -> None:
+    """They would take minutes for a million words. The others have all their measures."""
+    found = described(f"{text} first one", f"{text} second one")
+    assert (found.edit, found.relation) == (None, Relation.NEAR)
+    assert (found.jaccard is None, found.containment is None) == (repeats, repeats)
+    assert found.resemblance > 0.5
+    assert described(text, text).relation is Relation.EXACT
+    short = described(NOTICE, NOTICE + " same" * 20_000)
+    assert short.jaccard is not None

@@ -195,3 +195,46 @@ def test_entries_that_cannot_be_read_are_taken_out(broken: dict[str, Any]) -> No
     kept = read_entries([[*foreign, damaged]], BASIS.scheme, BASIS.measure)
     found = plan(kept, judged_of([]), corpus, BASIS, changed_or_deleted=np.zeros(len(corpus), np.bool_), whole=True)
     assert sorted(found.stale) == sorted(["by hand", "z" * 32, action.id])
+
+
+@pytest.mark.parametrize("limit", [1, 40, 90, 10_000])
+def test_few_texts_are_in_memory(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster of any size: its entries are the same, and at most two parts of it are prepared at a time."""
+    corpus, judged = corpus_of(TEXTS), judged_of(PAIRS)
+    expected = written(corpus, judged, BASIS)
+    monkeypatch.setattr(evidence, "_BATCH_TOKENS", limit)
+    prepared: list[int] = []
+    real = evidence.compared_texts
+
+    def counted(texts: list[str], *given: Any) -> Any:
+        prepared.append(len(texts))
+        return real(texts, *given)
+
+    monkeypatch.setattr(evidence, "compared_texts", counted)
+    found = written(corpus, judged, BASIS)
+    assert sorted(found, key=lambda one: one.id) == sorted(expected, key=lambda one: one.id)
+    assert max(prepared) <= max(1, limit // 2 // 20 + 1)
+    if limit == 10_000:
+        assert prepared == [len(TEXTS)]
+
+
+def test_progress_shows_the_words_of_large_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One pair can take as long as thousands of others."""
+    monkeypatch.setattr(evidence, "LARGE_PAIR", 1000)
+    texts = {"a": words(0, 20), "b": words(1, 20), "c": words(0, 900), "d": words(1, 900)}
+    reports: list[tuple[str, int, int | None]] = []
+    corpus, judged = corpus_of(texts), judged_of([(0, 1), (2, 3)])
+    one = entries(
+        "kept",
+        corpus,
+        judged,
+        BASIS,
+        read=lambda rows: [(row, texts[corpus.references[row][1]]) for row in rows.tolist()],
+        scheme=SETTINGS.scheme,
+        at="2024-05-01T00:00:00Z",
+        progress=lambda *report: reports.append(report),
+    )
+    assert len(list(one)) == 2
+    stage = "words of 1 pair of large texts, and of the others"
+    assert [(done, total) for name, done, total in reports if name == stage] == [(0, 1840), (1840, 1840)]
+    assert [(done, total) for name, done, total in reports if name == "describing pairs"] == [(0, 2), (2, 2)]
