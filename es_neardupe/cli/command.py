@@ -78,10 +78,9 @@ class ConnectedCommand(Command):
                 parameter.hidden = False
 
     def invoke(self, ctx: Any) -> Any:
-        spoken_here = spoken(command_line(_options_of(self.params), ctx.params))
-        log = {one.name: ctx.params.pop(one.name) for one in _parameters_of(run_log.options)}
-        login = {one.name: ctx.params.pop(one.name) for one in _parameters_of(connection.options)}
-        with spoken_here, ExitStack() as stack:
+        with spoken(command_line(_options_of(self.params), ctx.params)), ExitStack() as stack:
+            log = {one.name: ctx.params.pop(one.name) for one in _parameters_of(run_log.options)}
+            login = {one.name: ctx.params.pop(one.name) for one in _parameters_of(connection.options)}
             run = run_log.begin(self.name or "", {**ctx.params, **login}, **log)
             run.connection, run.stack = login, stack
             stack.enter_context(connection.tuning_messages())

@@ -31,8 +31,8 @@ from es_neardupe.records import Action, Address, Outcome
 from es_neardupe.server.bulk import TOO_LARGE, BulkCounts, chunked, larger_than_accepted, write
 from es_neardupe.server.client import Client
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
-from es_neardupe.server.numbers import document_json, loads
 from es_neardupe.server.failures import Failure
+from es_neardupe.server.numbers import document_json, loads
 from es_neardupe.server.search import fetch, refresh
 from es_neardupe.verification.criterion import MatchOptions, match_criterion
 from es_neardupe.wording import option

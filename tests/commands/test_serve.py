@@ -574,7 +574,7 @@ def test_an_index_that_was_not_grouped(client: Client, index_name: str) -> None:
     site = browser(news)
     assert "1 documents wait for" in shown(site, "/")
     news.enrich()
-    assert "wait for <code>es-neardupe group" in shown(site, "/")
+    assert "waits for <code>es-neardupe group" in shown(site, "/")
     assert "No group matches." in shown(site, "/groups")
     assert "There are no groups" in shown(site, "/")
 

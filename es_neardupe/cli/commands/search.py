@@ -147,10 +147,7 @@ def _say_counts(found: SearchReport) -> None:
             "document has no group id and is listed separately",
             "documents have no group id and are listed separately",
         )
-        warn(
-            f"{separate}, {len(found.apart):,} of {'it' if found.without_group == 1 else 'them'} on this page: run "
-            f"`{command('enrich', found.index)}`."
-        )
+        warn(f"{separate}, {len(found.apart):,} of them on this page: run `{command('enrich', found.index)}`.")
     if found.without_similarity > found.without_group:
         warn(
             f"{counted(found.without_similarity - found.without_group, 'document waits for', 'documents wait for')} "
