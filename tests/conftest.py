@@ -24,7 +24,7 @@ import typer.main
 from clusters import cluster
 from fault_proxy import FaultProxy
 from hypothesis import HealthCheck, settings
-from jvm_tools import compile_quickly
+from jvm_tools import start_quickly
 from secured import Secured, secured
 from secured_opensearch import secured_opensearch
 from secured_users import ROLES, USERS, opensearch_users
@@ -54,7 +54,7 @@ DATA = Path(__file__).parents[2] / "shared" / "data"
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts its background jobs like this, and every program that the tests stop by SIGINT would inherit it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-compile_quickly()
+start_quickly()
 typer.main.get_command = functools.lru_cache(typer.main.get_command)  # otherwise created again for each command
 
 PROFILES = {"quick": 10, "ci": 40, "long": 1000}

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from jvm_tools import QUICK
 from server_tools import JSON, required
 from transport_links import TransportLinks
 
@@ -30,8 +31,8 @@ from es_neardupe.server.login.settings import ConnectionSettings
 
 _HEAP = "320m"
 _START_TIMEOUT = 240.0
-_OF_SHORT_LIFE = "-XX:TieredStopAtLevel=1 -XX:ActiveProcessorCount=2"
-"""For virtual machines that spend most of their time on starting: code is compiled only once."""
+_OF_SHORT_LIFE = f"{QUICK} -XX:ActiveProcessorCount=2"
+"""For virtual machines that spend most of their time on starting."""
 _FIRST_PORT, _LAST_PORT = 9500, 9950
 _DETECTION = {
     f"cluster.fault_detection.{kind}_check.{name}": value

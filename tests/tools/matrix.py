@@ -30,7 +30,7 @@ from typing import Any, Protocol
 from xml.etree import ElementTree as ET
 
 from drivers import DRIVERS, Driver, environment, version
-from jvm_tools import compile_quickly
+from jvm_tools import start_quickly
 from shared_servers import HEAP
 
 from es_neardupe.errors import NodeError
@@ -82,7 +82,7 @@ class Row:
 def main() -> int:
     """Run the requested tests; the exit code is 1 if anything failed or nothing ran."""
     arguments = _arguments()
-    compile_quickly()
+    start_quickly()
     rows: list[Row] = []
     files = server_files() if arguments.matrix else []
     for release in arguments.servers or versions.SUPPORTED:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from containers import container
+from jvm_tools import with_a_large_heap
 
 from es_neardupe.local_server import control
 
@@ -37,7 +38,8 @@ class SharedServers:
         if name in given:
             return given[name]
         kind, _, version = name.partition("-")
-        return control.start(kind, version, data=self.folder / name, heap=HEAP).url
+        with with_a_large_heap():
+            return control.start(kind, version, data=self.folder / name, heap=HEAP).url
 
     def start(self, names: Iterable[str]) -> None:
         """Start servers in the background, each by a process of its own, which does not slow down the tests of this
