@@ -123,6 +123,10 @@ class NearDupe(Index):
     ...     report = news.group()
     ...     hits = news.similar(id="4711", min=0.7).hits
 
+    In the examples of the methods, ``news`` is an index of the nine articles in ``docs/articles.jsonl``, with sampled
+    keys and stored evidence, ``bridge`` is the text of the first article, and ``pages`` is an index of the pages in
+    ``docs/pages.jsonl``.
+
     ``client`` may be an ``elasticsearch.Elasticsearch`` or ``opensearchpy.OpenSearch``, which stays open. Without it,
     the connection is configured as on the command line: by the keyword arguments from ``url`` to ``profile``, the
     environment, or a profile. ``run`` names the run in requests (``X-Opaque-Id``) and log events. ``max_rate`` limits
@@ -186,7 +190,10 @@ class NearDupe(Index):
         self.close()
 
     def close(self) -> None:
-        """Close the connection, but not a client that was passed in."""
+        """Close the connection, but not a client that was passed in.
+
+        >>> news.close()
+        """
         self.client.close()
 
     init = _init.init

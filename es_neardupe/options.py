@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 from urllib.parse import urlsplit
 
 import typer
@@ -1117,7 +1117,7 @@ Timeout = Annotated[
 Profile = Annotated[str | None, _connection("--profile", "Named settings from the profile file.", "NAME")]
 
 
-# -- options in the docstrings of Python -------------------------------------------------------------------------------
+# -- options in the help of Python -------------------------------------------------------------------------------------
 
 
 def option_of(annotation: Any) -> OptionInfo | None:
@@ -1129,13 +1129,50 @@ _Class = TypeVar("_Class", bound=type)
 
 
 def document_options(cls: _Class) -> _Class:
-    """Add the options of each method to its docstring, for ``help()``."""
+    """Make ``help()`` of each method readable: its options below its docstring, and a signature with plain types."""
     for name, method in vars(cls).items():
         if inspect.isfunction(method) and not name.startswith("_") and "\nOptions:\n" not in (method.__doc__ or ""):
             lines = list(_explained(method))
             if lines:
                 method.__doc__ = "\n".join([inspect.getdoc(method) or "", "", "Options:", *lines])
+            if hasattr(method, "__wrapped__"):  # the function keeps its own
+                method.__dict__["__signature__"] = _shown_signature(method)
     return cls
+
+
+class _Shown(str):
+    """A part of a signature that is shown without quotes."""
+
+    __repr__ = str.__str__
+
+
+def _shown_signature(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a method, without the metadata of options."""
+    signature = inspect.signature(function, eval_str=True)
+    first, *others = signature.parameters.values()
+    shown = [one.replace(annotation=_Shown(type_text(one.annotation)), default=_shown_default(one)) for one in others]
+    return inspect.Signature(
+        [first.replace(name="self", annotation=first.empty), *shown],
+        return_annotation=_Shown(type_text(signature.return_annotation)),
+    )
+
+
+def _shown_default(parameter: inspect.Parameter) -> Any:
+    default = parameter.default
+    if isinstance(default, Enum):
+        return default.value
+    return _Shown("...") if inspect.isfunction(default) else default
+
+
+def type_text(annotation: Any) -> str:
+    """A type without the modules of its parts, and without the metadata of an option."""
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    if get_origin(annotation) is Union:
+        return " | ".join(type_text(part) for part in get_args(annotation))
+    if annotation is type(None):
+        annotation = None
+    return re.sub(r"\b(?:[A-Za-z_]\w*\.)+(?=[A-Za-z])|~", "", inspect.formatannotation(annotation))
 
 
 def _explained(function: Callable[..., Any]) -> Iterator[str]:

@@ -130,6 +130,7 @@ from es_neardupe.commands.report_parts import (
 )
 from es_neardupe.commands.screened import (
     Match,
+    MatchedAction,
     OtherMatch,
     ScreenCounts,
     ScreenReport,
@@ -333,6 +334,7 @@ __all__ = [
     "Match",
     "MatchOptions",
     "Matched",
+    "MatchedAction",
     "Matching",
     "MeasureName",
     "Member",

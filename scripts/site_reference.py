@@ -7,37 +7,17 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping
 from enum import Enum
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Any, get_args
 
 import typer
 from pydantic import BaseModel, create_model
 from pydantic.fields import FieldInfo
 
 import es_neardupe
-from es_neardupe import NearDupe, json_models
+from es_neardupe import NearDupe, json_models, local, reports
 from es_neardupe.cli.app import app
 from es_neardupe.cli.command import shared_parameters
-from es_neardupe.commands.audit.report import AuditReport
-from es_neardupe.commands.bands import BandsReport
-from es_neardupe.commands.clean import CleanReport
-from es_neardupe.commands.distribution.report import DistributionReport
-from es_neardupe.commands.doctor.doctor import Check
-from es_neardupe.commands.enrich import EnrichReport
-from es_neardupe.commands.fold import FoldReport
-from es_neardupe.commands.group import GroupReport
-from es_neardupe.commands.groups import KeepAdvice
-from es_neardupe.commands.init import InitReport
-from es_neardupe.commands.load import LoadReport
-from es_neardupe.commands.migrate.migrate import MigrateReport
-from es_neardupe.commands.moved.moved import MovedReport
-from es_neardupe.commands.pipeline import PipelineReport
-from es_neardupe.commands.search import SearchReport
-from es_neardupe.commands.shingles import ShinglesReport
-from es_neardupe.commands.version import VersionReport
-from es_neardupe.commands.watch import Round
-from es_neardupe.commands.what_if import WhatIfReport
-from es_neardupe.groups.registry import GroupRecord
-from es_neardupe.options import option_of
+from es_neardupe.options import option_of, type_text
 
 __all__ = ["PAGES", "RESULTS", "command_words", "page_of", "pages"]
 
@@ -50,32 +30,32 @@ PAGES = {
 
 
 RESULTS: Mapping[str, Any] = {
-    "init": json_models.model_of(InitReport),
-    "bands": json_models.model_of(BandsReport),
-    "load": json_models.model_of(LoadReport),
-    "enrich": json_models.model_of(EnrichReport),
-    "group": json_models.model_of(GroupReport),
-    "watch": json_models.model_of(Round),
+    "init": json_models.model_of(reports.InitReport),
+    "bands": json_models.model_of(reports.BandsReport),
+    "load": json_models.model_of(reports.LoadReport),
+    "enrich": json_models.model_of(reports.EnrichReport),
+    "group": json_models.model_of(reports.GroupReport),
+    "watch": json_models.model_of(reports.Round),
     "groups": json_models.GroupAnswer,
-    "groups --history": json_models.model_of(GroupRecord),
-    "groups --suggest-keep": json_models.model_of(KeepAdvice),
+    "groups --history": json_models.model_of(reports.GroupRecord),
+    "groups --suggest-keep": json_models.model_of(reports.KeepAdvice),
     "similar": json_models.SimilarAnswer,
-    "search": json_models.model_of(SearchReport),
-    "moved": json_models.model_of(MovedReport),
+    "search": json_models.model_of(reports.SearchReport),
+    "moved": json_models.model_of(reports.MovedReport),
     "contained": json_models.ContainedAnswer,
     "pairs": json_models.PairAnswer,
     "compare": json_models.ComparisonAnswer,
-    "distribution": json_models.model_of(DistributionReport),
-    "what-if": json_models.model_of(WhatIfReport),
-    "audit": json_models.model_of(AuditReport),
+    "distribution": json_models.model_of(reports.DistributionReport),
+    "what-if": json_models.model_of(reports.WhatIfReport),
+    "audit": json_models.model_of(reports.AuditReport),
     "stats": json_models.StatsAnswer,
-    "doctor": create_model("Checks", checks=(list[json_models.model_of(Check)], ...)),
-    "shingles": json_models.model_of(ShinglesReport),
-    "version": json_models.model_of(VersionReport),
-    "migrate": json_models.model_of(MigrateReport),
-    "clean": json_models.model_of(CleanReport),
-    "fold": json_models.model_of(FoldReport),
-    "pipeline": json_models.model_of(PipelineReport),
+    "doctor": create_model("Checks", checks=(list[json_models.model_of(reports.Check)], ...)),
+    "shingles": json_models.model_of(reports.ShinglesReport),
+    "version": json_models.model_of(reports.VersionReport),
+    "migrate": json_models.model_of(reports.MigrateReport),
+    "clean": json_models.model_of(reports.CleanReport),
+    "fold": json_models.model_of(reports.FoldReport),
+    "pipeline": json_models.model_of(reports.PipelineReport),
 }
 """Command -> the model of what ``--json`` prints, or of one line of it."""
 
@@ -162,18 +142,24 @@ def _python() -> Iterator[str]:
                 if inspect.isfunction(function) and not attribute.startswith("_"):
                     yield f"### `{name}.{attribute}`\n"
                     yield from _called(function, attribute)
+    for name in local.__all__:
+        if inspect.isfunction(value := getattr(local, name)):
+            yield f"## `local.{name}`\n"
+            yield from _called(value, name)
 
 
 def _called(function: Any, name: str) -> Iterator[str]:
     """Signature, docstring and options of a function, or of a class and its constructor."""
     text = (inspect.getdoc(function) or "").partition("\nOptions:\n")[0]
     if not (inspect.isclass(function) and issubclass(function, Exception)):
-        parameters = list(inspect.signature(function, eval_str=True).parameters.values())
-        shown = [
-            _parameter(one) for one in parameters if one.name not in ("self", "cls", "index") or function is NearDupe
-        ]
-        returned = inspect.signature(function, eval_str=True).return_annotation
-        result = "" if inspect.isclass(function) or returned is inspect.Signature.empty else f" -> {_type(returned)}"
+        signature = inspect.signature(inspect.unwrap(function), eval_str=True)
+        parameters = list(signature.parameters.values())
+        given = {"self", "cls", "index"} if name in vars(NearDupe) else {"self", "cls"}
+        shown = [_parameter(one) for one in parameters if one.name not in given]
+        returned = signature.return_annotation
+        result = (
+            "" if inspect.isclass(function) or returned is inspect.Signature.empty else f" -> {type_text(returned)}"
+        )
         starred = _starred(parameters, shown)
         lines = "".join(f"    {one},\n" for one in starred)
         short = f"{name}({', '.join(starred)}){result}"
@@ -201,32 +187,17 @@ def _starred(parameters: list[inspect.Parameter], shown: list[str]) -> list[str]
 def _parameter(one: inspect.Parameter) -> str:
     default = one.default.value if isinstance(one.default, Enum) else one.default
     given = "" if one.default is one.empty else f" = {_short(default)}"
-    return f"{one.name}: {_type(one.annotation)}{given}"
+    return f"{one.name}: {type_text(one.annotation)}{given}"
 
 
 def _short(default: Any) -> str:
     return default.__qualname__ if callable(default) else repr(default)
 
 
-def _type(annotation: Any) -> str:
-    """A type without the modules of its parts, and without the metadata of an option."""
-    if get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
-    if get_origin(annotation) is Union:
-        return " | ".join(_type(part) for part in get_args(annotation))
-    if annotation is type(None):
-        annotation = None
-    return re.sub(r"\b(?:[A-Za-z_]\w*\.)+(?=[A-Za-z])|~", "", inspect.formatannotation(annotation))
-
-
 def _prose(text: str) -> str:
-    """A docstring as Markdown: examples of the interpreter become blocks."""
+    """A docstring as Markdown: examples of the interpreter become blocks, up to an empty line."""
     text = re.sub(r"#\s*doctest:.*", "", text)
-    return (
-        re.sub(r"(?m)((?:^(?:>>>|\.\.\.).*\n?)+(?:^(?!>>>)\S.*\n?)*)", r"```pycon\n\1\n```\n", text)
-        if ">>>" in text
-        else text
-    )
+    return re.sub(r"(?m)^>>> .*(?:\n.+)*", r"```pycon\n\g<0>\n```", text)
 
 
 # Results
@@ -261,7 +232,7 @@ def _linked(info: FieldInfo) -> str:
     """The type of a field. Names of parts lead to them."""
     parts: dict[str, type[BaseModel]] = {}
     _models_in(info.annotation, parts)
-    text = _type(info.annotation).replace("|", "\\|")
+    text = type_text(info.annotation).replace("|", "\\|")
     for name in parts:
         text = re.sub(rf"\b{name}\b", f"[{name}](#{name.lower()})", text)
     return text

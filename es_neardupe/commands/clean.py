@@ -98,6 +98,10 @@ def clean(
     ``decisions`` is given: they cannot be made again by a program. Afterwards ``init`` accepts other settings. An index
     without settings and without a sidecar index is left unchanged. A dry run returns its first ``show_requests`` write
     requests.
+
+    >>> report = news.clean()
+    >>> report.documents, report.writes.written
+    (9, 9)
     """
     started = time.monotonic()
     dry_client = DryRunClient(index.client, show_requests, dry_run=dry_run)

@@ -152,6 +152,11 @@ def contained(
 
     Raises `NotInitialised` for an index without sampled keys, `NotFound` for an unknown id, `InputError` for a probe
     without readable text, and `SettingsError` for options out of range.
+
+    >>> for hit in news.contained(text=bridge[:400], min=0.9, top=2).hits:
+    ...     print(hit.id, hit.direction.value, round(hit.of_probe, 4))
+    1001 contains the probe 0.9859
+    1002 contains the probe 0.9859
     """
     if (id is None) == (text is None):
         raise SettingsError("Give either the id of a document or a text.")

@@ -101,6 +101,12 @@ def decide(
     Raises `NotFound` for an unknown id, `IndexUnusable` if a text has changed since it was read or enriched, and
     `SettingsError` for a decision that contradicts others, which must be withdrawn first, and for a pair of exact
     copies.
+
+    >>> report = news.decide("same", "1001", ["1002"], author="Ada", note="only the cost differs")
+    >>> report.stored
+    1
+    >>> news.group().groups.largest
+    4
     """
     try:
         verdict = Verdict(verdict)
@@ -158,7 +164,13 @@ def decide(
 
 def withdraw(index: Index, ids: Sequence[str]) -> list[Decision]:
     """Withdraw decisions; the next run of ``group`` decides about their texts as before. They stay in the list, as
-    withdrawn ones. Withdrawing one again changes nothing. Raises `NotFound` for an unknown id."""
+    withdrawn ones. Withdrawing one again changes nothing. Raises `NotFound` for an unknown id.
+
+    >>> report = news.decide("keep", "1002", author="Ada")
+    >>> withdrawn = news.withdraw([decision.id for decision in report.decisions])
+    >>> [decision.verdict.value for decision in withdrawn]
+    ['keep']
+    """
     index = opened(index, groups=True)
     check_sees_all(index, "withdrawing")
     store = Decisions(index)
@@ -174,7 +186,12 @@ def withdraw(index: Index, ids: Sequence[str]) -> list[Decision]:
 
 def decisions(index: Index, *, author: str | None = None, withdrawn: bool = False) -> list[Decision]:
     """The decisions of reviewers that hold, newest first. ``author``: only those of this one. ``withdrawn``: also the
-    withdrawn ones."""
+    withdrawn ones.
+
+    >>> report = news.decide("note", "1001", author="Ada", note="see the corrected figure")
+    >>> [decision.note for decision in news.decisions(author="Ada")]
+    ['see the corrected figure']
+    """
     index = opened(index, groups=True)
     check_sees_all(index, "the list of decisions")
     store = Decisions(index)

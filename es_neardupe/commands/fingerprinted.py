@@ -93,6 +93,11 @@ def fingerprinted(
     """Add the keys to your own bulk actions: pass the result to the driver's ``helpers.bulk``.
 
     See `fingerprinted_actions` for the kinds of actions. Actions without ``_index`` are assumed to go to this index.
+
+    >>> actions = [{"_id": "2001", "title": "A new ferry", "body": "The ferry leaves at eight o'clock."}]
+    >>> for action in news.fingerprinted(actions):
+    ...     print(action["_id"], action["neardupe"]["state"], len(action["neardupe"]["bands"]))
+    2001 signed 16
     """
     found = opened_inline(index, "fingerprinted", writes=True)
     yield from fingerprinted_actions(

@@ -64,6 +64,9 @@ def fold(
     ``oversample`` too, is safe. A dry run returns its first ``show_requests`` write requests.
 
     Raises `IndexUnusable` if an index has another default search pipeline, or cannot be folded: nothing is written.
+
+    >>> news.fold().state
+    'not folded'
     """
     try:
         wanted = FoldAction(action)

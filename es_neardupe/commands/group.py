@@ -163,6 +163,12 @@ def group(
     Raises `SettingsError` for options that are unknown, contradict each other or have no effect on the measure, for
     rules of the last run that are no longer valid, and if ``memory`` or the disk is too small; `LeaseHeld` while
     another run groups the same index.
+
+    >>> report = news.group(min=0.8)
+    >>> report.groups.count, report.groups.grouped, report.groups.alone
+    (1, 3, 6)
+    >>> print(report.rules)
+    measure resemblance, min 0.8, max 1.0, max-bucket 200, linkage star, principal longest
     """
     started = time.monotonic()
     if break_lease and dry_run:

@@ -79,6 +79,10 @@ def groups(
     """The groups of an index, largest first; with ``group`` only this one.
 
     Reads only grouped documents. ``fields`` are shown of all members; None: none.
+
+    >>> for group in news.groups():
+    ...     print(group.principal.id, [member.id for member in group.members], group.size)
+    1003 ['1003', '1004', '1001'] 3
     """
     index = opened(index, groups=True)
     shown = shown_fields(index, fields)
@@ -107,7 +111,13 @@ def _with_fields(index: Index, found: list[Group], shown: ShownFields) -> list[G
 
 
 def group_history(index: Index, group: str) -> GroupRecord:
-    """The record of a group in the registry, even if it has ended. Raises `NotFound` for an unknown id."""
+    """The record of a group in the registry, even if it has ended. Raises `NotFound` for an unknown id.
+
+    >>> [group] = news.groups(top=1)
+    >>> record = news.group_history(group.group)
+    >>> record.size, record.principal.id, [event.event for event in record.history]
+    (3, '1003', ['founded'])
+    """
     index = opened(index, groups=True)
     check_sees_all(index, "the history of groups")
     record = Registry(index).records({group}).get(group)
@@ -208,6 +218,10 @@ def suggest_keep(
 
     The policies are those of ``group --principal``; the default is that of the last run. Raises `SettingsError` for an
     invalid policy or an unknown field.
+
+    >>> for advice in news.suggest_keep(policy="newest"):
+    ...     print(advice.keep.id, [redundant.id for redundant in advice.redundant])
+    1004 ['1003', '1001']
     """
     index = opened(index, groups=True)
     try:

@@ -243,6 +243,13 @@ def pairs(
 
     The options are those of `group`, but nothing is written, not even the list of common shingles. ``fields`` are
     shown of both documents by `PairsReport.with_fields`. Raises `SettingsError` as `group` does.
+
+    >>> for pair in news.pairs(min=0.8):
+    ...     print(pair.a.id, pair.b.id, round(pair.similarity, 4))
+    1001 1004 0.9101
+    1003 1004 0.8351
+    1001 1003 0.8182
+    1002 1004 0.8
     """
     index = opened(index, texts=True)
     options = MatchOptions.of(index.settings).having(

@@ -74,6 +74,11 @@ def pipeline(
     Each can be repeated. A dry run returns its first ``show_requests`` write requests.
 
     Raises `IndexUnusable`, `UnsupportedServer` or `SettingsError` if the pipeline cannot be used: nothing is written.
+
+    >>> news.pipeline(action="install").state
+    'stored'
+    >>> news.pipeline(action="remove").state
+    'none'
     """
     try:
         wanted = PipelineAction(action)

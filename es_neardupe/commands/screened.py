@@ -137,10 +137,13 @@ class ScreenCounts:
 class ScreenReport:
     """Counts and matches of `screened`; complete when the last action was yielded."""
 
+    counts: ScreenCounts
+    matches: list[MatchedAction]
+
     def __init__(self, note: Callable[[MatchedAction], None] | None = None) -> None:
         """``note`` is called with each match. By default, the first 100,000 are kept in ``matches``."""
         self.counts = ScreenCounts()
-        self.matches: list[MatchedAction] = []
+        self.matches = []
         self.note = self._keep if note is None else note
 
     def _keep(self, matched: MatchedAction) -> None:
@@ -152,7 +155,7 @@ class ScreenReport:
         return f"ScreenReport(actions={counts.actions}, screened={counts.screened}, unique={counts.unique})"
 
 
-WhatToDo = Callable[[Mapping[str, Any], Match], "OnMatch | str"]
+WhatToDo = Callable[[Mapping[str, Any], Match], OnMatch | str]
 """Decides for one action and its match: ``mark``, ``skip`` or ``pass``."""
 
 
@@ -185,6 +188,13 @@ def screened(
     all of them, and keeps the matches.
 
     Raises `SettingsError` for options that are unknown, contradict each other or do not apply to the measure.
+
+    >>> report = ScreenReport()
+    >>> copy = {"_id": "2001", "title": "Harbour bridge closed", "body": bridge}
+    >>> list(news.screened([copy], on_match="skip", report=report))
+    []
+    >>> [(one.id, one.done, one.match.id, one.match.copy) for one in report.matches]
+    [('2001', 'skipped', '1004', True)]
     """
     found = opened_inline(index, "screened", texts=True, writes=True)
     chosen = MatchOptions.of(found.settings).having(

@@ -109,6 +109,11 @@ def search(
     filter. ``fields`` are shown of each document; by default its title, if one exists, and the first text field.
     Raises `SettingsError` for unknown fields, other parts of a body, and a page beyond the result window;
     `RequestError` for a query that the server rejects.
+
+    >>> for hit in news.search("bridge").hits:
+    ...     print(hit.id, hit.near_copies, hit.fields["title"])
+    1004 2 HARBOUR BRIDGE CLOSED
+    1002 0 Bridge repair will cost five million
     """
     index, request = _checked(index, text, query=query, size=size, start=start, fields=fields, expand=expand)
     page = index.storage.collapse(request)
@@ -140,7 +145,12 @@ def search_request(
     fields: options.ShownFields = (),
     expand: options.Expand = False,
 ) -> JSON:
-    """The body that `search` sends to ``/INDEX/_search`` for its hits. Raises what `search` raises."""
+    """The body that `search` sends to ``/INDEX/_search`` for its hits. Raises what `search` raises.
+
+    >>> request = news.search_request("bridge")
+    >>> request["collapse"]["field"]
+    'neardupe.group'
+    """
     index, request = _checked(index, text, query=query, size=size, start=start, fields=fields, expand=expand)
     return index.storage.collapse_request(request)
 

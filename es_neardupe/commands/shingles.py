@@ -148,6 +148,10 @@ def shingles(index: Index, id: str | None = None, *, text: str | None = None) ->
 
     For a document the report also says whether its stored keys are these. Raises `NotFound` for an unknown id,
     `InputError` for a document without readable text and for a text that is too long for keys.
+
+    >>> report = news.shingles("1001")
+    >>> report.state.value, report.features, report.stored.equal
+    ('signed', 86, True)
     """
     if (id is None) == (text is None):
         raise SettingsError("Give either the id of a document or a text.")

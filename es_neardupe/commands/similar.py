@@ -148,14 +148,19 @@ def similar(
     max_candidates: options.CandidatesByKeys = 1000,
     fields: options.TitleFields = (),
 ) -> SimilarReport:
-    """Documents whose exact similarity to a document of the index, or to any text, lies between ``min`` (default: the
-    threshold of the index) and ``max``.
+    """Find the documents that are similar to a document of the index, or to any text.
 
-    Give ``id`` or ``text``. If several indices have the id, give the `Address`. ``query`` selects the documents to
-    compare with. Both sides are compared by their current texts. ``fields`` are shown of each hit; None: none.
+    Their exact similarity lies between ``min`` (default: the threshold of the index) and ``max``. Give ``id`` or
+    ``text``. If several indices have the id, give the `Address`. ``query`` selects the documents to compare with. Both
+    sides are compared by their current texts. ``fields`` are shown of each hit; None: none.
 
     Raises `NotFound` for an unknown id, `InputError` for a document without readable text, and `SettingsError` for
     options that are unknown, contradict each other or do not apply to the measure.
+
+    >>> for hit in news.similar(id="1002", min=0.75).hits:
+    ...     print(hit.id, round(hit.similarity, 4), hit.fields["title"])
+    1004 0.8 HARBOUR BRIDGE CLOSED
+    1001 0.7835 Harbour bridge closed until October
     """
     if (id is None) == (text is None):
         raise SettingsError("Give either the id of a document or a text.")

@@ -154,6 +154,10 @@ def stats(
 
     ``buckets``: number of the largest buckets to report. They are searched among the keys of 10,000 random documents.
     ``disk_usage`` makes the server read all files of the index. Raises `SettingsError` for a number out of range.
+
+    >>> report = news.stats()
+    >>> report.scope.documents, report.scope.unprocessed, report.groups.count, report.groups.largest
+    (9, 0, 1, 3)
     """
     if buckets is not None and not 1 <= buckets <= _MAX_BUCKETS:
         raise SettingsError(f"{option('buckets')} must lie between 1 and {_MAX_BUCKETS}.")

@@ -58,7 +58,12 @@ class VersionReport:
 
 
 def version(index: Index | None = None) -> VersionReport:
-    """The versions in use; with an index also that of its server."""
+    """The versions in use; with an index also that of its server.
+
+    >>> report = news.version()
+    >>> report.scheme_version
+    1
+    """
     scheme: Scheme = Settings(("text",)).scheme
     return VersionReport(
         version=version_of("es-neardupe"),

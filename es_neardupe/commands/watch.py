@@ -328,6 +328,11 @@ def watch(
     Temporary errors (no connection, an overloaded server, an incomplete answer, another run that writes) end only the
     round. After each failure, the pause doubles up to ten minutes, and the next round continues with what is left. All
     other errors, and with ``once`` all errors, are raised.
+
+    >>> report = news.watch(once=True, on_round=lambda done: print(done.writes))
+    RoundWrites(enriched=0, grouped=0, left=0)
+    >>> report.rounds, report.failed
+    (1, 0)
     """
     if not 0 < every <= _MAX_EVERY or check_every < 0:
         raise SettingsError(

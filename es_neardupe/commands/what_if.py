@@ -115,6 +115,11 @@ def what_if(
     """Simulate the groups for each ``min``, in memory. ``linkage`` is that of the last run by default.
 
     Raises `IndexUnusable` for an index that has not been grouped, or has no evidence for the measure of the last run.
+
+    >>> for threshold in news.what_if(min=[0.7, 0.9]).thresholds:
+    ...     print(threshold.min, threshold.groups, threshold.grouped)
+    0.7 2 6
+    0.9 1 2
     """
     started = time.monotonic()
     if not min:

@@ -164,5 +164,5 @@ def test_nothing_unless_configured(news: NearDupe, caplog: pytest.LogCaptureFixt
 
 
 def test_signatures_stay() -> None:
-    assert list(inspect.signature(NearDupe.group).parameters)[:3] == ["index", "measure", "matching"]
+    assert list(inspect.signature(NearDupe.group).parameters)[:3] == ["self", "measure", "matching"]
     assert "Options:" in (NearDupe.enrich.__doc__ or "")

@@ -102,6 +102,10 @@ def audit(
 
     Raises `SettingsError` for values out of range, `IndexUnusable` for an index with fewer than two documents,
     `EngineError` if the workers of ``engine`` cannot be used.
+
+    >>> report = news.audit(min=0.8)
+    >>> report.recall.pairs, report.recall.found
+    (4, 4)
     """
     started = time.monotonic()
     index = opened(index, texts=True)

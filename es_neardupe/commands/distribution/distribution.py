@@ -88,6 +88,13 @@ def distribution(
     that of the index). ``thresholds``: those of the table. ``plot``: file for a plot. Nothing is written to the index.
     Raises `SettingsError` for values out of range, `IndexUnusable` if fewer than two documents have keys, `InputError`
     for a file of labels that is malformed or has too few pairs.
+
+    >>> report = news.distribution(thresholds=[0.7, 0.9])
+    >>> for level in report.distributions[0].levels:
+    ...     print(level.threshold, level.pairs, level.groups)
+    0.7 7 2
+    0.8 4 1
+    0.9 1 1
     """
     started = time.monotonic()
     if plot is not None:

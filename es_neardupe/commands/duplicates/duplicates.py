@@ -73,6 +73,19 @@ def duplicates(
     Raises `SettingsError` for an invalid request, for a field that no index has and for a prefix of keys, `NotFound`
     for an unknown index, `NotInitialised` for grouping by stored keys in an index without keys, `RequestError` for a
     query that the server rejects, `LeaseHeld` while another run writes the same groups.
+
+    >>> words = {"type": "featureSource:words", "fields": {"type": "fields:simple", "fields": ["title"]}}
+    >>> words = {"type": "featureSource:flatten", "source": words}
+    >>> measure = {"type": "pairwiseSimilarity:featureIntersectionToUnionRatio", "features": words}
+    >>> stage = {
+    ...     "type": "documentPairs:duplicates",
+    ...     "query": {"type": "query:all"},
+    ...     "hashGrouping": {"features": words, "pairing": {"maxHashGroupSize": 200}},
+    ...     "validation": {"pairwiseSimilarity": measure, "min": 0.5},
+    ... }
+    >>> for pair in news.duplicates({"stages": {"titles": stage}}).stages["titles"].pairs:
+    ...     print(pair.a.id, pair.b.id, pair.similarity)
+    1001 1004 0.6
     """
     started = time.monotonic()
     plan = request if isinstance(request, RequestPlan) else parse_request(request)

@@ -142,6 +142,9 @@ def migrate(
     ``show_requests`` write requests. Raises `SchemeMismatch` for settings that differ from those of a migration that
     has begun, `LeaseHeld` while another run migrates the index, `NameTaken` if another index has the name of a hidden
     index, and the errors of `init`, `enrich` and `group`.
+
+    >>> news.migrate(threshold=0.7, dry_run=True).changes
+    ('threshold: 0.7, not 0.8', 'bands: 17, not 16', 'rows: 4, not 6')
     """
     started = time.monotonic()
     dry_client = DryRunClient(index.plain, show_requests, dry_run=dry_run)

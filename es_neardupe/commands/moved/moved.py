@@ -157,6 +157,10 @@ def moved(
     and the last grouping are used. ``fields`` are shown of all these documents. Raises `SettingsError` for an empty
     address, for options out of range, for an unknown field, and if the address or date field is ambiguous, missing or
     of the wrong type.
+
+    >>> place, *others = pages.moved("https://news.example/bridge").places
+    >>> place.address, round(place.similarity, 4), len(others)
+    ('https://news.example/archive/bridge', 0.9205, 1)
     """
     (found,) = moved_all(
         index,
@@ -186,6 +190,11 @@ def moved_all(
     the new place of another one. Holds the addresses, and a few results, in memory.
 
     Raises what `moved` does, when the first result is read.
+
+    >>> for report in pages.moved_all(["https://news.example/bridge", "https://news.example/never"]):
+    ...     print(report.address, len(report.places), report.reason)
+    https://news.example/bridge 2 None
+    https://news.example/never 0 unknown address
     """
     if max_candidates < 1:
         raise SettingsError(f"{option('max_candidates')} must be 1 or more.")

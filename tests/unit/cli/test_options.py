@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import pydoc
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -220,7 +222,7 @@ ELSEWHERE = {
 
 def option_parameters(function: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
     """Parameter -> its option and its default, for those with an option."""
-    hints = inspect.signature(function, eval_str=True).parameters
+    hints = inspect.signature(inspect.unwrap(function), eval_str=True).parameters
     found = {name: (option_of(one.annotation), one.default) for name, one in hints.items()}
     return {name: (option, default) for name, (option, default) in found.items() if option is not None}
 
@@ -284,6 +286,18 @@ def test_python_shows_the_options_of_a_command() -> None:
         assert f"{name}: {option.help}" in words
     assert "min: Minimum similarity, in (0, 1]. Default: as in the last run." in words
     assert get_type_hints(NearDupe.group)["workers"] is int
+
+
+def test_help_of_methods_is_readable() -> None:
+    """Description, example and options, below a signature with plain types and defaults."""
+    shown = pydoc.plain(pydoc.render_doc(NearDupe.screened))
+    assert "screened(self, actions: Iterable[Mapping[str, Any]], *, on_match: OnMatch | str | Callable" in shown
+    assert "= 'mark', min: float | None = None" in shown
+    assert shown.index("Add the keys") < shown.index(">>> ") < shown.index("Options:")
+    for name, method in vars(NearDupe).items():
+        if inspect.isfunction(method) and name[0] != "_":
+            signature = pydoc.render_doc(method).splitlines()[2]
+            assert not re.search(r"options\.|Annotated|<|es_neardupe|typing\.", signature), name
 
 
 @pytest.mark.parametrize("name", DATA_COMMANDS)
