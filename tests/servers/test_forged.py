@@ -132,6 +132,36 @@ def test_right_form_and_wrong_value(options: dict[str, Any], grouped: str, clien
     assert {id: {**one, "at": None} for id, one in ours(client, grouped).items()} == wanted
 
 
+def sidecar(client: Client, index: str) -> tuple[NearDupe, str]:
+    """A grouped index with two groups and a document that is alone, and the name of its sidecar index."""
+    make_index(client, index)
+    put(client, index, {id: {"text": text} for id, text in {**TEXTS, "alone": "one two three four five"}.items()})
+    news = NearDupe(index, client)
+    news.init(SETTINGS, sidecar=True)
+    news.enrich()
+    news.group()
+    return news, f"{index}-neardupe-sidecar"
+
+
+@pytest.mark.parametrize("name", ["bands", "signature", "tokens"])
+def test_keys_in_a_sidecar_index(name: str, client: Client, index_name: str) -> None:
+    """`enrich --check` replaces them, and the next `group` forms the groups of the right ones."""
+    news, entries = sidecar(client, index_name)
+    before = ours(client, entries)
+    change(client, entries, "d1", {"neardupe": {name: before["d4"][name] if name != "tokens" else 7}})
+    change(client, index_name, "d0", {"text": "quite another text, so that its group is formed again"})
+    news.enrich()
+    news.group()
+    change(client, index_name, "d0", {"text": TEXTS["d0"]})
+    news.enrich(check=True)
+    assert ours(client, entries)["d1"]["group"]
+    news.group()
+    assert news.group(rebuild=True, dry_run=True).writes.written == 0
+    assert {id: one["group"] for id, one in ours(client, entries).items() if id != "d0"} == {
+        id: one["group"] for id, one in before.items() if id != "d0"
+    }
+
+
 @pytest.mark.parametrize(
     ("id", "wrong"),
     [
@@ -145,16 +175,7 @@ def test_right_form_and_wrong_value(options: dict[str, Any], grouped: str, clien
 )
 def test_groups_in_a_sidecar_index(id: str, wrong: JSON, client: Client, index_name: str) -> None:
     """`group --check` finds what another client has written into the entries, which no run looks for otherwise."""
-    make_index(client, index_name)
-    put(
-        client,
-        index_name,
-        {name: {"text": text} for name, text in {**TEXTS, "alone": "one two three four five"}.items()},
-    )
-    news, entries = NearDupe(index_name, client), f"{index_name}-neardupe-sidecar"
-    news.init(SETTINGS, sidecar=True)
-    news.enrich()
-    news.group()
+    news, entries = sidecar(client, index_name)
     before = ours(client, entries)
     change(client, entries, id, {"neardupe": wrong | {n: before[v]["group"] for n, v in wrong.items() if n == "group"}})
     assert ours(client, entries) != before

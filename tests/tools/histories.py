@@ -524,12 +524,16 @@ class World:
             if there.get(id) != known.get(id):
                 address = (there.get(id) or known[id])[1]
                 found.setdefault(family_of(address.id), f"registry: {known.get(id)}, documents: {there.get(id)}")
+        for id, one in documents.items():
+            if not (one.stored.get("scheme") and one.stored.get("group")):
+                found.setdefault(family_of(id), f"{id} is not enriched: {sorted(one.stored)}")
         complaining = {one.name: one.message for one in self.near.doctor() if one.level != "ok"}
         if complaining and not found:
             found[None] = f"doctor: {complaining}"
         if not found:
             enriched, grouped = self.near.enrich(), self.run("group")
-            if enriched.scope.read or grouped.scope.affected or grouped.writes.written:
+            affected = 0 if grouped.scope.whole else grouped.scope.affected
+            if enriched.scope.read or affected or grouped.writes.written:
                 found[None] = f"again: {enriched.scope}, {grouped.scope}, {grouped.writes}"
         return found
 

@@ -34,7 +34,8 @@ from es_neardupe.index.sidecar.entries import (
 from es_neardupe.index.sidecar.indices import SidecarNames
 from es_neardupe.index.slices import read_slices
 from es_neardupe.index.storage import EnrichRequest, EnrichResult, OnWorkers, Send, tracked_results
-from es_neardupe.index.stored_fields import timestamp
+from es_neardupe.index.stored_fields import stored_fields, timestamp
+from es_neardupe.index.own_groups import waiting
 from es_neardupe.index.updates import fingerprint_documents, fingerprint_fields, is_current
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
@@ -257,6 +258,8 @@ class _SidecarEnrichment:
                 current, uuid = entry is not None and is_current(one, settings), self._uuids[hit.index]
                 inherits = self._index.target.inherits
                 fields = fingerprint_fields(one, settings, self._at, inherits=inherits)
+                if not current and "group" not in fields:  # keys of another text with the content hash of this one
+                    fields |= waiting(stored_fields(hit.source, settings.prefix)["group"])
                 inline = partial_update(one.hit, settings, fields)
                 if not current or (self._request.all and not again):
                     yield entry_write(inline, entry, settings.prefix, uuid, current=current)
