@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import pytest
@@ -230,34 +229,3 @@ def test_an_older_version_that_is_written_back_leaves_its_group(client: Client, 
     near.enrich()
     near.group()
     assert_settled(client, index_name)
-
-
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3))])
-def test_each_run_of_group_ends_as_a_rebuild_does(client: Client, index_name: str, seed: int) -> None:
-    """Whatever was written, deleted, created again and enriched before it, in any order."""
-    chance = random.Random(seed)
-    near = begun(client, index_name, shards=2)
-    near.group()
-    ids = ["p", "m1", "m2", *alone(6)]
-    texts = [*family("once", 6), *(one["text"] for one in alone(3).values()), " ".join(words("new", 30))]
-    for _ in range(12):
-        for _ in range(chance.randint(1, 4)):
-            id = chance.choice(ids)
-            step = chance.choice(["delete", "change", "change", "create", "enrich", "copy"])
-            present = ours(client, index_name)
-            if step == "delete" and id in present:
-                delete(client, index_name, id)
-            elif step == "change" and id in present:
-                change(client, index_name, id, {"text": chance.choice(texts)})
-            elif step == "copy":
-                (action,) = near.fingerprinted([{"_id": id, "text": chance.choice(texts)}])
-                put(client, index_name, {action.pop("_id"): action})
-            elif step == "create":
-                put(client, index_name, {id: {"text": chance.choice(texts)}})
-            else:
-                near.enrich()
-        near.enrich()
-        near.group()
-        assert near.group(rebuild=True, dry_run=True).writes.written == 0
-        assert {check.name: check.level for check in near.doctor()}["groups"] == "ok"
-        assert_settled(client, index_name)

@@ -316,9 +316,12 @@ class World:
         for name, moment in settling.killed:
             url = SimpleNamespace(url=self.client.url)
             run_to_death(url, self.index, [(name, self.options(name))], moment)  # type: ignore[arg-type]
-        if settling.how == "hints":
+        # What other clients have written into hidden indices is only found by runs that look for it.
+        damaged = settling.event == "registry"
+        damaged |= self.plan.sidecar and any(one.kind == "damage" for some in events.values() for one in some)
+        if settling.how == "hints" and not damaged:
             self.follow()
-        elif settling.how == "check" or settling.event == "registry":
+        elif settling.how == "check" or damaged:
             self.near.enrich(check=True)
             self.run("group", check=True)
         else:

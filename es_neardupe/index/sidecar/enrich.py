@@ -22,6 +22,7 @@ from es_neardupe.index import queries
 from es_neardupe.index.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.field_writes import partial_update
 from es_neardupe.index.handle import IndexHandle
+from es_neardupe.index.own_groups import waiting
 from es_neardupe.index.sidecar.entries import (
     KnownEntries,
     confirmation,
@@ -35,7 +36,6 @@ from es_neardupe.index.sidecar.indices import SidecarNames
 from es_neardupe.index.slices import read_slices
 from es_neardupe.index.storage import EnrichRequest, EnrichResult, OnWorkers, Send, tracked_results
 from es_neardupe.index.stored_fields import stored_fields, timestamp
-from es_neardupe.index.own_groups import waiting
 from es_neardupe.index.updates import fingerprint_documents, fingerprint_fields, is_current
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
