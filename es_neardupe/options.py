@@ -929,6 +929,12 @@ TITLE_FIELDS = typer.Option(
 )
 TitleFields = Annotated[Sequence[str] | None, TITLE_FIELDS]
 """In Python None reads no fields."""
+MAX_SHOWN = 10_000
+"""Characters of the text of a field that `pairs` shows by default: a text is in as many lines as it has pairs."""
+WholeFields = Annotated[
+    bool,
+    typer.Option("--whole-fields", help=f"Show whole texts of fields, not only {MAX_SHOWN:,} characters of each."),
+]
 ADDED_FIELDS = typer.Option(
     "--field", metavar="FIELD", help="Field to show of each document. Repeatable.", show_default=False
 )

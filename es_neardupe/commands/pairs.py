@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, islice, product, starmap
-from typing import overload
+from typing import NamedTuple, overload
 
 import numpy as np
 
@@ -21,9 +21,9 @@ from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.columns import RowLists
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.index_on_workers import on_engine
-from es_neardupe.index.shown_fields import ShownFields, read_shown_fields, shown_fields
+from es_neardupe.index.shown_fields import ShownFields, read_each_shown_fields, shown_fields
 from es_neardupe.keys.arrays import Floats, Ints, Numbers
-from es_neardupe.options import DEFAULT_MAX_BUCKET
+from es_neardupe.options import DEFAULT_MAX_BUCKET, MAX_SHOWN
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, Reference, one_line
 from es_neardupe.server.bulk import chunked
@@ -45,6 +45,8 @@ class Pair:
     measure: str = "resemblance"
     fields: Mapping[str, Mapping[str, str]] = field(default_factory=dict, hash=False)
     """``a`` and ``b`` -> field -> its text; only of `PairsReport.with_fields`."""
+    cut: Mapping[str, Mapping[str, int]] = field(default_factory=dict, hash=False)
+    """``a`` and ``b`` -> field -> number of characters of the whole text, of each one that was cut."""
 
     def __repr__(self) -> str:
         return one_line(self, a=self.a, b=self.b, similarity=self.similarity, measure=self.measure)
@@ -57,6 +59,16 @@ class Pair:
 
 _PAIRS_READ = 250
 """Pairs whose fields are read at a time."""
+_WHOLE_READ = 5
+"""The same if texts are not cut, each of which can have megabytes."""
+
+
+class _Shown(NamedTuple):
+    """The fields of a document."""
+
+    values: dict[str, str]
+    cut: dict[str, int]
+    """Number of characters of each whole text that was cut."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +77,22 @@ class _Fields:
 
     index: Index
     shown: ShownFields
+    maximum: int | None
+    """Characters of a text, beyond which it is cut; None: never."""
+    cut: set[tuple[Address, str]] = field(default_factory=set)
+    """The documents and fields whose texts were cut so far."""
 
-    def read(self, references: Iterable[Reference]) -> dict[Address, dict[str, str]]:
+    def read(self, references: Iterable[Reference]) -> dict[Address, _Shown]:
         """The fields of some documents."""
-        return read_shown_fields(self.index, self.shown, list(dict.fromkeys(references)))
+        each = read_each_shown_fields(self.index, self.shown, list(dict.fromkeys(references)))
+        return {address: self._cut(address, values) for address, values in each}
+
+    def _cut(self, address: Address, values: dict[str, str]) -> _Shown:
+        if self.maximum is None:
+            return _Shown(values, {})
+        long = {name: len(value) for name, value in values.items() if len(value) > self.maximum}
+        self.cut.update((address, name) for name in long)
+        return _Shown(values | {name: f"{values[name][: self.maximum]}..." for name in long}, long)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,16 +149,23 @@ class PairsReport(Sequence[Pair], Tabular):
     def with_fields(self, top: int | None = None) -> Iterator[Pair]:
         """The pairs, or the first ``top`` of them, with the fields to show of both documents.
 
-        Reads the fields of some hundred pairs at a time while it is iterated. A deleted document has no fields.
+        Reads the fields of some hundred pairs at a time while it is iterated. A deleted document has no fields. Texts
+        of more than 10,000 characters are cut, unless `pairs` got ``whole_fields``.
         """
-        for some in chunked(islice(self._rows(), top), _PAIRS_READ):
+        whole = self._shown is not None and self._shown.maximum is None
+        for some in chunked(islice(self._rows(), top), _WHOLE_READ if whole else _PAIRS_READ):
             values = (
                 {}
                 if self._shown is None
                 else self._shown.read(self._references[row] for *both, _ in some for row in both)
             )
             for pair in starmap(self._pair, some):
-                yield replace(pair, fields={"a": values.get(pair.a, {}), "b": values.get(pair.b, {})})
+                sides = {side: values.get(address, _Shown({}, {})) for side, address in (("a", pair.a), ("b", pair.b))}
+                yield replace(
+                    pair,
+                    fields={side: one.values for side, one in sides.items()},
+                    cut={side: one.cut for side, one in sides.items() if one.cut},
+                )
 
     def table(self, top: int | None = None) -> Table:
         """A row for each pair, or for the first ``top`` of them, with the fields to show of both documents.
@@ -149,6 +180,11 @@ class PairsReport(Sequence[Pair], Tabular):
             for pair in self.with_fields(top)
         )
         return Table(columns | {f"fields_{side}_{name}": str for side, name in shown}, rows)
+
+    @property
+    def texts_cut(self) -> int:
+        """The number of texts of documents that `with_fields` and `table` have cut so far, each once."""
+        return 0 if self._shown is None else len(self._shown.cut)
 
     @property
     def copies_not_listed(self) -> int:
@@ -236,13 +272,15 @@ def pairs(
     engine: options.EngineName = None,
     insecure_engine: options.InsecureEngine = False,
     fields: options.TitleFields = (),
+    whole_fields: options.WholeFields = False,
     progress: Progress = silent,
 ) -> PairsReport:
     """Verify all candidate pairs of an enriched index, and list those from ``min`` (default: the threshold of the
     index) to ``max`` similar by ``measure``, both included.
 
     The options are those of `group`, but nothing is written, not even the list of common shingles. ``fields`` are
-    shown of both documents by `PairsReport.with_fields`. Raises `SettingsError` as `group` does.
+    shown of both documents by `PairsReport.with_fields`, the first 10,000 characters of each, or all with
+    ``whole_fields``. Raises `SettingsError` as `group` does.
 
     >>> for pair in news.pairs(min=0.8):
     ...     print(pair.a.id, pair.b.id, round(pair.similarity, 4))
@@ -303,5 +341,5 @@ def pairs(
         _similarity=similarity[order],
         _copies=match.copies_match,
         _maximum_copies=max_bucket,
-        _shown=_Fields(index, shown),
+        _shown=_Fields(index, shown, None if whole_fields else MAX_SHOWN),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ __all__ = [
     "ShownFields",
     "UserFields",
     "chosen_fields",
+    "read_each_shown_fields",
     "read_shown_fields",
     "shown_fields",
     "shown_value",
@@ -198,8 +199,16 @@ def read_shown_fields(
     index: IndexHandle, shown: ShownFields, references: Sequence[Reference]
 ) -> dict[Address, dict[str, str]]:
     """The fields to show of some documents, without documents that were deleted."""
+    return dict(read_each_shown_fields(index, shown, references))
+
+
+def read_each_shown_fields(
+    index: IndexHandle, shown: ShownFields, references: Sequence[Reference]
+) -> Iterator[tuple[Address, dict[str, str]]]:
+    """As `read_shown_fields`, one document after the other."""
     if not shown.names:
-        return {}
+        return
     small = _SMALL.issuperset(shown.names)
-    hits = fetch(index.client, references, shown.names, batch=_BATCH if small else None)
-    return {hit.address: shown.of(hit.source) for hit in hits if hit is not None}
+    for hit in fetch(index.client, references, shown.names, batch=_BATCH if small else None):
+        if hit is not None:
+            yield hit.address, shown.of(hit.source)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from conftest import Cli
 from page_reader import NASTY, Reader
-from server_tools import JSON, Spy, family, make_index, put, words
+from server_tools import JSON, Spy, family, make_index, one_line, put, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.duplicates.request_json import example
@@ -262,3 +262,29 @@ def test_titles_that_cannot_be_read(client: Client, index_name: str) -> None:
     assert news.compare("d0", "d1").a.fields == {}
     with pytest.raises(SettingsError, match="does not keep title in _source"):
         news.groups(fields=["title"])
+
+
+def test_long_texts_of_pairs_are_cut_and_counted(
+    client: Client, index_name: str, server_cli: Cli, tmp_path: Path
+) -> None:
+    """A text is in many pairs: 880 MB of JSON for 60 texts of 4.9 MB."""
+    text = "word " * 20 + " ".join(f"{number:06}" for number in range(2000))
+    sources = {f"d{k}": {"title": f"Title {k}", "body": f"{text} {k}"} for k in range(4)}
+    news = prepared(client, index_name, "inline", sources)
+    line = ("pairs", index_name, "--field", "body", "--json")
+    cut, whole = server_cli(*line), server_cli(*line, "--whole-fields")
+    assert len(cut.lines) == len(whole.lines) == 6
+    for short, full in zip(cut.lines, whole.lines, strict=True):
+        assert full["cut"] == {}
+        assert short["cut"] == {side: {"body": len(full["fields"][side]["body"])} for side in "ab"}
+        for side in "ab":
+            assert full["fields"][side]["body"] == sources[full[side]["id"]]["body"]
+            assert short["fields"][side]["body"] == full["fields"][side]["body"][:10_000] + "..."
+    assert "4 texts were cut after 10,000 characters: --whole-fields shows them whole." in one_line(cut.err)
+    assert "cut" not in whole.err
+    file = tmp_path / "pairs.csv"
+    done = server_cli("pairs", index_name, "--field", "body", "--output", str(file))
+    assert ("4 texts were cut" in one_line(done.err), file.stat().st_size < 6 * 21_000) == (True, True)
+    pairs = news.pairs(fields=["title"])
+    assert [pair.cut for pair in pairs.with_fields()] == [{}] * 6
+    assert pairs.texts_cut == 0

@@ -59,6 +59,7 @@ def pairs(
     engine: options.EngineName = None,
     insecure_engine: options.InsecureEngine = False,
     fields: Annotated[list[str] | None, options.TITLE_FIELDS] = None,
+    whole_fields: options.WholeFields = False,
     output: Output = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
@@ -92,6 +93,7 @@ def pairs(
             engine=engine,
             insecure_engine=insecure_engine,
             fields=fields or (),
+            whole_fields=whole_fields,
             progress=progress,
         )
     if as_json:
@@ -111,6 +113,9 @@ def pairs(
     if found.copies_not_listed:
         pairs = counted(found.copies_not_listed, "pair of further exact copies is", "pairs of further exact copies are")
         warn(f"{pairs} not listed: raise --max-bucket.")
+    if found.texts_cut:
+        texts = counted(found.texts_cut, "text was", "texts were")
+        warn(f"{texts} cut after {options.MAX_SHOWN:,} characters: --whole-fields shows them whole.")
     if found.stale:
         documents = counted(
             found.stale,
@@ -133,4 +138,8 @@ def _show(shown: list[Pair], measure: str, *, several: bool) -> None:
 
 def _pair_line(pair: Pair) -> dict[str, Any]:
     """A pair as the documented JSON."""
-    return {"a": pair.a, "b": pair.b} | by_measure(pair.measure, pair.similarity) | {"fields": pair.fields}
+    return (
+        {"a": pair.a, "b": pair.b}
+        | by_measure(pair.measure, pair.similarity)
+        | {"fields": pair.fields, "cut": pair.cut}
+    )
