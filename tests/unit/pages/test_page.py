@@ -22,13 +22,13 @@ from es_neardupe.display_text import shown
 from es_neardupe.errors import InputError
 from es_neardupe.options import Matching
 from es_neardupe.pages import panes
-from es_neardupe.pages.page import page, write_page
+from es_neardupe.pages.page import compare_page, write_page
 from es_neardupe.similarity.comparison import compare_texts
 from es_neardupe.similarity.measure import MEANINGS
 
 
 def read(a: str, b: str, **options: object) -> Reader:
-    return Reader(page(compare_texts(a, b, **options)))  # type: ignore[arg-type]
+    return Reader(compare_page(compare_texts(a, b, **options)))  # type: ignore[arg-type]
 
 
 ANY = st.text(
@@ -54,7 +54,7 @@ def test_texts_are_whole_and_escaped(a: str, b: str) -> None:
 def test_nothing_of_a_document_becomes_markup() -> None:
     plain = read(words(0, 20), words(0, 20))
     made = compare_texts(f"{NASTY} {words(0, 20)}", f"{words(0, 20)} {NASTY}", names=(NASTY, f"{NASTY}.txt"))
-    found = Reader(page(made))
+    found = Reader(compare_page(made))
     assert {tag for tag, _ in found.tags} <= {tag for tag, _ in plain.tags} | {"mark", "br"}
     assert [tag for tag, _ in found.tags].count("script") == 1
     assert found.panes["literal-a"].startswith(NASTY)
@@ -75,7 +75,7 @@ def test_policy_names_the_hashes_of_script_and_style() -> None:
 
 
 def test_nothing_is_loaded() -> None:
-    content = page(compare_texts(words(0, 20), words(0, 21)))
+    content = compare_page(compare_texts(words(0, 20), words(0, 21)))
     assert re.findall(r"https?:|//[a-z]|@import|url\(", content) == []
 
 
@@ -113,7 +113,7 @@ def test_ids_are_unique_if_a_difference_has_several_parts() -> None:
 
 def test_measures_with_formulas_and_meanings() -> None:
     made = compare_texts(words(0, 40), words(3, 40))
-    content = page(made)
+    content = compare_page(made)
     for one in made.measures:
         assert f"<b>{one.value:.4f}</b>" in content
         assert f"<code>{one.formula}</code>" in content
@@ -128,7 +128,7 @@ def test_measures_with_formulas_and_meanings() -> None:
 
 @pytest.mark.parametrize("matching", list(Matching))
 def test_the_matching_shown_first(matching: Matching) -> None:
-    found = Reader(page(compare_texts(words(0, 20), words(0, 21)), matching))
+    found = Reader(compare_page(compare_texts(words(0, 20), words(0, 21)), matching))
     shown = [one["id"] for one in found.with_class("panes") if "hidden" not in one]
     assert shown == [matching.value]
     assert [one["value"] for tag, one in found.tags if tag == "input" and "value" in one and "checked" in one] == [
@@ -149,7 +149,7 @@ def test_many_words(size: int) -> None:
     other = [f"new{k}" if k % 500 == 250 else word for k, word in enumerate(base)]
     began = time.monotonic()
     made = compare_texts(" ".join(base), " ".join(other))
-    content = page(made)
+    content = compare_page(made)
     assert time.monotonic() - began < patience(30)
     assert made.matchings["literal"].chunks == size // 500 + 1
     assert len(content) < 4 * len(made.a.text) + 500_000
@@ -163,7 +163,7 @@ def test_longer_texts_are_cut_and_it_is_said(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(panes, "MAX_SHOWN", 50)
     text = words(0, 40)
     found = compare_texts(text, text.replace("w30", "other"))
-    content = page(found)
+    content = compare_page(found)
     assert Reader(content).panes["literal-a"] == text[:50]
     assert f"Not shown: the last {len(text) - 50} of {len(text)} characters. The measures include them." in content
     assert found.matchings["literal"].chunks == 2
@@ -171,18 +171,18 @@ def test_longer_texts_are_cut_and_it_is_said(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_facts_lead_to_their_difference() -> None:
     a, b = (f"{words(0, 20)} in the city of {town} {words(20, 20)}" for town in ("Newark", "Akron"))
-    content = page(compare_texts(a, b))
+    content = compare_page(compare_texts(a, b))
     assert '<button type="button" class="show" data-to="1"' in content
     many = " ".join(f"{words(k * 9, 9)} {k}" for k in range(300))
-    content = page(compare_texts(many, re.sub(r" (\d+)", r" 9\1", many)))
+    content = compare_page(compare_texts(many, re.sub(r" (\d+)", r" 9\1", many)))
     assert content.count('class="show"') == 200
     assert "100 more not listed here." in content
 
 
 def test_no_facts_is_said_of_near_copies_only() -> None:
     said = "Near-copies: no number, date, amount, negation or name differs."
-    assert said in page(compare_texts(f"{words(0, 40)} green", f"{words(0, 40)} blue"))
-    assert said not in page(compare_texts(words(0, 40), words(0, 40, "v")))
+    assert said in compare_page(compare_texts(f"{words(0, 40)} green", f"{words(0, 40)} blue"))
+    assert said not in compare_page(compare_texts(words(0, 40), words(0, 40, "v")))
 
 
 # The file
