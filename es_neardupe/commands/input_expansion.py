@@ -29,7 +29,10 @@ _MAX_BATCH = 1000
 def _check(what: str, decoded: int, stored: int) -> None:
     """Raises `OSError` for a part that expands too much."""
     if decoded > max(_LARGE, _RATIO * stored):
-        raise OSError(f"{what}: {stored:,} bytes expand to {decoded:,}, which is more than {_RATIO} times as many")
+        raise OSError(
+            f"{what}: {stored:,} bytes expand to {decoded:,}, more than {_RATIO} times as many. If this is intended, "
+            f"write the file with smaller row groups or batches, or as JSON lines"
+        )
 
 
 # -- Parquet -----------------------------------------------------------------------------------------------------------

@@ -156,6 +156,38 @@ def test_a_decoder_that_needs_too_much_memory(tmp_path: Path) -> None:
         read_text_file(str(file))
 
 
+_LOAD = """
+import sys
+from es_neardupe.commands.input_files import read_records
+from es_neardupe.commands.load import load_records
+from es_neardupe.index.target import IndexTarget
+from unit_tools import SETTINGS, FakeClient, index_of
+
+def load(name):
+    client = FakeClient()
+    client.pace.request_bytes = 40_000_000
+    index = index_of(client, IndexTarget("i", ("i",), SETTINGS, 10_000))
+    return load_records(index, read_records([name], text_field="text")), client
+
+load(sys.argv[1])
+before = peak()
+report, client = load(sys.argv[2])
+print(report.scope.read, report.writes.written, report.writes.refused, len(client.bulks), peak() - before)
+"""
+
+
+def test_a_text_that_no_server_accepts_is_only_read(tmp_path: Path) -> None:
+    """It gets no keys and is not encoded, so it needs the memory of its line and of its value."""
+    pytest.importorskip("resource")
+    (small := tmp_path / "small.jsonl").write_bytes(GOOD)
+    (large := tmp_path / "large.jsonl").write_bytes(b'{"id": "large", "text": "' + b"a word " * (8 * MB) + b'"}' + GOOD)
+    command = [sys.executable, "-c", measuring(_LOAD), str(small), str(large)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    *counts, grown = map(int, done.stdout.split())
+    assert counts == [2, 1, 1, 1]
+    assert grown < 4 * 56 * MB
+
+
 # -- .xz files ---------------------------------------------------------------------------------------------------------
 
 

@@ -382,7 +382,7 @@ def test_arrow_that_expands(
     before = pa.total_allocated_bytes()
     ((_, said),) = problems(read(file))
     assert said.startswith(f"the rest cannot be read: {why}")
-    assert said.endswith("more than 100 times as many")
+    assert "more than 100 times as many. If this is intended, write the file with smaller row groups" in said
     assert pa.total_allocated_bytes() - before < MB
 
 
