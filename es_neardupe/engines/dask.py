@@ -7,12 +7,14 @@ machine could run programs through it otherwise), and without a dashboard.
 from __future__ import annotations
 
 import logging
+import pickle
 import socket
 import ssl
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice
+from multiprocessing import resource_tracker, util
 from types import TracebackType
 from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
@@ -23,7 +25,7 @@ from distributed.scheduler import KilledWorker
 from distributed.worker import thread_state
 
 from es_neardupe.engines.engine import Kept
-from es_neardupe.errors import EngineError
+from es_neardupe.errors import EngineError, NeardupeError
 from es_neardupe.progress import Progress
 
 __all__ = ["DaskEngine", "ends_when_cancelled"]
@@ -37,6 +39,9 @@ _CONNECT = 10
 
 _PATIENCE = 120
 """Seconds without a result after which there must be workers: lost ones may be replaced until then."""
+
+_STARTS = 3
+"""Attempts to start the processes of this command: one may be killed before it has begun."""
 
 _QUEUED = 2
 """Tasks that are submitted for each one that runs: workers need not wait for this process."""
@@ -61,21 +66,22 @@ class DaskEngine:
     def __init__(self, engine: str) -> None:
         """``engine``: ``processes:4``, or the address of a scheduler."""
         self._engine = engine
+        self._starts = engine.startswith("processes:")
         self._stack = ExitStack()
         self._opened: distributed.Client | None = None
+        self._versions: Mapping[str, str | None] = {}
         self.workers = 0
 
     def __enter__(self) -> DaskEngine:
         self._stack.enter_context(dask.config.set(_CONFIG))
         self._stack.enter_context(_quiet())
-        kind, _, number = self._engine.partition(":")
-        if kind == "processes":
-            self.workers = int(number)
+        if self._starts:
+            self.workers = int(self._engine.partition(":")[2])
             return self
         try:
             with self._lost():
                 _check_listens(self._engine)
-                self._connect(self._engine)
+                self._use(self._connect(self._engine, self._stack))
         except BaseException:
             self._stack.close()
             raise
@@ -91,10 +97,11 @@ class DaskEngine:
         with self._lost():
             client, waiting, parts = self._client, dict[Any, P](), iter(parts)
             common = client.submit(_same, shared, pure=False)
+            checked = _checked(task, self._versions)
 
             def submit(number: int) -> None:
                 for part in islice(parts, number):
-                    waiting[client.submit(task, common, part, pure=False)] = part
+                    waiting[client.submit(checked, common, part, pure=False)] = part
 
             try:
                 submit(_QUEUED * self.workers)
@@ -112,7 +119,8 @@ class DaskEngine:
         """See `Engine.keep`."""
         with self._lost():
             common = self._client.submit(_same, shared, pure=False)
-            return [self._client.submit(task, common, part, pure=False) for part in parts]
+            checked = _checked(task, self._versions)
+            return [self._client.submit(checked, common, part, pure=False) for part in parts]
 
     def _finished(self, waiting: Sequence[Any]) -> Sequence[Any]:
         """The tasks that have finished, as soon as there is one."""
@@ -122,61 +130,102 @@ class DaskEngine:
                     return list(distributed.wait(waiting, timeout=_PATIENCE, return_when="FIRST_COMPLETED").done)
             except TimeoutError:
                 if not self._client.nthreads():
+                    if self._starts:
+                        raise self._ended() from None
                     raise EngineError(
-                        f"The scheduler at {self._engine} has lost all of its workers. Run the same command again."
+                        f"The scheduler at {self._engine} has lost all of its workers. Start others with "
+                        f"`dask worker {self._engine}`, and run the same command again; without `engine`, it needs "
+                        f"none."
                     ) from None
 
     @property
     def _client(self) -> distributed.Client:
         if self._opened is None:
-            cluster = distributed.LocalCluster(
-                n_workers=self.workers,
-                threads_per_worker=1,
-                host="127.0.0.1",
-                security=True,
-                dashboard_address=None,
-                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-                silence_logs=logging.CRITICAL,
-            )
-            self._connect(self._stack.enter_context(cluster))
+            self._start()
         assert self._opened is not None
         return self._opened
 
-    def _connect(self, address: str | distributed.LocalCluster) -> None:
+    def _start(self) -> None:
+        """Start processes. Raises `EngineError` if that has failed several times."""
+        for _ in range(_STARTS):
+            try:
+                with ExitStack() as started:
+                    cluster = distributed.LocalCluster(
+                        n_workers=self.workers,
+                        threads_per_worker=1,
+                        host="127.0.0.1",
+                        security=True,
+                        dashboard_address=None,
+                        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+                        silence_logs=logging.CRITICAL,
+                    )
+                    self._use(self._connect(started.enter_context(cluster), started))
+                    self._stack.push(started.pop_all())
+                return
+            except (EngineError, RuntimeError, OSError, TimeoutError) as error:
+                failed = error
+        raise EngineError(
+            f"The processes of {self._engine} ended before they could work, {_STARTS} times: check the memory of this "
+            f"machine, choose fewer processes, or omit `engine`."
+        ) from failed
+
+    def _connect(self, address: str | distributed.LocalCluster, stack: ExitStack) -> distributed.Client:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of other versions: see _check_versions
             client = distributed.Client(address, timeout=_CONNECT, set_as_default=False)
-        self._opened = self._stack.enter_context(client)
+        return cast(distributed.Client, stack.enter_context(client))
+
+    def _use(self, client: distributed.Client) -> None:
         try:
             client.wait_for_workers(1, timeout=_CONNECT)
         except TimeoutError:
             raise EngineError(
                 f"The scheduler at {self._engine} has no workers: start some with `dask worker {self._engine}`."
             ) from None
-        _check_versions(client)
+        self._versions = _check_versions(client)
         self.workers = sum(client.nthreads().values())
+        self._opened = client
 
     @contextmanager
     def _lost(self) -> Iterator[None]:
         """Raise `EngineError` for errors of Dask."""
         try:
             yield
+        except NeardupeError:
+            raise
         except KilledWorker as error:
             raise EngineError(
                 f"A task lost its worker {error.allowed_failures + 1} times: check the memory of the workers. Run the "
                 f"same command again."
             ) from error
-        except (distributed.CancelledError, OSError, TimeoutError, TypeError) as error:
+        except (distributed.CancelledError, OSError, TimeoutError) as error:
             if self._opened is None:
-                raise EngineError(
-                    f"No Dask scheduler answers at {self._engine} ({_reason(error)}). Start one with `dask scheduler`, "
-                    f"or use processes:NUMBER."
-                ) from error
-            if isinstance(error, TypeError):
-                raise
+                raise self._no_scheduler(error) from error
+            if self._starts:
+                raise self._ended() from error
             raise EngineError(
-                f"The scheduler at {self._engine} was lost, and the tasks with it. Run the same command again."
+                f"The scheduler at {self._engine} was lost, and the tasks with it. Check the address, or start the "
+                f"scheduler and its workers again; then run the same command again. Without `engine`, it needs neither."
             ) from error
+        except (ImportError, AttributeError, RuntimeError, TypeError) as error:
+            if self._opened is None:
+                raise self._no_scheduler(error) from error
+            _check_versions(self._opened)  # of a worker that has joined, and cannot load a task
+            if isinstance(error, ImportError):
+                raise EngineError(str(error)) from error
+            raise
+
+    def _ended(self) -> EngineError:
+        return EngineError(
+            f"The processes of {self._engine} have ended, and the tasks with them: check the memory of this machine, "
+            f"and run the same command again."
+        )
+
+    def _no_scheduler(self, error: BaseException) -> EngineError:
+        return EngineError(
+            f"No Dask scheduler answers at {self._engine} ({_reason(error)}). Start one with `dask scheduler`, or use "
+            f"processes:NUMBER."
+        )
 
 
 def _check_listens(address: str) -> None:
@@ -218,8 +267,33 @@ def _same(shared: S) -> S:
     return shared
 
 
-def _check_versions(client: distributed.Client) -> None:
-    """Raises `EngineError` unless all workers have the versions of this process."""
+def _checked(task: Callable[[S, P], R], here: Mapping[str, str | None]) -> Callable[[S, P], R]:
+    """A task that raises `ImportError` on a worker with other versions than ``here``, such as one that joins during a
+    run. It is sent as a whole, so that it needs nothing of these versions, and loads the task itself afterwards."""
+    packed = pickle.dumps(task)
+
+    def checked(shared: S, part: P) -> R:
+        import pickle
+
+        from distributed import get_worker
+        from distributed.versions import get_versions
+
+        found = get_versions(packages=["es-neardupe"])["packages"]
+        for name, version in here.items():
+            there = ".".join(found[name].split(".")[:2]) if name == "python" else found.get(name)
+            if there != version:
+                raise ImportError(
+                    f"Worker {get_worker().address} has {name} {there or 'not installed'}, and this command {name} "
+                    f"{version}: install the same versions."
+                )
+        result: R = pickle.loads(packed)(shared, part)  # noqa: S301 - of this process
+        return result
+
+    return checked
+
+
+def _check_versions(client: distributed.Client) -> dict[str, str | None]:
+    """The versions of this process. Raises `EngineError` unless all workers have them."""
     found = client.get_versions(packages=["es-neardupe"])
     here = _versions(found["client"])
     for worker, versions in found["workers"].items():
@@ -230,6 +304,7 @@ def _check_versions(client: distributed.Client) -> None:
                     f"Worker {worker} has {name} {there[name] or 'not installed'}, and this command {name} {version}: "
                     f"install the same versions."
                 )
+    return here
 
 
 def _versions(found: Any) -> dict[str, str | None]:
@@ -240,16 +315,34 @@ def _versions(found: Any) -> dict[str, str | None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the messages of Dask: errors are raised here, and lost tasks run again."""
-    loggers = [logging.getLogger(name) for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    """Without the messages of Dask, and of what it starts: errors are raised here, and lost tasks run again. Python
+    starts the process that tracks its resources again if it was killed; the new one writes tracebacks about resources
+    that only its predecessor knew, so it gets no stderr."""
+    names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    loggers = [logging.getLogger(name) for name in (*names, "asyncio", "tornado.application")]
     levels = [(one, one.level) for one in loggers]
     for one in loggers:
         one.setLevel(logging.CRITICAL + 1)
+    vars(resource_tracker)["util"] = _WithoutStderr()
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "resource_tracker: ")
+            yield
     finally:
+        vars(resource_tracker)["util"] = util
         for one, level in levels:
             one.setLevel(level)
+
+
+class _WithoutStderr:
+    """`multiprocessing.util` for `multiprocessing.resource_tracker`: the process that it starts gets no stderr."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(util, name)
+
+    def spawnv_passfds(self, path: bytes, args: Sequence[str], passfds: Sequence[int]) -> int:
+        """Start a process, whose last argument is a program."""
+        return util.spawnv_passfds(path, [*args[:-1], f"import sys;sys.stderr = None;{args[-1]}"], passfds)
 
 
 def _reason(error: BaseException) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import operator
 import os
 import pickle
+import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import version
+from multiprocessing.process import BaseProcess as Process
 from pathlib import Path
 from typing import Any
 
@@ -257,6 +261,73 @@ def test_workers_of_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             _open(started.address)
 
 
+def test_a_worker_of_another_version_that_joins_later(tmp_path: Path) -> None:
+    """It runs no task; the error names it."""
+    other = tmp_path / "other"
+    metadata = other / "es_neardupe-0.0.9.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: es-neardupe\nVersion: 0.0.9\n")
+    with programs(tmp_path) as started:
+        first = started.start_worker()
+        with engine_of(started.address, insecure=False) as engine:
+            assert engine is not None
+            assert sorted(engine.run(operator.add, 1, range(3))) == [(0, 1), (1, 2), (2, 3)]
+            started.start_worker({"PYTHONPATH": f"{other}{os.pathsep}{os.pathsep.join(sys.path)}"})
+            kill(first)
+            with pytest.raises(EngineError, match=r"Worker tcp://\S+ has es-neardupe 0\.0\.9, and this command"):
+                list(engine.run(operator.add, 1, range(3)))
+            with pytest.raises(EngineError, match=r"Worker tcp://\S+ has es-neardupe 0\.0\.9, and this command"):
+                list(engine.run(operator.add, 1, [tuple(engine.keep(operator.add, 1, [1]))]))
+
+
+def _killed(monkeypatch: pytest.MonkeyPatch, times: int) -> list[int]:
+    """Kill the first processes of workers as soon as they have started, so many times. Returns their ids."""
+    start, killed = Process.start, list[int]()
+
+    def started(self: Process) -> None:
+        start(self)
+        if self.pid is not None and len(killed) < times:
+            killed.append(self.pid)
+            os.kill(self.pid, signal.SIGKILL)
+
+    monkeypatch.setattr(multiprocessing.context.SpawnProcess, "start", started)
+    return killed
+
+
+def test_processes_that_are_killed_at_their_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    killed = _killed(monkeypatch, 1)
+    with dask.DaskEngine("processes:1") as engine:
+        assert list(engine.run(operator.add, 1, [2])) == [(2, 3)]
+    assert len(killed) == 1
+    monkeypatch.undo()
+    _killed(monkeypatch, 1000)
+    with (
+        dask.DaskEngine("processes:1") as engine,
+        pytest.raises(EngineError, match="processes:1 ended before they could work, 3 times: check the memory"),
+    ):
+        list(engine.run(operator.add, 1, [2]))
+
+
+_TRACKER = """
+import operator, os, signal
+from multiprocessing import resource_tracker
+from es_neardupe.engines.dask import DaskEngine
+if __name__ == "__main__":
+    with DaskEngine("processes:1") as engine:
+        assert list(engine.run(operator.add, 1, [2])) == [(2, 3)]
+        os.kill(resource_tracker._resource_tracker._pid, signal.SIGKILL)
+        os.waitpid(resource_tracker._resource_tracker._pid, 0)
+"""
+
+
+def test_no_traceback_of_a_tracker_that_was_killed(tmp_path: Path) -> None:
+    """Python starts it again, and the new one knows nothing of the resources of the engine."""
+    program = tmp_path / "program.py"
+    program.write_text(_TRACKER)
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize(("name", "there"), [("python", "3.9"), ("distributed", "2020.1"), ("es-neardupe", None)])
 def test_other_versions_are_refused(name: str, there: str | None) -> None:
     here = {"python": "3.11.7.final.0", "distributed": "2026.1", "numpy": "2.1", "es-neardupe": "1.0"}
@@ -361,7 +432,7 @@ def test_a_lost_scheduler_ends_the_run_and_the_next_one_finishes(
             if name == stage and done:
                 kill(started.scheduler)
 
-        with pytest.raises(EngineError, match=r"The scheduler at tcp://.* was lost"):
+        with pytest.raises(EngineError, match=r"The scheduler at tcp://.* was lost.* or start the scheduler and its"):
             getattr(news, command)(engine=started.address, progress=reported)
     with programs(tmp_path) as started:
         started.start_worker()
