@@ -222,7 +222,7 @@ def _text(text: str, target: IndexTarget, match: MatchCriterion) -> _Probe:
 
 def _document(index: Index, document: str | Address, match: MatchCriterion) -> _Probe:
     """The current text of a document, and the other fields that are compared."""
-    address, source = current_source(index, document, match.measure.fields(index.settings.fields))
+    address, source = current_source(index, document, match.measure.fields(index.settings.fields), unique=True)
     return _Probe(read_text(source, index.settings.fields), source, address._asdict(), address)
 
 

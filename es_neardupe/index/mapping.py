@@ -19,6 +19,7 @@ from es_neardupe.wording import command, option
 __all__ = [
     "TEXT_TYPES",
     "VALUE_TYPES",
+    "WHOLE_TEXTS",
     "Fields",
     "check_fields",
     "check_fields_visible",
@@ -29,6 +30,7 @@ __all__ = [
     "conflicts",
     "field_types",
     "fields_mapping",
+    "fields_with_texts",
     "is_in_source",
     "is_mapped",
     "keyword_fields",
@@ -50,7 +52,7 @@ __all__ = [
 TEXT_TYPES = frozenset({"text", "match_only_text", "annotated_text", "search_as_you_type"})
 """Field types that hold text in ``_source``."""
 
-_WHOLE_TEXTS = frozenset({"keyword", "wildcard"})
+WHOLE_TEXTS = frozenset({"keyword", "wildcard"})
 """Types of fields whose values can be texts: keys are made from `_source`."""
 
 
@@ -350,7 +352,7 @@ def check_text_fields(index: str, mapping: Mapping[str, Any], settings: Settings
     names the fields that do."""
     properties = mapping.get("properties", {})
     types = dict(field_types(properties))
-    texts = sorted(name for name, kind in types.items() if kind in TEXT_TYPES)
+    texts = fields_with_texts(properties)
     known = f"Its text fields: {', '.join(texts)}." if texts else "It has no text field."
     for name in settings.fields:
         kind = types.get(name)
@@ -358,19 +360,24 @@ def check_text_fields(index: str, mapping: Mapping[str, Any], settings: Settings
             raise IndexUnusable(f"Index {index} has no field {name!r}. {known}")
         if kind == "multi-field":
             whole = name.rpartition(".")[0]
-            raise IndexUnusable(
-                f"{name} is a multi-field, which _source does not contain: name {whole} itself. {known}"
-            )
+            raise IndexUnusable(f"{name} is a multi-field, which _source does not contain: name {whole} itself.")
         if kind == "alias":
             target = mapping_of(properties, name)["path"]
-            raise IndexUnusable(f"{name} is an alias, which _source does not contain: name {target} itself. {known}")
-        if kind not in TEXT_TYPES | _WHOLE_TEXTS:
+            raise IndexUnusable(f"{name} is an alias, which _source does not contain: name {target} itself.")
+        if kind not in TEXT_TYPES | WHOLE_TEXTS:
             raise IndexUnusable(f"Field {name!r} of index {index} is {kind}, not text. {known}")
         if sources := [one for one in types if name in _targets(mapping_of(properties, one))]:
             raise IndexUnusable(
                 f"The texts of {name} are copied from {', '.join(sorted(sources))} by copy_to, and _source does not "
                 f"contain them: name {' and '.join(sorted(sources))} instead."
             )
+
+
+def fields_with_texts(properties: Mapping[str, Any], kinds: Collection[str] = TEXT_TYPES) -> list[str]:
+    """The fields of these types that can be fingerprinted: without those that others are copied to by ``copy_to``."""
+    types = dict(field_types(properties))
+    copied = {target for name in types for target in _targets(mapping_of(properties, name))}
+    return sorted(name for name, kind in types.items() if kind in kinds and name not in copied)
 
 
 def mapping_of(properties: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -477,13 +477,16 @@ _ROUTINGS = 100
 """Documents with one id that are compared: an index has at most one in each of its shards."""
 
 
-def current_source(index: Index, document: str | Address, fields: Sequence[str]) -> tuple[Address, Source]:
+def current_source(
+    index: Index, document: str | Address, fields: Sequence[str], *, unique: bool = False
+) -> tuple[Address, Source]:
     """The address of a document that is given by its id or its address, and the given fields of its current source.
 
     In a single index, the document is read by its address, which is faster and also finds one that is new. A search
     finds a document in several indices, and one with a routing; of documents with the same id and text under different
     routings, any. Raises `NotFound`, and `SettingsError` for an id that is empty, for one without an index that is in
-    two indices, and for one that different texts have under different routings.
+    two indices, and for one that different texts have under different routings; if it must be ``unique``, also for one
+    that several documents with the same text have.
     """
     asked, id = document if isinstance(document, Address) else (None, document)
     if id == "":
@@ -506,10 +509,10 @@ def current_source(index: Index, document: str | Address, fields: Sequence[str])
     for other, its in others:
         if other.index != first.index:
             raise SettingsError(f"Document {id!r} is in {first.index} and in {other.index}: name one of these indices.")
-        if text_of(its, index.settings.fields) != text_of(source, index.settings.fields):
+        if unique or text_of(its, index.settings.fields) != text_of(source, index.settings.fields):
             raise SettingsError(
-                f"Index {first.index} has several documents {id!r}, under different routings and with different texts: "
-                f"give the text itself instead of the id."
+                f"Index {first.index} has several documents {id!r}, under different routings: give the text itself "
+                f"instead of the id."
             )
     return first, source
 

@@ -34,6 +34,14 @@ def test_doctor_of_an_index_without_texts(client: Client, index_name: str, serve
     assert (done.code, [one["name"] for one in done.json["checks"] if one["level"] == "error"]) == (1, ["fields"])
 
 
+def test_doctor_names_only_fields_that_init_takes(client: Client, index_name: str, server_cli: Cli) -> None:
+    """Not those that others are copied to; a keyword, if there is no text."""
+    make_index(client, index_name, {"body": {"type": "keyword", "copy_to": "all"}, "all": {"type": "text"}})
+    said = {one["name"]: one["message"] for one in server_cli("doctor", index_name, "--json").json["checks"]}
+    assert said["fields"] == f"{index_name} has no text field; `init` also takes body"
+    assert server_cli("init", index_name, "--field", "body").code == 0
+
+
 @pytest.mark.product("each")
 def test_what_to_do_next(client: Client, index_name: str, server_cli: Cli) -> None:
     """From an index without settings to one with nothing left to do, and back."""

@@ -26,7 +26,7 @@ from es_neardupe.index import folding, ingest_pipeline, lease, queries
 from es_neardupe.index.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.hidden_indices import HiddenIndex, check_names, hidden_index_name
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.mapping import TEXT_TYPES, check_source, check_text_fields, field_types
+from es_neardupe.index.mapping import WHOLE_TEXTS, check_source, check_text_fields, fields_with_texts
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
 from es_neardupe.index.permissions import block_names, how_to_unblock, partly_visible, write_blocks
 from es_neardupe.index.random_samples import external_version
@@ -259,9 +259,11 @@ def _tuning(mappings: Mapping[str, Mapping[str, Any]]) -> Iterator[Check]:
 def _before_init(index: Index, mappings: Mapping[str, Any], error: NotInitialised) -> Iterator[Check]:
     """Checks for `init`. A missing `init` is only a warning."""
     for name, mapping in mappings.items():
-        texts = sorted(one for one, kind in field_types(mapping.get("properties", {})) if kind in TEXT_TYPES)
-        if texts:
+        properties = mapping.get("properties", {})
+        if texts := fields_with_texts(properties):
             yield Check("fields", "ok", f"text fields of {name}: {', '.join(texts)}")
+        elif whole := fields_with_texts(properties, WHOLE_TEXTS):
+            yield Check("fields", "warning", f"{name} has no text field; `init` also takes {', '.join(whole)}")
         else:
             yield Check("fields", "error", f"{name} has no text field: `init` needs at least one")
     yield _limits(result_window(index_states(index.client, index.name).values()))
