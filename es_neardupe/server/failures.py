@@ -102,6 +102,13 @@ class Failures(Iterable[Failure]):
                 return
             yield from (Failure(*json.loads(line)) for line in lines)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Failures):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __repr__(self) -> str:
         return f"<{len(self)} failures>"
 

@@ -33,6 +33,7 @@ def test_all_are_iterated_again_and_again(number: int) -> None:
     assert len(failures) == number
     assert bool(failures) == bool(number)
     assert list(failures) == list(failures) == wanted
+    assert failures == Failures(many(number)) != Failures(many(number + 1))
     assert list(zip(failures, failures, strict=True)) == list(zip(wanted, wanted, strict=True))
     assert failures.first == wanted[:100]
     assert plain(failures) == plain(wanted[:100])
