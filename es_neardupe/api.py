@@ -47,8 +47,6 @@ from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect, wrap
 from es_neardupe.server.login.resolve import resolve_settings
 
-__all__ = ["NearDupe"]
-
 _Self = TypeVar("_Self", bound="NearDupe")
 _Class = TypeVar("_Class", bound=type)
 _P = ParamSpec("_P")

@@ -13,8 +13,6 @@ from typing import Any, Generic, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Growing", "GrowingReferences", "References", "RowLists", "StringColumn"]
-
 T = TypeVar("T", bound=np.generic)
 
 Positions = NDArray[np.signedinteger[Any]]

@@ -8,20 +8,6 @@ from typing import Any, Protocol
 
 from markupsafe import escape
 
-__all__ = [
-    "STEERING",
-    "Located",
-    "beginning",
-    "escaped",
-    "named",
-    "range_text",
-    "score_text",
-    "shown",
-    "validation_message",
-    "without_credentials",
-    "without_passwords",
-]
-
 STEERING = r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\ud800-\udfff"
 """Characters for a regular expression class: those that change the direction of text or break lines invisibly, and lone
 surrogates, which cannot be encoded."""

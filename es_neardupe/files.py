@@ -11,8 +11,6 @@ from tempfile import TemporaryFile
 from es_neardupe.errors import InputError
 from es_neardupe.folders import replaced
 
-__all__ = ["check_file", "replacing"]
-
 
 def check_file(file: Path, read: Iterable[str | None] = ()) -> None:
     """Raise `InputError` if a file cannot be created or replaced, or is one of the input files ``read``.

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import platformdirs
 
-__all__ = ["cache", "chosen", "default_data", "home", "make_private", "replaced", "run"]
-
 _HOME = "ES_NEARDUPE_HOME"
 _CACHE = "ES_NEARDUPE_CACHE"
 _APP = "es-neardupe"

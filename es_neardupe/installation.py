@@ -6,8 +6,6 @@ import os
 import shlex
 import sys
 
-__all__ = ["install_extra", "pip_install"]
-
 
 def install_extra(extra: str) -> str:
     """A command that adds an extra to the environment of this process.

@@ -26,25 +26,6 @@ from es_neardupe.groups.registry import GroupRecord
 from es_neardupe.records import Address
 from es_neardupe.similarity.comparison import CompareReport
 
-__all__ = [
-    "AddressQuery",
-    "CollationAnswer",
-    "ComparisonAnswer",
-    "ContainedAnswer",
-    "DecisionAnswer",
-    "DecisionQuery",
-    "DecisionReportAnswer",
-    "DecisionsAnswer",
-    "GroupAnswer",
-    "GroupsAnswer",
-    "PairAnswer",
-    "ProblemAnswer",
-    "SimilarAnswer",
-    "StatsAnswer",
-    "TextQuery",
-    "model_of",
-]
-
 _STRICT = ConfigDict(extra="forbid")
 
 

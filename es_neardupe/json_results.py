@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from es_neardupe.groups.read import Group
     from es_neardupe.groups.reviewed import TitledPage
 
-__all__ = ["by_measure", "decision_json", "group_json", "groups_json", "plain", "similar_json"]
-
 
 def plain(value: Any) -> Any:
     """Records as JSON types. Fields whose names begin with _ are omitted; infinite numbers and NaN become None, and

@@ -21,16 +21,6 @@ from typing import Any, Protocol
 from es_neardupe.display_text import without_credentials, without_passwords
 from es_neardupe.wording import counted
 
-__all__ = [
-    "LOGGER",
-    "fields_of",
-    "is_logged",
-    "log_event",
-    "loggable_arguments",
-    "logged_progress",
-    "new_run",
-]
-
 LOGGER = logging.getLogger("es_neardupe")
 LOGGER.addHandler(logging.NullHandler())  # silent unless configured
 

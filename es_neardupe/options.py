@@ -22,37 +22,6 @@ from urllib.parse import urlsplit
 import typer
 from typer.models import OptionInfo
 
-__all__ = [
-    "BY_LENGTHS",
-    "DECIDING",
-    "DEFAULT_MAX_BUCKET",
-    "DEFAULT_MAX_CHARS",
-    "DEFAULT_PREFIX",
-    "PRESETS",
-    "PRESETS_IN_WORDS",
-    "FoldAction",
-    "Linkage",
-    "Matching",
-    "MeasureName",
-    "OnMatch",
-    "PipelineAction",
-    "Versions",
-    "document_options",
-    "list_of",
-    "names_of",
-    "option_of",
-    "parse_duration",
-    "parse_fraction",
-    "parse_query",
-    "parse_since",
-    "parse_size",
-    "parse_slice",
-    "preset_measure",
-    "size_text",
-    "wrong_engine",
-    "wrong_slice",
-]
-
 DEFAULT_PREFIX = "neardupe"
 
 DEFAULT_MAX_CHARS = 10_000_000

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
 
-__all__ = ["Progress", "silent", "tracked"]
-
 T = TypeVar("T")
 
 

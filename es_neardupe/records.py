@@ -12,28 +12,6 @@ from numpy.typing import NDArray
 
 from es_neardupe.columns import References, RowLists
 
-__all__ = [
-    "Action",
-    "Address",
-    "BandKeys",
-    "Column",
-    "DocumentsInScope",
-    "Fingerprint",
-    "FingerprintColumns",
-    "Grouping",
-    "Groupings",
-    "Hit",
-    "Outcome",
-    "Product",
-    "Reference",
-    "Server",
-    "State",
-    "TextClasses",
-    "by_address",
-    "one_line",
-]
-
-
 _BLOCK = 1 << 16
 """Rows converted at a time."""
 

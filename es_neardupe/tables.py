@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["Cell", "Table", "Tabular", "check_format", "check_table_file", "has_format"]
 
 Cell = str | int | float | bool | None
 

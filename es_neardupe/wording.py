@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-__all__ = ["CommandLine", "command", "connection_in_commands", "counted", "option", "spoken"]
-
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:

@@ -19,8 +19,6 @@ from es_neardupe.cli.app import app
 from es_neardupe.cli.command import shared_parameters
 from es_neardupe.options import option_of, type_text
 
-__all__ = ["PAGES", "RESULTS", "command_words", "page_of", "pages"]
-
 PAGES = {
     "reference/commands": "Commands",
     "reference/python": "Python: signatures",

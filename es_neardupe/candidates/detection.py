@@ -22,18 +22,6 @@ from es_neardupe.server.search import search
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.wording import counted
 
-__all__ = [
-    "BandsByLengths",
-    "DetectionCase",
-    "TextLength",
-    "bands_by_lengths",
-    "cases_in_index",
-    "default_lengths",
-    "detection_cases",
-    "detection_of",
-    "settings_by_lengths",
-]
-
 _RATIOS = (1, 2, 5)
 _RESEMBLANCES = (0.8, 0.5, 0.2)
 

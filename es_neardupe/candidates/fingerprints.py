@@ -33,8 +33,6 @@ from es_neardupe.records import Address, FingerprintColumns, Hit, State, TextCla
 from es_neardupe.server.search import count, refresh_if_allowed
 from es_neardupe.wording import counted
 
-__all__ = ["classes_of", "in_order", "keyed_rows", "read_corpus", "read_fingerprints", "requested", "source_of"]
-
 _READ = (
     *("scheme", "state", "content", "bands", "tokens", "features"),
     *("group", "principal", "similarity", "checked"),

@@ -42,18 +42,6 @@ from es_neardupe.records import BandKeys, FingerprintColumns, TextClasses
 from es_neardupe.server.search import fetch
 from es_neardupe.similarity.common_passages import common_passage
 
-__all__ = [
-    "CandidatePairs",
-    "CheckPairs",
-    "ReadSignatures",
-    "bucket_sizes",
-    "candidate_pairs",
-    "find_candidates",
-    "near_pairs",
-    "read_signatures",
-    "with_passages",
-]
-
 _WITH_PASSAGES = 20
 """Number of large buckets for which a common passage is determined: the largest ones."""
 

@@ -21,8 +21,6 @@ from es_neardupe.keys.arrays import I32, U64, Numbers, Positions
 from es_neardupe.keys.bands import joint_key
 from es_neardupe.keys.hashing import GOLDEN
 
-__all__ = ["JoinedRange", "KeptKeys", "KeysOnWorkers", "digest"]
-
 _RANGE_BYTES = 64_000_000
 """Approximate size of the keys and numbers of a range."""
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from es_neardupe.candidates.pair_arrays import blocks, components
 from es_neardupe.keys.arrays import I32, U64, Flags, Numbers, Positions
 
-__all__ = ["Bucket", "LargeBuckets"]
-
 
 @dataclass(frozen=True, slots=True)
 class Bucket:

@@ -12,8 +12,6 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.options import size_text
 from es_neardupe.wording import counted, option
 
-__all__ = ["MemoryLimit"]
-
 _PROCESS = 200_000_000
 """Bytes of the process itself, and of the texts that are compared at a time."""
 

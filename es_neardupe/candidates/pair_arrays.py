@@ -14,21 +14,6 @@ from scipy.sparse.csgraph import connected_components
 
 from es_neardupe.keys.arrays import I32, U64, Flags, Ints, Numbers, Positions
 
-__all__ = [
-    "BLOCK",
-    "DistinctPairs",
-    "Portion",
-    "ascends",
-    "blocks",
-    "buckets",
-    "components",
-    "first_with_all",
-    "portions",
-    "small_groups",
-    "sorted_runs",
-]
-
-
 BLOCK = 1_000_000
 """Pairs generated or processed at a time. `DistinctPairs` removes repeated pairs after some multiple of it."""
 

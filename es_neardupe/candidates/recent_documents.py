@@ -12,8 +12,6 @@ from typing import Any
 from es_neardupe.records import Reference
 from es_neardupe.server.request_sizes import size_of
 
-__all__ = ["ByKey", "Candidate", "RecentDocuments", "insert", "sharing"]
-
 
 @dataclass(slots=True, eq=False)
 class Candidate:

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.arrays import U32, U64, Ints, Numbers
 
-__all__ = ["Scratch", "SpilledColumn", "SpilledEntries", "SpilledKeys", "SpilledRows", "scratch"]
-
 T = TypeVar("T", bound=np.generic)
 
 HELD = 1_000_000

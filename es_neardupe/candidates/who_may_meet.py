@@ -13,8 +13,6 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.options import DEFAULT_MAX_BUCKET, Linkage
 from es_neardupe.wording import option
 
-__all__ = ["DEFAULT_RULES", "LONGEST", "GroupRules", "Policy", "ReadField", "Window", "parse_policy", "parse_window"]
-
 _DAY = 86_400_000
 
 

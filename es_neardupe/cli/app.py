@@ -20,8 +20,6 @@ from es_neardupe.cli.output import ExitCode, fail, printable, say
 from es_neardupe.cli.run_log import end, program_version
 from es_neardupe.errors import NeardupeError, SettingsError
 
-__all__ = ["app", "main"]
-
 _PANELS = {
     "Prepare": ("init", "load", "enrich", "pipeline", "migrate", "clean", "demo", "node"),
     "Find": ("similar", "contained", "search", "pairs", "moved", "compare", "duplicates"),

@@ -23,7 +23,6 @@ from es_neardupe.options import FEATURES
 if TYPE_CHECKING:
     from es_neardupe.server.login.settings import ConnectionSettings
 
-__all__ = ["AsJson", "FeatureSources", "IndexName", "Output", "TextFile", "complete_example", "complete_index"]
 
 _TIMEOUT = 1.0
 """Seconds for a completion, including the lookup of the host name."""

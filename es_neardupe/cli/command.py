@@ -17,8 +17,6 @@ from es_neardupe.cli import connection, run_log
 from es_neardupe.cli.phrasing import command_line, with_options
 from es_neardupe.wording import spoken
 
-__all__ = ["Command", "ConnectedCommand", "UsageError", "shared_parameters"]
-
 UsageError: Any = typer.BadParameter.__base__
 """The error for wrong usage: of click, or of the copy of click in newer versions of typer."""
 

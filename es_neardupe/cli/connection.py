@@ -19,17 +19,6 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
     from es_neardupe.server.client import Client
 
-__all__ = [
-    "AGAIN",
-    "AGAIN_FROM_START",
-    "connect_to",
-    "local_url",
-    "open_client",
-    "open_index",
-    "options",
-    "resumable",
-    "tuning_messages",
-]
 
 _URL_WARNING = (
     "The URL on the command line contains a password, which process lists and the shell history show: use "

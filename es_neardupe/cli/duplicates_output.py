@@ -20,9 +20,6 @@ from es_neardupe.display_text import named, range_text, score_text
 from es_neardupe.records import Address
 from es_neardupe.wording import counted
 
-__all__ = ["duplicates_json", "print_pairs", "show_report", "warn_of_losses"]
-
-
 _MAX_GROUPS = 5
 """Maximum number of skipped groups shown; --json has all of the report."""
 

@@ -26,29 +26,6 @@ if TYPE_CHECKING:
     from es_neardupe.verification.criterion import WeightsUsed
     from es_neardupe.verification.dominating_passage import DominatingPassage
 
-__all__ = [
-    "fail_on",
-    "fail_on_writes",
-    "left_by",
-    "outcome_rows",
-    "range_text",
-    "say_common",
-    "say_measure",
-    "say_next",
-    "say_prepared",
-    "say_reread",
-    "say_tuning",
-    "show_first",
-    "show_left",
-    "warn_of_buckets",
-    "warn_of_candidates",
-    "warn_of_detection",
-    "warn_of_dominating",
-    "warn_of_failures",
-    "warn_of_unnoticed",
-    "write_failures",
-]
-
 
 _MAX_BUCKETS = 3
 """Maximum number of large buckets shown with their passage."""

@@ -29,30 +29,6 @@ if TYPE_CHECKING:
     from es_neardupe.similarity.histogram import Histogram
     from es_neardupe.tables import Table as ResultTable
 
-__all__ = [
-    "ExitCode",
-    "as_json_text",
-    "check_output",
-    "escaped",
-    "fail",
-    "plot_counts",
-    "plot_curve",
-    "print_csv",
-    "print_json",
-    "print_lines",
-    "print_table",
-    "printable",
-    "progress_bars",
-    "results",
-    "say",
-    "show",
-    "show_messages",
-    "value_cells",
-    "warn",
-    "without_controls",
-    "write_output",
-]
-
 
 _CONTROLS = re.compile(rf"[\x00-\x1f\x7f-\x9f{STEERING}]")
 """Control characters, and characters that change the direction or the lines of the text around them."""

@@ -11,8 +11,6 @@ from urllib.parse import urlsplit
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import CommandLine
 
-__all__ = ["command_line", "with_options"]
-
 _PARAMETER = re.compile(r"`([a-z_]+)`")
 _REPEATED = ("--url", "--profile", "--prefix")
 """Options that a suggested command repeats."""

@@ -24,20 +24,6 @@ from es_neardupe.log_events import LOGGER, fields_of, log_event, loggable_argume
 if TYPE_CHECKING:
     from es_neardupe.server.client import Client
 
-__all__ = [
-    "CommandRun",
-    "LogFormat",
-    "LogLevel",
-    "begin",
-    "configure",
-    "current",
-    "end",
-    "options",
-    "program_version",
-    "reset",
-    "result",
-]
-
 
 class LogFormat(str, Enum):
     """Format of events."""

@@ -19,7 +19,6 @@ from es_neardupe.wording import spoken
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-__all__ = ["AllowHost", "Host", "PlainHttp", "Port", "Serving", "TlsCert", "TlsKey", "token_option"]
 
 _SECURITY = "Security"
 _MIN_TOKEN = 16

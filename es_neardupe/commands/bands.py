@@ -8,8 +8,6 @@ from es_neardupe import options
 from es_neardupe.index.settings import Settings
 from es_neardupe.records import one_line
 
-__all__ = ["BandsReport", "bands"]
-
 _STEPS = 20
 
 

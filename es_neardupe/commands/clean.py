@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from es_neardupe import options
-from es_neardupe.commands.report_parts import WriteCounts, one_line
+from es_neardupe.commands.report_parts import WriteCounts
 from es_neardupe.errors import BeingMigrated, IndexUnusable, NotFound
 from es_neardupe.groups.decisions import Decisions
 from es_neardupe.index import mapping as schema
@@ -26,15 +26,13 @@ from es_neardupe.index.stored_settings import may_see_sidecars, settings_mapping
 from es_neardupe.index.target import mappings_of, stored_settings
 from es_neardupe.index.tuning import restore_abandoned, tuned_mappings
 from es_neardupe.progress import Progress, silent, tracked
-from es_neardupe.records import Action, Address, Hit, Reference
+from es_neardupe.records import Action, Address, Hit, Reference, one_line
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.failures import Failure
 from es_neardupe.server.search import count, fetch, knows, refresh
 from es_neardupe.wording import command
-
-__all__ = ["CleanReport", "clean"]
 
 _ROUNDS = 5
 

@@ -18,8 +18,6 @@ from es_neardupe.verification.current_texts import current_source
 from es_neardupe.verification.feature_weights import frequencies
 from es_neardupe.wording import option
 
-__all__ = ["compare"]
-
 
 def compare(
     index: Index,

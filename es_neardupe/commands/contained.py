@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from es_neardupe import options
-from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import CorruptFingerprint, NotInitialised, SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import read_text, text_of
@@ -19,16 +18,13 @@ from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.intervals import Estimate, exact_share
 from es_neardupe.options import DEFAULT_MAX_CHARS, Matching
 from es_neardupe.progress import Progress, silent, tracked
-from es_neardupe.records import Address, Fingerprint, Hit, Reference
+from es_neardupe.records import Address, Fingerprint, Hit, Reference, one_line
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import count, search
 from es_neardupe.similarity.comparison import Block, Containments, Direction, Side
 from es_neardupe.verification.criterion import check_min
 from es_neardupe.verification.current_texts import current_hits, current_source
 from es_neardupe.wording import command, option
-
-__all__ = ["SURE", "ContainedHit", "ContainedReport", "SampledDetection", "contained"]
-
 
 SURE = 0.99
 """Probability from which a document counts as certain to be found."""

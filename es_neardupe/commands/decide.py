@@ -25,8 +25,6 @@ from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.current_texts import current_source, similarities
 from es_neardupe.wording import command
 
-__all__ = ["Contradiction", "DecisionReport", "decide", "decisions", "withdraw"]
-
 _MAX_DOCUMENTS = 1000
 """Documents in one decision."""
 

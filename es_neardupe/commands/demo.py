@@ -20,8 +20,6 @@ from es_neardupe.server.client import Client, path
 from es_neardupe.server.search import refresh, search
 from es_neardupe.wording import option
 
-__all__ = ["DemoHit", "create_index", "file_records", "index_plain", "licence_records", "search_hits"]
-
 _MARK = "es-neardupe-demo"
 _MIN_WORDS = 100
 _PARTS = re.compile(r"---\n(.*?)^---\s*$(.*)", re.DOTALL | re.MULTILINE)

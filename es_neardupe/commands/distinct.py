@@ -15,8 +15,6 @@ from es_neardupe.records import one_line
 from es_neardupe.similarity.formulas import resemblance
 from es_neardupe.wording import option
 
-__all__ = ["Distinct", "NearCopy", "distinct"]
-
 T = TypeVar("T")
 
 _ROUNDING = 1e-9

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from es_neardupe import options
-from es_neardupe.commands.report_parts import EnrichScope, FingerprintWrites, one_line
+from es_neardupe.commands.report_parts import EnrichScope, FingerprintWrites
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index.enrich_slices import enrich_slices
 from es_neardupe.index.in_cluster import enrich_in_cluster
@@ -22,12 +22,11 @@ from es_neardupe.index.storage import EnrichRequest, Send
 from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_CHARS, Versions
 from es_neardupe.progress import Progress, silent
+from es_neardupe.records import one_line
 from es_neardupe.server.bulk import pretend, write
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import refresh
 from es_neardupe.wording import command, option
-
-__all__ = ["EnrichReport", "enrich"]
 
 _WORKERS = 2
 """Default number of parallel bulk requests."""

@@ -18,17 +18,6 @@ from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Address, Fingerprint
 from es_neardupe.server.bulk import chunked
 
-__all__ = [
-    "ChooseGroups",
-    "Incoming",
-    "Piece",
-    "fingerprinted",
-    "fingerprinted_actions",
-    "first_fields",
-    "of_their_own",
-    "own_groups",
-]
-
 _CHUNK = 256
 _CLEARED = dict.fromkeys(("content", "signature", "numeric", "principal", "similarity"))
 """Fields that an update sets to null unless the new text has a value for them."""

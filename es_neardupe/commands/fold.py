@@ -6,17 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from es_neardupe import options
-from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index import folding
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.options import FoldAction
+from es_neardupe.records import one_line
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import count, refresh_if_allowed
 from es_neardupe.wording import command, counted
-
-__all__ = ["FoldReport", "fold"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,6 @@ from es_neardupe.commands.report_parts import (
     GroupsLookedAt,
     PairCounts,
     WriteCounts,
-    one_line,
 )
 from es_neardupe.errors import LeaseHeld, SettingsError
 from es_neardupe.groups.build import GroupingResult, form_groups, link
@@ -40,7 +39,7 @@ from es_neardupe.index.permissions import check_sees_all, check_updates
 from es_neardupe.index.storage import GroupIdsWritten
 from es_neardupe.index.tuning import tunable
 from es_neardupe.progress import Progress, silent
-from es_neardupe.records import Outcome
+from es_neardupe.records import Outcome, one_line
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import count, counts, refresh
@@ -50,8 +49,6 @@ from es_neardupe.verification.dominating_passage import DominatingPassage, domin
 from es_neardupe.verification.evidence import Evidence, EvidenceReport, evidence_of, write_evidence
 from es_neardupe.verification.verify import Verified, verified_pairs
 from es_neardupe.wording import option
-
-__all__ = ["GroupReport", "group"]
 
 
 @dataclass(frozen=True)

@@ -29,23 +29,6 @@ from es_neardupe.server.search import buckets, find, refresh_if_allowed, search
 from es_neardupe.similarity.pair_relation import Relation
 from es_neardupe.wording import command
 
-__all__ = [
-    "MAX_FOUND",
-    "MAX_WHOLE",
-    "CommonValues",
-    "DocumentFilter",
-    "GroupSelection",
-    "common_values",
-    "group_of_id",
-    "has_evidence",
-    "load_for_filters",
-    "next_to_review",
-    "page_of_groups",
-    "read_after",
-    "read_values",
-    "titles_of",
-]
-
 MAX_FOUND = 50_000
 """Groups, and pairs of the evidence, that a filter of documents can find."""
 

@@ -31,17 +31,6 @@ from es_neardupe.tables import Cell, Table, Tabular
 from es_neardupe.verification.criterion import MatchCriterion, match_criterion
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
 
-__all__ = [
-    "GroupsReport",
-    "KeepAdvice",
-    "Redundant",
-    "SuggestKeepReport",
-    "group_history",
-    "groups",
-    "suggest_keep",
-    "with_titles",
-]
-
 
 class GroupsReport(list[Group], Tabular):
     """Groups, largest first."""

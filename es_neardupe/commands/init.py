@@ -17,7 +17,6 @@ from es_neardupe.candidates.detection import (
     default_lengths,
     settings_by_lengths,
 )
-from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import (
     Forbidden,
     IndexUnusable,
@@ -54,13 +53,12 @@ from es_neardupe.index.tuning import restore_abandoned, tuned_mappings
 from es_neardupe.keys.scheme import MAX_SAMPLE_MOD
 from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.options import MeasureName, Versions
+from es_neardupe.records import one_line
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import count, fetch_portions, refresh, refresh_if_allowed
 from es_neardupe.similarity.measure import named_measure
 from es_neardupe.wording import command, counted, option
-
-__all__ = ["InitReport", "Sampling", "init"]
 
 _SAMPLE = 500
 """Random documents whose lengths decide the modulus of sampled keys."""

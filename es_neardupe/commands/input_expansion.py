@@ -11,8 +11,6 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, NamedTuple
 
-__all__ = ["check_arrow", "check_parquet", "rows_at_once"]
-
 _LARGE = 200_000_000
 """Bytes of a part, decoded, which are never too much."""
 _MAX_DESCRIPTION = 2**28

@@ -34,8 +34,6 @@ from es_neardupe.commands.input_tables import TABLES, check_pyarrow, table_rows
 from es_neardupe.commands.input_urls import RemoteFolder, is_url, local_path, remote
 from es_neardupe.errors import InputError
 
-__all__ = ["FileRecord", "Problem", "check_paths", "read_lines", "read_records", "read_text_file"]
-
 STDIN = "-"
 _MAX_ID = 512
 """Bytes."""

@@ -12,8 +12,6 @@ from typing import Any
 
 from es_neardupe.server.numbers import literal_number
 
-__all__ = ["invalid_json", "parsed_line"]
-
 _MAX_DEPTH = 100
 """Levels of arrays and objects: servers reject deeper objects, and Python cannot parse much deeper arrays."""
 _MAX_MARKS = 2_000_000

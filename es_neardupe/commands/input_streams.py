@@ -20,19 +20,6 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.installation import install_extra
 from es_neardupe.progress import Progress, silent
 
-__all__ = [
-    "COMPRESSED",
-    "MAX_EXPANDED",
-    "READ_ERRORS",
-    "InputFile",
-    "Reading",
-    "check_decoder",
-    "expanded",
-    "limited_lines",
-    "local_file",
-    "whole",
-]
-
 COMPRESSED = (".gz", ".xz", ".zst")
 READ_ERRORS = (OSError, EOFError, zlib.error)
 """Exceptions of reading a file that is truncated, damaged or deleted."""

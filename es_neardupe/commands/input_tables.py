@@ -21,8 +21,6 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.installation import install_extra
 from es_neardupe.server.numbers import literal_number
 
-__all__ = ["TABLES", "TableRow", "check_pyarrow", "table_rows"]
-
 TABLES = (".parquet", ".arrow", ".arrows", ".feather")
 
 _MAX_DEPTH = 100

@@ -19,8 +19,6 @@ from es_neardupe.display_text import without_credentials
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.installation import pip_install
 
-__all__ = ["RemoteFolder", "is_url", "local_path", "remote"]
-
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _READ = 2**17
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "az": "abfs", "abfs": "abfs", "abfss": "abfs"}

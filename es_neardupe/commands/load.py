@@ -14,7 +14,7 @@ from es_neardupe import options
 from es_neardupe.commands.fingerprinted import ChooseGroups, Incoming, first_fields, of_their_own
 from es_neardupe.commands.input_files import FileRecord, Problem, check_paths, read_records
 from es_neardupe.commands.input_streams import Reading
-from es_neardupe.commands.report_parts import FingerprintWrites, LoadScope, one_line
+from es_neardupe.commands.report_parts import FingerprintWrites, LoadScope
 from es_neardupe.commands.screened import Screen, ScreenCounts, ScreenReport
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.index.change_feed import ChangeFeed, Consumer
@@ -27,7 +27,7 @@ from es_neardupe.index.target import IndexTarget
 from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent, tracked
-from es_neardupe.records import Action, Address, Outcome
+from es_neardupe.records import Action, Address, Outcome, one_line
 from es_neardupe.server.bulk import TOO_LARGE, BulkCounts, chunked, larger_than_accepted, write
 from es_neardupe.server.client import Client
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
@@ -36,8 +36,6 @@ from es_neardupe.server.numbers import document_json, loads
 from es_neardupe.server.search import fetch, refresh
 from es_neardupe.verification.criterion import MatchOptions, match_criterion
 from es_neardupe.wording import option
-
-__all__ = ["LoadOptions", "LoadReport", "LoadRun", "load", "load_records"]
 
 _CHUNK = 256
 _CHUNK_SIZE = 2**24

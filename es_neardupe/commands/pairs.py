@@ -32,8 +32,6 @@ from es_neardupe.verification.common_shingles import CommonShinglesUsed, used
 from es_neardupe.verification.criterion import MatchOptions, WeightsUsed, match_criterion
 from es_neardupe.verification.verify import verified_pairs
 
-__all__ = ["Pair", "PairsReport", "pairs"]
-
 
 @dataclass(frozen=True, slots=True)
 class Pair:

@@ -12,25 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from es_neardupe.candidates.large_buckets import Bucket
 from es_neardupe.index.storage import GroupIdsWritten
-from es_neardupe.records import one_line
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.failures import Failures
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-__all__ = [
-    "DecisionCounts",
-    "EnrichScope",
-    "FingerprintWrites",
-    "GroupCounts",
-    "GroupScope",
-    "GroupsLookedAt",
-    "LoadScope",
-    "PairCounts",
-    "WriteCounts",
-    "one_line",
-]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,16 +32,6 @@ from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, mat
 from es_neardupe.verification.current_texts import current_sources, similarities
 from es_neardupe.wording import option
 
-__all__ = [
-    "Match",
-    "MatchedAction",
-    "OtherMatch",
-    "Screen",
-    "ScreenCounts",
-    "ScreenReport",
-    "screened",
-]
-
 _Result = TypeVar("_Result")
 
 _PAGE = 2000

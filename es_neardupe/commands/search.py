@@ -19,8 +19,6 @@ from es_neardupe.index.target import IndexTarget, mappings_of
 from es_neardupe.records import one_line
 from es_neardupe.wording import option
 
-__all__ = ["Copy", "SearchHit", "SearchReport", "query_of", "search", "search_request"]
-
 
 @dataclass(frozen=True)
 class Copy:

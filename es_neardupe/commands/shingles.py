@@ -24,8 +24,6 @@ from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Fingerprint, State, one_line
 from es_neardupe.verification.current_texts import current_source
 
-__all__ = ["Band", "SampledKey", "Shingle", "ShinglesReport", "Slot", "StoredKeys", "Token", "shingles", "shingles_of"]
-
 _STORED = ("scheme", "state", "content", "bands", "samples", "signature", "tokens", "features", "numeric")
 """The stored fields that the text decides."""
 

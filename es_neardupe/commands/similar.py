@@ -30,8 +30,6 @@ from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, Wei
 from es_neardupe.verification.current_texts import compared_with, current_hits, current_source
 from es_neardupe.wording import option
 
-__all__ = ["Detection", "SimilarHit", "SimilarReport", "similar"]
-
 _ROUNDS = 10
 """Maximum number of copies of a text that are tried until one is found that was not changed or deleted."""
 

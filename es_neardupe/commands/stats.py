@@ -14,7 +14,6 @@ from typing import Any
 from es_neardupe import options
 from es_neardupe.candidates.fingerprints import read_corpus, source_of
 from es_neardupe.candidates.join import bucket_sizes
-from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import RequestError, SettingsError
 from es_neardupe.groups.incremental import next_run
 from es_neardupe.index import queries
@@ -22,12 +21,10 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.index.random_samples import random_hits
 from es_neardupe.index.stored_fields import KEY_LENGTH, group_of
-from es_neardupe.records import Product, State
+from es_neardupe.records import Product, State, one_line
 from es_neardupe.server.client import path
 from es_neardupe.server.search import count, refresh_if_allowed, search
 from es_neardupe.wording import option
-
-__all__ = ["BucketSize", "GroupSizes", "LargestBuckets", "StatsReport", "StatsScope", "documents_in_scope", "stats"]
 
 _GROUPS = 5000
 """Groups counted in one request."""

@@ -16,8 +16,6 @@ from es_neardupe.keys.scheme import Scheme
 from es_neardupe.records import one_line
 from es_neardupe.similarity import batch
 
-__all__ = ["VersionReport", "version"]
-
 _PACKAGES = (
     *("elasticsearch", "elastic-transport", "opensearch-py", "urllib3"),
     *("numpy", "scipy", "xxhash", "orjson", "rapidfuzz", "pydantic", "tenacity", "typer", "rich"),

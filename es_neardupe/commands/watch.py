@@ -13,7 +13,6 @@ from threading import Event
 from es_neardupe import options
 from es_neardupe.commands.enrich import EnrichReport, enrich
 from es_neardupe.commands.group import GroupReport, group
-from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import (
     BeingMigrated,
     Conflict,
@@ -31,22 +30,10 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent
+from es_neardupe.records import one_line
 from es_neardupe.server.failures import Failures
 from es_neardupe.server.search import count, refresh
 from es_neardupe.wording import option
-
-__all__ = [
-    "Lag",
-    "Round",
-    "RoundPairs",
-    "RoundScope",
-    "RoundWork",
-    "RoundWrites",
-    "WatchReport",
-    "may_succeed_later",
-    "one_round",
-    "watch",
-]
 
 
 class Lag:

@@ -13,7 +13,6 @@ from es_neardupe.candidates.detection import DetectionCase, cases_in_index, dete
 from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
 from es_neardupe.candidates.join import candidate_pairs
 from es_neardupe.candidates.who_may_meet import GroupRules
-from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.build import LINK, LinkedClasses, new_groupings
 from es_neardupe.groups.decided_links import Matches, decided_classes, link_decided
@@ -27,15 +26,13 @@ from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.keys.arrays import Bytes, Flags, Ints
 from es_neardupe.options import Linkage, Matching, MeasureName
 from es_neardupe.progress import Progress, silent
-from es_neardupe.records import FingerprintColumns
+from es_neardupe.records import FingerprintColumns, one_line
 from es_neardupe.server.search import count, refresh_if_allowed
 from es_neardupe.similarity.measure import ALIGNED, Measure
 from es_neardupe.verification.criterion import MatchOptions, check_min
 from es_neardupe.verification.evidence import StoredEvidence, read_evidence, stored_measure, valid_entries
 from es_neardupe.verification.verify import Verified, Verifier
 from es_neardupe.wording import command, option
-
-__all__ = ["Threshold", "WhatIfReport", "what_if"]
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,6 @@ from es_neardupe.engines.engine import Kept
 from es_neardupe.errors import EngineError, NeardupeError
 from es_neardupe.progress import Progress
 
-__all__ = ["DaskEngine", "ends_when_cancelled"]
-
 S = TypeVar("S")
 P = TypeVar("P")
 R = TypeVar("R")

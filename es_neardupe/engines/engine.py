@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-__all__ = ["Engine", "Kept"]
-
 S = TypeVar("S")
 P = TypeVar("P")
 R = TypeVar("R")

@@ -46,19 +46,6 @@ from es_neardupe.server.bulk import chunked
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.verify import Verified, counted_pairs
 
-__all__ = [
-    "LINK",
-    "AppliedDecisions",
-    "GroupingResult",
-    "LinkedClasses",
-    "form_groups",
-    "groupings_of",
-    "link",
-    "new_groupings",
-    "previous_ids",
-    "record_of",
-]
-
 LINK = {Linkage.STAR: star, Linkage.CHAIN: chain, Linkage.COMPLETE: complete}
 _TERMS = 1000
 

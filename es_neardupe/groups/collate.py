@@ -25,18 +25,6 @@ from es_neardupe.similarity.differences import Kind
 from es_neardupe.verification.current_texts import current_sources
 from es_neardupe.verification.evidence import PairEvidence, evidence_with
 
-__all__ = [
-    "MAX_CHARACTERS",
-    "MAX_MEMBERS",
-    "MAX_PLACES",
-    "CollatedCell",
-    "CollatedPlace",
-    "CollatedRow",
-    "GroupCollation",
-    "RowState",
-    "collate_group",
-]
-
 MAX_MEMBERS = 200
 """Members of a page."""
 

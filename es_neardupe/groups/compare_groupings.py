@@ -11,8 +11,6 @@ import numpy as np
 from es_neardupe.candidates.pair_arrays import components
 from es_neardupe.records import Address
 
-__all__ = ["KINDS", "GroupChange", "GroupChangeExample", "GroupChanges", "changed_parts", "compare_groups"]
-
 KINDS = ("unchanged", "grown", "shrunk", "exchanged", "split", "merged", "mixed", "new", "gone")
 """Kinds of parts. Every group of two or more documents, before and after, is in exactly one part."""
 

@@ -22,8 +22,6 @@ from es_neardupe.keys.arrays import I32, Bytes, Flags, Floats, Numbers, Position
 from es_neardupe.options import Linkage
 from es_neardupe.records import FingerprintColumns, TextClasses
 
-__all__ = ["Compare", "DecidedClasses", "LinkedByDecisions", "Matches", "decided_classes", "link_decided"]
-
 Compare = Callable[[Positions, Positions], Flags]
 """Whether pairs of classes match that are no candidates; bool of their number."""
 

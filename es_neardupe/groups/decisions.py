@@ -34,20 +34,6 @@ from es_neardupe.records import Action, Address, one_line
 from es_neardupe.server.bulk import chunked, write
 from es_neardupe.server.search import buckets, count, fetch, refresh, refresh_if_allowed, search
 
-__all__ = [
-    "CLAIM_MINUTES",
-    "Claim",
-    "ContentPair",
-    "Decision",
-    "DecisionPage",
-    "Decisions",
-    "PairDecisions",
-    "PairVerdicts",
-    "Verdict",
-    "WaitingDecisions",
-    "agreed_verdict",
-]
-
 CLAIM_MINUTES = 15
 """Minutes for which a claim of a group holds, counted from its last renewal."""
 

@@ -52,8 +52,6 @@ from es_neardupe.verification.evidence import Evidence
 from es_neardupe.verification.verify import AffectedRows, PairMemory, Verified, verified_pairs
 from es_neardupe.wording import counted
 
-__all__ = ["DocumentQuery", "NextRun", "RunScope", "affected_pairs", "choose_scope", "next_run"]
-
 _MAX_WAITING = 0.25
 """If more than this share of the documents waits, reading all keys once costs less than queries for neighbours."""
 

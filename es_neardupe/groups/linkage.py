@@ -18,20 +18,6 @@ from es_neardupe.candidates.pair_arrays import blocks, components, first_with_al
 from es_neardupe.columns import RowLists
 from es_neardupe.keys.arrays import I32, U64, Bytes, Flags, Floats, Numbers, Positions
 
-__all__ = [
-    "ChainBridges",
-    "GroupCohesion",
-    "MoreMatches",
-    "assign_ids",
-    "bridges",
-    "chain",
-    "complete",
-    "inner_pairs",
-    "judge",
-    "star",
-]
-
-
 _ROWS = 1 << 16
 """Rows whose ids are compared at a time."""
 

@@ -25,16 +25,6 @@ from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.one_with_many import OneWithMany
 from es_neardupe.verification.verify import Verified
 
-__all__ = [
-    "PAIRS_AT_ONCE",
-    "PAIRS_SINGLY",
-    "WORDS",
-    "Cluster",
-    "LinkedPairs",
-    "incomplete_clusters",
-    "link_clusters",
-]
-
 PAIRS_AT_ONCE = 1_000_000
 """Maximum number of such pairs of a cluster, for each text of ``max_bucket``. By default 200 million, all pairs of
 20,000 texts."""

@@ -18,8 +18,6 @@ from es_neardupe.server.bulk import chunked
 from es_neardupe.similarity.histogram import EDGES
 from es_neardupe.wording import option
 
-__all__ = ["GroupCount", "GroupFilter", "GroupOrder", "GroupOverview", "GroupPage", "group_overview", "list_groups"]
-
 _SIZES = (2, 3, 4, 5, 10, 20, 50, 100, 1000)
 """First sizes of the bars of `group_overview`."""
 

@@ -14,8 +14,6 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import buckets, refresh_if_allowed
 
-__all__ = ["groups_of_texts", "groups_with", "texts_of_groups"]
-
 
 def groups_with(index: Index, query: Mapping[str, Any]) -> Iterator[str]:
     """The ids of the groups that have a document that matches a query, ascending if they are many."""

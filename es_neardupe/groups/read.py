@@ -17,20 +17,6 @@ from es_neardupe.server.responses import hit_of
 from es_neardupe.server.search import search
 from es_neardupe.wording import command, option
 
-__all__ = [
-    "Group",
-    "Member",
-    "MemberPage",
-    "differing_groups",
-    "known_records",
-    "matching_record",
-    "read_groups",
-    "read_member",
-    "read_members",
-    "unknown_group",
-]
-
-
 _TERMS = 1000
 
 _PRECISION = 1e-6

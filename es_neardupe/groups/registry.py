@@ -28,8 +28,6 @@ from es_neardupe.server.search import buckets, fetch, refresh, refresh_if_allowe
 from es_neardupe.verification.criterion import MatchOptions
 from es_neardupe.wording import command
 
-__all__ = ["GroupEvent", "GroupHistoryUpdate", "GroupRecord", "LastRun", "Registry", "Totals", "remembered"]
-
 _RUN = "run"
 
 

@@ -22,20 +22,6 @@ from es_neardupe.index.stored_fields import stored_fields
 from es_neardupe.records import Address, Reference
 from es_neardupe.server.search import fetch
 
-__all__ = [
-    "GroupFindings",
-    "GroupReview",
-    "KnownReviews",
-    "ReadProgress",
-    "ReviewFilter",
-    "ReviewState",
-    "ReviewedGroups",
-    "TitledPage",
-    "review_findings",
-    "review_of_groups",
-    "state_of",
-]
-
 _OVERLAP = 100
 """Writes before the last known one that are read again: of two writes at a time, the later one may be visible first."""
 

@@ -32,19 +32,6 @@ from es_neardupe.server.client import path
 from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, WeightsUsed
 from es_neardupe.wording import command, option
 
-__all__ = [
-    "DATES",
-    "RunRules",
-    "check_linkage",
-    "column_of",
-    "decode_rules",
-    "encode_rules",
-    "field_types",
-    "policy_of",
-    "remembered_rules",
-    "rules_of",
-]
-
 DATES = {"date", "date_nanos"}
 _SORTED = {"keyword", "constant_keyword", "boolean", "version", "ip", "byte", "short", "integer", "long"}
 _SORTED |= {"unsigned_long", "half_float", "float", "double", "scaled_float"}

@@ -17,8 +17,6 @@ from es_neardupe.records import FingerprintColumns, Grouping, Groupings, Hit, Ou
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.search import fetch
 
-__all__ = ["changes", "write_groups"]
-
 _ROUNDS = 5
 _PRECISION = 1e-6
 _CHANGED = "its text was changed during the run"

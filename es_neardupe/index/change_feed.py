@@ -43,8 +43,6 @@ from es_neardupe.server.client import Params, path, to_json
 from es_neardupe.server.responses import lacking
 from es_neardupe.server.search import refresh, search
 
-__all__ = ["ChangeFeed", "Consumer", "FeedNotes", "SeqNos"]
-
 Ranges = NDArray[np.int64]
 """First and last number of each range; shape (n, 2). Ascending, with at least one number between two ranges."""
 

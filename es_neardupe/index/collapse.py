@@ -13,8 +13,6 @@ from es_neardupe.server.client import Client
 from es_neardupe.server.request_sizes import fits_at_once
 from es_neardupe.server.search import count, fetch, search
 
-__all__ = ["MEMBERS", "CollapsedHit", "CollapsedPage", "CollapsedSearch", "collapse_request", "collapsed_by_server"]
-
 MEMBERS = 99
 """Maximum number of near-copies per hit: with the hit itself 100, the default ``index.max_inner_result_window``."""
 

@@ -15,21 +15,6 @@ from es_neardupe.server.client import Client
 from es_neardupe.server.request_sizes import size_of
 from es_neardupe.server.search import first_hits, whole_source
 
-__all__ = [
-    "are_small",
-    "field_pages",
-    "fingerprint_sources",
-    "has_any",
-    "read_text",
-    "readable_text",
-    "text_of",
-    "text_pages",
-    "values_at",
-    "values_by_field",
-    "values_of",
-    "whole_pages",
-]
-
 
 def fingerprint_sources(
     sources: Sequence[Mapping[str, Any]], settings: Settings, max_chars: int

@@ -18,8 +18,6 @@ from es_neardupe.index.storage import EnrichRequest, EnrichResult, Send
 from es_neardupe.options import MAX_SLICES
 from es_neardupe.server.bulk import pretend, write
 
-__all__ = ["enrich_slices"]
-
 _PER_WORKER = 4
 """Slices for each task that runs at a time: less is done again after the loss of a worker, and all end together."""
 

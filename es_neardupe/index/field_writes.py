@@ -44,16 +44,6 @@ from es_neardupe.server.numbers import document_json, has_unheld
 from es_neardupe.server.request_sizes import size_of
 from es_neardupe.server.search import fetch_whole
 
-__all__ = [
-    "CHECKED",
-    "Change",
-    "FieldWriter",
-    "checked_version",
-    "document_writer",
-    "has_fields_of_version_before",
-    "partial_update",
-]
-
 CHECKED = "checked"
 
 _FETCH = 100

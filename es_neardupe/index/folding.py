@@ -15,19 +15,6 @@ from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.target import index_states
 from es_neardupe.server.client import Client, Params, path
 
-__all__ = [
-    "DEFAULT_PIPELINE",
-    "default_pipelines",
-    "fold",
-    "is_ours",
-    "missing_pipelines",
-    "pipeline_body",
-    "pipeline_name",
-    "store_pipeline",
-    "stored_pipeline",
-    "unfold",
-]
-
 DEFAULT_PIPELINE = "index.search.default_pipeline"
 
 _NAME = "es-neardupe-fold-"

@@ -26,21 +26,6 @@ from es_neardupe.index.target import IndexTarget
 from es_neardupe.server.client import Client, path, to_json
 from es_neardupe.wording import option
 
-__all__ = [
-    "OF_KEYS",
-    "HiddenIndex",
-    "OwnerMark",
-    "StoredDocument",
-    "check_names",
-    "ensure",
-    "find",
-    "hidden_index_name",
-    "hidden_indices_of_all",
-    "read",
-    "remove",
-    "store",
-]
-
 _MAX_NAME = 255
 """Maximum length of the name of an index, in bytes."""
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]")

@@ -35,8 +35,6 @@ from es_neardupe.server.request_sizes import RequestSize
 from es_neardupe.server.search import count, refresh, search
 from es_neardupe.wording import command
 
-__all__ = ["enrich_in_cluster"]
-
 _ROUNDS = 10
 """Maximum number of rounds while other clients change documents."""
 

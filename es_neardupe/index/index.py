@@ -22,8 +22,6 @@ from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.client import Client
 from es_neardupe.wording import command
 
-__all__ = ["Index", "opened", "opened_inline", "with_texts"]
-
 _Result = TypeVar("_Result")
 
 _REMEMBERED = 60.0

@@ -19,8 +19,6 @@ from es_neardupe.server.login.resolve import resolve_settings
 from es_neardupe.server.login.settings import ConnectionSettings
 from es_neardupe.wording import option
 
-__all__ = ["IndexOnWorkers", "on_engine"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -27,27 +27,6 @@ from es_neardupe.keys.painless import fingerprint_script
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client, Params, path
 
-__all__ = [
-    "Difference",
-    "IndexPipelines",
-    "OwnPipelines",
-    "User",
-    "check_ingest_nodes",
-    "check_keys",
-    "check_painless",
-    "check_texts",
-    "delete_unused",
-    "differences",
-    "index_pipelines",
-    "is_ours",
-    "missing_pipelines",
-    "pipeline_body",
-    "pipeline_name",
-    "set_pipelines",
-    "unset_pipelines",
-    "users",
-]
-
 _MARK = "Keys of es-neardupe"
 _NAME = re.compile(r"es-neardupe-(v[0-9]+-[0-9a-f]{8})-[0-9a-f]{16}")
 _DEFAULT, _FINAL = "index.default_pipeline", "index.final_pipeline"

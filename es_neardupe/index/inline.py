@@ -56,8 +56,6 @@ from es_neardupe.server.failures import Failure
 from es_neardupe.server.request_sizes import size_of
 from es_neardupe.server.search import count, counts, fetch_whole, refresh
 
-__all__ = ["InlineStorage", "counts_before", "selection", "takeovers"]
-
 _ROUNDS = 10
 """Maximum number of attempts for a document that keeps changing between read and write."""
 

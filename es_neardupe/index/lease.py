@@ -48,8 +48,6 @@ from es_neardupe.records import Reference
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.request_sizes import RequestSize, in_requests
 
-__all__ = ["LEASE_ID", "Lease", "delete_lease", "held", "holder", "is_held", "written_now"]
-
 LEASE_ID = "lease"
 """Id of the lease for writing groups, a document in the registry."""
 

@@ -16,39 +16,6 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.server.client import Client, path
 from es_neardupe.wording import command, option
 
-__all__ = [
-    "TEXT_TYPES",
-    "VALUE_TYPES",
-    "WHOLE_TEXTS",
-    "Fields",
-    "check_fields",
-    "check_fields_visible",
-    "check_range_field",
-    "check_relations",
-    "check_source",
-    "check_text_fields",
-    "conflicts",
-    "field_types",
-    "fields_mapping",
-    "fields_with_texts",
-    "is_in_source",
-    "is_mapped",
-    "keyword_fields",
-    "lies_in",
-    "load_mapping",
-    "mapping_of",
-    "missing",
-    "nested_objects",
-    "own_fields",
-    "properties_of",
-    "relation_in",
-    "relations",
-    "relations_to_skip",
-    "text_mapping",
-    "value_fields",
-]
-
-
 TEXT_TYPES = frozenset({"text", "match_only_text", "annotated_text", "search_as_you_type"})
 """Field types that hold text in ``_source``."""
 

@@ -9,17 +9,6 @@ from typing import Any
 
 from es_neardupe.errors import SettingsError
 
-__all__ = [
-    "Migration",
-    "Phase",
-    "inherited_prefix",
-    "is_switching",
-    "migration_of",
-    "next_prefix",
-    "phase_of",
-    "replaced_prefix",
-]
-
 _SUFFIX = "_next"
 _KEY = "migration"
 

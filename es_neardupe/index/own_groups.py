@@ -17,8 +17,6 @@ from es_neardupe.records import Address
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import count, search
 
-__all__ = ["GroupIdsInUse", "InUse", "alone", "first_groups", "waiting"]
-
 InUse = Callable[[Sequence[str]], Collection[str]]
 """Returns those of some group ids that documents have already."""
 

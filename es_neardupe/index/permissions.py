@@ -23,19 +23,6 @@ from es_neardupe.server.client import Client, path
 from es_neardupe.server.search import knows
 from es_neardupe.wording import command
 
-__all__ = [
-    "BLOCK_SETTINGS",
-    "block_names",
-    "check_may_delete",
-    "check_sees_all",
-    "check_updates",
-    "check_writable",
-    "how_to_unblock",
-    "partly_visible",
-    "write_blocks",
-]
-
-
 _READING = {"read", "all"}
 
 _NO_DOCUMENT = "es-neardupe-no-such-document"

@@ -13,47 +13,6 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.index.mapping import Fields
 from es_neardupe.records import Address, State
 
-__all__ = [
-    "JSON",
-    "MAX_CLAUSES",
-    "MAX_TERMS",
-    "UNCHANGED",
-    "TooManyDocuments",
-    "all_of",
-    "candidates",
-    "collapsed",
-    "copies",
-    "fingerprinted",
-    "group_counts",
-    "grouped",
-    "grouped_members",
-    "groups_by_id",
-    "matching",
-    "median_lengths",
-    "member_counts",
-    "of_relations",
-    "others",
-    "principal_counts",
-    "principals_and_members",
-    "processed",
-    "sample",
-    "sampled",
-    "sampled_frequencies",
-    "sampled_matches",
-    "sharing_counts",
-    "since",
-    "stale",
-    "states",
-    "ungrouped",
-    "unlike_principals",
-    "versions",
-    "with_stored_keys",
-    "without",
-    "without_group",
-    "without_relations",
-    "without_similarity",
-]
-
 JSON = dict[str, Any]
 
 MAX_CLAUSES = 1000

@@ -16,8 +16,6 @@ from es_neardupe.server.client import Client
 from es_neardupe.server.responses import hit_of
 from es_neardupe.server.search import search
 
-__all__ = ["address_hashes", "external_version", "random_hits"]
-
 
 def random_hits(
     client: Client, index: str, scope: Mapping[str, Any], size: int, source: Sequence[str] | bool, *, seed: int = 1

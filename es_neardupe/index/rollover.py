@@ -11,8 +11,6 @@ from es_neardupe.errors import IndexUnusable, RequestError
 from es_neardupe.index.queries import JSON
 from es_neardupe.server.client import Client, path
 
-__all__ = ["RolloverAlias", "alias_named", "next_index_has", "rollover_aliases"]
-
 _NUMBERED = re.compile(r"(.*-)(\d+)")
 
 

@@ -12,8 +12,6 @@ from es_neardupe.index.target import IndexTarget, index_states
 from es_neardupe.server.client import Client, ForwardingClient
 from es_neardupe.wording import command
 
-__all__ = ["SameIndicesClient"]
-
 _AT_ONCE = 0.1
 """Seconds for which a check holds."""
 

@@ -12,8 +12,6 @@ from es_neardupe.keys.scheme import Scheme, Unit, choose_bands, shingle_of
 from es_neardupe.options import DEFAULT_PREFIX, PRESETS, MeasureName, Versions
 from es_neardupe.wording import option
 
-__all__ = ["OPTIONAL_IN_META", "Settings"]
-
 OPTIONAL_IN_META = ("relations", "measure", "min", "groups_only", "group_field", "versions")
 """Names that `Settings.to_meta` leaves out for their defaults."""
 

@@ -16,20 +16,6 @@ from es_neardupe.index.target import mappings_of
 from es_neardupe.records import Address, Reference
 from es_neardupe.server.search import fetch
 
-__all__ = [
-    "NO_FIELDS",
-    "URLS",
-    "ShownFields",
-    "UserFields",
-    "chosen_fields",
-    "read_each_shown_fields",
-    "read_shown_fields",
-    "shown_fields",
-    "shown_value",
-    "title_fields",
-    "user_fields",
-]
-
 _TITLES = ("title", "headline", "subject", "name")
 """Names of fields by which people recognise a document, best first."""
 

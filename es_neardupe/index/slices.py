@@ -9,8 +9,6 @@ from es_neardupe.index.handle import IndexHandle
 from es_neardupe.records import Hit
 from es_neardupe.server.parallel import in_threads
 
-__all__ = ["read_slices"]
-
 MAX_DEFAULT = 4
 """Maximum number of slices by default: each has a search running all the time, also on a server with few cores."""
 

@@ -24,16 +24,6 @@ from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.client import Client
 from es_neardupe.server.failures import Failures
 
-__all__ = [
-    "EnrichRequest",
-    "EnrichResult",
-    "GroupIdsWritten",
-    "OnWorkers",
-    "Send",
-    "Storage",
-    "tracked_results",
-]
-
 Send = Callable[[Iterable[Action]], Iterable[Outcome]]
 
 

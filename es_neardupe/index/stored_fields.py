@@ -18,24 +18,6 @@ import xxhash
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.records import Fingerprint, Grouping, State
 
-__all__ = [
-    "content_of",
-    "count_of",
-    "decode",
-    "decode_grouping",
-    "decode_samples",
-    "decode_signature",
-    "encode",
-    "encode_grouping",
-    "group_of",
-    "own_group",
-    "random_group",
-    "stored_fields",
-    "text_bytes",
-    "timestamp",
-]
-
-
 KEY_LENGTH = 8
 _CONTENT = re.compile(r"[0-9a-f]{32}")
 _SAMPLE = re.compile(r"[A-Za-z0-9_-]{8}")

@@ -36,28 +36,6 @@ from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.client import Client, path
 from es_neardupe.wording import command
 
-__all__ = [
-    "IndexMetadata",
-    "IndexState",
-    "IndexTarget",
-    "SidecarLayout",
-    "check_name",
-    "check_unprepared",
-    "common_settings",
-    "index_states",
-    "mapping_to_add",
-    "mappings_of",
-    "metadata_of",
-    "not_rolled_over",
-    "open_target",
-    "put_settings",
-    "remove_settings",
-    "result_window",
-    "serving_prefix",
-    "stored_group_field",
-    "stored_settings",
-]
-
 _UUIDS = ("index.uuid", "index.history.uuid")
 _FINAL_PIPELINE = "index.final_pipeline"
 _SEARCH_PIPELINE = "index.search.default_pipeline"

@@ -24,18 +24,6 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.server.client import Client, path
 from es_neardupe.wording import option
 
-__all__ = [
-    "LOWERED",
-    "TuningRecord",
-    "TuningWarning",
-    "records",
-    "restore_abandoned",
-    "tunable",
-    "tuned",
-    "tuned_mappings",
-]
-
-
 LOWERED: Mapping[str, str] = {"index.refresh_interval": "-1", "index.number_of_replicas": "0"}
 """Settings during a run: no refresh, since searches need the new fields only after it, and no replicas, which are then
 copied as a whole."""

@@ -13,8 +13,6 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import content_of, decode, encode, group_of, own_group, stored_fields
 from es_neardupe.records import Fingerprint, Hit
 
-__all__ = ["FingerprintedDocument", "fingerprint_documents", "fingerprint_fields", "has_copy", "is_current"]
-
 
 class FingerprintedDocument(NamedTuple):
     """A document and the fingerprint of its current text."""

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["I32", "U32", "U64", "Bytes", "Flags", "Floats", "Ints", "Numbers", "Octets", "Positions"]
-
 I32 = NDArray[np.int32]
 U32 = NDArray[np.uint32]
 U64 = NDArray[np.uint64]

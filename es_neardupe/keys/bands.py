@@ -17,9 +17,6 @@ from es_neardupe.keys.minhash import Signatures
 from es_neardupe.keys.shingles import Shingles
 from es_neardupe.wording import counted
 
-__all__ = ["KEY_LENGTH", "band_keys", "chosen_bands", "joint_key", "joint_keys", "sample_keys", "share_keys"]
-
-
 KEY_LENGTH = 8
 """Characters of a band key."""
 

@@ -16,8 +16,6 @@ from es_neardupe.keys.text import chunks, normalize
 from es_neardupe.keys.unicode import DIGIT, table
 from es_neardupe.records import Fingerprint, State
 
-__all__ = ["fingerprints", "stream_fingerprints", "without_keys"]
-
 
 def fingerprints(texts: Sequence[str], scheme: Scheme, max_chars: int = 10_000_000) -> list[Fingerprint]:
     """The fingerprints of texts, in their order.

@@ -9,9 +9,6 @@ import numpy as np
 
 from es_neardupe.keys.arrays import U64
 
-__all__ = ["GOLDEN", "MULTIPLIER", "kernel", "mix64", "stream"]
-
-
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """Increment of the splitmix64 stream."""
 MULTIPLIER = np.uint64(0xD1342543DE82EF95)

@@ -11,8 +11,6 @@ from math import sqrt
 
 from scipy.special import betaincinv, gammaincinv
 
-__all__ = ["Estimate", "exact_share", "poisson_interval", "wilson_interval"]
-
 _TAIL = 0.025
 _Z = 1.959963984540054
 """97.5 % of a normal distribution lie below it."""

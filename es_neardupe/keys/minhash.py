@@ -18,9 +18,6 @@ from es_neardupe.keys.shingles import Shingles, shingles
 from es_neardupe.keys.text import chunks, normalize
 from es_neardupe.wording import counted
 
-__all__ = ["Signatures", "estimate", "estimate_of", "sign", "signatures", "slot_minima"]
-
-
 Signatures = Octets
 
 _SHIFTS = 8

@@ -21,8 +21,6 @@ from es_neardupe.keys.hashing import stream
 from es_neardupe.keys.scheme import Scheme, Unit
 from es_neardupe.keys.unicode import DIGIT, EXPANDS, MARK, SECOND, SINGLE, TARGET, WORD, table
 
-__all__ = ["MAX_CHARS", "MAX_SCRIPT", "Script", "UpdateParams", "fingerprint_script"]
-
 MAX_SCRIPT = 65_535
 """Maximum size of a script on a server, in bytes."""
 MAX_CHARS = 1_000_000

@@ -72,21 +72,6 @@ import xxhash
 from es_neardupe.errors import SettingsError
 from es_neardupe.wording import counted
 
-__all__ = [
-    "MAX_BANDS",
-    "MAX_ROWS",
-    "MAX_SAMPLE_MOD",
-    "MAX_SHINGLE",
-    "Scheme",
-    "Unit",
-    "agreement",
-    "bands_for",
-    "choose_bands",
-    "mean_detection",
-    "shingle_of",
-    "shingle_text",
-]
-
 MAX_BANDS = 128
 """A band's position is one character of its key."""
 MAX_ROWS = 32

@@ -18,19 +18,6 @@ from es_neardupe.keys.hashing import GOLDEN, MULTIPLIER, mix64
 from es_neardupe.keys.scheme import Unit
 from es_neardupe.keys.text import chunks, normalize
 
-__all__ = [
-    "Shingles",
-    "features",
-    "first_of_equals",
-    "shingles",
-    "sort_each",
-    "span_hashes",
-    "token_hashes",
-    "token_runs",
-    "window_hashes",
-]
-
-
 _WORD = 8  # bytes hashed at a time
 _INVERSE = np.uint64(pow(int(MULTIPLIER), -1, 1 << 64))
 _MASKS = np.array([(1 << (8 * size)) - 1 for size in range(_WORD + 1)], np.uint64)

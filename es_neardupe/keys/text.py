@@ -17,8 +17,6 @@ from es_neardupe.keys import hashing
 from es_neardupe.keys.arrays import U32, Bytes, Ints
 from es_neardupe.keys.unicode import EXPANDS, MARK, SECOND, SINGLE, TARGET, WORD, table
 
-__all__ = ["Range", "chunks", "contents", "hash_text", "normalize", "packed_hashes", "spans", "tokenize"]
-
 Range = tuple[int, int]
 """The first character or word, and the one after the last."""
 

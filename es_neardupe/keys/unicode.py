@@ -26,20 +26,6 @@ import numpy as np
 
 from es_neardupe.keys.arrays import U32, U64, Octets
 
-__all__ = [
-    "DIGIT",
-    "EXPANDS",
-    "FIRST",
-    "MARK",
-    "SECOND",
-    "SINGLE",
-    "TARGET",
-    "WORD",
-    "CharacterTable",
-    "build",
-    "table",
-]
-
 TARGET = 0x1FFFFF
 """Bits of a table entry that hold a code point, or with `EXPANDS` a place in the pool."""
 WORD = 1 << 24

@@ -27,20 +27,6 @@ from es_neardupe.local_server.state import Launch, Node, Status, Stopped
 from es_neardupe.local_server.versions import DEFAULT_SERVER, matches, pick
 from es_neardupe.wording import option
 
-__all__ = [
-    "choose_port",
-    "ending",
-    "is_free",
-    "is_ready",
-    "port_was_taken",
-    "rotate",
-    "running",
-    "start",
-    "start_or_find",
-    "status",
-    "stop",
-]
-
 _SPAWN_TIMEOUT = 30.0
 _EXIT_TIMEOUT = 5.0
 """A process that is ending has no command line any more, and still holds its locks for a moment."""

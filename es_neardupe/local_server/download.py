@@ -22,8 +22,6 @@ from es_neardupe.local_server import state
 from es_neardupe.local_server.versions import Release
 from es_neardupe.wording import option
 
-__all__ = ["download", "ensure", "folder", "problem", "remotes", "sha256"]
-
 _THREADS = 8
 _HTTP_TIMEOUT = 30
 # jgo raises these for an answer that is missing, late or not XML; failed requests are OSErrors.

@@ -23,19 +23,6 @@ from es_neardupe.installation import install_extra
 from es_neardupe.local_server import state
 from es_neardupe.local_server.state import Launch
 
-__all__ = [
-    "classpath",
-    "java_library",
-    "lay_out_elasticsearch",
-    "main",
-    "require_extra",
-    "settings",
-    "start_elasticsearch",
-    "start_java",
-    "start_node",
-    "start_opensearch",
-]
-
 _LOOK_EVERY = 0.25
 
 NodeSettings = Mapping[str, str | Sequence[str]]

@@ -23,23 +23,6 @@ from pydantic import TypeAdapter
 from es_neardupe import folders
 from es_neardupe.errors import NodeError
 
-__all__ = [
-    "Launch",
-    "Node",
-    "Status",
-    "Stopped",
-    "alive",
-    "claim",
-    "file_of",
-    "forget",
-    "guard",
-    "has_ended",
-    "hold",
-    "pid_file",
-    "require_folder",
-    "scan",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Node:

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from es_neardupe.errors import NodeError
 
-__all__ = ["DEFAULT_SERVER", "SUPPORTED", "Release", "file_name", "matches", "pick"]
-
 DEFAULT_SERVER = "opensearch"
 
 _TABLE = Path(__file__).with_name("jars.json")

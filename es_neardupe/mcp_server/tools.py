@@ -36,8 +36,6 @@ from es_neardupe.json_results import groups_json, plain, similar_json
 from es_neardupe.records import by_address
 from es_neardupe.wording import counted
 
-__all__ = ["MAX_CHARACTERS", "MAX_ITEMS", "mcp_server"]
-
 MAX_CHARACTERS = 1000
 """Characters of a text from a document in an answer; the rest is cut off."""
 

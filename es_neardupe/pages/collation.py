@@ -17,8 +17,6 @@ from es_neardupe.pages.site import Hosted, hosted
 from es_neardupe.similarity.collation import MAX_WORDS
 from es_neardupe.wording import counted
 
-__all__ = ["CELL", "WHOLE_TEXT", "field_value", "from_difference", "group_file", "group_page"]
-
 WHOLE_TEXT = 20_000
 """Characters of a text that is shown whole. Of a longer one, the surroundings of each place are shown."""
 

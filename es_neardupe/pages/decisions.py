@@ -11,8 +11,6 @@ from es_neardupe.pages.application import Site
 from es_neardupe.pages.site import Hosted, hosted
 from es_neardupe.records import Address
 
-__all__ = ["DecisionRequest", "decision_preview_page", "decisions_page"]
-
 
 @dataclass(frozen=True)
 class DecisionRequest:

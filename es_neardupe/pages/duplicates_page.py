@@ -31,18 +31,6 @@ from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS
 from es_neardupe.similarity.comparison import Matched, compare_texts
 from es_neardupe.similarity.histogram import EDGES, Histogram, binned
 
-__all__ = [
-    "MAX_LISTED",
-    "MAX_OPENED",
-    "MAX_TEXT",
-    "Bar",
-    "Bars",
-    "bars",
-    "duplicates_page",
-    "listed_pairs",
-    "opened_pairs",
-]
-
 _Item = TypeVar("_Item")
 
 _WIDTH, _HEIGHT = 720, 160

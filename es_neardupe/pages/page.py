@@ -18,12 +18,10 @@ from es_neardupe.display_text import beginning, score_text, shown
 from es_neardupe.files import replacing
 from es_neardupe.options import Matching
 from es_neardupe.pages.application import Site
-from es_neardupe.pages.panes import MAX_SHOWN, facts, panes, visible_changes
+from es_neardupe.pages.panes import facts, panes, visible_changes
 from es_neardupe.similarity.comparison import CompareReport
 from es_neardupe.similarity.measure import MEANINGS
 from es_neardupe.wording import counted
-
-__all__ = ["MAX_SHOWN", "compare_page", "content_security_policy", "rendered", "write_page"]
 
 
 def rendered(

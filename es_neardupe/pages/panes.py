@@ -18,18 +18,6 @@ from es_neardupe.options import Matching
 from es_neardupe.similarity.comparison import CompareReport, Side
 from es_neardupe.similarity.differences import Fact
 
-__all__ = [
-    "MAX_SHOWN",
-    "Changes",
-    "Pane",
-    "Piece",
-    "Segment",
-    "facts",
-    "panes",
-    "segments",
-    "visible_changes",
-]
-
 Changes = Mapping[int, tuple[list[Range], list[Range]]]
 """For each change, by its number: its parts in a and in b, as ranges of characters."""
 

@@ -25,16 +25,6 @@ from es_neardupe.pages.page import (
 from es_neardupe.similarity.comparison import CompareReport
 from es_neardupe.similarity.pair_relation import Relation
 
-__all__ = [
-    "Hosted",
-    "comparison_page",
-    "error_page",
-    "groups_page",
-    "hosted",
-    "overview_page",
-    "search_page",
-]
-
 _WIDTH, _HEIGHT = 600, 120
 """Size of a bar chart."""
 

@@ -11,8 +11,6 @@ from es_neardupe.options import Matching
 from es_neardupe.pages.panes import Segment, segments, visible_changes
 from es_neardupe.similarity.comparison import CompareReport, Side
 
-__all__ = ["Row", "RowPart", "rows"]
-
 _FULL = 40
 """Words of a row after which it ends with the next passage."""
 _MIN_CUT = 10

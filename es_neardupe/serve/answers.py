@@ -18,8 +18,6 @@ from es_neardupe.errors import (
     SettingsError,
 )
 
-__all__ = ["problem", "refusal", "status_of"]
-
 _STATUSES: tuple[tuple[type[NeardupeError], int], ...] = (
     (NotFound, 404),
     (Forbidden, 403),

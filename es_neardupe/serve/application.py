@@ -30,8 +30,6 @@ from es_neardupe.server.drivers.driver import user_name
 from es_neardupe.server.http_client import ServerClient
 from es_neardupe.wording import option
 
-__all__ = ["asgi"]
-
 
 def asgi(
     index: Index,

@@ -27,8 +27,6 @@ from es_neardupe.serve.guard import same
 from es_neardupe.serve.site_pages import PATIENCE
 from es_neardupe.tables import check_format, has_format
 
-__all__ = ["REVIEWER", "decision_pages"]
-
 REVIEWER = "es-neardupe-reviewer"
 """Cookie with the name of the reviewer, percent-encoded."""
 

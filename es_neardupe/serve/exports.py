@@ -13,8 +13,6 @@ from es_neardupe.json_results import decision_json
 from es_neardupe.server.bulk import chunked
 from es_neardupe.tables import Cell, Table
 
-__all__ = ["decisions_jsonl", "decisions_table"]
-
 _OWN = ("verdict", "author", "at", "withdrawn", "similarity", "measure", "note")
 _SIDES = ("index", "id", "title", "content")
 _COLUMNS: dict[str, type] = {

@@ -21,8 +21,6 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["LOOPBACK", "Guard", "Keys", "host_of", "login_required", "new_token", "same"]
-
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 """Names of this machine that every application accepts."""
 

@@ -57,8 +57,6 @@ from es_neardupe.records import by_address
 from es_neardupe.serve.answers import problem, refusal
 from es_neardupe.similarity.pair_relation import Relation
 
-__all__ = ["http_interface"]
-
 
 def _digits(given: object) -> object:
     """A whole number as it is written everywhere: Python would also read 3_0."""

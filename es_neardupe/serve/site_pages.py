@@ -43,8 +43,6 @@ from es_neardupe.pages.site import (
 from es_neardupe.records import by_address
 from es_neardupe.similarity.pair_relation import Relation
 
-__all__ = ["PATIENCE", "site_pages"]
-
 PATIENCE = 0.3
 """Seconds that a page waits for the current states of reviews, if there are many decisions."""
 

@@ -10,8 +10,6 @@ from fastapi import Request, Response
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-__all__ = ["Traffic"]
-
 
 class Traffic:
     """The metrics of one application, all with the label ``index``; none without prometheus-client."""

@@ -31,8 +31,6 @@ from es_neardupe.server.pacing import PART_RETRIES, retrying
 from es_neardupe.server.request_sizes import request_limit
 from es_neardupe.wording import command, counted, option
 
-__all__ = ["BulkCounts", "chunked", "larger_than_accepted", "pretend", "write"]
-
 _Item = TypeVar("_Item")
 
 MAX_BYTES = 8_000_000

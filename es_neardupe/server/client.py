@@ -11,8 +11,6 @@ from es_neardupe.errors import DocumentTooLarge, InputError
 from es_neardupe.records import Hit, Server
 from es_neardupe.server.pacing import Pace
 
-__all__ = ["JSON", "Client", "ForwardingClient", "Params", "path", "query_of", "to_json"]
-
 JSON = dict[str, Any]
 """A JSON object in a request or an answer."""
 

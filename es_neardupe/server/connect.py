@@ -19,8 +19,6 @@ from es_neardupe.server.pacing import retrying
 from es_neardupe.server.responses import Answer, refusal
 from es_neardupe.wording import option
 
-__all__ = ["connect", "detect", "wrap"]
-
 _SUPPORTED = {Product.ELASTICSEARCH: {8, 9}, Product.OPENSEARCH: {2, 3}}
 _NODES = "/_nodes?filter_path=nodes.*.version"
 _PLAIN = {"accept": "application/json"}  # every product accepts it

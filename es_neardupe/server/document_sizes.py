@@ -16,8 +16,6 @@ from es_neardupe.records import Product
 from es_neardupe.server.pacing import may_pass
 from es_neardupe.server.request_sizes import Connection, answer_limit, is_too_large
 
-__all__ = ["number_that_fits"]
-
 _SCRIPT = """
 if (params.left.bytes <= 0) { return 0L; }
 long size = 0;

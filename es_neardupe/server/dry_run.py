@@ -12,8 +12,6 @@ from es_neardupe.server.client import Client, ForwardingClient, Params, query_of
 from es_neardupe.server.client import path as path_of
 from es_neardupe.wording import option
 
-__all__ = ["DryRunClient", "ShownRequest"]
-
 
 @dataclass(frozen=True, slots=True)
 class ShownRequest:

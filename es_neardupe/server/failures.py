@@ -18,7 +18,6 @@ from es_neardupe.errors import SettingsError
 if TYPE_CHECKING:
     from es_neardupe.records import Outcome, Reference
 
-__all__ = ["KEPT_CHANGING", "Failure", "Failures"]
 
 KEPT_CHANGING = "another client kept changing it"
 

@@ -19,8 +19,6 @@ from es_neardupe.server.read_all import ReadQuery, Skip, pages
 from es_neardupe.server.request_sizes import can_be_split, is_too_large
 from es_neardupe.server.responses import Answer, check_complete, expected, refusal
 
-__all__ = ["ServerClient"]
-
 # The same for Elasticsearch 8 and 9, whichever major version the driver has.
 _MEDIA_TYPES = {
     Product.ELASTICSEARCH: "application/vnd.elasticsearch+{}; compatible-with=8",

@@ -25,7 +25,6 @@ from es_neardupe.server.client import to_json
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["LiteralNumber", "UnheldNumber", "document_json", "has_unheld", "literal_number", "loads"]
 
 _ALWAYS_HELD = 16
 """Length of a literal without an exponent that has at most 15 digits: no two such numbers are nearest to the same

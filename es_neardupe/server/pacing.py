@@ -29,8 +29,6 @@ from es_neardupe.server.login.settings import Retries
 from es_neardupe.server.parallel import pause
 from es_neardupe.wording import option
 
-__all__ = ["PART_RETRIES", "Pace", "may_pass", "retrying"]
-
 PART_RETRIES = Retries(total=math.inf)
 """Retries of the failed items of an answered request. Their total time has no limit: large requests take long."""
 

@@ -12,8 +12,6 @@ from queue import SimpleQueue
 from threading import Event, Lock, Semaphore
 from typing import Any, Generic, TypeVar, cast
 
-__all__ = ["in_threads", "pause", "readers"]
-
 T = TypeVar("T")
 
 _READERS: ContextVar[_Readers[Any] | None] = ContextVar("readers", default=None)

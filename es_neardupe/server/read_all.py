@@ -25,8 +25,6 @@ from es_neardupe.server.request_sizes import PAGE_BYTES, RequestSize, does_not_f
 from es_neardupe.server.responses import hit_of
 from es_neardupe.wording import counted
 
-__all__ = ["ReadQuery", "SeenDocuments", "Skip", "of_shard", "pages"]
-
 
 class SeenDocuments:
     """Documents that were read, by a hash of index and id.

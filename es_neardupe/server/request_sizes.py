@@ -25,22 +25,6 @@ from es_neardupe.records import Address, Hit, Product, Reference, Server
 from es_neardupe.server.pacing import Pace
 from es_neardupe.server.parallel import readers
 
-__all__ = [
-    "PAGE_BYTES",
-    "Connection",
-    "RequestSize",
-    "answer_limit",
-    "can_be_split",
-    "current_limit",
-    "does_not_fit",
-    "fits_at_once",
-    "in_portions",
-    "in_requests",
-    "is_too_large",
-    "request_limit",
-    "size_of",
-]
-
 PAGE_BYTES = 8_000_000
 """Approximate size of the documents in one answer."""
 

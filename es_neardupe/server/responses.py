@@ -20,8 +20,6 @@ from es_neardupe.errors import (
 )
 from es_neardupe.records import Hit
 
-__all__ = ["Answer", "advice_on", "check_complete", "expected", "hit_of", "lacking", "refusal"]
-
 _ELASTICSEARCH = re.compile(
     r"action \[(?P<action>.+?)\] is unauthorized for (?P<who>.+?)"
     r"(?: with effective roles \[[^\]]*\]| with assigned roles \[[^\]]*\])?"

@@ -21,23 +21,6 @@ from es_neardupe.server.request_sizes import RequestSize, in_requests, is_too_la
 from es_neardupe.server.responses import advice_on, hit_of
 from es_neardupe.wording import counted
 
-__all__ = [
-    "buckets",
-    "count",
-    "counts",
-    "fetch",
-    "fetch_portions",
-    "fetch_whole",
-    "find",
-    "first_hits",
-    "knows",
-    "refresh",
-    "refresh_if_allowed",
-    "search",
-    "whole_source",
-]
-
-
 _BUCKETS = 10_000
 """Buckets read in one request."""
 

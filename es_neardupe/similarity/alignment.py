@@ -30,9 +30,6 @@ from es_neardupe.similarity import batch
 from es_neardupe.similarity.batch import Batch
 from es_neardupe.similarity.tiling import join_windows, tiles
 
-__all__ = ["DEFAULT_MIN_WORDS", "Alignment", "AlignmentTotals", "align", "information", "literal", "totals"]
-
-
 DEFAULT_MIN_WORDS = 5
 """Minimum number of words in a common passage."""
 

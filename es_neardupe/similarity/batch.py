@@ -13,9 +13,6 @@ import numpy as np
 from es_neardupe.keys.arrays import U64, Ints, Positions
 from es_neardupe.progress import Progress
 
-__all__ = ["Batch", "kernel"]
-
-
 kernel: ModuleType | None
 """The inner loops in C: `_pairs.c`."""
 try:

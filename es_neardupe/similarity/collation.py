@@ -30,8 +30,6 @@ from es_neardupe.similarity.differences import (
     fact_kinds,
 )
 
-__all__ = ["MAX_TEXTS", "MAX_WORDS", "Cell", "CellKind", "Collation", "Place", "collate"]
-
 _SHORT_WORDS = 20
 """Maximum number of words of a short difference. A longer one is another passage, with a place of its own."""
 

@@ -13,9 +13,6 @@ from es_neardupe.keys.scheme import Unit
 from es_neardupe.keys.shingles import token_hashes, window_hashes
 from es_neardupe.keys.text import spans, tokenize
 
-__all__ = ["common_passage", "covered_passages"]
-
-
 _MIN_WORDS = 5
 """Minimum number of words in a passage."""
 

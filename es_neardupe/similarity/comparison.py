@@ -22,22 +22,6 @@ from es_neardupe.similarity.differences import Fact, TextChange, changes, charac
 from es_neardupe.similarity.explained_scores import Score, left_out, scores
 from es_neardupe.similarity.formulas import Weights
 
-__all__ = [
-    "MAX_CHARS",
-    "NEAR_COPIES",
-    "Block",
-    "CompareReport",
-    "Containment",
-    "Containments",
-    "Direction",
-    "Matched",
-    "Side",
-    "blocks_of",
-    "compare_texts",
-    "side_of",
-]
-
-
 MAX_CHARS = 10_000_000
 """Maximum number of characters of a text that is compared."""
 

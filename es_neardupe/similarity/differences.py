@@ -20,18 +20,6 @@ from es_neardupe.keys.arrays import U64, Flags, Ints
 from es_neardupe.keys.text import Range
 from es_neardupe.similarity.alignment import Alignment
 
-__all__ = [
-    "Fact",
-    "Kind",
-    "TextChange",
-    "changes",
-    "characters",
-    "characters_with_signs",
-    "extended",
-    "fact_kinds",
-    "facts",
-]
-
 _REFINED = 200
 """Maximum number of words of a gap that is divided into several changes. Words that longer gaps share are chance."""
 

@@ -14,9 +14,6 @@ from es_neardupe.similarity.alignment import Alignment
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import ALIGNED, Measure, Prepared
 
-__all__ = ["Score", "left_out", "scores"]
-
-
 _MAX_EDITS = 3 * 10**10
 """Maximum product of the numbers of words for the edit measure, which takes a few seconds for it."""
 

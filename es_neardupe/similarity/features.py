@@ -28,37 +28,6 @@ from es_neardupe.keys.scheme import MAX_SHINGLE
 from es_neardupe.keys.shingles import first_of_equals, sort_each, span_hashes, token_runs
 from es_neardupe.keys.text import CHUNK_CHARS, CHUNK_TEXTS, normalize, tokenize
 
-__all__ = [
-    "INDEXED",
-    "Characters",
-    "Combine",
-    "Document",
-    "FeatureTree",
-    "Flatten",
-    "Leaf",
-    "Ngrams",
-    "Paragraphs",
-    "RaggedFeatures",
-    "Sentences",
-    "Values",
-    "Words",
-    "combined",
-    "decided_by_tokens",
-    "describe",
-    "distinct",
-    "example",
-    "fields_of",
-    "hashed",
-    "hashes",
-    "named_fields",
-    "paragraphs",
-    "parse",
-    "parse_all",
-    "sentences",
-    "spelled",
-]
-
-
 Document = Mapping[str, Sequence[str]]
 """The values of a document by field; a field may be missing. `INDEXED` has the values of the fields of the index."""
 

@@ -21,20 +21,6 @@ from es_neardupe.similarity import batch
 from es_neardupe.similarity.alignment import Alignment, AlignmentTotals
 from es_neardupe.similarity.batch import Batch
 
-__all__ = [
-    "FeatureTable",
-    "Weights",
-    "containment",
-    "containment_longer",
-    "edit",
-    "edits",
-    "jaccard",
-    "resemblance",
-    "resemblances",
-    "weighted",
-    "weighted_pairs",
-]
-
 _BLOCK = 4_000_000
 """Features copied at a time: 32 MB."""
 

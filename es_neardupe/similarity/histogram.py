@@ -8,9 +8,6 @@ import numpy as np
 
 from es_neardupe.keys.arrays import Floats, Ints
 
-__all__ = ["EDGES", "Histogram", "binned"]
-
-
 EDGES: Floats = np.arange(51) / 50
 """Bin k holds similarities from ``EDGES[k]`` to below ``EDGES[k + 1]``; exactly 0 and exactly 1 are in none."""
 

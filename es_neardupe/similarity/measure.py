@@ -34,23 +34,6 @@ from es_neardupe.similarity.features import (
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.wording import counted, option
 
-__all__ = [
-    "ALIGNED",
-    "MEANINGS",
-    "SETS",
-    "Ignored",
-    "Measure",
-    "Prepared",
-    "ScoredPairs",
-    "all_pairs",
-    "default_sample",
-    "measure_name",
-    "measure_size",
-    "named_measure",
-    "weights_of",
-]
-
-
 MEANINGS: dict[MeasureName, str] = {
     MeasureName.RESEMBLANCE: "Jaccard similarity of the sets of shingles: basis of the keys",
     MeasureName.JACCARD: "words in common passages among all words of both",

@@ -18,21 +18,6 @@ from es_neardupe.similarity import formulas
 from es_neardupe.similarity.alignment import Alignment, literal
 from es_neardupe.similarity.differences import changes, facts
 
-__all__ = [
-    "CONTAINED",
-    "MAX_CELLS",
-    "MAX_EQUAL",
-    "MAX_RUNS",
-    "MUCH_SHORTER",
-    "REVISION",
-    "ComparedText",
-    "PairDescription",
-    "Relation",
-    "compared_texts",
-    "describe_pair",
-]
-
-
 REVISION = 0.8
 """Minimum edit similarity of revisions: texts that differ in facts."""
 

@@ -16,9 +16,6 @@ import numpy as np
 from es_neardupe.keys.arrays import U64, Flags, Ints
 from es_neardupe.keys.shingles import window_hashes
 
-__all__ = ["EqualWindows", "choose", "join_windows", "runs_of", "tiles", "tiles_in_rounds", "unused_from"]
-
-
 _Waiting = tuple[int, int, int, int]
 
 _FIRST = 256

@@ -26,18 +26,6 @@ from es_neardupe.verification.feature_weights import frequencies, sampled
 from es_neardupe.verification.verify import Verified, Verifier
 from es_neardupe.wording import counted, option
 
-__all__ = [
-    "MIN_DOCUMENTS",
-    "CommonShingles",
-    "CommonShinglesEffect",
-    "CommonShinglesUsed",
-    "common_shingles",
-    "effect",
-    "shingles_above",
-    "store_list",
-    "used",
-]
-
 MIN_DOCUMENTS = 100
 """Minimum number of documents in the sample."""
 

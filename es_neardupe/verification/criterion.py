@@ -19,8 +19,6 @@ from es_neardupe.verification.common_shingles import CommonShingles, common_shin
 from es_neardupe.verification.feature_weights import frequencies
 from es_neardupe.wording import option
 
-__all__ = ["MatchCriterion", "MatchOptions", "WeightsUsed", "check_min", "match_criterion"]
-
 
 @dataclass(frozen=True)
 class MatchOptions:

@@ -30,19 +30,6 @@ from es_neardupe.server.search import fetch, fetch_portions, search
 from es_neardupe.similarity.features import INDEXED, fields_of
 from es_neardupe.similarity.measure import Measure, Prepared
 
-__all__ = [
-    "Compared",
-    "CurrentDocuments",
-    "PairComparer",
-    "StoredTexts",
-    "compared_with",
-    "current_hits",
-    "current_source",
-    "current_sources",
-    "prepared",
-    "similarities",
-]
-
 Source = Mapping[str, Any]
 
 _TOKENS = 1_000_000

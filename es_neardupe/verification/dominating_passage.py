@@ -22,8 +22,6 @@ from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.common_shingles import MIN_DOCUMENTS, shingles_above
 from es_neardupe.verification.feature_weights import sample_weights
 
-__all__ = ["DominatingPassage", "dominating_passage"]
-
 _BUCKETS = 3
 """Maximum number of large buckets that are searched, each with mostly other texts."""
 

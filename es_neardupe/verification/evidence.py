@@ -37,26 +37,6 @@ from es_neardupe.verification.current_texts import CurrentDocuments
 from es_neardupe.verification.verify import PairMemory, Verified
 from es_neardupe.wording import counted, option
 
-__all__ = [
-    "Evidence",
-    "EvidenceBasis",
-    "EvidencePlan",
-    "EvidenceReport",
-    "JudgedPairs",
-    "PairEvidence",
-    "StoredEvidence",
-    "decisions",
-    "entries",
-    "evidence_of",
-    "evidence_with",
-    "plan",
-    "read_entries",
-    "read_evidence",
-    "stored_measure",
-    "valid_entries",
-    "write_evidence",
-]
-
 Reader = Callable[[Positions], Iterable[tuple[int, str]]]
 
 _ENTRY_FIELDS = ["content_a", "content_b", "scheme", "measure", "value", "min", "max", "verdict"]

@@ -24,8 +24,6 @@ from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Measure, Prepared, weights_of
 from es_neardupe.verification.current_texts import current_hits, prepared
 
-__all__ = ["SAMPLE", "Frequencies", "frequencies", "sample_weights", "sampled"]
-
 SAMPLE = 2000
 """Maximum number of documents in the sample."""
 

@@ -17,8 +17,6 @@ from es_neardupe.keys.arrays import Bytes, Flags, Floats, Ints, Numbers, Positio
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer, StoredTexts
 
-__all__ = ["ComparedTexts", "ComparingWorkers"]
-
 _READ = 5000
 """Documents that a task reads if it compares no pairs."""
 

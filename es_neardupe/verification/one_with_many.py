@@ -9,8 +9,6 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.similarity.formulas import FeatureTable
 from es_neardupe.verification.current_texts import PairComparer
 
-__all__ = ["OneWithMany"]
-
 
 class OneWithMany:
     """The prepared texts of n classes, read once. Made for sets of features, and slow for other measures."""

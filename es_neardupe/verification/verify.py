@@ -23,9 +23,6 @@ from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
 from es_neardupe.verification.on_workers import ComparedTexts, ComparingWorkers
 
-__all__ = ["AffectedRows", "PairMemory", "Verified", "Verifier", "counted_pairs", "verified_pairs"]
-
-
 _STAGE = "verifying pairs"
 
 _MANY = 1000

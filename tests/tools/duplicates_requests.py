@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from server_tools import JSON
 
-__all__ = ["pairs_request", "request_of_all_stages"]
-
 _FIELDS = {"type": "fields:simple", "fields": ["text"]}
 _WORDS = {"type": "featureSource:words", "fields": _FIELDS}
 _USED = {"type": "documentPairs:reference", "use": "similarPairs"}

@@ -9,8 +9,6 @@ from typer.main import get_command
 
 from es_neardupe.cli.app import app
 
-__all__ = ["LOOKING", "NOT_RUN", "WRITING", "command_lines", "names"]
-
 NOT_RUN = {"demo", "help", "node start", "node stop", "node status", "mcp", "serve"}
 """Commands that start and stop servers of their own, or only explain, and read no existing index. ``serve`` runs until
 it is stopped: its own tests read an index of hostile documents by it."""

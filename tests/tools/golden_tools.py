@@ -23,8 +23,6 @@ from sidecar_tools import PROPERTIES
 from es_neardupe.index.stored_fields import own_group
 from es_neardupe.server.client import Client, path
 
-__all__ = ["FOLDER", "Life", "differences", "pretty"]
-
 FOLDER = Path(__file__).parents[1] / "golden" / "commands"
 
 NAME = "text"

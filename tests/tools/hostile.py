@@ -8,8 +8,6 @@ from collections import Counter
 from html.parser import HTMLParser
 from typing import Any
 
-__all__ = ["IDS", "NAME", "STEERING", "Page", "check_json", "check_shown", "texts"]
-
 NAME = "<img src=x onerror=alert(1)>[red]\u202e"
 """A field name with markup of HTML and of our terminal library, and a change of text direction."""
 

@@ -11,8 +11,6 @@ from pathlib import Path
 from es_neardupe.local_server import download, versions
 from es_neardupe.local_server.process import classpath, start_java
 
-__all__ = ["main"]
-
 
 def main(url: str, index: str, file: str) -> int:
     """Send the file as one bulk request; returns the status of the answer."""

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 
 import pytest
 
-__all__ = ["QUICK", "start_quickly", "with_a_large_heap"]
-
 QUICK = "-XX:TieredStopAtLevel=1 -XX:MetaspaceSize=192m -XX:ReservedCodeCacheSize=240m"
 """Compile once; no full collection of garbage because classes are loaded or code is compiled."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-__all__ = ["measuring", "peak"]
-
 
 def measuring(code: str) -> str:
     """Python code in which ``peak`` is defined."""

@@ -20,27 +20,6 @@ from es_neardupe.keys.scheme import Scheme
 from es_neardupe.records import Fingerprint
 from es_neardupe.server.client import Client
 
-__all__ = [
-    "Document",
-    "Passage",
-    "Snapshot",
-    "Star",
-    "about",
-    "address_hash",
-    "at_most",
-    "between",
-    "chosen_bands",
-    "detection",
-    "differences",
-    "in_order",
-    "numbers",
-    "passages",
-    "places",
-    "resemblance",
-    "star",
-    "word_edits",
-]
-
 Number = int | float
 
 

@@ -33,8 +33,6 @@ from es_neardupe.records import Hit
 from es_neardupe.verification.criterion import MatchOptions, match_criterion
 from es_neardupe.verification.verify import verified_pairs
 
-__all__ = ["SyntheticClient", "grouped", "pages"]
-
 _PAGE = 2000
 _EVERY = 14
 """Of this number of documents, two are near-duplicates: 14 % are in groups, as in the measured articles."""

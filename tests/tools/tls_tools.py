@@ -14,8 +14,6 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-__all__ = ["Pem", "Shown", "authority", "fingerprint", "forged", "issue", "locked"]
-
 
 @dataclass(frozen=True)
 class Pem:

@@ -29,7 +29,6 @@ from es_neardupe.wording import command, counted
 if TYPE_CHECKING:
     from es_neardupe.commands.audit.report import AuditReport, BandsAdvice, LostPairs, Recall, RecallPart
 
-__all__ = ["audit"]
 
 _REASONS = {
     "UNPROCESSED": ("a document is not enriched", "enrich", ""),

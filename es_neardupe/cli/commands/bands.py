@@ -8,8 +8,6 @@ from es_neardupe.cli.output import plot_curve, print_json, print_table, show, wa
 from es_neardupe.display_text import score_text
 from es_neardupe.wording import counted
 
-__all__ = ["bands"]
-
 
 def bands(
     *,

@@ -28,8 +28,6 @@ from es_neardupe.wording import counted
 if TYPE_CHECKING:
     from es_neardupe.commands.clean import CleanReport
 
-__all__ = ["clean"]
-
 
 def clean(
     index: IndexName,

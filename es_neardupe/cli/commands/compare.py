@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from es_neardupe.similarity.comparison import CompareReport, Side
     from es_neardupe.similarity.explained_scores import Score
 
-__all__ = ["compare"]
 
 _WAYS = "INDEX ID ID, INDEX ID --file FILE, or FILE FILE"
 _COLOURS = ("cyan", "green", "magenta", "blue", "yellow", "red")
@@ -132,7 +131,8 @@ def _files(a: str, b: str, given: int | str) -> CompareReport:
 
 
 def _write(file: Path, found: CompareReport, matching: Matching) -> None:
-    from es_neardupe.pages.page import MAX_SHOWN, compare_page, write_page
+    from es_neardupe.pages.page import compare_page, write_page
+    from es_neardupe.pages.panes import MAX_SHOWN
 
     write_page(file, compare_page(found, matching))
     say(f"Wrote {file}")

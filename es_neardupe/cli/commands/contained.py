@@ -17,8 +17,6 @@ from es_neardupe.wording import command, counted
 if TYPE_CHECKING:
     from es_neardupe.commands.contained import ContainedHit, ContainedReport
 
-__all__ = ["contained"]
-
 
 def contained(
     index: IndexName,

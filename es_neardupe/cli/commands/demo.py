@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from es_neardupe.index.settings import Settings
     from es_neardupe.server.client import Client
 
-__all__ = ["demo"]
 
 _MIT = "mit.LICENSE"
 _WORDS = "apache license contributor patent grant"

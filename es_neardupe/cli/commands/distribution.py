@@ -33,8 +33,6 @@ if TYPE_CHECKING:
         ThresholdLevel,
     )
 
-__all__ = ["distribution"]
-
 
 def distribution(
     index: IndexName,

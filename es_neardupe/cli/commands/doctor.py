@@ -12,8 +12,6 @@ from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import connection_in_commands
 
-__all__ = ["doctor"]
-
 
 def doctor(index: IndexName, *, prefix: options.Prefix = DEFAULT_PREFIX, as_json: AsJson = False) -> None:
     """Check server, privileges, mapping, scheme, blocks, limits and documents, and show how to fix problems.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from es_neardupe.commands.duplicates.results import DuplicatesReport, PairsStageReport
     from es_neardupe.server.client import Client
 
-__all__ = ["duplicates"]
-
 
 def duplicates(
     index: Annotated[

@@ -24,8 +24,6 @@ from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 
-__all__ = ["enrich"]
-
 
 def enrich(
     index: IndexName,

@@ -18,7 +18,6 @@ from es_neardupe.wording import command, counted
 if TYPE_CHECKING:
     from es_neardupe.commands.fold import FoldReport
 
-__all__ = ["fold"]
 
 _READERS = """\
 This changes what every reader of the index gets, unless its request has the parameter search_pipeline=_none:

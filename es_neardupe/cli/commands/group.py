@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from es_neardupe.commands.group import GroupReport
     from es_neardupe.index.index import Index
 
-__all__ = ["group"]
-
 
 def group(
     index: IndexName,

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from es_neardupe.groups.read import Group
     from es_neardupe.groups.registry import GroupRecord
 
-__all__ = ["groups", "show_groups"]
 
 _TOP = 20
 """Groups in a table without ``--top``."""

@@ -9,8 +9,6 @@ import typer.core
 
 from es_neardupe.cli.command import shared_parameters
 
-__all__ = ["help"]
-
 _TOPICS = {
     "connection": (
         "Options of all commands that connect to a server.\n\n"

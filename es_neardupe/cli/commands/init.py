@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from es_neardupe.candidates.detection import BandsByLengths
     from es_neardupe.commands.init import InitReport
 
-__all__ = ["init"]
 
 _HOW_TO_USE = (
     "Store it with PUT /_component_template/{prefix}, and add {prefix} to `composed_of` of the index template of your "

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from es_neardupe.commands.input_files import Problem
     from es_neardupe.commands.screened import ScreenCounts, ScreenReport
 
-__all__ = ["load"]
 
 _MAX_PROBLEMS = 20
 

@@ -20,8 +20,6 @@ from es_neardupe.wording import spoken
 if TYPE_CHECKING:
     from mcp.server.fastmcp import FastMCP
 
-__all__ = ["mcp"]
-
 
 def mcp(
     index: IndexName,

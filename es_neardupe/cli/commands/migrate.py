@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from es_neardupe.commands.migrate.migrate import MigrateReport
     from es_neardupe.groups.compare_groupings import GroupChanges
 
-__all__ = ["migrate"]
-
 
 def migrate(
     index: IndexName,

@@ -33,8 +33,6 @@ from es_neardupe.wording import command, counted
 if TYPE_CHECKING:
     from es_neardupe.commands.moved.moved import MovedReport, NewPlace
 
-__all__ = ["moved"]
-
 
 def moved(
     index: IndexName,

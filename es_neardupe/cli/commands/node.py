@@ -12,8 +12,6 @@ from es_neardupe.cli.output import as_json_text, say
 from es_neardupe.display_text import without_passwords
 from es_neardupe.local_server.versions import DEFAULT_SERVER
 
-__all__ = ["app"]
-
 app = typer.Typer(no_args_is_help=True, help="Start, stop and list local servers (needs the extra 'local').")
 
 _SERVER = typer.Option("--server", metavar="NAME", help="opensearch or elasticsearch.")

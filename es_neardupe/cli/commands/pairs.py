@@ -34,8 +34,6 @@ from es_neardupe.wording import command, counted
 if TYPE_CHECKING:
     from es_neardupe.commands.pairs import Pair
 
-__all__ = ["pairs"]
-
 
 def pairs(
     index: IndexName,

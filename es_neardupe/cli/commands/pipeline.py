@@ -18,7 +18,6 @@ from es_neardupe.wording import command, counted
 if TYPE_CHECKING:
     from es_neardupe.commands.pipeline import PipelineReport
 
-__all__ = ["pipeline"]
 
 _STATES = {
     "none": "no pipeline: documents get their keys by `{enrich}`",

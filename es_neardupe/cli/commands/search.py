@@ -20,7 +20,6 @@ from es_neardupe.wording import command, counted
 if TYPE_CHECKING:
     from es_neardupe.commands.search import SearchHit, SearchReport
 
-__all__ = ["search"]
 
 _SHOWN = 80
 """Characters of a text in a table."""

@@ -22,8 +22,6 @@ from es_neardupe.options import DEFAULT_PREFIX
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
-__all__ = ["check_installed", "serve", "serve_pages"]
-
 
 def serve(
     index: IndexName,

@@ -21,7 +21,6 @@ from es_neardupe.wording import command, counted
 if TYPE_CHECKING:
     from es_neardupe.commands.shingles import ShinglesReport
 
-__all__ = ["shingles"]
 
 _WAYS = "FILE (- is standard input), or INDEX ID"
 _TOKEN, _WORDS = 30, 60

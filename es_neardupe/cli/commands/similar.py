@@ -19,8 +19,6 @@ from es_neardupe.wording import counted
 if TYPE_CHECKING:
     from es_neardupe.commands.similar import SimilarReport
 
-__all__ = ["show_similar", "similar"]
-
 
 def similar(
     index: IndexName,

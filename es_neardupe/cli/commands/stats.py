@@ -10,8 +10,6 @@ from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import counted
 
-__all__ = ["stats"]
-
 
 def stats(
     index: IndexName,

@@ -16,8 +16,6 @@ from es_neardupe.errors import NeardupeError
 if TYPE_CHECKING:
     from es_neardupe.commands.version import VersionReport
 
-__all__ = ["version"]
-
 
 def version(
     *,

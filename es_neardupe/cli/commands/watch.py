@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from es_neardupe.commands.watch import Lag, Round
 
-__all__ = ["metrics", "serving", "watch"]
 
 _PREFIX = "es_neardupe_"
 

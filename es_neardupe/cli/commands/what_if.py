@@ -15,8 +15,6 @@ from es_neardupe.wording import command, counted
 if TYPE_CHECKING:
     from es_neardupe.commands.what_if import WhatIfReport
 
-__all__ = ["what_if"]
-
 
 def what_if(
     index: IndexName,

@@ -10,9 +10,6 @@ from scipy.sparse import csr_array
 
 from es_neardupe.keys.arrays import U64, Flags, Floats, Ints, Positions
 
-__all__ = ["InvertedIndex", "PairSimilarities"]
-
-
 _CELLS = 2_000_000
 """Pairs of texts counted at a time, which bounds the memory of a block to about 50 MB."""
 

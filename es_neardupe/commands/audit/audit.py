@@ -61,9 +61,6 @@ from es_neardupe.verification.on_workers import ComparingWorkers
 from es_neardupe.verification.verify import Verifier
 from es_neardupe.wording import counted, option
 
-__all__ = ["audit"]
-
-
 _PAGE = 10_000
 _PRINCIPALS = 1000
 """Principals read by one request."""

@@ -27,8 +27,6 @@ from es_neardupe.server.search import count
 from es_neardupe.similarity.formulas import resemblances
 from es_neardupe.verification.dominating_passage import DominatingPassage
 
-__all__ = ["SampleTexts", "TruePairs", "features_of", "true_pairs"]
-
 _STAGE = "comparing with all texts"
 
 _PER_WORKER = 4

@@ -24,20 +24,6 @@ from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.text import packed_hashes
 from es_neardupe.records import Address, Fingerprint, FingerprintColumns, Hit, State, TextClasses
 
-__all__ = [
-    "FOUND",
-    "LENGTHS",
-    "Candidacy",
-    "DocumentStates",
-    "LossReason",
-    "lengths",
-    "lost",
-    "script",
-    "source_of",
-    "states_of",
-    "verdicts",
-]
-
 
 class LossReason(str, Enum):
     """Why the index does not find a pair. If there are several reasons, the first one counts."""

@@ -46,9 +46,6 @@ from es_neardupe.similarity.measure import (
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
 from es_neardupe.wording import command, counted, option
 
-__all__ = ["distribution", "examples", "excerpts"]
-
-
 Pair = tuple[float, int, int]
 """Similarity and the rows of two documents."""
 

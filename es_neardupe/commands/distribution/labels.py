@@ -21,9 +21,6 @@ from es_neardupe.similarity.measure import Measure, measure_name
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
 from es_neardupe.wording import counted
 
-__all__ = ["ComparedLabels", "LabelledPair", "Labels", "best_threshold", "cross_validated", "read_labels"]
-
-
 _LABELS = {"same": True, "true": True, "1": True, "different": False, "false": False, "0": False}
 
 _FOLDS = 10

@@ -19,7 +19,6 @@ from es_neardupe.wording import counted, option
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["check_plot", "draw"]
 
 _SUFFIXES = (".png", ".svg")
 

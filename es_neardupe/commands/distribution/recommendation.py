@@ -18,8 +18,6 @@ from es_neardupe.similarity.histogram import EDGES, Histogram
 from es_neardupe.similarity.measure import ALIGNED
 from es_neardupe.wording import command, counted
 
-__all__ = ["preset_advice", "recommended"]
-
 _FEW = 30
 """Pairs of one label below which the recommendation warns."""
 

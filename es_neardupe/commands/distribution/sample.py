@@ -17,8 +17,6 @@ from es_neardupe.records import FingerprintColumns
 from es_neardupe.similarity.histogram import EDGES, binned
 from es_neardupe.similarity.measure import Measure, all_pairs, measure_name
 
-__all__ = ["EstimatedPairs", "Sample", "compare_sample", "extrapolated", "nearest", "random_rows"]
-
 
 @dataclass(frozen=True)
 class EstimatedPairs:

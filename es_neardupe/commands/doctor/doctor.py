@@ -48,8 +48,6 @@ from es_neardupe.server.client import Client, path
 from es_neardupe.server.search import count
 from es_neardupe.wording import command, counted
 
-__all__ = ["Check", "Level", "doctor", "privilege_checks"]
-
 Level = Literal["ok", "warning", "error"]
 
 _UNKNOWN = ("?",)

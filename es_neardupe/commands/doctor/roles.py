@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["CLUSTER", "INLINE_ONLY", "ROLES", "Role", "RoleNames"]
-
 CLUSTER = ("monitor",)
 """Cluster privileges of every command, which reads product and version of the server."""
 

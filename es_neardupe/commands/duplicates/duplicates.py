@@ -40,9 +40,6 @@ from es_neardupe.server.search import fetch, refresh_if_allowed
 from es_neardupe.similarity.comparison import MAX_CHARS
 from es_neardupe.wording import option
 
-__all__ = ["check_fields", "chosen_stage", "contents", "duplicates", "overlapping"]
-
-
 _MAX_NAMES = 40
 """Field names in a message."""
 

@@ -48,9 +48,6 @@ from es_neardupe.verification.current_texts import (
 )
 from es_neardupe.wording import counted
 
-__all__ = ["SimilarityFunction", "find_pairs", "similarities_of"]
-
-
 _MAX_CHARS = 100_000
 """Characters of a text that are searched for a common passage."""
 

@@ -18,9 +18,6 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.records import DocumentsInScope, FingerprintColumns, Hit
 from es_neardupe.similarity.features import FeatureTree, distinct, fields_of, hashes
 
-__all__ = ["LISTED", "HashGroups", "LargeGroup", "Positions", "enriched_scope", "group_hashes", "read_scope"]
-
-
 LISTED = 100
 """Maximum number of skipped groups in a report, the largest ones."""
 

@@ -31,8 +31,6 @@ from es_neardupe.similarity.features import (
 from es_neardupe.similarity.measure import ALIGNED, MEANINGS
 from es_neardupe.wording import counted
 
-__all__ = ["explain", "range_warnings", "warnings"]
-
 _FEW_CHARACTERS = 8
 """Shorter runs of characters are parts of words that occur in most texts."""
 

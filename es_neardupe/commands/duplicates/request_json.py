@@ -17,9 +17,6 @@ from es_neardupe.commands.duplicates.request_model import Request
 from es_neardupe.display_text import validation_message
 from es_neardupe.errors import SettingsError
 
-__all__ = ["Step", "example", "invalid", "listed", "names", "read_request", "schema", "shown"]
-
-
 _FIELDS = "sourceFields"
 """Component of an example request with the fields that it compares."""
 

@@ -26,34 +26,6 @@ from pydantic_core import PydanticCustomError
 
 from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS
 
-__all__ = [
-    "MAX_SHARED",
-    "Between",
-    "Bound",
-    "Component",
-    "Content",
-    "ContentFields",
-    "Duplicates",
-    "FeatureCombine",
-    "FeatureFlatten",
-    "FeatureLeaf",
-    "FeatureSource",
-    "Fields",
-    "Model",
-    "Name",
-    "Names",
-    "Overlaps",
-    "PairsReference",
-    "Query",
-    "QueryAll",
-    "QueryString",
-    "Request",
-    "Similarity",
-    "ValidationRange",
-    "Validations",
-    "Words",
-]
-
 
 class Between(GroupedMetadata):
     """Constraint of a number to a range, with an error that states the range."""

@@ -26,20 +26,6 @@ from es_neardupe.similarity.features import (
 )
 from es_neardupe.similarity.measure import named_measure
 
-__all__ = [
-    "OF_FEATURES",
-    "SHARED",
-    "ContentPlan",
-    "DuplicatesPlan",
-    "OverlapsPlan",
-    "RequestPlan",
-    "SchemeKeys",
-    "StagePlan",
-    "Validation",
-    "parse_request",
-]
-
-
 RATIO = "featureIntersectionToUnionRatio"
 """Shared features divided by all features of both documents, each counted once."""
 SHARED = "featureIntersectionSize"

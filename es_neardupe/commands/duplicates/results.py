@@ -24,24 +24,6 @@ from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS, literal
 from es_neardupe.similarity.comparison import Block, blocks_of, side_of
 from es_neardupe.tables import Cell, Table, Tabular
 
-__all__ = [
-    "ContentStageReport",
-    "DocumentPair",
-    "DuplicatesReport",
-    "GroupsOfPairs",
-    "OverlappingPair",
-    "OverlapsStageReport",
-    "PairList",
-    "PairOverlaps",
-    "PairsStageReport",
-    "SkippedGroup",
-    "overlaps",
-    "page_contents",
-    "page_fields",
-    "page_texts",
-]
-
-
 Span = tuple[int, int]
 """Start and end of a block, in characters."""
 

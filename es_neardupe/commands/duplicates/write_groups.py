@@ -38,8 +38,6 @@ from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.search import refresh
 from es_neardupe.wording import option
 
-__all__ = ["check_prefix", "write_groups_of_pairs"]
-
 _BATCH, _WORKERS = 500, 2
 
 _PAGE = 2000

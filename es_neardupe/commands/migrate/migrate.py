@@ -13,7 +13,7 @@ from es_neardupe.commands.enrich import enrich
 from es_neardupe.commands.migrate.plan import MigrationOptions, MigrationPlan, open_plan
 from es_neardupe.commands.migrate.steps import MigrationProgress, MigrationRun, MigrationWork, refresh_both
 from es_neardupe.commands.pipeline import pipeline
-from es_neardupe.commands.report_parts import WriteCounts, one_line
+from es_neardupe.commands.report_parts import WriteCounts
 from es_neardupe.errors import BeingMigrated, SettingsError
 from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.groups.registry import Registry, remembered
@@ -30,14 +30,13 @@ from es_neardupe.index.target import stored_settings
 from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent
+from es_neardupe.records import one_line
 from es_neardupe.server.bulk import BulkCounts, write
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.failures import Failures
 from es_neardupe.server.search import count, refresh
 from es_neardupe.verification.criterion import match_criterion
 from es_neardupe.wording import command, option
-
-__all__ = ["MigrateReport", "MigrateWrites", "migrate"]
 
 _LEASE = "lease-migrate"
 

@@ -17,8 +17,6 @@ from es_neardupe.server.client import Client
 from es_neardupe.similarity.measure import named_measure
 from es_neardupe.wording import command, option
 
-__all__ = ["MigrationOptions", "MigrationPlan", "open_plan"]
-
 _BAND_OPTIONS = ("threshold", "detection", "permutations", "bands", "rows", "agree")
 """Options that affect the choice of bands: with any of them, bands are chosen again."""
 

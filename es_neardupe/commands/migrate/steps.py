@@ -30,8 +30,6 @@ from es_neardupe.server.failures import Failure, Failures
 from es_neardupe.server.search import fetch, refresh, search
 from es_neardupe.verification.criterion import MatchOptions
 
-__all__ = ["MigrationProgress", "MigrationRun", "MigrationWork", "refresh_both"]
-
 _ROUNDS = 5
 _SHOWN = 5
 """Documents of an example."""

@@ -25,16 +25,6 @@ from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import search
 from es_neardupe.wording import option
 
-__all__ = [
-    "AddressFields",
-    "AddressSearch",
-    "DeletedDocument",
-    "DeletedDocuments",
-    "KnownCopy",
-    "LastDocument",
-    "address_fields",
-]
-
 _ADDRESS_NAMES = {*URLS, "address"}
 """Names of fields that are taken for the address if no field is given."""
 

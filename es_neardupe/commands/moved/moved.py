@@ -17,7 +17,6 @@ from es_neardupe.commands.moved.documents import (
     LastDocument,
     address_fields,
 )
-from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index, opened
@@ -26,7 +25,7 @@ from es_neardupe.index.stored_fields import group_of, stored_fields
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.text import contents
 from es_neardupe.options import DEFAULT_MAX_CHARS
-from es_neardupe.records import Address, Hit, Reference
+from es_neardupe.records import Address, Hit, Reference, one_line
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import count
 from es_neardupe.similarity.measure import Measure
@@ -34,8 +33,6 @@ from es_neardupe.tables import Cell, Table, Tabular
 from es_neardupe.verification.criterion import check_min
 from es_neardupe.verification.current_texts import compared_with, current_hits
 from es_neardupe.wording import option
-
-__all__ = ["MovedReport", "NewPlace", "in_order", "moved", "moved_all", "moved_table"]
 
 _BATCH = 64
 """Addresses that are looked up ahead of the result being returned."""

@@ -56,8 +56,6 @@ from es_neardupe.records import Address, Hit
 from es_neardupe.server.client import ForwardingClient, Params, path
 from es_neardupe.server.search import count
 
-__all__ = ["SidecarClient"]
-
 _ROUNDS = 10
 """Maximum number of times that a collapsed search is repeated without the entries of deleted documents, which can take
 the place of others."""

@@ -23,8 +23,6 @@ from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import count, search
 from es_neardupe.wording import counted
 
-__all__ = ["collapse_here", "collapsed_by_server"]
-
 _STEP = 500
 """Hits whose entries or documents are fetched at once."""
 

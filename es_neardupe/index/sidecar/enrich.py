@@ -44,8 +44,6 @@ from es_neardupe.server.failures import Failure
 from es_neardupe.server.request_sizes import in_portions
 from es_neardupe.server.search import count, counts, fetch_portions
 
-__all__ = ["enrich_sidecar"]
-
 _ROUNDS = 10
 """Maximum number of attempts for an entry that another client keeps changing."""
 

@@ -25,25 +25,6 @@ from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import path, to_json
 from es_neardupe.server.search import count, counts, fetch
 
-__all__ = [
-    "KnownEntries",
-    "confirmation",
-    "count_entries",
-    "entry_takeovers",
-    "entry_write",
-    "fetch_documents",
-    "fetch_docvalues",
-    "fetch_entries",
-    "fetched_fields",
-    "read_params",
-    "redirect_bulk",
-    "reference_of",
-    "removals",
-    "replaced_entries",
-    "with_entries",
-    "with_inherited",
-]
-
 _PAGE = 10_000
 _BATCH = 1000
 _TERM = 1 << 56

@@ -54,20 +54,6 @@ from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client, path
 from es_neardupe.wording import command, option
 
-__all__ = [
-    "REFERENCE",
-    "SidecarNames",
-    "Sidecars",
-    "check_inline",
-    "invisible_sidecar",
-    "must_be_stored",
-    "open_sidecar_target",
-    "sidecar_mapping",
-    "sidecar_name",
-    "sidecars_of",
-    "writes_group",
-]
-
 REFERENCE = "@source"
 """Object field of an entry that names its document. No prefix can have this name."""
 

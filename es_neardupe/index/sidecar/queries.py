@@ -23,26 +23,6 @@ from es_neardupe.records import Address
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client, path
 
-__all__ = [
-    "MATCH_ALL",
-    "MAX_IDS",
-    "FieldLocation",
-    "Source",
-    "addresses_of",
-    "change_parts",
-    "ids_clause",
-    "joined",
-    "joined_queries",
-    "location_of",
-    "mentions",
-    "relaxed",
-    "rename_indices",
-    "split_source",
-    "uses_entries",
-    "without_entry",
-    "without_skipped_relations",
-]
-
 Source = bool | Sequence[str]
 """The ``_source`` of a request: names of fields, all (True) or none (False)."""
 

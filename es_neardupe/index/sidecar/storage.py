@@ -41,8 +41,6 @@ from es_neardupe.server.client import Client
 from es_neardupe.server.failures import Failure, Failures
 from es_neardupe.server.search import count, fetch, refresh
 
-__all__ = ["SidecarStorage"]
-
 _BEFORE_GROUP_ID = "it was changed or deleted before its group id was written"
 
 

@@ -35,21 +35,6 @@ from es_neardupe.server.request_sizes import current_limit
 from es_neardupe.server.responses import Answer
 from es_neardupe.wording import option
 
-__all__ = [
-    "POOL_SIZE",
-    "Driver",
-    "LimitedPool",
-    "LoginDriver",
-    "PatientDriver",
-    "TracedDriver",
-    "deep",
-    "identity",
-    "lost_connection",
-    "parsed",
-    "unreadable",
-    "user_name",
-]
-
 POOL_SIZE = 16
 """Connections kept open to a server; further worker threads wait or reconnect."""
 

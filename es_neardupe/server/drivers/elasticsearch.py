@@ -30,8 +30,6 @@ from es_neardupe.server.login.settings import ConnectionSettings, authorization
 from es_neardupe.server.numbers import loads
 from es_neardupe.server.responses import Answer
 
-__all__ = ["ElasticsearchDriver", "open_driver", "wrap_driver"]
-
 
 class _Json(JsonSerializer):
     """Reads numbers with their literals, and answers nested more deeply than the recursion limit, as documents of a

@@ -21,8 +21,6 @@ from es_neardupe.server.login import tls
 from es_neardupe.server.login.settings import ConnectionSettings, authorization
 from es_neardupe.server.responses import Answer
 
-__all__ = ["OpenSearchDriver", "open_driver", "wrap_driver"]
-
 _EVERY_STATUS = range(300, 600)
 
 # The driver logs each lost connection with its traceback, which Python would print if there were no handler.

@@ -23,8 +23,6 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.server.login.settings import ConnectionSettings, ConnectionWarning, more_than_one_login, split_url
 from es_neardupe.wording import option
 
-__all__ = ["own_source", "profiles_path", "resolve_settings", "usual_sources"]
-
 _T = TypeVar("_T")
 
 

@@ -13,8 +13,6 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from es_neardupe.errors import SettingsError
 from es_neardupe.wording import option
 
-__all__ = ["ConnectionSettings", "ConnectionWarning", "Retries", "authorization", "more_than_one_login", "split_url"]
-
 
 class ConnectionWarning(UserWarning):
     """A problem of a connection that is not an error."""

@@ -23,7 +23,6 @@ from es_neardupe.server.login.settings import ConnectionSettings
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["context"]
 
 _DER = 2
 
