@@ -238,7 +238,7 @@ class FingerprintColumns:
     """Number of the shard of each document; -1 if it is unknown. int16, shape (n,)."""
     checked: Column
     """``_version`` of each document that is known to have no number that a partial update changes, see
-    `es_neardupe.index.field_writes`; 0 for others. int64, shape (n,)."""
+    `es_neardupe.index.storage.field_writes`; 0 for others. int64, shape (n,)."""
     content: NDArray[np.bytes_]
     """The 16 bytes of the content hash; empty without tokens. S16, shape (n,)."""
     tokens: NDArray[np.signedinteger[Any]]

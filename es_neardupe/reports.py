@@ -96,9 +96,6 @@ from es_neardupe.commands.init import (
     InitReport,
     Sampling,
 )
-from es_neardupe.commands.input_files import (
-    Problem,
-)
 from es_neardupe.commands.load import (
     LoadReport,
 )
@@ -116,17 +113,6 @@ from es_neardupe.commands.pairs import (
 )
 from es_neardupe.commands.pipeline import (
     PipelineReport,
-)
-from es_neardupe.commands.report_parts import (
-    DecisionCounts,
-    EnrichScope,
-    FingerprintWrites,
-    GroupCounts,
-    GroupScope,
-    GroupsLookedAt,
-    LoadScope,
-    PairCounts,
-    WriteCounts,
 )
 from es_neardupe.commands.screened import (
     Match,
@@ -196,10 +182,10 @@ from es_neardupe.groups.registry import (
 from es_neardupe.groups.rules import (
     RunRules,
 )
-from es_neardupe.index.ingest_pipeline import (
+from es_neardupe.index.on_server.ingest_pipeline import (
     IndexPipelines,
 )
-from es_neardupe.index.storage import (
+from es_neardupe.index.storage.interface import (
     GroupIdsWritten,
 )
 from es_neardupe.keys.intervals import (
@@ -218,9 +204,23 @@ from es_neardupe.options import (
 from es_neardupe.progress import (
     Progress,
 )
+from es_neardupe.readers.files import (
+    Problem,
+)
 from es_neardupe.records import (
     DocumentsInScope,
     State,
+)
+from es_neardupe.report_parts import (
+    DecisionCounts,
+    EnrichScope,
+    FingerprintWrites,
+    GroupCounts,
+    GroupScope,
+    GroupsLookedAt,
+    LoadScope,
+    PairCounts,
+    WriteCounts,
 )
 from es_neardupe.server.dry_run import (
     ShownRequest,

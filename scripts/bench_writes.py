@@ -22,11 +22,12 @@ from unittest.mock import patch
 from bench_tools import create_index, drop_index, make_texts, settle, timed
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.index import field_writes, inline
 from es_neardupe.index.document_text import text_pages
-from es_neardupe.index.field_writes import Change, FieldWriter
 from es_neardupe.index.index import Index
-from es_neardupe.index.same_indices import SameIndicesClient
+from es_neardupe.index.storage import field_writes
+from es_neardupe.index.storage.field_writes import Change, FieldWriter
+from es_neardupe.index.storage.interface import inline
+from es_neardupe.index.storage.same_indices import SameIndicesClient
 from es_neardupe.local_server import control
 from es_neardupe.records import Action, Hit
 from es_neardupe.server.client import Client

@@ -21,11 +21,11 @@ from es_neardupe.columns import Growing, GrowingReferences
 from es_neardupe.engines.engine import Engine
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index import queries
-from es_neardupe.index.field_writes import checked_version
 from es_neardupe.index.index import Index
 from es_neardupe.index.index_on_workers import IndexOnWorkers
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.slices import read_slices
+from es_neardupe.index.storage.field_writes import checked_version
 from es_neardupe.index.stored_fields import decode, decode_grouping, group_of, stored_fields
 from es_neardupe.keys.arrays import U64, Numbers, Positions
 from es_neardupe.progress import Progress, silent, tracked

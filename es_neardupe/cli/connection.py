@@ -98,7 +98,7 @@ def local_url() -> str | None:
 @contextmanager
 def tuning_messages() -> Iterator[None]:
     """Print `TuningWarning`: an earlier run has lowered settings of an index."""
-    from es_neardupe.index.tuning import TuningWarning
+    from es_neardupe.index.runs.tuning import TuningWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", TuningWarning)

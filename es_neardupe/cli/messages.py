@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from es_neardupe.candidates.detection import DetectionCase
     from es_neardupe.candidates.large_buckets import Bucket
-    from es_neardupe.commands.report_parts import WriteCounts
+    from es_neardupe.report_parts import WriteCounts
     from es_neardupe.server.dry_run import ShownRequest
     from es_neardupe.server.failures import Failure, Failures
     from es_neardupe.verification.common_shingles import CommonShinglesUsed

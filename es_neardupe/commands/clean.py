@@ -9,24 +9,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from es_neardupe import options
-from es_neardupe.commands.report_parts import WriteCounts
 from es_neardupe.errors import BeingMigrated, IndexUnusable, NotFound
 from es_neardupe.groups.decisions import Decisions
 from es_neardupe.index import mapping as schema
-from es_neardupe.index.field_writes import CHECKED, Change, document_writer
-from es_neardupe.index.folding import default_pipelines, unfold
 from es_neardupe.index.hidden_indices import HiddenIndex, find, remove
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.ingest_pipeline import OwnPipelines, delete_unused, unset_pipelines, users
 from es_neardupe.index.migration_state import is_switching, phase_of, replaced_prefix
+from es_neardupe.index.on_server.folding import default_pipelines, unfold
+from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines, delete_unused, unset_pipelines, users
 from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
-from es_neardupe.index.same_indices import SameIndicesClient
+from es_neardupe.index.runs.tuning import restore_abandoned, tuned_mappings
+from es_neardupe.index.storage.field_writes import CHECKED, Change, document_writer
+from es_neardupe.index.storage.same_indices import SameIndicesClient
 from es_neardupe.index.stored_fields import count_of, stored_fields, text_bytes
 from es_neardupe.index.stored_settings import may_see_sidecars, settings_mappings, sidecar_mappings
 from es_neardupe.index.target import mappings_of, stored_settings
-from es_neardupe.index.tuning import restore_abandoned, tuned_mappings
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, Hit, Reference, one_line
+from es_neardupe.report_parts import WriteCounts
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from es_neardupe.commands.input_files import FileRecord, Problem, check_paths, read_records
 from es_neardupe.errors import IndexUnusable, InputError, NotFound, RequestError, SettingsError
 from es_neardupe.index.target import mappings_of
 from es_neardupe.installation import install_extra
 from es_neardupe.keys.text import tokenize
+from es_neardupe.readers.files import FileRecord, Problem, check_paths, read_records
 from es_neardupe.records import Action
 from es_neardupe.server.bulk import write
 from es_neardupe.server.client import Client, path

@@ -9,20 +9,20 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from es_neardupe import options
-from es_neardupe.commands.report_parts import EnrichScope, FingerprintWrites
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index.enrich_slices import enrich_slices
-from es_neardupe.index.in_cluster import enrich_in_cluster
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.index_on_workers import on_engine
-from es_neardupe.index.lease import held
 from es_neardupe.index.mapping import check_range_field
+from es_neardupe.index.on_server.in_cluster import enrich_in_cluster
 from es_neardupe.index.permissions import check_sees_all, check_updates
-from es_neardupe.index.storage import EnrichRequest, Send
-from es_neardupe.index.tuning import tunable
+from es_neardupe.index.runs.lease import held
+from es_neardupe.index.runs.tuning import tunable
+from es_neardupe.index.storage.interface import EnrichRequest, Send
 from es_neardupe.options import DEFAULT_MAX_CHARS, Versions
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import one_line
+from es_neardupe.report_parts import EnrichScope, FingerprintWrites
 from es_neardupe.server.bulk import pretend, write
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import refresh
@@ -88,7 +88,7 @@ def enrich(
 ) -> EnrichReport:
     """Fingerprint the documents that have no fingerprint of the index's scheme, and those whose text has changed.
 
-    Documents that any client has written since the last run are read (`es_neardupe.index.change_feed`). If it
+    Documents that any client has written since the last run are read (`es_neardupe.index.storage.change_feed`). If it
     is unknown which these are, all documents are read, and the report says why (``scope.reread``). ``new_only`` skips
     those that have a fingerprint instead (``scope.unnoticed``), and so does ``since=(field, date)``, except those whose
     date field is at or after the date. ``check`` reads all documents: fingerprints that no longer match the text are
@@ -97,7 +97,7 @@ def enrich(
     parts of them, so that several machines can work at once. ``slices`` parts are read at a time.
     New indices of a data stream or of an alias with a write index get the fields and settings of the others.
     ``in_cluster``: the server makes the keys itself, by a script, after it was shown to make the same ones; no text is
-    read (`es_neardupe.index.in_cluster`).
+    read (`es_neardupe.index.on_server.in_cluster`).
     ``tune``: see `tunable`. A dry run returns its first ``show_requests`` write requests. Only the ``neardupe`` fields
     are written. To resume a killed run, start it again.
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from es_neardupe import options
 from es_neardupe.errors import IndexUnusable, SettingsError
-from es_neardupe.index import folding
 from es_neardupe.index.index import Index, opened
+from es_neardupe.index.on_server import folding
 from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.options import FoldAction
 from es_neardupe.records import one_line

@@ -15,14 +15,6 @@ from es_neardupe.candidates.join import with_passages
 from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.candidates.spill_to_disk import Scratch, scratch
 from es_neardupe.candidates.who_may_meet import GroupRules
-from es_neardupe.commands.report_parts import (
-    DecisionCounts,
-    GroupCounts,
-    GroupScope,
-    GroupsLookedAt,
-    PairCounts,
-    WriteCounts,
-)
 from es_neardupe.errors import LeaseHeld, SettingsError
 from es_neardupe.groups.build import GroupingResult, form_groups, link
 from es_neardupe.groups.decisions import Decisions, PairDecisions, WaitingDecisions
@@ -31,15 +23,23 @@ from es_neardupe.groups.registry import LastRun, Registry, remembered
 from es_neardupe.groups.rules import RunRules, check_linkage, remembered_rules, rules_of
 from es_neardupe.groups.write import write_groups
 from es_neardupe.index import queries
-from es_neardupe.index.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.index_on_workers import on_engine
-from es_neardupe.index.lease import Lease, delete_lease, held
 from es_neardupe.index.permissions import check_sees_all, check_updates
-from es_neardupe.index.storage import GroupIdsWritten
-from es_neardupe.index.tuning import tunable
+from es_neardupe.index.runs.lease import Lease, delete_lease, held
+from es_neardupe.index.runs.tuning import tunable
+from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
+from es_neardupe.index.storage.interface import GroupIdsWritten
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Outcome, one_line
+from es_neardupe.report_parts import (
+    DecisionCounts,
+    GroupCounts,
+    GroupScope,
+    GroupsLookedAt,
+    PairCounts,
+    WriteCounts,
+)
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import count, counts, refresh

@@ -35,8 +35,9 @@ from es_neardupe.index.mapping import check_relations, check_source, check_text_
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.random_samples import external_version, random_hits
 from es_neardupe.index.rollover import RolloverAlias, alias_named, next_index_has
+from es_neardupe.index.runs.tuning import restore_abandoned, tuned_mappings
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.sidecar.indices import Sidecars, check_inline
+from es_neardupe.index.storage.sidecar.indices import Sidecars, check_inline
 from es_neardupe.index.target import (
     IndexMetadata,
     IndexTarget,
@@ -49,7 +50,6 @@ from es_neardupe.index.target import (
     stored_group_field,
     stored_settings,
 )
-from es_neardupe.index.tuning import restore_abandoned, tuned_mappings
 from es_neardupe.keys.scheme import MAX_SAMPLE_MOD
 from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.options import MeasureName, Versions
@@ -180,7 +180,7 @@ def init(
 
     ``versions``: who sets the versions of documents, by default the stored value, else ``internal``; then
     `IndexUnusable` is raised if documents have versions that the server has not given them. With ``external``,
-    documents are written as a whole, with the version that they have (`es_neardupe.index.field_writes`).
+    documents are written as a whole, with the version that they have (`es_neardupe.index.storage.field_writes`).
 
     ``settings.group_field``: a keyword field at the top level of the documents, which gets a copy of their group id. It
     can be added later; the next `enrich` then writes it.

@@ -12,22 +12,22 @@ from typing import Any
 
 from es_neardupe import options
 from es_neardupe.commands.fingerprinted import ChooseGroups, Incoming, first_fields, of_their_own
-from es_neardupe.commands.input_files import FileRecord, Problem, check_paths, read_records
-from es_neardupe.commands.input_streams import Reading
-from es_neardupe.commands.report_parts import FingerprintWrites, LoadScope
 from es_neardupe.commands.screened import Screen, ScreenCounts, ScreenReport
 from es_neardupe.errors import InputError, SettingsError
-from es_neardupe.index.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.document_text import fingerprint_sources, has_any
 from es_neardupe.index.index import Index, opened_inline
 from es_neardupe.index.mapping import relation_in
 from es_neardupe.index.own_groups import GroupIdsInUse
+from es_neardupe.index.runs.tuning import tunable
+from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.index.target import IndexTarget
-from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent, tracked
+from es_neardupe.readers.files import FileRecord, Problem, check_paths, read_records
+from es_neardupe.readers.streams import Reading
 from es_neardupe.records import Action, Address, Outcome, one_line
+from es_neardupe.report_parts import FingerprintWrites, LoadScope
 from es_neardupe.server.bulk import TOO_LARGE, BulkCounts, chunked, larger_than_accepted, write
 from es_neardupe.server.client import Client
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from es_neardupe import options
 from es_neardupe.errors import IndexUnusable, SettingsError
-from es_neardupe.index import ingest_pipeline as ingest
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.index import Index, opened, opened_inline
-from es_neardupe.index.ingest_pipeline import IndexPipelines, OwnPipelines
+from es_neardupe.index.on_server import ingest_pipeline as ingest
+from es_neardupe.index.on_server.ingest_pipeline import IndexPipelines, OwnPipelines
 from es_neardupe.options import PipelineAction
 from es_neardupe.records import one_line
 from es_neardupe.server.client import Client

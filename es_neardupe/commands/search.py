@@ -10,10 +10,10 @@ from es_neardupe import options
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
-from es_neardupe.index.collapse import CollapsedSearch
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.shown_fields import UserFields, chosen_fields, shown_value, user_fields
+from es_neardupe.index.storage.collapse import CollapsedSearch
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.index.target import IndexTarget, mappings_of
 from es_neardupe.records import one_line

@@ -37,8 +37,8 @@ from es_neardupe.groups.read import differing_groups
 from es_neardupe.groups.registry import LastRun, Registry
 from es_neardupe.groups.rules import RunRules
 from es_neardupe.index import queries
-from es_neardupe.index.change_feed import ChangeFeed
 from es_neardupe.index.index import Index
+from es_neardupe.index.storage.change_feed import ChangeFeed
 from es_neardupe.index.stored_fields import group_of, stored_fields
 from es_neardupe.keys.arrays import Flags
 from es_neardupe.options import Linkage

@@ -10,7 +10,7 @@ import numpy as np
 
 from es_neardupe.candidates.pair_arrays import blocks
 from es_neardupe.errors import CorruptFingerprint
-from es_neardupe.index.field_writes import Change, FieldWriter
+from es_neardupe.index.storage.field_writes import Change, FieldWriter
 from es_neardupe.index.stored_fields import decode, decode_grouping, encode_grouping, stored_fields, text_bytes
 from es_neardupe.keys.text import hash_text
 from es_neardupe.records import FingerprintColumns, Grouping, Groupings, Hit, Outcome

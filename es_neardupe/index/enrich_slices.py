@@ -14,7 +14,7 @@ from es_neardupe.engines.chosen import until_cancelled
 from es_neardupe.engines.engine import Engine
 from es_neardupe.index.index import Index
 from es_neardupe.index.index_on_workers import IndexOnWorkers
-from es_neardupe.index.storage import EnrichRequest, EnrichResult, Send
+from es_neardupe.index.storage.interface import EnrichRequest, EnrichResult, Send
 from es_neardupe.options import MAX_SLICES
 from es_neardupe.server.bulk import pretend, write
 

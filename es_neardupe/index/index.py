@@ -13,10 +13,10 @@ from typing import TypeVar
 from es_neardupe.engines.engine import Engine
 from es_neardupe.errors import IndexUnusable, NeardupeError, NotInitialised, RolledOver
 from es_neardupe.index.handle import IndexHandle
-from es_neardupe.index.inline import InlineStorage
-from es_neardupe.index.sidecar.indices import invisible_sidecar, open_sidecar_target
-from es_neardupe.index.sidecar.storage import SidecarStorage
-from es_neardupe.index.storage import Storage
+from es_neardupe.index.storage.inline import InlineStorage
+from es_neardupe.index.storage.interface import Storage
+from es_neardupe.index.storage.sidecar.indices import invisible_sidecar, open_sidecar_target
+from es_neardupe.index.storage.sidecar.storage import SidecarStorage
 from es_neardupe.index.target import IndexTarget, mappings_of, open_target
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.client import Client

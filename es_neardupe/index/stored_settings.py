@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from es_neardupe.index.migration_state import next_prefix, replaced_prefix
 from es_neardupe.index.queries import JSON
-from es_neardupe.index.sidecar.indices import invisible_sidecar, sidecar_name, sidecars_of
+from es_neardupe.index.storage.sidecar.indices import invisible_sidecar, sidecar_name, sidecars_of
 from es_neardupe.index.target import mappings_of
 from es_neardupe.server.client import Client
 

@@ -18,7 +18,7 @@ from es_neardupe.commands.duplicates.results import GroupsOfPairs
 from es_neardupe.errors import IndexUnusable, LeaseHeld, MappingConflict, NotInitialised, SettingsError
 from es_neardupe.index.hidden_indices import HiddenIndex, find
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.lease import held
+from es_neardupe.index.runs.lease import held
 from es_neardupe.server.client import Client, path
 
 JSON = dict[str, Any]

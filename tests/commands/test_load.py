@@ -18,7 +18,7 @@ from pyarrow import ipc, parquet
 from server_tools import JSON, family, hits, make_index, ours, put, theirs, versions
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.input_files import Problem
+from es_neardupe.readers.files import Problem
 from es_neardupe.server.client import Client
 from es_neardupe.server.request_sizes import request_limit
 

@@ -14,7 +14,7 @@ from sidecar_tools import PROPERTIES, Both, document, random_changes, state, tex
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import BeingMigrated, SchemeMismatch
-from es_neardupe.index.sidecar.indices import sidecar_name
+from es_neardupe.index.storage.sidecar.indices import sidecar_name
 from es_neardupe.server.client import Client
 
 pytestmark = pytest.mark.either("write_group")

@@ -21,10 +21,10 @@ from server_tools import JSON, TEXT, family, groups_of, hits, make_index, one_li
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, NotFound, SettingsError, Unreachable, UnsupportedServer
-from es_neardupe.index import ingest_pipeline
-from es_neardupe.index.ingest_pipeline import check_ingest_nodes, check_painless, pipeline_body, pipeline_name
-from es_neardupe.keys import painless as keys_painless
-from es_neardupe.keys.painless import Script
+from es_neardupe.index.on_server import ingest_pipeline
+from es_neardupe.index.on_server import painless as keys_painless
+from es_neardupe.index.on_server.ingest_pipeline import check_ingest_nodes, check_painless, pipeline_body, pipeline_name
+from es_neardupe.index.on_server.painless import Script
 from es_neardupe.local_server import versions
 from es_neardupe.server.client import Client, ForwardingClient, path
 

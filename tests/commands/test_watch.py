@@ -29,7 +29,7 @@ from es_neardupe.errors import Blocked, Forbidden, LoginRefused, NotFound, Reque
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name, read
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.lease import LEASE_ID, held
+from es_neardupe.index.runs.lease import LEASE_ID, held
 from es_neardupe.index.target import open_target
 from es_neardupe.installation import install_extra
 from es_neardupe.options import parse_duration

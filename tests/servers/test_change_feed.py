@@ -21,8 +21,8 @@ from server_tools import TEXT, change, family, make_index, put, theirs, words
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.enrich import EnrichReport
 from es_neardupe.errors import Conflict, NotFound, RequestError
-from es_neardupe.index.change_feed import ChangeFeed, Consumer, SeqNos
 from es_neardupe.index.index import Index, opened
+from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer, SeqNos
 from es_neardupe.records import Action, Hit, Outcome
 from es_neardupe.server.bulk import write
 from es_neardupe.server.client import Client, ForwardingClient, path

@@ -37,7 +37,7 @@ from es_neardupe.index import enrich_slices
 from es_neardupe.index.index import opened
 from es_neardupe.index.index_on_workers import IndexOnWorkers
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.storage import EnrichRequest
+from es_neardupe.index.storage.interface import EnrichRequest
 from es_neardupe.installation import install_extra
 from es_neardupe.options import PRESETS
 from es_neardupe.server.client import Client, path

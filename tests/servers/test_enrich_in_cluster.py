@@ -28,8 +28,8 @@ from server_tools import (
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, NotFound, RequestError, SettingsError, UnsupportedServer
-from es_neardupe.index import in_cluster
-from es_neardupe.keys.painless import Script
+from es_neardupe.index.on_server import in_cluster
+from es_neardupe.index.on_server.painless import Script
 from es_neardupe.server.client import Client, path
 
 pytestmark = pytest.mark.product("opensearch")

@@ -12,7 +12,7 @@ from conftest import Cli
 from server_tools import check_left, family, make_index, put
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.index.sidecar.indices import sidecar_name
+from es_neardupe.index.storage.sidecar.indices import sidecar_name
 from es_neardupe.server.client import Client, ForwardingClient, path
 from es_neardupe.server.failures import Failure
 

@@ -11,7 +11,7 @@ import pytest
 from server_tools import JSON, exists, new_name, plain_request, send
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.index.folding import pipeline_body, pipeline_name
+from es_neardupe.index.on_server.folding import pipeline_body, pipeline_name
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.search import knows

@@ -23,10 +23,10 @@ from unit_tools import index_of
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import LeaseHeld, LeaseLost, Unreachable
-from es_neardupe.index import lease
 from es_neardupe.index.hidden_indices import HiddenIndex, ensure, hidden_index_name, read
 from es_neardupe.index.index import opened
-from es_neardupe.index.lease import LEASE_ID, held, is_held
+from es_neardupe.index.runs import lease
+from es_neardupe.index.runs.lease import LEASE_ID, held, is_held
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.connect import connect
@@ -38,7 +38,7 @@ import sys
 from datetime import timedelta
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import LeaseLost
-from es_neardupe.index import lease
+from es_neardupe.index.runs import lease
 from es_neardupe.index.target import IndexTarget
 
 url, name, seconds, ahead = sys.argv[1:]

@@ -13,7 +13,7 @@ from server_tools import JSON, runs_painless
 
 from es_neardupe.errors import UnsupportedServer
 from es_neardupe.index.document_text import fingerprint_sources
-from es_neardupe.index.ingest_pipeline import check_painless, check_texts, differences, pipeline_body
+from es_neardupe.index.on_server.ingest_pipeline import check_painless, check_texts, differences, pipeline_body
 from es_neardupe.index.own_groups import waiting
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, own_group

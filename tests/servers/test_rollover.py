@@ -21,12 +21,12 @@ from es_neardupe.errors import BeingMigrated, InputError, LeaseHeld, NotInitiali
 from es_neardupe.index import target
 from es_neardupe.index.hidden_indices import HiddenIndex, ensure, hidden_index_name
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.lease import Lease, held
 from es_neardupe.index.migration_state import Phase, phase_of
-from es_neardupe.index.sidecar.indices import sidecars_of
+from es_neardupe.index.runs.lease import Lease, held
+from es_neardupe.index.runs.tuning import records, tuned
+from es_neardupe.index.storage.sidecar.indices import sidecars_of
 from es_neardupe.index.stored_settings import settings_mappings
 from es_neardupe.index.target import mappings_of, open_target
-from es_neardupe.index.tuning import records, tuned
 from es_neardupe.server.client import Client, path
 
 pytestmark = pytest.mark.either("sidecar")

@@ -14,8 +14,8 @@ from sidecar_tools import PROPERTIES, document, state, texts
 from es_neardupe import NearDupe
 from es_neardupe.errors import IndexUnusable, RequestError, RolledOver
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.sidecar import queries
-from es_neardupe.index.sidecar.indices import sidecar_name
+from es_neardupe.index.storage.sidecar import queries
+from es_neardupe.index.storage.sidecar.indices import sidecar_name
 from es_neardupe.server.client import Client, path
 
 pytestmark = pytest.mark.either("write_group")

@@ -28,7 +28,7 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, InputError, NotFound, SettingsError
 from es_neardupe.index.document_text import fingerprint_sources
 from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
-from es_neardupe.index.sidecar.indices import sidecar_name
+from es_neardupe.index.storage.sidecar.indices import sidecar_name
 from es_neardupe.index.stored_fields import encode
 from es_neardupe.index.target import open_target
 from es_neardupe.server.client import Client, path, to_json

@@ -21,13 +21,13 @@ import elasticsearch
 import pytest
 
 from es_neardupe import NearDupe
-from es_neardupe.commands.report_parts import WriteCounts
 from es_neardupe.errors import NodeError, NotFound, RequestError
 from es_neardupe.groups.read import Group
 from es_neardupe.groups.registry import GroupRecord, Registry
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.storage import GroupIdsWritten
+from es_neardupe.index.storage.interface import GroupIdsWritten
 from es_neardupe.records import Product
+from es_neardupe.report_parts import WriteCounts
 from es_neardupe.server.client import Client, path, to_json
 from es_neardupe.server.search import knows
 

@@ -22,9 +22,9 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import NeardupeError
 from es_neardupe.index.document_text import fingerprint_sources
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.sidecar.indices import sidecar_name
+from es_neardupe.index.runs.tuning import TuningWarning
+from es_neardupe.index.storage.sidecar.indices import sidecar_name
 from es_neardupe.index.stored_fields import encode
-from es_neardupe.index.tuning import TuningWarning
 from es_neardupe.server.client import Client, path
 
 FIELDS = {"text": {"type": "text"}, "odd": {"type": "object", "enabled": False}}

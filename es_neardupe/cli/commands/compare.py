@@ -70,8 +70,8 @@ def compare(
       es-neardupe compare old.txt new.txt --context 10
     """
     from es_neardupe.commands.compare import compare as compare_
-    from es_neardupe.commands.input_files import read_text_file
     from es_neardupe.files import check_file
+    from es_neardupe.readers.files import read_text_file
     from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS
 
     _check(what, file)
@@ -114,8 +114,8 @@ def _check(what: Sequence[str], file: str | None) -> None:
 
 
 def _files(a: str, b: str, given: int | str) -> CompareReport:
-    from es_neardupe.commands.input_files import read_text_file
     from es_neardupe.keys.scheme import shingle_of
+    from es_neardupe.readers.files import read_text_file
     from es_neardupe.similarity.comparison import compare_texts
 
     shingle, unit = shingle_of(given)

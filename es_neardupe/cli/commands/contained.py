@@ -41,7 +41,7 @@ def contained(
       es-neardupe contained mails --file quoted.txt --min 0.9 --query '{"term": {"language": "en"}}'
     """
     from es_neardupe.commands.contained import contained as contained_
-    from es_neardupe.commands.input_files import read_text_file
+    from es_neardupe.readers.files import read_text_file
 
     if sum(one is not None for one in (id, text, file)) != 1:
         raise typer.BadParameter("Give exactly one of --id, --text and --file.")

@@ -20,9 +20,9 @@ from es_neardupe.errors import InputError
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.input_files import FileRecord
     from es_neardupe.index.index import Index
     from es_neardupe.index.settings import Settings
+    from es_neardupe.readers.files import FileRecord
     from es_neardupe.server.client import Client
 
 

@@ -104,8 +104,8 @@ def duplicates(
     from es_neardupe.commands.duplicates.duplicates import chosen_stage
     from es_neardupe.commands.duplicates.duplicates import duplicates as duplicates_
     from es_neardupe.commands.duplicates.request_plan import parse_request
-    from es_neardupe.commands.input_files import read_text_file
     from es_neardupe.index.shown_fields import title_fields
+    from es_neardupe.readers.files import read_text_file
 
     plan = parse_request(ready if request is None else read_text_file(request))
     needed = pairs_only or bool(files) or write_groups is not None

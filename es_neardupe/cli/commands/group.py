@@ -148,7 +148,7 @@ def group(
 def _confirm_break(index: Index) -> None:
     """Ask whether to delete the lease of another run, if there is one."""
     from es_neardupe.index.index import opened
-    from es_neardupe.index.lease import holder
+    from es_neardupe.index.runs.lease import holder
 
     if run := holder(opened(index)):
         question = f"Delete the lease of {run}? If that run is alive, it stops before its next write."

@@ -30,8 +30,8 @@ from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.input_files import Problem
     from es_neardupe.commands.screened import ScreenCounts, ScreenReport
+    from es_neardupe.readers.files import Problem
 
 
 _MAX_PROBLEMS = 20

@@ -68,9 +68,9 @@ def moved(
 
       es-neardupe moved pages --gone dead-links.txt > moved.csv
     """
-    from es_neardupe.commands.input_files import read_lines
     from es_neardupe.commands.moved.moved import moved as moved_
     from es_neardupe.commands.moved.moved import moved_all
+    from es_neardupe.readers.files import read_lines
 
     if (address is None) == (gone is None):
         raise typer.BadParameter("Give either ADDRESS or --gone.")

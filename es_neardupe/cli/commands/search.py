@@ -92,7 +92,7 @@ def search(
 
 def _read(file: str) -> dict[str, Any]:
     """The JSON object in a file. Raises `InputError` or `SettingsError`."""
-    from es_neardupe.commands.input_files import read_text_file
+    from es_neardupe.readers.files import read_text_file
 
     try:
         found = json.loads(read_text_file(file))

@@ -51,10 +51,10 @@ def shingles(
 
       es-neardupe shingles news 1001 --json
     """
-    from es_neardupe.commands.input_files import read_text_file
     from es_neardupe.commands.shingles import shingles as shingles_
     from es_neardupe.commands.shingles import shingles_of
     from es_neardupe.index.settings import Settings
+    from es_neardupe.readers.files import read_text_file
 
     chosen: dict[str, Any] = {
         "preset": preset,

@@ -52,8 +52,8 @@ def similar(
 
       es-neardupe similar news --id 4711 --measure containment --matching information
     """
-    from es_neardupe.commands.input_files import read_text_file
     from es_neardupe.commands.similar import similar as similar_
+    from es_neardupe.readers.files import read_text_file
 
     if sum(one is not None for one in (id, text, file)) != 1:
         raise typer.BadParameter("Give exactly one of --id, --text and --file.")

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from es_neardupe.commands.distribution.report import CrossValidation, LabelCounts, LabelLevel, LabelsReport
-from es_neardupe.commands.input_files import FileRecord, check_paths, read_records
 from es_neardupe.errors import InputError
 from es_neardupe.index.index import Index
 from es_neardupe.keys.arrays import Flags, Floats
 from es_neardupe.keys.bands import share_keys
 from es_neardupe.progress import Progress, silent
+from es_neardupe.readers.files import FileRecord, check_paths, read_records
 from es_neardupe.records import FingerprintColumns
 from es_neardupe.similarity.measure import Measure, measure_name
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer

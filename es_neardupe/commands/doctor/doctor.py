@@ -22,17 +22,20 @@ from es_neardupe.errors import (
 from es_neardupe.groups.incremental import next_run
 from es_neardupe.groups.read import read_groups
 from es_neardupe.groups.registry import Registry
-from es_neardupe.index import folding, ingest_pipeline, lease, queries
-from es_neardupe.index.change_feed import ChangeFeed, Consumer
+from es_neardupe.index import queries
 from es_neardupe.index.hidden_indices import HiddenIndex, check_names, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import WHOLE_TEXTS, check_source, check_text_fields, fields_with_texts
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
+from es_neardupe.index.on_server import folding, ingest_pipeline
 from es_neardupe.index.permissions import block_names, how_to_unblock, partly_visible, write_blocks
 from es_neardupe.index.random_samples import external_version
 from es_neardupe.index.rollover import RolloverAlias, alias_named, next_index_has
+from es_neardupe.index.runs import lease
+from es_neardupe.index.runs.tuning import records
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.sidecar.indices import must_be_stored, sidecar_name, sidecars_of, writes_group
+from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
+from es_neardupe.index.storage.sidecar.indices import must_be_stored, sidecar_name, sidecars_of, writes_group
 from es_neardupe.index.stored_settings import settings_mappings
 from es_neardupe.index.target import (
     IndexTarget,
@@ -41,7 +44,6 @@ from es_neardupe.index.target import (
     result_window,
     stored_settings,
 )
-from es_neardupe.index.tuning import records
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.records import Product, State
 from es_neardupe.server.client import Client, path

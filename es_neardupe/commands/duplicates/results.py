@@ -10,13 +10,13 @@ from typing import Any, overload
 import numpy as np
 
 from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan
-from es_neardupe.commands.report_parts import WriteCounts
 from es_neardupe.display_text import escaped
 from es_neardupe.index.document_text import text_of
 from es_neardupe.keys.arrays import Floats, Ints, Numbers
 from es_neardupe.keys.shingles import token_hashes
 from es_neardupe.keys.text import contents
 from es_neardupe.records import Address, DocumentsInScope, Reference, one_line
+from es_neardupe.report_parts import WriteCounts
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import find

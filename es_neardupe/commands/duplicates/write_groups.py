@@ -13,7 +13,6 @@ from es_neardupe.columns import References, RowLists
 from es_neardupe.commands.duplicates.find_pairs import similarities_of
 from es_neardupe.commands.duplicates.request_plan import SHARED, DuplicatesPlan
 from es_neardupe.commands.duplicates.results import GroupsOfPairs, PairsStageReport
-from es_neardupe.commands.report_parts import WriteCounts
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.build import groupings_of, previous_ids, record_of
 from es_neardupe.groups.linkage import assign_ids, inner_pairs, judge, star
@@ -21,19 +20,20 @@ from es_neardupe.groups.registry import GroupHistoryUpdate, GroupRecord, Registr
 from es_neardupe.groups.write import changes, write_groups
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
-from es_neardupe.index.field_writes import checked_version
 from es_neardupe.index.hidden_indices import check_names
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.lease import held
 from es_neardupe.index.migration_state import replaced_prefix
 from es_neardupe.index.permissions import check_sees_all, check_updates
+from es_neardupe.index.runs.lease import held
 from es_neardupe.index.settings import Settings
+from es_neardupe.index.storage.field_writes import checked_version
 from es_neardupe.index.stored_fields import decode_grouping, group_of, own_group, stored_fields
 from es_neardupe.index.stored_settings import sidecar_mappings
 from es_neardupe.index.target import mappings_of, put_settings, stored_settings
 from es_neardupe.keys.arrays import Flags, Floats, Numbers
 from es_neardupe.progress import Progress
 from es_neardupe.records import DocumentsInScope, FingerprintColumns, Groupings, Hit
+from es_neardupe.report_parts import WriteCounts
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.search import refresh
 from es_neardupe.wording import option

@@ -14,13 +14,13 @@ from es_neardupe.commands.pipeline import pipeline
 from es_neardupe.errors import RequestError
 from es_neardupe.groups.compare_groupings import GroupChangeExample, GroupChanges, compare_groups
 from es_neardupe.groups.registry import Registry
-from es_neardupe.index.field_writes import document_writer
 from es_neardupe.index.hidden_indices import OF_KEYS, HiddenIndex, ensure, find
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.ingest_pipeline import OwnPipelines
-from es_neardupe.index.lease import held
 from es_neardupe.index.migration_state import Phase
-from es_neardupe.index.same_indices import SameIndicesClient
+from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines
+from es_neardupe.index.runs.lease import held
+from es_neardupe.index.storage.field_writes import document_writer
+from es_neardupe.index.storage.same_indices import SameIndicesClient
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.progress import Progress
 from es_neardupe.records import Action, Address, Hit

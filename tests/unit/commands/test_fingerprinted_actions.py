@@ -14,7 +14,6 @@ from unit_tools import AT, SETTINGS, FakeClient, index_of
 
 from es_neardupe.commands import fingerprinted
 from es_neardupe.commands.fingerprinted import fingerprinted_actions, of_their_own
-from es_neardupe.commands.input_files import FileRecord, Problem
 from es_neardupe.commands.load import LoadOptions, LoadReport, LoadRun, load_records
 from es_neardupe.errors import InputError
 from es_neardupe.index.settings import Settings
@@ -22,6 +21,7 @@ from es_neardupe.index.stored_fields import encode, group_of, own_group
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.index.updates import fingerprint_documents, fingerprint_fields, is_current
 from es_neardupe.keys.fingerprint import fingerprints
+from es_neardupe.readers.files import FileRecord, Problem
 from es_neardupe.records import Hit
 
 TEXT = "one two three four five six"

@@ -9,10 +9,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from es_neardupe.commands.report_parts import FingerprintWrites, WriteCounts
 from es_neardupe.commands.stats import GroupSizes
 from es_neardupe.json_results import plain
 from es_neardupe.records import one_line
+from es_neardupe.report_parts import FingerprintWrites, WriteCounts
 
 COUNTS = st.integers(0, 10**9)
 OUTCOMES = ("written", "unchanged", "conflicts", "deleted", "refused", "failed")

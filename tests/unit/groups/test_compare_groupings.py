@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from es_neardupe.groups.compare_groupings import KINDS, changed_parts, compare_groups
-from es_neardupe.index.field_writes import Change
-from es_neardupe.index.inline import takeovers
 from es_neardupe.index.mapping import fields_mapping
+from es_neardupe.index.storage.field_writes import Change
+from es_neardupe.index.storage.inline import takeovers
 from es_neardupe.records import Hit
 
 IDS = st.lists(st.tuples(st.sampled_from("abcdefg"), st.sampled_from("abcdefg")), max_size=14)

@@ -14,8 +14,8 @@ from unit_tools import FakeClient, hits
 from es_neardupe.candidates.fingerprints import read_corpus
 from es_neardupe.errors import Unreachable
 from es_neardupe.groups.write import changes, write_groups
-from es_neardupe.index.field_writes import FieldWriter
 from es_neardupe.index.settings import Settings
+from es_neardupe.index.storage.field_writes import FieldWriter
 from es_neardupe.records import FingerprintColumns, Grouping, Groupings
 
 

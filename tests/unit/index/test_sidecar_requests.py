@@ -14,9 +14,9 @@ from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.sidecar.entries import redirect_bulk
-from es_neardupe.index.sidecar.indices import sidecar_name
-from es_neardupe.index.sidecar.queries import (
+from es_neardupe.index.storage.sidecar.entries import redirect_bulk
+from es_neardupe.index.storage.sidecar.indices import sidecar_name
+from es_neardupe.index.storage.sidecar.queries import (
     FieldLocation,
     change_parts,
     ids_clause,

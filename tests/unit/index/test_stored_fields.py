@@ -17,9 +17,9 @@ from unit_tools import AT, JSON, SETTINGS, hits
 from es_neardupe.candidates.fingerprints import read_corpus
 from es_neardupe.errors import CorruptFingerprint, InputError
 from es_neardupe.index.document_text import fingerprint_sources, has_any, read_text, readable_text
-from es_neardupe.index.field_writes import partial_update
 from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.index.settings import Settings
+from es_neardupe.index.storage.field_writes import partial_update
 from es_neardupe.index.stored_fields import (
     decode,
     decode_grouping,

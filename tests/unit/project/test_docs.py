@@ -44,17 +44,6 @@ from es_neardupe.commands.load import LoadReport
 from es_neardupe.commands.migrate.migrate import MigrateReport, MigrateWrites
 from es_neardupe.commands.moved.moved import MovedReport, NewPlace
 from es_neardupe.commands.pipeline import PipelineReport
-from es_neardupe.commands.report_parts import (
-    DecisionCounts,
-    EnrichScope,
-    FingerprintWrites,
-    GroupCounts,
-    GroupScope,
-    GroupsLookedAt,
-    LoadScope,
-    PairCounts,
-    WriteCounts,
-)
 from es_neardupe.commands.search import Copy, SearchHit, SearchReport
 from es_neardupe.commands.shingles import ShinglesReport, shingles_of
 from es_neardupe.commands.similar import Detection, SimilarHit, SimilarReport
@@ -65,6 +54,17 @@ from es_neardupe.commands.what_if import Threshold, WhatIfReport
 from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.json_results import plain, similar_json
 from es_neardupe.records import State
+from es_neardupe.report_parts import (
+    DecisionCounts,
+    EnrichScope,
+    FingerprintWrites,
+    GroupCounts,
+    GroupScope,
+    GroupsLookedAt,
+    LoadScope,
+    PairCounts,
+    WriteCounts,
+)
 from es_neardupe.server.login.resolve import _PROFILE_TYPES, own_source, usual_sources
 from es_neardupe.similarity.comparison import Block, CompareReport, Matched
 from es_neardupe.similarity.differences import Fact

@@ -21,9 +21,9 @@ from es_neardupe.cli.commands.search import _read
 from es_neardupe.commands.moved import documents
 from es_neardupe.errors import NeardupeError
 from es_neardupe.groups import registry
-from es_neardupe.index import lease
 from es_neardupe.index.document_text import readable_text
 from es_neardupe.index.hidden_indices import StoredDocument
+from es_neardupe.index.runs import lease
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import decode, decode_samples, decode_signature
 from es_neardupe.index.target import check_name

@@ -19,12 +19,13 @@ from server_tools import one_line
 
 from es_neardupe import Settings
 from es_neardupe.cli.output import as_json_text
-from es_neardupe.commands import input_files, input_streams
 from es_neardupe.display_text import shown
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.files import check_file
 from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
 from es_neardupe.index.target import IndexTarget, check_name
+from es_neardupe.readers import files as input_files
+from es_neardupe.readers import streams as input_streams
 from es_neardupe.server.client import path
 
 NAMES = ["../_cluster/settings", "a/b", "a?x", "a#x", "_all", "a,_all", "-x", "<log-{now/d}>", "a,,b", "", "..", "a\n"]

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from es_neardupe.commands.input_json import parsed_line
 from es_neardupe.errors import InputError
+from es_neardupe.readers.json_lines import parsed_line
 from es_neardupe.server.numbers import UnheldNumber, document_json, has_unheld, loads
 
 DIGITS = st.text("0123456789", min_size=1, max_size=25)

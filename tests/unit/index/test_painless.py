@@ -9,8 +9,8 @@ import pytest
 from scheme_oracle import unicode_mapping, unicode_table
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys import painless
-from es_neardupe.keys.painless import MAX_SCRIPT, fingerprint_script
+from es_neardupe.index.on_server import painless
+from es_neardupe.index.on_server.painless import MAX_SCRIPT, fingerprint_script
 from es_neardupe.keys.scheme import Scheme, Unit
 
 

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from unit_tools import JSON
 
-from es_neardupe.commands.input_files import FileRecord, Problem, check_paths, read_records, read_text_file
 from es_neardupe.errors import InputError
+from es_neardupe.readers.files import FileRecord, Problem, check_paths, read_records, read_text_file
 from es_neardupe.server.client import to_json
 
 same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

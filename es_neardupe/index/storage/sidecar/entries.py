@@ -16,8 +16,8 @@ from es_neardupe.errors import IndexUnusable
 from es_neardupe.index import queries
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.queries import JSON
-from es_neardupe.index.sidecar.indices import REFERENCE, SidecarNames, sidecar_name
-from es_neardupe.index.sidecar.queries import Source, addresses_of, ids_clause
+from es_neardupe.index.storage.sidecar.indices import REFERENCE, SidecarNames, sidecar_name
+from es_neardupe.index.storage.sidecar.queries import Source, addresses_of, ids_clause
 from es_neardupe.index.stored_fields import stored_fields
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Action, Address, Hit, Reference

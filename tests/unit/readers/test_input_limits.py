@@ -18,11 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from peak_memory import measuring
 
-from es_neardupe.commands import input_json, input_streams
-from es_neardupe.commands.input_files import FileRecord, Problem, read_records, read_text_file
-from es_neardupe.commands.input_json import parsed_line
-from es_neardupe.commands.input_streams import MAX_EXPANDED, Reading
 from es_neardupe.errors import InputError
+from es_neardupe.readers import json_lines as input_json
+from es_neardupe.readers import streams as input_streams
+from es_neardupe.readers.files import FileRecord, Problem, read_records, read_text_file
+from es_neardupe.readers.json_lines import parsed_line
+from es_neardupe.readers.streams import MAX_EXPANDED, Reading
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -50,7 +51,7 @@ def whys(found: list[FileRecord | Problem]) -> list[str]:
 
 _MEASURE = """
 import sys
-from es_neardupe.commands.input_files import FileRecord, read_records
+from es_neardupe.readers.files import FileRecord, read_records
 list(read_records([sys.argv[1]], text_field="text"))
 before = peak()
 for one in read_records([sys.argv[2]], text_field="text"):
@@ -158,7 +159,7 @@ def test_a_decoder_that_needs_too_much_memory(tmp_path: Path) -> None:
 
 _LOAD = """
 import sys
-from es_neardupe.commands.input_files import read_records
+from es_neardupe.readers.files import read_records
 from es_neardupe.commands.load import load_records
 from es_neardupe.index.target import IndexTarget
 from unit_tools import SETTINGS, FakeClient, index_of

@@ -17,8 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
-from es_neardupe.commands.input_json import invalid_json, parsed_line
-from es_neardupe.commands.input_streams import (
+from es_neardupe.errors import InputError
+from es_neardupe.readers.json_lines import invalid_json, parsed_line
+from es_neardupe.readers.streams import (
     COMPRESSED,
     MAX_EXPANDED,
     READ_ERRORS,
@@ -30,9 +31,8 @@ from es_neardupe.commands.input_streams import (
     local_file,
     whole,
 )
-from es_neardupe.commands.input_tables import TABLES, check_pyarrow, table_rows
-from es_neardupe.commands.input_urls import RemoteFolder, is_url, local_path, remote
-from es_neardupe.errors import InputError
+from es_neardupe.readers.tables import TABLES, check_pyarrow, table_rows
+from es_neardupe.readers.urls import RemoteFolder, is_url, local_path, remote
 
 STDIN = "-"
 _MAX_ID = 512

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from es_neardupe.candidates.large_buckets import Bucket
-from es_neardupe.index.storage import GroupIdsWritten
+from es_neardupe.index.storage.interface import GroupIdsWritten
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.failures import Failures
 

@@ -6,9 +6,9 @@ fields, and finds them in documents. With sidecar storage, `SidecarClient` rewri
 - A search, or a read of all pages, whose query and aggregations use only document fields is sent to the index. Entry
   fields that ``_source`` names are then added to the hits.
 - Any other search of the index is sent to the sidecar index. Parts of the query about document fields are answered by
-  the index first, and replaced by ids (`es_neardupe.index.sidecar.queries`). The hits get the index names and the
-  requested fields of their documents; entries of deleted documents are removed. If the search is collapsed, another
-  entry takes the place of each.
+  the index first, and replaced by ids (`es_neardupe.index.storage.sidecar.queries`). The hits get the index
+  names and the requested fields of their documents; entries of deleted documents are removed. If the search is
+  collapsed, another entry takes the place of each.
 - A search with size 0 that uses `neardupe` fields counts entries. Documents without an entry that match too, such as
   all new ones for "has no keys", are counted in the index and added.
 - ``_mget`` returns documents with the fields of their entries.
@@ -31,7 +31,7 @@ from typing import Any
 from es_neardupe.errors import Blocked, Forbidden, SettingsError
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.queries import JSON, TooManyDocuments
-from es_neardupe.index.sidecar.entries import (
+from es_neardupe.index.storage.sidecar.entries import (
     fetch_documents,
     fetch_docvalues,
     fetch_entries,
@@ -40,8 +40,8 @@ from es_neardupe.index.sidecar.entries import (
     redirect_bulk,
     reference_of,
 )
-from es_neardupe.index.sidecar.indices import SidecarNames
-from es_neardupe.index.sidecar.queries import (
+from es_neardupe.index.storage.sidecar.indices import SidecarNames
+from es_neardupe.index.storage.sidecar.queries import (
     MATCH_ALL,
     MAX_IDS,
     Source,

@@ -2,7 +2,7 @@
 
 A small file can have large values: a list of a few bytes can hold millions of nulls. A row is measured before it is
 converted, and only one row is converted at a time. A page of Parquet and a record batch of Arrow are decoded as a
-whole, unless they expand too much (`es_neardupe.commands.input_expansion`).
+whole, unless they expand too much (`es_neardupe.readers.expansion`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import IO, Any, NamedTuple
 
-from es_neardupe.commands.input_expansion import check_arrow, check_parquet, rows_at_once
-from es_neardupe.commands.input_json import invalid_json, parsed_line
-from es_neardupe.commands.input_streams import MAX_EXPANDED
 from es_neardupe.errors import SettingsError
 from es_neardupe.installation import install_extra
+from es_neardupe.readers.expansion import check_arrow, check_parquet, rows_at_once
+from es_neardupe.readers.json_lines import invalid_json, parsed_line
+from es_neardupe.readers.streams import MAX_EXPANDED
 from es_neardupe.server.numbers import literal_number
 
 TABLES = (".parquet", ".arrow", ".arrows", ".feather")

@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from es_neardupe.errors import Forbidden, NeardupeError, NotFound
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.lease import held, is_held, written_now
+from es_neardupe.index.runs.lease import held, is_held, written_now
 from es_neardupe.index.stored_settings import sidecar_mappings
 from es_neardupe.index.target import mappings_of
 from es_neardupe.progress import Progress, silent

@@ -23,12 +23,12 @@ from hypothesis import strategies as st
 from peak_memory import measuring
 from pyarrow import ipc, parquet
 
-from es_neardupe.commands import input_expansion
-from es_neardupe.commands.input_files import FileRecord, Problem, check_paths, read_records, read_text_file
-from es_neardupe.commands.input_streams import MAX_EXPANDED
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.installation import pip_install
 from es_neardupe.log_events import loggable_arguments
+from es_neardupe.readers import expansion as input_expansion
+from es_neardupe.readers.files import FileRecord, Problem, check_paths, read_records, read_text_file
+from es_neardupe.readers.streams import MAX_EXPANDED
 from es_neardupe.server.numbers import document_json
 
 if sys.version_info >= (3, 14):
@@ -286,7 +286,7 @@ def test_damaged(tmp_path: Path, name: str, data: st.DataObject) -> None:
 
 _MEASURE = """
 import sys
-from es_neardupe.commands.input_files import FileRecord, read_records
+from es_neardupe.readers.files import FileRecord, read_records
 list(read_records([sys.argv[1]], text_field="text"))
 before = peak()
 count = sum(isinstance(one, FileRecord) for one in read_records([sys.argv[2]], text_field="text"))

@@ -11,26 +11,26 @@ from typing import Any
 
 from es_neardupe.errors import DocumentTooLarge, NotFound
 from es_neardupe.index import queries
-from es_neardupe.index.change_feed import ChangeFeed, Consumer
-from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch, collapse_request, collapsed_by_server
 from es_neardupe.index.document_text import whole_pages
-from es_neardupe.index.field_writes import (
-    CHECKED,
-    Change,
-    FieldWriter,
-    document_writer,
-    has_fields_of_version_before,
-)
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.mapping import check_text_fields, fields_mapping
 from es_neardupe.index.migration_state import Phase, replaced_prefix
 from es_neardupe.index.own_groups import GroupIdsInUse
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.queries import JSON
-from es_neardupe.index.same_indices import SameIndicesClient
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.slices import read_slices
-from es_neardupe.index.storage import EnrichRequest, EnrichResult, OnWorkers, Send, tracked_results
+from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
+from es_neardupe.index.storage.collapse import CollapsedPage, CollapsedSearch, collapse_request, collapsed_by_server
+from es_neardupe.index.storage.field_writes import (
+    CHECKED,
+    Change,
+    FieldWriter,
+    document_writer,
+    has_fields_of_version_before,
+)
+from es_neardupe.index.storage.interface import EnrichRequest, EnrichResult, OnWorkers, Send, tracked_results
+from es_neardupe.index.storage.same_indices import SameIndicesClient
 from es_neardupe.index.stored_fields import count_of, group_of, stored_fields, text_bytes, timestamp
 from es_neardupe.index.target import (
     IndexTarget,
@@ -61,7 +61,7 @@ _ROUNDS = 10
 
 
 class InlineStorage:
-    """See `es_neardupe.index.storage.Storage`."""
+    """See `es_neardupe.index.storage.interface.Storage`."""
 
     sidecars: tuple[str, ...] = ()
     groups_in_documents = True

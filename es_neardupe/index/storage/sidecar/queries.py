@@ -17,7 +17,7 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.queries import JSON, TooManyDocuments
-from es_neardupe.index.sidecar.indices import SidecarNames
+from es_neardupe.index.storage.sidecar.indices import SidecarNames
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Address
 from es_neardupe.server.bulk import chunked

@@ -14,10 +14,10 @@ from typing import IO, Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from es_neardupe.commands.input_streams import InputFile
 from es_neardupe.display_text import without_credentials
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.installation import pip_install
+from es_neardupe.readers.streams import InputFile
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _READ = 2**17

@@ -17,20 +17,20 @@ import numpy as np
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
-from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch, collapse_request
-from es_neardupe.index.field_writes import Change, FieldWriter, document_writer
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.migration_state import Phase, replaced_prefix
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.queries import JSON
-from es_neardupe.index.same_indices import SameIndicesClient
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.sidecar.client import SidecarClient
-from es_neardupe.index.sidecar.collapse import collapse_here, collapsed_by_server
-from es_neardupe.index.sidecar.enrich import enrich_sidecar
-from es_neardupe.index.sidecar.entries import entry_takeovers, fetch_entries, replaced_entries
-from es_neardupe.index.sidecar.indices import REFERENCE, SidecarNames, Sidecars
-from es_neardupe.index.storage import EnrichRequest, EnrichResult, GroupIdsWritten, OnWorkers, Send
+from es_neardupe.index.storage.collapse import CollapsedPage, CollapsedSearch, collapse_request
+from es_neardupe.index.storage.field_writes import Change, FieldWriter, document_writer
+from es_neardupe.index.storage.interface import EnrichRequest, EnrichResult, GroupIdsWritten, OnWorkers, Send
+from es_neardupe.index.storage.same_indices import SameIndicesClient
+from es_neardupe.index.storage.sidecar.collapse import collapse_here, collapsed_by_server
+from es_neardupe.index.storage.sidecar.documents import SidecarClient
+from es_neardupe.index.storage.sidecar.enrich import enrich_sidecar
+from es_neardupe.index.storage.sidecar.entries import entry_takeovers, fetch_entries, replaced_entries
+from es_neardupe.index.storage.sidecar.indices import REFERENCE, SidecarNames, Sidecars
 from es_neardupe.index.stored_fields import count_of, group_of, stored_fields, text_bytes
 from es_neardupe.index.target import SidecarLayout, mappings_of
 from es_neardupe.keys.arrays import Ints
@@ -45,7 +45,7 @@ _BEFORE_GROUP_ID = "it was changed or deleted before its group id was written"
 
 
 class SidecarStorage:
-    """See `es_neardupe.index.storage.Storage`."""
+    """See `es_neardupe.index.storage.interface.Storage`."""
 
     def __init__(self, index: IndexHandle, layout: SidecarLayout) -> None:
         self._index = index

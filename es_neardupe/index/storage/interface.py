@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from es_neardupe.index.change_feed import ChangeFeed, FeedNotes
-from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch
-from es_neardupe.index.field_writes import FieldWriter
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.migration_state import Phase
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.settings import Settings
+from es_neardupe.index.storage.change_feed import ChangeFeed, FeedNotes
+from es_neardupe.index.storage.collapse import CollapsedPage, CollapsedSearch
+from es_neardupe.index.storage.field_writes import FieldWriter
 from es_neardupe.keys.arrays import Ints
 from es_neardupe.progress import Progress
 from es_neardupe.records import Action, Outcome, Reference

@@ -20,10 +20,10 @@ import xxhash
 from es_neardupe.errors import Forbidden, IndexUnusable, NotFound, RequestError, UnsupportedServer
 from es_neardupe.index.document_text import fingerprint_sources
 from es_neardupe.index.handle import IndexHandle
+from es_neardupe.index.on_server.painless import fingerprint_script
 from es_neardupe.index.own_groups import waiting
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, own_group
-from es_neardupe.keys.painless import fingerprint_script
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client, Params, path
 

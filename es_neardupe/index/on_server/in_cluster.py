@@ -1,8 +1,9 @@
 """``enrich`` in the cluster: the server makes the keys of documents itself, by updates by query with a script.
 
-No text leaves the server. A round processes the documents that `es_neardupe.index.inline.selection` finds; the next one
-processes what was written since, which are also the writes of the round before. The script leaves right keys as they
-are, so the last round writes nothing, and proves that all keys are right.
+No text leaves the server. A round processes the documents that `selection` of
+`es_neardupe.index.storage.inline` finds; the next one processes what was written since, which are also the writes of
+the round before. The script leaves right keys as they are, so the last round writes nothing, and proves that all keys
+are right.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from typing import Any
 
 from es_neardupe.errors import Forbidden, IndexUnusable, NeardupeError, RequestError
 from es_neardupe.index import queries
-from es_neardupe.index.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.handle import IndexHandle
-from es_neardupe.index.ingest_pipeline import check_keys, is_ours
-from es_neardupe.index.inline import counts_before, selection
+from es_neardupe.index.on_server.ingest_pipeline import check_keys, is_ours
+from es_neardupe.index.on_server.painless import MAX_CHARS, UpdateParams, fingerprint_script
 from es_neardupe.index.own_groups import GroupIdsInUse
 from es_neardupe.index.queries import JSON
-from es_neardupe.index.same_indices import SameIndicesClient
-from es_neardupe.index.storage import EnrichRequest, EnrichResult
-from es_neardupe.keys.painless import MAX_CHARS, UpdateParams, fingerprint_script
+from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
+from es_neardupe.index.storage.inline import counts_before, selection
+from es_neardupe.index.storage.interface import EnrichRequest, EnrichResult
+from es_neardupe.index.storage.same_indices import SameIndicesClient
 from es_neardupe.progress import Progress
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.client import Params, path

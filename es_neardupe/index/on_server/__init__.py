@@ -1,0 +1,1 @@
+"""What the server itself does: pipelines, scripts, folding."""

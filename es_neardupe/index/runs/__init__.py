@@ -1,0 +1,1 @@
+"""How a run that writes behaves: its lease, and the settings that it lowers."""

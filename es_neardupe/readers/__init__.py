@@ -1,0 +1,1 @@
+"""Readers of documents from files, folders, tables and URLs."""
