@@ -5,12 +5,18 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shlex
 import stat
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import platformdirs
+
+from es_neardupe.errors import InputError
 
 _HOME = "ES_NEARDUPE_HOME"
 _CACHE = "ES_NEARDUPE_CACHE"
@@ -72,3 +78,53 @@ def replaced(file: Path) -> Iterator[Path]:
         draft.replace(file)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def install_extra(extra: str) -> str:
+    """A command that adds an extra to the environment of this process.
+
+    It works for every installed es-neardupe, whether it came from a folder, a file, a repository or an index: pip finds
+    it installed, and asks an index only for the packages of the extra. ``pip`` alone could be that of another
+    environment.
+    """
+    return pip_install(f"es-neardupe[{extra}]")
+
+
+def pip_install(requirement: str) -> str:
+    """A command that installs a package into the environment of this process."""
+    python = sys.executable
+    if os.name == "nt":  # where single quotes are not special
+        return f'"{python}" -m pip install "{requirement}"'
+    return f"{shlex.quote(python)} -m pip install {shlex.quote(requirement)}"
+
+
+def check_file(file: Path, read: Iterable[str | None] = ()) -> None:
+    """Raise `InputError` if a file cannot be created or replaced, or is one of the input files ``read``.
+
+    Call this before long work.
+    """
+    if str(file) == "-":
+        raise InputError("- is not a file name here: name the file to write.")
+    if file.exists() and not file.is_file():
+        raise InputError(f"{file} is {'a folder' if file.is_dir() else 'not a regular file'}: name the file to write.")
+    if any(name and Path(name).exists() and file.exists() and file.samefile(name) for name in read):
+        raise InputError(f"{file} is an input file: name another file to write.")
+    if not file.parent.is_dir():
+        raise InputError(f"{file} cannot be written: its folder does not exist.")
+    try:
+        with TemporaryFile(dir=file.parent):
+            pass
+    except OSError as error:
+        raise InputError(f"{file} cannot be written: {error.strerror or error}.") from error
+
+
+@contextmanager
+def replacing(file: Path) -> Iterator[TextIOWrapper]:
+    """A UTF-8 text stream whose content replaces the file when the ``with`` block ends. Raises `InputError` if the file
+    cannot be written."""
+    check_file(file)
+    try:
+        with replaced(file) as draft, draft.open("w", encoding="utf-8", newline="") as stream:
+            yield stream
+    except OSError as error:
+        raise InputError(f"{file} cannot be written: {error.strerror or error}.") from error

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.files import check_file, replacing
-from es_neardupe.installation import install_extra
+from es_neardupe.folders import check_file, install_extra, replacing
 
 if TYPE_CHECKING:
     import pandas

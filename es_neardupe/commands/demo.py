@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from es_neardupe.errors import IndexUnusable, InputError, NotFound, RequestError, SettingsError
+from es_neardupe.folders import install_extra
 from es_neardupe.index.target import mappings_of
-from es_neardupe.installation import install_extra
 from es_neardupe.keys.text import tokenize
 from es_neardupe.readers.files import FileRecord, Problem, check_paths, read_records
 from es_neardupe.records import Action

@@ -10,9 +10,8 @@ from functools import partial
 
 from es_neardupe import options
 from es_neardupe.errors import IndexUnusable, SettingsError
-from es_neardupe.index.enrich_slices import enrich_slices
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.index_on_workers import on_engine
+from es_neardupe.index.index_on_workers import enrich_slices, on_engine
 from es_neardupe.index.mapping import check_range_field
 from es_neardupe.index.on_server.in_cluster import enrich_in_cluster
 from es_neardupe.index.permissions import check_sees_all, check_updates

@@ -11,9 +11,9 @@ from es_neardupe import options
 from es_neardupe.index.document_text import fingerprint_sources, has_any
 from es_neardupe.index.index import Index, opened_inline
 from es_neardupe.index.mapping import relation_in
-from es_neardupe.index.own_groups import GroupIdsInUse, InUse, first_groups
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, timestamp
+from es_neardupe.index.updates import GroupIdsInUse, InUse, first_groups
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Address, Fingerprint
 from es_neardupe.server.bulk import chunked

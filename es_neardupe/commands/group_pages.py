@@ -14,8 +14,7 @@ from es_neardupe.commands.search import query_of
 from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.groups.decisions import Decisions
 from es_neardupe.groups.listing import GroupFilter, GroupOrder, list_groups
-from es_neardupe.groups.of_documents import groups_of_texts, groups_with
-from es_neardupe.groups.read import Group, unknown_group
+from es_neardupe.groups.read import Group, groups_of_texts, groups_with, unknown_group
 from es_neardupe.groups.registry import Registry
 from es_neardupe.groups.reviewed import ReviewedGroups, ReviewFilter, ReviewState, TitledPage, review_of_groups
 from es_neardupe.index import mapping as schema

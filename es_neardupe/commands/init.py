@@ -33,10 +33,10 @@ from es_neardupe.index.hidden_indices import check_names
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import check_relations, check_source, check_text_fields, relations_to_skip
 from es_neardupe.index.permissions import check_writable
-from es_neardupe.index.random_samples import external_version, random_hits
 from es_neardupe.index.rollover import RolloverAlias, alias_named, next_index_has
 from es_neardupe.index.runs.tuning import restore_abandoned, tuned_mappings
 from es_neardupe.index.settings import Settings
+from es_neardupe.index.slices import external_version, random_hits
 from es_neardupe.index.storage.sidecar.indices import Sidecars, check_inline
 from es_neardupe.index.target import (
     IndexMetadata,

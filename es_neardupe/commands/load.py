@@ -17,11 +17,11 @@ from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.index.document_text import fingerprint_sources, has_any
 from es_neardupe.index.index import Index, opened_inline
 from es_neardupe.index.mapping import relation_in
-from es_neardupe.index.own_groups import GroupIdsInUse
 from es_neardupe.index.runs.tuning import tunable
 from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.index.target import IndexTarget
+from es_neardupe.index.updates import GroupIdsInUse
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.readers.files import FileRecord, Problem, check_paths, read_records

@@ -19,9 +19,9 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index, opened_inline
-from es_neardupe.index.own_groups import GroupIdsInUse, waiting
 from es_neardupe.index.stored_fields import count_of, group_of, stored_fields
 from es_neardupe.index.target import IndexTarget
+from es_neardupe.index.updates import GroupIdsInUse, waiting
 from es_neardupe.keys.text import contents
 from es_neardupe.options import DEFAULT_MAX_CHARS, OnMatch
 from es_neardupe.records import Hit, Reference

@@ -19,7 +19,7 @@ from es_neardupe.groups.incremental import next_run
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import fields_mapping
-from es_neardupe.index.random_samples import random_hits
+from es_neardupe.index.slices import random_hits
 from es_neardupe.index.stored_fields import KEY_LENGTH, group_of
 from es_neardupe.records import Product, State, one_line
 from es_neardupe.server.client import path

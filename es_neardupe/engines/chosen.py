@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from es_neardupe.engines.engine import Engine
 from es_neardupe.errors import SettingsError
-from es_neardupe.installation import install_extra
+from es_neardupe.folders import install_extra
 from es_neardupe.options import wrong_engine
 from es_neardupe.progress import Progress
 from es_neardupe.wording import option

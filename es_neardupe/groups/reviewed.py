@@ -15,7 +15,7 @@ from enum import Enum
 from es_neardupe.errors import IncompleteAnswer
 from es_neardupe.groups.decisions import Claim, Decision, Decisions, PairVerdicts, Verdict, agreed_verdict
 from es_neardupe.groups.listing import GroupFilter, GroupPage
-from es_neardupe.groups.of_documents import groups_of_texts, texts_of_groups
+from es_neardupe.groups.read import groups_of_texts, texts_of_groups
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.stored_fields import stored_fields

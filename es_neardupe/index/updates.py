@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from es_neardupe.errors import CorruptFingerprint
+from es_neardupe.index import queries
 from es_neardupe.index.document_text import fingerprint_sources
-from es_neardupe.index.own_groups import InUse, alone, waiting
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.stored_fields import content_of, decode, encode, group_of, own_group, stored_fields
-from es_neardupe.records import Fingerprint, Hit
+from es_neardupe.index.stored_fields import content_of, decode, encode, group_of, own_group, random_group, stored_fields
+from es_neardupe.records import Address, Fingerprint, Hit
+from es_neardupe.server.bulk import chunked
+from es_neardupe.server.search import count, search
 
 
 class FingerprintedDocument(NamedTuple):
@@ -104,3 +107,47 @@ def fingerprint_fields(
     elif settings.group_field is not None:
         fields["group"] = _group(hit, settings, None)
     return fields
+
+
+InUse = Callable[[Sequence[str]], Collection[str]]
+"""Returns those of some group ids that documents have already."""
+
+
+def alone(group: str) -> queries.JSON:
+    """The group fields of a document that is in no group with others, as `encode_grouping` makes them."""
+    return {"group": group, "principal": True, "similarity": 1.0}
+
+
+def waiting(group: str) -> queries.JSON:
+    """The group fields of a document that waits for ``group``. It has a group id, since ``collapse`` would merge all
+    documents without one."""
+    return {"group": group, "principal": None, "similarity": None}
+
+
+def first_groups(addresses: Sequence[Address | None], in_use: InUse) -> list[Mapping[str, Any]]:
+    """The group fields of documents that are indexed as a whole. A document without an address (the server will choose
+    its id) gets a random group id."""
+    own = [None if address is None else own_group(*address) for address in addresses]
+    used = in_use(sorted({id for id in own if id is not None}))
+    return [alone(random_group()) if id is None else waiting(id) if id in used else alone(id) for id in own]
+
+
+class GroupIdsInUse:
+    """The group ids that documents have, as of the last refresh."""
+
+    def __init__(self, index: IndexHandle) -> None:
+        """``index``: an opened index."""
+        self._index = index
+        self.any = count(index.client, index.path, {"exists": {"field": index.fields.group}}) > 0
+        """Whether there are any; a caller that writes some sets it."""
+
+    def among(self, ids: Sequence[str]) -> Collection[str]:
+        """Those of the ids that a document has."""
+        found: set[str] = set()
+        field = self._index.fields.group
+        for chunk in chunked(ids, queries.MAX_TERMS) if self.any else ():
+            aggregation = {"ids": {"terms": {"field": field, "size": len(chunk)}}}
+            body = {"size": 0, "query": queries.all_of({"terms": {field: chunk}}), "aggs": aggregation}
+            buckets = search(self._index.client, self._index.path, body)["aggregations"]["ids"]["buckets"]
+            found.update(bucket["key"] for bucket in buckets)
+        return found.intersection(ids)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from es_neardupe.errors import NodeError
-from es_neardupe.installation import install_extra
+from es_neardupe.folders import install_extra
 from es_neardupe.local_server import state
 from es_neardupe.local_server.state import Launch
 

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from es_neardupe.display_text import beginning, score_text, shown
-from es_neardupe.files import replacing
+from es_neardupe.folders import replacing
 from es_neardupe.options import Matching
 from es_neardupe.pages.application import Site
 from es_neardupe.pages.panes import facts, panes, visible_changes

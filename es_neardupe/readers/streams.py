@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.installation import install_extra
+from es_neardupe.folders import install_extra
 from es_neardupe.progress import Progress, silent
 
 COMPRESSED = (".gz", ".xz", ".zst")

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import IO, Any, NamedTuple
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.installation import install_extra
+from es_neardupe.folders import install_extra
 from es_neardupe.readers.expansion import check_arrow, check_parquet, rows_at_once
 from es_neardupe.readers.json_lines import invalid_json, parsed_line
 from es_neardupe.readers.streams import MAX_EXPANDED

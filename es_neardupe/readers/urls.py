@@ -16,7 +16,7 @@ from urllib.request import url2pathname
 
 from es_neardupe.display_text import without_credentials
 from es_neardupe.errors import InputError, SettingsError
-from es_neardupe.installation import pip_install
+from es_neardupe.folders import pip_install
 from es_neardupe.readers.streams import InputFile
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import unquote
 
-from fastapi import FastAPI, Form, Request
+from fastapi import FastAPI, Form, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
@@ -25,10 +26,12 @@ from es_neardupe.serve.decision_pages import REVIEWER, decision_pages
 from es_neardupe.serve.guard import Guard, Keys, login_required, same
 from es_neardupe.serve.http_interface import http_interface
 from es_neardupe.serve.site_pages import site_pages
-from es_neardupe.serve.traffic import Traffic
 from es_neardupe.server.drivers.driver import user_name
 from es_neardupe.server.http_client import ServerClient
 from es_neardupe.wording import option
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
 
 
 def asgi(
@@ -132,3 +135,37 @@ def _as_user(index: Index, authorization: str) -> Index:
     if not isinstance(index.plain, ServerClient):
         raise SettingsError(f"{option('auth_proxy')} needs a connection that es-neardupe has opened itself.")
     return index.through(index.plain.as_user(authorization))
+
+
+class Traffic:
+    """The metrics of one application, all with the label ``index``; none without prometheus-client."""
+
+    def __init__(self, index: str) -> None:
+        self._index = index
+        self._registry: CollectorRegistry | None = None
+        if importlib.util.find_spec("prometheus_client") is None:
+            return
+        from prometheus_client import CollectorRegistry, Counter, Summary, disable_created_metrics
+
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._registry = CollectorRegistry()
+        labels = ["index", "path"]
+        self._requests = Counter(
+            "es_neardupe_http_requests_total", "Answered requests", [*labels, "status"], registry=self._registry
+        )
+        self._seconds = Summary("es_neardupe_http_request_seconds", "Duration", labels, registry=self._registry)
+
+    def count(self, request: Request, answer: Response, seconds: float) -> None:
+        """Count an answered request under the path of its route, which has no ids of documents."""
+        if self._registry is not None:
+            path = getattr(request.scope.get("route"), "path", "other")
+            self._requests.labels(self._index, path, str(answer.status_code)).inc()
+            self._seconds.labels(self._index, path).observe(seconds)
+
+    def text(self) -> tuple[str, int]:
+        """The metrics in the format of Prometheus, with the HTTP status."""
+        if self._registry is None:
+            return "Metrics need prometheus-client: install the extra watch of es-neardupe.\n", 404
+        from prometheus_client import generate_latest
+
+        return generate_latest(self._registry).decode(), 200

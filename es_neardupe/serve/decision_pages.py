@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated
 from urllib.parse import quote
 
@@ -17,15 +17,16 @@ from es_neardupe.groups.decisions import Decisions, Verdict
 from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
-from es_neardupe.index.shown_fields import shown_fields
+from es_neardupe.index.shown_fields import ShownFields, shown_fields
+from es_neardupe.json_models import decision_json
 from es_neardupe.pages.application import Site
 from es_neardupe.pages.decisions import DecisionRequest, decision_preview_page, decisions_page
 from es_neardupe.pages.site import Hosted
 from es_neardupe.records import Address
-from es_neardupe.serve.exports import decisions_jsonl, decisions_table
 from es_neardupe.serve.guard import same
 from es_neardupe.serve.site_pages import PATIENCE
-from es_neardupe.tables import check_format, has_format
+from es_neardupe.server.bulk import chunked
+from es_neardupe.tables import Cell, Table, check_format, has_format
 
 REVIEWER = "es-neardupe-reviewer"
 """Cookie with the name of the reviewer, percent-encoded."""
@@ -231,3 +232,37 @@ def _document(given: str) -> tuple[Address, str]:
     if not (content and index and id):
         raise SettingsError("The form is not complete: open the page again.")
     return Address(index, id), content
+
+
+_OWN = ("verdict", "author", "at", "withdrawn", "similarity", "measure", "note")
+_SIDES = ("index", "id", "title", "content")
+_COLUMNS: dict[str, type] = {
+    **dict.fromkeys(_OWN, str),
+    "similarity": float,
+    **dict.fromkeys((f"{end}_{side}" for end in "ab" for side in _SIDES), str),
+}
+
+
+def decisions_jsonl(index: Index) -> Iterator[str]:
+    """All decisions, also withdrawn ones, as JSON lines."""
+    for one in Decisions(index).all():
+        yield json.dumps(decision_json(one), ensure_ascii=False) + "\n"
+
+
+def decisions_table(index: Index, shown: ShownFields) -> Table:
+    """All decisions, also withdrawn ones, with the titles of their documents ``a`` and ``b``; ``b`` is None of a
+    decision about only one document."""
+    return Table(_COLUMNS, _rows(index, shown))
+
+
+def _rows(index: Index, shown: ShownFields) -> Iterator[list[Cell]]:
+    for chunk in chunked(Decisions(index).all(), 500):
+        titles = titles_of(index, shown, [two for one in chunk for two in one.documents])
+        for one in chunk:
+            row: dict[str, Cell] = dict.fromkeys(_COLUMNS)
+            row |= {name: getattr(one, name) for name in _OWN} | {"verdict": one.verdict.value}
+            for end, address, content in zip("ab", one.documents, one.contents, strict=False):
+                title = next((value for value in titles.get(address, {}).values() if value), "")
+                sides = (address.index, address.id, title, content)
+                row |= {f"{end}_{side}": value for side, value in zip(_SIDES, sides, strict=True)}
+            yield list(row.values())

@@ -15,7 +15,7 @@ from es_neardupe import folders
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
-from es_neardupe.index.random_samples import random_hits
+from es_neardupe.index.slices import random_hits
 from es_neardupe.index.stored_fields import count_of, stored_fields, timestamp
 from es_neardupe.records import Reference
 from es_neardupe.server.search import refresh_if_allowed

@@ -26,12 +26,12 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.cli.commands.watch import metrics, serving
 from es_neardupe.commands.watch import Lag, Round, RoundScope, RoundWrites, WatchReport, _pause
 from es_neardupe.errors import Blocked, Forbidden, LoginRefused, NotFound, RequestError, SettingsError, Unreachable
+from es_neardupe.folders import install_extra
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name, read
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.runs.lease import LEASE_ID, held
 from es_neardupe.index.target import open_target
-from es_neardupe.installation import install_extra
 from es_neardupe.options import parse_duration
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.http_client import ServerClient

@@ -274,7 +274,7 @@ def test_dir_shows_the_public_names() -> None:
 def test_the_command_that_adds_an_extra_needs_no_index_for_the_program(installed: Path, editable: bool) -> None:
     """pip finds the program installed: here from a wheel, and in editable mode. The packages of the extra are here."""
     python = sys.executable if editable else str(installed)
-    shown = [python, "-c", "from es_neardupe.installation import install_extra; print(install_extra('serve'))"]
+    shown = [python, "-c", "from es_neardupe.folders import install_extra; print(install_extra('serve'))"]
     command = shlex.split(subprocess.run(shown, cwd="/", capture_output=True, text=True, check=True).stdout)
     assert command[0] == python
     run = subprocess.run([*command, "--no-index"], cwd="/", capture_output=True, text=True, check=False)

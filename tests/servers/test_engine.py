@@ -33,12 +33,12 @@ from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.engines import dask
 from es_neardupe.engines.chosen import engine_of
 from es_neardupe.errors import Blocked, EngineError, LeaseHeld, NeardupeError, NotFound, SettingsError
-from es_neardupe.index import enrich_slices
+from es_neardupe.folders import install_extra
+from es_neardupe.index import index_on_workers as enrich_slices
 from es_neardupe.index.index import opened
 from es_neardupe.index.index_on_workers import IndexOnWorkers
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.storage.interface import EnrichRequest
-from es_neardupe.installation import install_extra
 from es_neardupe.options import PRESETS
 from es_neardupe.server.client import Client, path
 from es_neardupe.verification import verify
@@ -403,7 +403,7 @@ def test_killed_workers_change_nothing(
 ) -> None:
     """In each kind of task, both workers are killed once."""
     news = _new(client, index_name)
-    die_in(cluster, "es_neardupe.index.enrich_slices._enrich_slice")
+    die_in(cluster, "es_neardupe.index.index_on_workers._enrich_slice")
     news.enrich(engine=engine)
     assert news.enrich().scope.read == 0
     expected = plain_report(news.group(max_bucket=2, dry_run=True))

@@ -14,9 +14,9 @@ from server_tools import JSON, runs_painless
 from es_neardupe.errors import UnsupportedServer
 from es_neardupe.index.document_text import fingerprint_sources
 from es_neardupe.index.on_server.ingest_pipeline import check_painless, check_texts, differences, pipeline_body
-from es_neardupe.index.own_groups import waiting
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, own_group
+from es_neardupe.index.updates import waiting
 from es_neardupe.keys.scheme import Unit
 from es_neardupe.keys.unicode import EXPANDS, MARK, SECOND, WORD, table
 from es_neardupe.server.client import Client

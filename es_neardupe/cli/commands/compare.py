@@ -70,7 +70,7 @@ def compare(
       es-neardupe compare old.txt new.txt --context 10
     """
     from es_neardupe.commands.compare import compare as compare_
-    from es_neardupe.files import check_file
+    from es_neardupe.folders import check_file
     from es_neardupe.readers.files import read_text_file
     from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS
 

@@ -92,7 +92,7 @@ def _records(file: str | None, text_field: str) -> list[FileRecord]:
 
 def _write_bulk(file: Path, records: list[FileRecord]) -> None:
     """Write two lines for each document, as bulk requests of any client have them."""
-    from es_neardupe.files import replacing
+    from es_neardupe.folders import replacing
 
     with replacing(file) as lines:
         for record in records:

@@ -147,7 +147,7 @@ def _check_source(index: str | None, request: str | None, example: str | None, *
 
 def _check_files(html: Path | None, output: Path | None, request: str | None) -> None:
     """Raises `InputError` if a file cannot be written, `SettingsError` if both options name the same file."""
-    from es_neardupe.files import check_file
+    from es_neardupe.folders import check_file
 
     check_output(output, [request])
     if html is not None:

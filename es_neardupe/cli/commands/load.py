@@ -182,7 +182,7 @@ def _matches(counts: ScreenCounts | None) -> list[tuple[str, int]]:
 def _match_file(file: Path | None, read: Sequence[str]) -> Iterator[ScreenReport | None]:
     """A report that writes each match to the file at once: a run that is started again would not find it again."""
     from es_neardupe.commands.screened import MatchedAction, ScreenReport
-    from es_neardupe.files import check_file
+    from es_neardupe.folders import check_file
 
     if file is None:
         yield None

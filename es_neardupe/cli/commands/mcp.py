@@ -13,7 +13,7 @@ from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import say, show
 from es_neardupe.cli.serving import AllowHost, Host, PlainHttp, Port, Serving, TlsCert, TlsKey, token_option
 from es_neardupe.errors import SettingsError
-from es_neardupe.installation import install_extra
+from es_neardupe.folders import install_extra
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import spoken
 

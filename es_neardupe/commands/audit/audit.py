@@ -41,7 +41,7 @@ from es_neardupe.groups.registry import Registry
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.index_on_workers import on_engine
-from es_neardupe.index.random_samples import address_hashes
+from es_neardupe.index.slices import address_hashes
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.arrays import U64, Numbers

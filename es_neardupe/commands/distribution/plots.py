@@ -11,8 +11,7 @@ import numpy as np
 
 from es_neardupe.commands.distribution.report import Distribution, DistributionReport
 from es_neardupe.errors import InputError, SettingsError
-from es_neardupe.folders import replaced
-from es_neardupe.installation import install_extra
+from es_neardupe.folders import install_extra, replaced
 from es_neardupe.similarity.histogram import Histogram
 from es_neardupe.wording import counted, option
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from es_neardupe.candidates.fingerprints import keyed_rows
-from es_neardupe.index.random_samples import address_hashes
+from es_neardupe.index.slices import address_hashes
 from es_neardupe.keys.arrays import U64, Floats, Ints, Positions
 from es_neardupe.keys.bands import share_keys
 from es_neardupe.keys.intervals import poisson_interval

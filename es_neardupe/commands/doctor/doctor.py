@@ -29,11 +29,11 @@ from es_neardupe.index.mapping import WHOLE_TEXTS, check_source, check_text_fiel
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
 from es_neardupe.index.on_server import folding, ingest_pipeline
 from es_neardupe.index.permissions import block_names, how_to_unblock, partly_visible, write_blocks
-from es_neardupe.index.random_samples import external_version
 from es_neardupe.index.rollover import RolloverAlias, alias_named, next_index_has
 from es_neardupe.index.runs import lease
 from es_neardupe.index.runs.tuning import records
 from es_neardupe.index.settings import Settings
+from es_neardupe.index.slices import external_version
 from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.storage.sidecar.indices import must_be_stored, sidecar_name, sidecars_of, writes_group
 from es_neardupe.index.stored_settings import settings_mappings

@@ -26,7 +26,7 @@ from es_neardupe.display_text import beginning, score_text
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import field_pages, text_of, values_by_field
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.random_samples import address_hashes
+from es_neardupe.index.slices import address_hashes
 from es_neardupe.keys.arrays import Flags, Floats, Ints, Numbers, Positions
 from es_neardupe.keys.minhash import estimate_of
 from es_neardupe.keys.scheme import agreement

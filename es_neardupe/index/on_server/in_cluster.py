@@ -20,12 +20,12 @@ from es_neardupe.index import queries
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.on_server.ingest_pipeline import check_keys, is_ours
 from es_neardupe.index.on_server.painless import MAX_CHARS, UpdateParams, fingerprint_script
-from es_neardupe.index.own_groups import GroupIdsInUse
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.storage.inline import counts_before, selection
 from es_neardupe.index.storage.interface import EnrichRequest, EnrichResult
 from es_neardupe.index.storage.same_indices import SameIndicesClient
+from es_neardupe.index.updates import GroupIdsInUse
 from es_neardupe.progress import Progress
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.client import Params, path

@@ -21,9 +21,9 @@ from es_neardupe.errors import Forbidden, IndexUnusable, NotFound, RequestError,
 from es_neardupe.index.document_text import fingerprint_sources
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.on_server.painless import fingerprint_script
-from es_neardupe.index.own_groups import waiting
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, own_group
+from es_neardupe.index.updates import waiting
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client, Params, path
 

@@ -15,7 +15,6 @@ from es_neardupe.index.document_text import whole_pages
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.mapping import check_text_fields, fields_mapping
 from es_neardupe.index.migration_state import Phase, replaced_prefix
-from es_neardupe.index.own_groups import GroupIdsInUse
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.settings import Settings
@@ -42,6 +41,7 @@ from es_neardupe.index.target import (
 )
 from es_neardupe.index.updates import (
     FingerprintedDocument,
+    GroupIdsInUse,
     fingerprint_documents,
     fingerprint_fields,
     has_copy,

@@ -160,7 +160,7 @@ def test_order_and_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
         {"_id": "e", "text": TEXT * 9},
     ]
     actions = [{**kinds[(k * 5 + k // 7) % 6], "n": k} for k in range(50)]
-    monkeypatch.setattr("es_neardupe.index.own_groups.random_group", lambda: "r" * 16)
+    monkeypatch.setattr("es_neardupe.index.updates.random_group", lambda: "r" * 16)
     whole = list(fingerprinted_actions(iter(actions), SETTINGS, index="i", max_chars=100))
     assert [action["n"] for action in whole] == list(range(50))
     for size in (1, 2, 7, 50):

@@ -21,7 +21,7 @@ from es_neardupe.commands.distribution.report import (
     ThresholdLevel,
 )
 from es_neardupe.errors import InputError, SettingsError
-from es_neardupe.installation import install_extra
+from es_neardupe.folders import install_extra
 from es_neardupe.keys.scheme import Unit
 from es_neardupe.similarity.histogram import EDGES, Histogram
 

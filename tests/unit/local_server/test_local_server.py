@@ -22,7 +22,7 @@ from jgo.maven import Artifact
 
 from es_neardupe import folders
 from es_neardupe.errors import NodeError
-from es_neardupe.installation import install_extra
+from es_neardupe.folders import install_extra
 from es_neardupe.local_server import control, download, state, versions
 from es_neardupe.local_server.process import java_library, lay_out_elasticsearch, settings
 from es_neardupe.local_server.state import Launch, Node

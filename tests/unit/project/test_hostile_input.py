@@ -21,7 +21,7 @@ from es_neardupe import Settings
 from es_neardupe.cli.output import as_json_text
 from es_neardupe.display_text import shown
 from es_neardupe.errors import InputError, SettingsError
-from es_neardupe.files import check_file
+from es_neardupe.folders import check_file
 from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
 from es_neardupe.index.target import IndexTarget, check_name
 from es_neardupe.readers import files as input_files

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from peak_memory import measuring
 
 from es_neardupe.errors import InputError, SettingsError
-from es_neardupe.installation import install_extra
+from es_neardupe.folders import install_extra
 from es_neardupe.tables import Table, check_table_file
 
 COLUMNS = {"id": str, "count": int, "similarity": float, "principal": bool}

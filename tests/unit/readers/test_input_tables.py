@@ -24,7 +24,7 @@ from peak_memory import measuring
 from pyarrow import ipc, parquet
 
 from es_neardupe.errors import InputError, SettingsError
-from es_neardupe.installation import pip_install
+from es_neardupe.folders import pip_install
 from es_neardupe.log_events import loggable_arguments
 from es_neardupe.readers import expansion as input_expansion
 from es_neardupe.readers.files import FileRecord, Problem, check_paths, read_records, read_text_file

@@ -20,7 +20,6 @@ from typing import Any
 from es_neardupe.errors import DocumentTooLarge
 from es_neardupe.index import queries
 from es_neardupe.index.handle import IndexHandle
-from es_neardupe.index.own_groups import waiting
 from es_neardupe.index.slices import read_slices
 from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.storage.field_writes import partial_update
@@ -36,7 +35,7 @@ from es_neardupe.index.storage.sidecar.entries import (
 )
 from es_neardupe.index.storage.sidecar.indices import SidecarNames
 from es_neardupe.index.stored_fields import stored_fields, timestamp
-from es_neardupe.index.updates import fingerprint_documents, fingerprint_fields, is_current
+from es_neardupe.index.updates import fingerprint_documents, fingerprint_fields, is_current, waiting
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts
