@@ -36,74 +36,132 @@ def _check(what: str, decoded: int, stored: int) -> None:
 # -- Parquet -----------------------------------------------------------------------------------------------------------
 
 
-def check_parquet(stream: IO[bytes], metadata: Any, columns: Sequence[Any]) -> None:
-    """Check the rows of a Parquet file, and the pages and lists of its columns. Raises `OSError`."""
-    _check(f"{metadata.num_rows:,} rows", _ROW * metadata.num_rows, _size(stream))
-    for chunk in _chunks(metadata):
-        column = columns[chunk.number]
-        name, stored = f"column {column.path!r}", min(chunk.data.total_compressed_size, _size(stream))
-        _check(name, chunk.data.total_uncompressed_size, stored)
-        if column.max_repetition_level:
-            _check(name, _ROW * chunk.data.num_values, stored)
-            if "DELTA_BYTE_ARRAY" in chunk.data.encodings:
-                _check(name, chunk.data.num_values * chunk.data.total_uncompressed_size, min(stored, _LARGE // _RATIO))
-
-
-def rows_at_once(stream: IO[bytes], metadata: Any, columns: Sequence[Any]) -> int:
-    """Rows of a Parquet file that can be decoded at a time, in bounded memory.
+def check_parquet(stream: IO[bytes], rows: int, columns: Sequence[Any]) -> int:
+    """Check the rows of a Parquet file, and the pages and lists of its columns. Returns how many rows can be decoded at a
+    time, in bounded memory. ``columns``: those of the schema. Raises `OSError`, also for a file that is damaged.
 
     A value of a dictionary is decoded for each row that refers to it, and one that begins like the value before it
     completely, although neither is stored twice. The values of lists are read with their dictionary.
+
+    The description is parsed here: pyarrow ends the process if the metadata of a column are damaged.
     """
-    average = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
-    row = average // max(1, metadata.num_rows)
-    for n in range(metadata.num_row_groups):
-        chunks = (one for one in _chunks(metadata, n) if one.data.physical_type == "BYTE_ARRAY")
-        flat = (one.data for one in chunks if not columns[one.number].max_repetition_level)
-        row = max(row, sum(_largest(stream, data) for data in flat))
-    return int(min(max(1, _BATCH_SIZE // max(1, row)), _MAX_BATCH))
+    size = _size(stream)
+    _check(f"{rows:,} rows", _ROW * rows, size)
+    largest = total = 0
+    try:
+        for group in _footer(stream, size)[_ROW_GROUPS]:
+            chunks = [chunk[_METADATA] for chunk in group[_COLUMNS]]
+            if len(chunks) != len(columns):
+                raise OSError("it is damaged: a row group has other columns than the file")
+            total += sum(chunk[_DECODED] for chunk in chunks)
+            pairs = list(zip(chunks, columns, strict=True))
+            for chunk, column in pairs:
+                _check_chunk(chunk, column, size)
+            texts = (one for one, column in pairs if one[_TYPE] == _BYTE_ARRAY and not column.max_repetition_level)
+            largest = max(largest, sum(_largest(stream, chunk) for chunk in texts))
+    except (IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise OSError("it is damaged: one of its columns has no valid description") from error
+    stream.seek(0)
+    return int(min(max(1, _BATCH_SIZE // max(1, largest, total // max(1, rows))), _MAX_BATCH))
 
 
-class _Chunk(NamedTuple):
-    """A column of a row group."""
-
-    number: int
-    data: Any
-
-
-def _chunks(metadata: Any, *groups: int) -> Iterator[_Chunk]:
-    for n in groups or range(metadata.num_row_groups):
-        group = metadata.row_group(n)
-        for number in range(group.num_columns):
-            yield _Chunk(number, group.column(number))
+_ROW_GROUPS, _COLUMNS, _METADATA = 4, 1, 3
+"""Fields of a file, of a row group and of one of its columns, as `parquet.thrift` numbers them. Those of the metadata
+of a column follow."""
+_TYPE, _ENCODINGS, _VALUE_COUNT, _DECODED, _STORED, _PAGES, _DICTIONARY = 1, 2, 5, 6, 7, 9, 11
+_BYTE_ARRAY = 6
+_DICTIONARY_ENCODINGS, _DELTA_BYTE_ARRAY = {2, 8}, 7
+_PAGE_TYPE, _PAGE_SIZE, _DICTIONARY_PAGE = 1, 2, 2
+_MAX_PAGE_HEADER = 2**16
 
 
-def _largest(stream: IO[bytes], data: Any) -> int:
+def _check_chunk(chunk: dict[int, Any], column: Any, size: int) -> None:
+    """Check a column of a row group."""
+    name, stored = f"column {column.path!r}", min(chunk[_STORED], size)
+    _check(name, chunk[_DECODED], stored)
+    if column.max_repetition_level:
+        _check(name, _ROW * chunk[_VALUE_COUNT], stored)
+        if _DELTA_BYTE_ARRAY in chunk[_ENCODINGS]:
+            _check(name, chunk[_VALUE_COUNT] * chunk[_DECODED], min(stored, _LARGE // _RATIO))
+
+
+def _largest(stream: IO[bytes], chunk: dict[int, Any]) -> int:
     """Maximum size of a value that is decoded more often than it is stored; 0 if there is none."""
-    if "DELTA_BYTE_ARRAY" in data.encodings:
-        return int(data.total_uncompressed_size)
-    if not data.has_dictionary_page:
+    if _DELTA_BYTE_ARRAY in chunk[_ENCODINGS]:
+        return int(chunk[_DECODED])
+    if not _DICTIONARY_ENCODINGS.intersection(chunk[_ENCODINGS]):
         return 0
-    stream.seek(data.dictionary_page_offset)
-    header = iter(stream.read(32))
-    # A struct of Thrift's compact protocol. Its first fields are 32-bit numbers: the kind of the page, and its size.
-    if next(header, 0) == _I32 and _varint(header) is not None and next(header, 0) == _I32:
-        size = _varint(header)
-        return 0 if size is None else size >> 1
-    return int(data.total_uncompressed_size)
+    place = chunk.get(_DICTIONARY) or chunk[_PAGES]  # some writers name only the first page
+    if not 0 <= place < 2**62:
+        raise ValueError
+    stream.seek(place)
+    header = _Thrift(stream.read(_MAX_PAGE_HEADER)).struct()
+    return int(header[_PAGE_SIZE] if header[_PAGE_TYPE] == _DICTIONARY_PAGE else chunk[_DECODED])
 
 
-_I32 = 0x15
+def _footer(stream: IO[bytes], size: int) -> dict[int, Any]:
+    stream.seek(size - 8)
+    length = int.from_bytes(stream.read(4), "little")
+    stream.seek(size - 8 - length)
+    return _Thrift(stream.read(length)).struct()
 
 
-def _varint(data: Iterator[int]) -> int | None:
-    """An unsigned number of 7 bits in each byte, the lowest first; None if it does not end."""
-    value = 0
-    for place, byte in enumerate(data):
-        value |= (byte & 0x7F) << 7 * place
-        if byte < 0x80:
-            return value
-    return None
+class _Thrift:
+    """Values of Thrift's compact protocol. All methods raise `IndexError` or `ValueError` if they are damaged."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._place = 0
+
+    def struct(self) -> dict[int, Any]:
+        """The fields of a struct by their numbers."""
+        fields: dict[int, Any] = {}
+        number = 0
+        while head := self._byte():
+            number = number + (head >> 4) if head >> 4 else self._number()
+            fields[number] = head & 15 == 1 if head & 15 in (1, 2) else self._value(head & 15)
+        return fields
+
+    def _value(self, kind: int) -> Any:
+        if kind in (4, 5, 6):
+            return self._number()
+        if kind in (1, 2, 3):  # truth values in a list, and a byte
+            return self._byte()
+        if kind == 8:
+            return self._bytes(self._varint())
+        if kind in (9, 10):
+            head = self._byte()
+            count = head >> 4 if head >> 4 < 15 else self._varint()
+            return [self._value(head & 15) for _ in range(count)]
+        if kind == 12:
+            return self.struct()
+        if kind == 7:
+            return self._bytes(8)
+        raise ValueError(kind)
+
+    def _byte(self) -> int:
+        self._place += 1
+        return self._data[self._place - 1]
+
+    def _bytes(self, size: int) -> bytes:
+        self._place += size
+        return self._data[self._place - size : self._place]
+
+    def _varint(self) -> int:
+        """An unsigned number of 7 bits in each byte, the lowest first."""
+        value = shift = 0
+        while True:
+            byte = self._byte()
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+            if shift > 63:
+                raise ValueError(shift)
+
+    def _number(self) -> int:
+        value = self._varint()
+        return value >> 1 ^ -(value & 1)
 
 
 # -- Arrow -------------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.folders import install_extra
-from es_neardupe.readers.expansion import check_arrow, check_parquet, rows_at_once
+from es_neardupe.readers.expansion import check_arrow, check_parquet
 from es_neardupe.readers.json_lines import invalid_json, parsed_line
 from es_neardupe.readers.streams import MAX_EXPANDED
 from es_neardupe.server.numbers import literal_number
@@ -73,8 +73,7 @@ def _parquet(stream: IO[bytes]) -> tuple[Any, Iterator[Any]]:
 
     metadata = parquet.read_metadata(stream)
     columns = [metadata.schema.column(n) for n in range(metadata.num_columns)]
-    check_parquet(stream, metadata, columns)
-    rows = rows_at_once(stream, metadata, columns)
+    rows = check_parquet(stream, metadata.num_rows, columns)
     lists = [one.path for one in columns if one.max_repetition_level and one.physical_type == "BYTE_ARRAY"]
     file = parquet.ParquetFile(stream, metadata=metadata, read_dictionary=lists, buffer_size=_BUFFER, pre_buffer=False)
     return file.schema_arrow, file.iter_batches(batch_size=rows, use_threads=False)

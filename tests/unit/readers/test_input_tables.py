@@ -284,6 +284,30 @@ def test_damaged(tmp_path: Path, name: str, data: st.DataObject) -> None:
         assert document_json(one.source) if isinstance(one, FileRecord) else one.why
 
 
+_DAMAGE = """
+import sys
+from pathlib import Path
+from es_neardupe.commands.input_files import read_records
+file = Path(sys.argv[1])
+content = file.read_bytes()
+for place in range(len(content) - int.from_bytes(content[-8:-4], "little") - 8, len(content)):
+    for change in (1, -1, 16):
+        damaged = bytearray(content)
+        damaged[place] = (damaged[place] + change) % 256
+        file.write_bytes(damaged)
+        list(read_records([str(file)], text_field="text"))
+print("read")
+"""
+
+
+def test_each_damaged_byte_of_a_description(tmp_path: Path) -> None:
+    """In another process: pyarrow ends the process if the columns of a row group are not those of the file."""
+    table = pa.table({"id": ["a"], "list": [["x"]]})
+    file = write_table(table, tmp_path / "a.parquet", store_schema=False, write_statistics=False)
+    done = subprocess.run([sys.executable, "-c", _DAMAGE, str(file)], check=True, capture_output=True, text=True)
+    assert done.stdout == "read\n"
+
+
 _MEASURE = """
 import sys
 from es_neardupe.readers.files import FileRecord, read_records
