@@ -37,8 +37,8 @@ def _check(what: str, decoded: int, stored: int) -> None:
 
 
 def check_parquet(stream: IO[bytes], rows: int, columns: Sequence[Any]) -> int:
-    """Check the rows of a Parquet file, and the pages and lists of its columns. Returns how many rows can be decoded at a
-    time, in bounded memory. ``columns``: those of the schema. Raises `OSError`, also for a file that is damaged.
+    """Check the rows of a Parquet file, and the pages and lists of its columns. Returns how many rows can be decoded
+    at a time, in bounded memory. ``columns``: those of the schema. Raises `OSError`, also for a file that is damaged.
 
     A value of a dictionary is decoded for each row that refers to it, and one that begins like the value before it
     completely, although neither is stored twice. The values of lists are read with their dictionary.
