@@ -15,7 +15,7 @@ from es_neardupe.errors import Forbidden
 from es_neardupe.groups.decisions import Decision, Decisions, Verdict
 from es_neardupe.groups.read import Group, known_records, matching_record, read_groups, unknown_group
 from es_neardupe.groups.registry import GroupRecord, Registry, remembered
-from es_neardupe.groups.rules import policy_of
+from es_neardupe.groups.rules import policy_of, remembered_rules
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
@@ -221,7 +221,8 @@ def suggest_keep(
         last = None
     match, rules = remembered(last, index.settings)
     chosen = policy_of(index, rules.principal.name if policy is None else policy)
-    criterion = None if index.settings.groups_only else match_criterion(index, match)
+    with remembered_rules(index, match, rules):
+        criterion = None if index.settings.groups_only else match_criterion(index, match)
     refresh_if_allowed(index.client, index.path)
     found = read_groups(index, min_size=min_size, top=top, group=group)
     advised = SuggestKeepReport()
