@@ -39,6 +39,18 @@ FINGERPRINTED = {"bool": {"filter": [{"term": {"nd.scheme": "v1-1"}}, {"exists":
             {"bool": {"filter": [FINGERPRINTED], "must_not": [{"exists": {"field": "nd.similarity"}}]}},
         ),
         (
+            queries.unlike_principals(F),
+            {
+                "bool": {
+                    "filter": [
+                        {"term": {"nd.principal": True}},
+                        {"exists": {"field": "nd.similarity"}},
+                        {"bool": {"must_not": [{"term": {"nd.similarity": 1.0}}]}},
+                    ]
+                }
+            },
+        ),
+        (
             queries.member_counts(F, 5, {"group": "a"}),
             {
                 "size": 0,
@@ -368,7 +380,7 @@ def test_every_query_is_tested() -> None:
     }
     tested |= {"member_counts", "of_relations", "principal_counts", "sharing_counts", "without_relations"}
     tested |= {"others", "sampled", "sampled_frequencies", "sampled_matches", "MAX_CLAUSES", "MAX_TERMS"}
-    tested |= {"with_stored_keys", "UNCHANGED", "versions"}
+    tested |= {"with_stored_keys", "UNCHANGED", "unlike_principals", "versions"}
     none: list[object] = []
     assert queries.without({"a": 1}, None) == {"bool": {"filter": [{"a": 1}], "must_not": none}}
     assert queries.without({"a": 1}, {"b": 2}) == {"bool": {"filter": [{"a": 1}], "must_not": [{"b": 2}]}}
