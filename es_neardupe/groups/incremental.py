@@ -142,6 +142,8 @@ def choose_scope(
     lost = lost and not (feed is not None and feed.all_kept)  # changed documents are missing from the counts
     if check:
         broken = differing_groups(index, {record.group: record for record in registry.living()})
+        if feed is None:
+            broken |= _of_several_principals(index)
     elif lost or not noted.items() <= uuids.items():  # an index was deleted, with its documents
         broken = _shrunk(index, registry)
     else:
@@ -295,6 +297,19 @@ def _copied(index: Index, noted: Mapping[str, str]) -> list[str]:
     return [
         name for name in new if count(index.client, index.path, queries.all_of({"term": {"_index": name}}, members))
     ]
+
+
+def _of_several_principals(index: Index) -> frozenset[str]:
+    """The group ids of two or more documents that are marked as principals or alone: no run writes that."""
+    found: set[str] = set()
+    after: Mapping[str, Any] | None = None
+    while True:
+        answer = search(index.client, index.path, queries.principals_by_group(index.fields, _PAGE, after))
+        groups = answer["aggregations"]["groups"]
+        found.update(bucket["key"]["group"] for bucket in groups["buckets"] if bucket["doc_count"] > 1)
+        after = groups.get("after_key")
+        if after is None or len(groups["buckets"]) < _PAGE:
+            return frozenset(found)
 
 
 def _shrunk(index: Index, registry: Registry) -> frozenset[str]:

@@ -292,11 +292,20 @@ def member_counts(fields: Fields, size: int, after: Mapping[str, Any] | None = N
     """A search that counts the members of each group, without the principal: ``size`` groups in the order of their
     ids, those ``after`` the ``after_key`` of the former answer."""
     similar = {"range": {fields.similarity: {"gte": 0, "lte": 1}}}
+    return _counts_by_group(fields, all_of(grouped_members(fields), similar), size, after)
+
+
+def principals_by_group(fields: Fields, size: int, after: Mapping[str, Any] | None = None) -> JSON:
+    """A search that counts the principals of each group id, as `member_counts`."""
+    return _counts_by_group(fields, all_of({"term": {fields.principal: True}}), size, after)
+
+
+def _counts_by_group(fields: Fields, query: JSON, size: int, after: Mapping[str, Any] | None) -> JSON:
     ordered = {"sources": [{"group": {"terms": {"field": fields.group}}}], **({"after": after} if after else {})}
     return {
         "size": 0,
         "track_total_hits": False,
-        "query": all_of(grouped_members(fields), similar),
+        "query": query,
         "aggs": {"groups": {"composite": {"size": size, **ordered}}},
     }
 

@@ -133,9 +133,10 @@ def test_right_form_and_wrong_value(options: dict[str, Any], grouped: str, clien
 
 
 def sidecar(client: Client, index: str) -> tuple[NearDupe, str]:
-    """A grouped index with two groups and a document that is alone, and the name of its sidecar index."""
+    """A grouped index with two groups and two documents that are alone, and the name of its sidecar index."""
     make_index(client, index)
-    put(client, index, {id: {"text": text} for id, text in {**TEXTS, "alone": "one two three four five"}.items()})
+    texts = {**TEXTS, "alone": "one two three four five", "other": "six seven eight nine ten"}
+    put(client, index, {id: {"text": text} for id, text in texts.items()})
     news = NearDupe(index, client)
     news.init(SETTINGS, sidecar=True)
     news.enrich()
@@ -182,6 +183,16 @@ def test_groups_in_a_sidecar_index(id: str, wrong: JSON, client: Client, index_n
     report = news.group(check=True)
     assert (report.scope.whole, report.writes.written) == (False, 1)
     assert ours(client, entries) == before
+
+
+def test_two_documents_that_are_alone_with_one_group_id(client: Client, index_name: str) -> None:
+    """In a sidecar index: `group --check` gives one of them another."""
+    news, entries = sidecar(client, index_name)
+    ids = {one["group"] for one in ours(client, entries).values()}
+    change(client, entries, "alone", {"neardupe": {"group": ours(client, entries)["other"]["group"]}})
+    assert news.group(check=True).writes.written == 1
+    assert len({one["group"] for one in ours(client, entries).values()}) == len(ids)
+    assert news.group(rebuild=True, dry_run=True).writes.written == 0
 
 
 def test_group_ids(grouped: str, client: Client) -> None:

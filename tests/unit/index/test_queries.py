@@ -39,6 +39,17 @@ FINGERPRINTED = {"bool": {"filter": [{"term": {"nd.scheme": "v1-1"}}, {"exists":
             {"bool": {"filter": [FINGERPRINTED], "must_not": [{"exists": {"field": "nd.similarity"}}]}},
         ),
         (
+            queries.principals_by_group(F, 5),
+            {
+                "size": 0,
+                "track_total_hits": False,
+                "query": {"bool": {"filter": [{"term": {"nd.principal": True}}]}},
+                "aggs": {
+                    "groups": {"composite": {"size": 5, "sources": [{"group": {"terms": {"field": "nd.group"}}}]}}
+                },
+            },
+        ),
+        (
             queries.unlike_principals(F),
             {
                 "bool": {
@@ -380,7 +391,7 @@ def test_every_query_is_tested() -> None:
     }
     tested |= {"member_counts", "of_relations", "principal_counts", "sharing_counts", "without_relations"}
     tested |= {"others", "sampled", "sampled_frequencies", "sampled_matches", "MAX_CLAUSES", "MAX_TERMS"}
-    tested |= {"with_stored_keys", "UNCHANGED", "unlike_principals", "versions"}
+    tested |= {"with_stored_keys", "UNCHANGED", "principals_by_group", "unlike_principals", "versions"}
     none: list[object] = []
     assert queries.without({"a": 1}, None) == {"bool": {"filter": [{"a": 1}], "must_not": none}}
     assert queries.without({"a": 1}, {"b": 2}) == {"bool": {"filter": [{"a": 1}], "must_not": [{"b": 2}]}}
