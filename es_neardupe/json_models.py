@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from enum import Enum
 from functools import cache
 from itertools import pairwise
 from textwrap import dedent
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -26,14 +24,7 @@ from es_neardupe.groups.decisions import Decision, Verdict
 from es_neardupe.groups.read import Group
 from es_neardupe.groups.registry import GroupRecord
 from es_neardupe.records import Address
-from es_neardupe.server.failures import Failures
 from es_neardupe.similarity.comparison import CompareReport
-
-if TYPE_CHECKING:
-    from es_neardupe.commands.similar import SimilarReport
-    from es_neardupe.groups.decisions import Decision
-    from es_neardupe.groups.read import Group
-    from es_neardupe.groups.reviewed import TitledPage
 
 _STRICT = ConfigDict(extra="forbid")
 
@@ -173,65 +164,3 @@ DecisionsAnswer = create_model(
     decisions=(_list_of(DecisionAnswer), ...),
     after=(str | None, ...),
 )
-
-
-def plain(value: Any) -> Any:
-    """Records as JSON types. Fields whose names begin with _ are omitted; infinite numbers and NaN become None, and
-    failures the list of the first hundred."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in fields(value) if not f.name.startswith("_")}
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        value = value._asdict()
-    if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
-    if isinstance(value, Failures):
-        value = value.first
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    return value
-
-
-def by_measure(measure: str, similarity: float) -> dict[str, Any]:
-    """The similarity of a pair: ``resemblance``, or the name of another measure and its value."""
-    if measure == "resemblance":
-        return {"resemblance": similarity}
-    return {"measure": measure, "similarity": similarity}
-
-
-def similar_json(found: SimilarReport) -> dict[str, Any]:
-    """The result of `similar`."""
-    hits = [
-        {"index": hit.index, "id": hit.id}
-        | by_measure(found.measure, hit.similarity)
-        | {"shared_bands": hit.shared_bands, "group": hit.group, "copies": hit.copies, "fields": hit.fields}
-        for hit in found.hits
-    ]
-    return {one.name: getattr(found, one.name) for one in fields(found) if not one.name.startswith("_")} | {
-        "hits": hits
-    }
-
-
-def group_json(group: Group) -> dict[str, Any]:
-    """One line of the result of `groups`."""
-    line = {name: value for name, value in plain(group).items() if name != "known"}
-    if group.known is not None and group.known.weakest is not None:
-        line |= {"diameter": group.known.diameter, "weakest": group.known.weakest}
-    return line
-
-
-def groups_json(found: TitledPage) -> dict[str, Any]:
-    """A page of groups, each with the fields to show of its principal."""
-    listed = []
-    for one in found.page.groups:
-        line = {name: value for name, value in plain(one).items() if name not in ("settings", "history", "ended")}
-        listed.append(line | {"fields": found.fields.get(one.principal, {})})
-    return {"total": found.page.total, "all_found": found.all_found, "groups": listed, "after": found.after}
-
-
-def decision_json(decision: Decision) -> dict[str, Any]:
-    """A decision of a reviewer."""
-    return {"id": decision.id, **plain(decision)}

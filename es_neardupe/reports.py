@@ -225,6 +225,10 @@ from es_neardupe.report_parts import (
 from es_neardupe.server.dry_run import (
     ShownRequest,
 )
+from es_neardupe.server.failures import (
+    Failure,
+    Failures,
+)
 from es_neardupe.similarity.comparison import (
     Block,
     CompareReport,
@@ -299,6 +303,8 @@ __all__ = [
     "EstimatedPairs",
     "EvidenceReport",
     "Fact",
+    "Failure",
+    "Failures",
     "FingerprintWrites",
     "FoldReport",
     "Group",

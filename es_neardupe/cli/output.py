@@ -20,7 +20,7 @@ from rich.text import Text
 from es_neardupe import progress
 from es_neardupe.display_text import STEERING, beginning, score_text, without_passwords
 from es_neardupe.errors import NeardupeError
-from es_neardupe.json_models import plain
+from es_neardupe.json_results import plain
 from es_neardupe.log_events import log_event, logged_progress
 
 if TYPE_CHECKING:

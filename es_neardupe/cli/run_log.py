@@ -18,7 +18,7 @@ import typer
 from es_neardupe.cli.output import printable, show_messages, without_controls
 from es_neardupe.errors import InputError, NeardupeError, SettingsError
 from es_neardupe.folders import check_file, replacing
-from es_neardupe.json_models import plain
+from es_neardupe.json_results import plain
 from es_neardupe.log_events import LOGGER, fields_of, log_event, loggable_arguments, new_run
 
 if TYPE_CHECKING:

@@ -31,10 +31,8 @@ from es_neardupe.json_models import (
     GroupsAnswer,
     SimilarAnswer,
     StatsAnswer,
-    groups_json,
-    plain,
-    similar_json,
 )
+from es_neardupe.json_results import groups_json, plain, similar_json
 from es_neardupe.records import by_address
 from es_neardupe.wording import counted
 

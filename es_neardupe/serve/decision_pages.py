@@ -18,7 +18,7 @@ from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.index.shown_fields import ShownFields, shown_fields
-from es_neardupe.json_models import decision_json
+from es_neardupe.json_results import decision_json
 from es_neardupe.pages.application import Site
 from es_neardupe.pages.decisions import DecisionRequest, decision_preview_page, decisions_page
 from es_neardupe.pages.site import Hosted

@@ -51,12 +51,8 @@ from es_neardupe.json_models import (
     SimilarAnswer,
     StatsAnswer,
     TextQuery,
-    decision_json,
-    group_json,
-    groups_json,
-    plain,
-    similar_json,
 )
+from es_neardupe.json_results import decision_json, group_json, groups_json, plain, similar_json
 from es_neardupe.records import by_address
 from es_neardupe.serve.answers import problem, refusal
 from es_neardupe.similarity.pair_relation import Relation

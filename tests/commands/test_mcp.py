@@ -28,7 +28,7 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.groups.collate import collate_group
 from es_neardupe.index.index import opened
 from es_neardupe.index.shown_fields import shown_fields
-from es_neardupe.json_models import plain, similar_json
+from es_neardupe.json_results import plain, similar_json
 from es_neardupe.mcp_server.tools import MAX_CHARACTERS, mcp_server
 from es_neardupe.server.client import Client
 

@@ -34,7 +34,7 @@ from es_neardupe.engines import dask
 from es_neardupe.engines.chosen import engine_of
 from es_neardupe.errors import Blocked, EngineError, LeaseHeld, NeardupeError, NotFound, SettingsError
 from es_neardupe.folders import install_extra
-from es_neardupe.index import index_on_workers as enrich_slices
+from es_neardupe.index import index_on_workers
 from es_neardupe.index.index import opened
 from es_neardupe.index.index_on_workers import IndexOnWorkers
 from es_neardupe.index.settings import Settings
@@ -201,7 +201,7 @@ def _writes(index: IndexOnWorkers, engine: str) -> Iterator[Any]:
     with engine_of(engine, insecure=False) as opened_engine:
         assert opened_engine is not None
         found = opened_engine.run(
-            enrich_slices._enrich_slice, enrich_slices._Enriching(index, request, 2, 9, 1), [1, 2]
+            index_on_workers._enrich_slice, index_on_workers._Enriching(index, request, 2, 9, 1), [1, 2]
         )
         yield from found
 

@@ -26,7 +26,7 @@ from es_neardupe.cli.output import (
 from es_neardupe.display_text import named, score_text
 from es_neardupe.errors import NotFound
 from es_neardupe.folders import check_file, replacing
-from es_neardupe.json_models import group_json
+from es_neardupe.json_results import group_json
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 

@@ -27,7 +27,7 @@ from es_neardupe.cli.output import (
     write_output,
 )
 from es_neardupe.display_text import named
-from es_neardupe.json_models import by_measure
+from es_neardupe.json_results import by_measure
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 

@@ -22,7 +22,7 @@ from es_neardupe.cli.output import print_json, print_lines, print_table, printab
 from es_neardupe.commands.similar import Detection, SimilarHit, SimilarReport
 from es_neardupe.display_text import score_text, without_passwords
 from es_neardupe.errors import InputError
-from es_neardupe.json_models import similar_json
+from es_neardupe.json_results import similar_json
 from es_neardupe.records import Product
 
 fixture_given = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

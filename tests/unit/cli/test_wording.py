@@ -134,8 +134,8 @@ def _of_group(number: int, index: str) -> None:
     report: Any = SimpleNamespace(
         index=index, scope=scope, pairs=pairs, writes=writes, decisions=SimpleNamespace(unsatisfied=number)
     )
-    report.measure, report.weights, report.common, report.dominating = "resemblance", None, None, None
-    report.min, report.detection, report.detection_cases = 0.8, 1.0, ()
+    report.rules = SimpleNamespace(measure="resemblance", weights=None, min=0.8)
+    report.common, report.dominating, report.detection, report.detection_cases = None, None, 1.0, ()
     group._warn_of_groups(report)
 
 

@@ -52,7 +52,7 @@ from es_neardupe.commands.version import VersionReport
 from es_neardupe.commands.watch import Round, RoundPairs, RoundScope, RoundWrites
 from es_neardupe.commands.what_if import Threshold, WhatIfReport
 from es_neardupe.groups.compare_groupings import GroupChanges
-from es_neardupe.json_models import plain, similar_json
+from es_neardupe.json_results import plain, similar_json
 from es_neardupe.records import State
 from es_neardupe.report_parts import (
     DecisionCounts,

@@ -287,7 +287,7 @@ def test_damaged(tmp_path: Path, name: str, data: st.DataObject) -> None:
 _DAMAGE = """
 import sys
 from pathlib import Path
-from es_neardupe.commands.input_files import read_records
+from es_neardupe.readers.files import read_records
 file = Path(sys.argv[1])
 content = file.read_bytes()
 for place in range(len(content) - int.from_bytes(content[-8:-4], "little") - 8, len(content)):

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.json_models import plain
+from es_neardupe.json_results import plain
 from es_neardupe.records import Action, Outcome
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.failures import KEPT_CHANGING, Failure, Failures

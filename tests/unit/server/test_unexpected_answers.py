@@ -154,7 +154,7 @@ def test_pages(fake: Fake, client: Client, product: Product, body: Any) -> None:
     [
         ({}, "the answer lacks 'docs'"),
         ({"docs": {}}, "unexpected form"),
-        ({"docs": []}, "answered 0 of 1 documents"),
+        ({"docs": []}, "answered 0 of 1 document"),
         ({"docs": [5]}, "unexpected form"),
         ({"docs": [{"_index": "i", "_id": "a"}]}, "the answer lacks 'found'"),
         ({"docs": [{"found": True}]}, "the answer lacks '_index'"),
@@ -170,7 +170,7 @@ def test_documents_by_id(fake: Fake, client: Client, body: Any, words: str) -> N
 @pytest.mark.parametrize(
     ("body", "kind", "words"),
     [
-        ({}, IncompleteAnswer, "answered 0 of 1 writes"),
+        ({}, IncompleteAnswer, "answered 0 of 1 write"),
         ({"items": {}}, UnexpectedAnswer, "unexpected form"),
         ({"items": ["x"]}, UnexpectedAnswer, "unexpected form"),
         ({"items": [{}]}, UnexpectedAnswer, "unexpected form"),
