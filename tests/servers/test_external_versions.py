@@ -119,6 +119,16 @@ def test_versions_that_no_server_gives_are_noticed(client: Client, index_name: s
     assert versions_of(client, index_name) == dict.fromkeys(TEXTS, LATE)
 
 
+def test_small_versions_may_be_those_of_another_system(client: Client, index_name: str, server_cli: Cli) -> None:
+    """They cannot be told from those of the server, so `init` says what updates do to them."""
+    filled(client, index_name, 1)
+    line = "add --versions external."
+    assert line in server_cli("init", index_name, "--field", "text", "--dry-run").err
+    assert line in server_cli("init", index_name, "--field", "text").err
+    assert line not in server_cli("init", index_name, "--field", "text", "--versions", "external").err
+    assert line not in server_cli("init", index_name, "--field", "text").err
+
+
 def test_an_index_that_gets_them_later(client: Client, index_name: str) -> None:
     make_index(client, index_name)
     news = NearDupe(index_name, client)

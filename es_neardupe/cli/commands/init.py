@@ -154,6 +154,13 @@ def init(
         warn(f"The index keeps its --sample-mod: --sample-keys {sample_keys:,} was ignored.")
     _show_skipped_relations(report)
     _show_rollover(report)
+    if (
+        versions is None
+        and report.versions == "internal"
+        and report.prepared
+        and not (report.created or report.sidecars)
+    ):
+        say("Updates raise the versions of documents: if another system sets these, add --versions external.")
     if not dry_run:
         following = f"{command('load', index)} FILE" if report.created else command("enrich", index)
         say(f"Next: {following}")
