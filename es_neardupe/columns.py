@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, repeat
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 T = TypeVar("T", bound=np.generic)
 
@@ -279,7 +282,7 @@ class RowLists:
     """List number ``j`` is ``rows[bounds[j] : bounds[j + 1]]``; shape (k + 1,)."""
 
     @classmethod
-    def of(cls, lists: Sequence[Sequence[int]]) -> RowLists:
+    def of(cls, lists: Sequence[Sequence[int]]) -> Self:
         """These lists."""
         bounds = np.cumsum([0, *map(len, lists)], dtype=np.int32)
         return cls(np.array([row for one in lists for row in one], np.int32), bounds)

@@ -11,7 +11,7 @@ T = TypeVar("T")
 class Progress(Protocol):
     """Called with the name of a stage, the number of items done, and their total (None: unknown)."""
 
-    def __call__(self, stage: str, done: int, total: int | None) -> None: ...
+    def __call__(self, stage: str, done: int, total: int | None, /) -> None: ...
 
 
 def silent(stage: str, done: int, total: int | None) -> None:

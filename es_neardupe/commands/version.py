@@ -55,7 +55,7 @@ class VersionReport:
         )
 
 
-def version(index: Index | None = None) -> VersionReport:
+def version(index: Index | None) -> VersionReport:
     """The versions in use; with an index also that of its server.
 
     >>> report = news.version()

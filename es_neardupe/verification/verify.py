@@ -117,6 +117,8 @@ def counted_pairs(pairs: int, rules: GroupRules, memory: PairMemory | None) -> d
 class Verifier(PairComparer):
     """Compares classes of equal texts by one measure, and remembers their similarities."""
 
+    classes: TextClasses
+
     def __init__(
         self,
         client: Client,

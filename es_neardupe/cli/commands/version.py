@@ -34,7 +34,7 @@ def version(
     """
     from es_neardupe.commands.version import version as version_
 
-    report = version_() if no_server else _with_server()
+    report = version_(None) if no_server else _with_server()
     result(report)
     if as_json:
         print_json(report)
@@ -59,4 +59,4 @@ def _with_server() -> VersionReport:
     try:
         return version_(open_index(""))
     except NeardupeError as error:
-        return replace(version_(), problem=str(error))
+        return replace(version_(None), problem=str(error))
