@@ -24,13 +24,12 @@ from pathlib import Path
 from bench_tools import drop_index, settle, timed
 from starlette.testclient import TestClient
 
-from es_neardupe import NearDupe, Settings
+from es_neardupe import NearDupe, Settings, asgi
 from es_neardupe.groups.decisions import Decision, Decisions, Verdict
 from es_neardupe.index.index import opened
 from es_neardupe.keys.text import contents
 from es_neardupe.local_server import control
 from es_neardupe.records import Address
-from es_neardupe.serve import asgi
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings

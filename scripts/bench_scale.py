@@ -33,6 +33,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -150,7 +151,7 @@ def _members(news: NearDupe, work: Work) -> float:
 
 def _similar(news: NearDupe, work: Work) -> float:
     numbers = random.Random(1).choices(range(work.documents), k=CALLS)
-    seconds = [timed(lambda id=f"{number:08}": news.similar(id=id, fields=None))[0] for number in numbers]
+    seconds = [timed(partial(news.similar, id=f"{number:08}", fields=None))[0] for number in numbers]
     return statistics.median(seconds[CALLS // 4 :])
 
 
@@ -225,7 +226,7 @@ def report(source: str, measured: Sequence[Measured], file: Path | None) -> None
 
 def _synthetic(documents: int, memory: str | None) -> Measured:
     """Group synthetic fingerprints in a new process, within so much memory."""
-    command = [sys.executable, TOOLS / "synthetic_pages.py", str(documents), *([memory] if memory else [])]
+    command = [sys.executable, str(TOOLS / "synthetic_pages.py"), str(documents), *([memory] if memory else [])]
     done = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     measured = Measured(SYNTHETIC, documents, done["seconds"], done["peak"], processor=done["cpu"])
     print(_row(measured), flush=True)

@@ -24,7 +24,7 @@ import opensearchpy.helpers
 from bench_tools import _VOCABULARY, drop_index, timed, wait_for_merges
 
 from es_neardupe import NearDupe, Settings, features, fingerprints
-from es_neardupe.commands.screened import ScreenReport
+from es_neardupe.commands.screened import Match, OtherMatch, ScreenReport
 from es_neardupe.local_server import control
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client
@@ -118,7 +118,7 @@ def bulk(client: Client, actions: Iterable[Mapping[str, Any]]) -> None:
     """Send actions by the helper of the driver."""
     if client.server.product is Product.ELASTICSEARCH:
         with elasticsearch.Elasticsearch(client.url) as driver:
-            elasticsearch.helpers.bulk(driver, actions)
+            elasticsearch.helpers.bulk(driver, map(dict, actions))
     else:
         with opensearchpy.OpenSearch(client.url) as other:
             opensearchpy.helpers.bulk(other, actions)
@@ -139,9 +139,10 @@ def check(stored: Mapping[str, str], sent: Mapping[str, str], report: ScreenRepo
                 expected[id, other] = similarity
         for key in bands:
             by_key.setdefault(key, []).append(id)
-    found = {}
+    found: dict[tuple[str, str], float] = {}
     for one in report.matches:
-        for match in (one.match, *one.match.others):
+        named: list[Match | OtherMatch] = [one.match, *one.match.others]
+        for match in named:
             for pair in [
                 pair for pair in ((one.id, other) for other in both_equal(both, match.id)) if pair in expected
             ]:

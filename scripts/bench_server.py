@@ -146,7 +146,7 @@ def set_merges(client: Client, index: str, segments: int | None) -> None:
 
 def read_and_signed(client: Client, prepared: dict[str, Action]) -> Iterator[Action]:
     """The updates of the documents, in the order in which they are read and signed."""
-    body = {"query": {"match_all": {}}, "_source": whole_source(client.server)}
+    body: dict[str, Any] = {"query": {"match_all": {}}, "_source": whole_source(client.server)}
     for page in client.pages(INDICES["floor"], body, page_size=None):
         for hit, _ in zip(page, fingerprint_sources([one.source for one in page], SETTINGS, MAX_CHARS), strict=True):
             yield prepared[hit.id]

@@ -17,6 +17,7 @@ import random
 import statistics
 import tempfile
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,10 +82,10 @@ def measure(client: Client, documents: int, probes: int) -> None:
         stored = client.request("GET", path(INDEX, "_doc", id))["_source"]["neardupe"]
         like = {"fields": ["text"], "like": [{"_index": INDEX, "_id": id}]}
         searches: Mapping[str, Callable[[], Any]] = {
-            "terms": lambda keys=stored["bands"]: query(client, {"terms": {"neardupe.bands": keys}}),
-            "more_like_this": lambda like=like: query(client, {"more_like_this": like}),
-            "similar, by id": lambda id=id: news.similar(id=id, fields=None),
-            "similar, by text": lambda text=text: news.similar(text=text, fields=None),
+            "terms": partial(query, client, {"terms": {"neardupe.bands": stored["bands"]}}),
+            "more_like_this": partial(query, client, {"more_like_this": like}),
+            "similar, by id": partial(news.similar, id=id, fields=None),
+            "similar, by text": partial(news.similar, text=text, fields=None),
         }
         for name, work in searches.items():
             seconds.setdefault(name, []).append(timed(work)[0])

@@ -14,7 +14,7 @@ import argparse
 import gc
 import json
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 from unittest.mock import patch
@@ -24,9 +24,8 @@ from bench_tools import create_index, drop_index, make_texts, settle, timed
 from es_neardupe import NearDupe, Settings
 from es_neardupe.index.document_text import text_pages
 from es_neardupe.index.index import Index
-from es_neardupe.index.storage import field_writes
+from es_neardupe.index.storage import field_writes, inline
 from es_neardupe.index.storage.field_writes import Change, FieldWriter
-from es_neardupe.index.storage.interface import inline
 from es_neardupe.index.storage.same_indices import SameIndicesClient
 from es_neardupe.local_server import control
 from es_neardupe.records import Action, Hit
@@ -101,12 +100,13 @@ def measure(client: Client, texts: list[str], variant: AbstractContextManager[ob
 def without_numbers() -> Iterator[None]:
     """Without the check of numbers."""
 
-    def read_texts(index: Index, query: Any, skip: Any) -> Iterator[list[Hit]]:
-        return text_pages(index, query, [*index.settings.fields, index.settings.prefix])
+    def read_texts(index: Index, query: Any, skip: Any, *, shard: int | None, slice: Any) -> Iterator[list[Hit]]:
+        assert shard is None
+        return text_pages(index, query, [*index.settings.fields, index.settings.prefix], slice)
 
     def updated(writer: FieldWriter, change: Change) -> Action:
         fields: Mapping[str, Any] = change.fields or {}
-        return field_writes.partial_update(change.hit, writer.prefix, fields, change.document_bytes)
+        return field_writes.partial_update(change.hit, writer.settings, fields, change.document_bytes)
 
     with ExitStack() as stack:
         for owner, name, substitute in (
@@ -128,7 +128,11 @@ def without_uuids() -> Iterator[None]:
         yield
 
 
-VARIANTS = {"as it is": nullcontext, "the check of numbers": without_numbers, "the checks of uuids": without_uuids}
+VARIANTS: dict[str, Callable[[], AbstractContextManager[object]]] = {
+    "as it is": nullcontext,
+    "the check of numbers": without_numbers,
+    "the checks of uuids": without_uuids,
+}
 
 
 if __name__ == "__main__":

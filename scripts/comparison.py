@@ -31,7 +31,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from accuracy import PairsReport, Texts, all_true_pairs, replaced, table, texts_of
+from accuracy import Pairs, Texts, all_true_pairs, replaced, table, texts_of
 from bench_tools import drop_index, settle
 
 from es_neardupe import NearDupe, Settings, __version__, folders
@@ -67,7 +67,7 @@ class Answer:
     probes: frozenset[str] | None = None
     """Documents that were searched for, if not all: only their true pairs count, and ``seconds`` are extrapolated."""
 
-    def counts(self, true: PairsReport) -> tuple[int, int, int]:
+    def counts(self, true: Pairs) -> tuple[int, int, int]:
         """True pairs, those of them that are reported, and all that are reported."""
         wanted = {pair for pair in true if self.probes is None or self.probes & set(pair)}
         if not self.clusters:
@@ -169,7 +169,7 @@ class Comparison:
     def _searched(self, name: str, indexing: float, query: Mapping[str, Any]) -> Answer:
         """The pairs of each probe and its hits."""
         probes = random.Random(1).sample(sorted(self.texts), min(PROBES, len(self.texts)))
-        pairs = set()
+        pairs: set[tuple[str, str]] = set()
         started = time.perf_counter()
         for id in probes:
             body = {"query": {"more_like_this": {**query, "like": [{"_index": INDEX, "_id": id}]}}}
@@ -309,7 +309,7 @@ SETS = {"press releases": press, "licence texts": licences}
 COLUMNS = ("tool", "true pairs", "found", "recall", "less than 0.8 similar", "time")
 
 
-def rows(answers: Iterable[Answer], true: PairsReport) -> Iterator[tuple[str, ...]]:
+def rows(answers: Iterable[Answer], true: Pairs) -> Iterator[tuple[str, ...]]:
     """The rows of a table; times are multiples of the first."""
     first = None
     for answer in answers:

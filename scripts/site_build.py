@@ -72,7 +72,7 @@ CONFIGURATION: dict[str, Any] = {
 }
 
 
-class Request(RegexLexer):
+class Request(RegexLexer):  # type: ignore[misc]  # Pygments has no types
     """A request as the servers' documentation shows it: method and path, then a body of JSON."""
 
     name = "Request"

@@ -20,22 +20,24 @@ NAME = "es-neardupe"
 SMALL = 1.0
 """Packages with fewer megabytes are added up in one row."""
 
+Row = tuple[str, list[float]]
+
 
 def main() -> None:
     extras = sys.argv[1:] or sorted(
-        {*distribution(NAME).metadata.get_all("Provides-Extra")} - {"bench", "dev", "docs", "release"}
+        {*distribution(NAME).metadata.get_all("Provides-Extra", [])} - {"bench", "dev", "docs", "release"}
     )
     with tempfile.TemporaryDirectory() as folder:
         core_download, core = measured("", Path(folder))
-        rows = [["without extras", core_download, total(core)]]
+        rows: list[Row] = [("without extras", [core_download, total(core)])]
         for extra in extras:
             download, installed = measured(extra, Path(folder))
-            rows.append([f"`{extra}`", download - core_download, total(installed) - total(core)])
+            rows.append((f"`{extra}`", [download - core_download, total(installed) - total(core)]))
         show(["extra", "download, MB", "installed, MB"], rows)
         large = {name: size for name, size in core.items() if size >= SMALL}
         small = {name: size for name, size in core.items() if size < SMALL}
-        shown = sorted(large.items(), key=lambda one: -one[1])
-        show(["package", "installed, MB"], [*map(list, shown), [f"{len(small)} others", sum(small.values())]])
+        shown: list[Row] = [(name, [size]) for name, size in sorted(large.items(), key=lambda one: -one[1])]
+        show(["package", "installed, MB"], [*shown, (f"{len(small)} others", [sum(small.values())])])
 
 
 def measured(extra: str, folder: Path) -> tuple[float, dict[str, float]]:
@@ -68,9 +70,9 @@ def total(packages: dict[str, float]) -> float:
     return sum(packages.values())
 
 
-def show(columns: Sequence[str], rows: Iterable[Sequence[str | float]]) -> None:
+def show(columns: Sequence[str], rows: Iterable[Row]) -> None:
     print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
-    for name, *numbers in rows:
+    for name, numbers in rows:
         print(f"| {name} | {' | '.join('< 1' if number < 1 else f'{number:,.0f}' for number in numbers)} |")
     print()
 
