@@ -15,6 +15,7 @@ import sysconfig
 import tempfile
 import zlib
 from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,9 +96,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[SERVERS] = SharedServers(Path(given or tempfile.mkdtemp(prefix="es-neardupe-servers-")))
     if given is None and config.getoption("--docker"):
         names = dict.fromkeys((config.getoption("--servers") + "," + config.getoption("--smoke")).split(","))
-        started = in_containers(names)
-        started.__enter__()
-        config.add_cleanup(lambda: started.__exit__(None, None, None))
+        started = ExitStack()
+        started.enter_context(in_containers(names))
+        config.add_cleanup(started.close)
     if given is None and config.args_source is pytest.Config.ArgsSource.TESTPATHS and _chooses_nothing(config):
         config.stash[SERVERS].start(dict.fromkeys((DEFAULT_SERVERS + "," + OLDER_SERVERS).split(",")))
 
@@ -198,7 +199,7 @@ def _runs_on_its_server(item: pytest.Item) -> bool:
         return True
     if product != "any":
         return _kind(server) == product
-    names = item.config.getoption("--smoke" if item.get_closest_marker("smoke") else "--servers").split(",")
+    names: list[str] = item.config.getoption("--smoke" if item.get_closest_marker("smoke") else "--servers").split(",")
     name = item.path.name if _fills_an_index_for_its_module(item) else item.name.replace(server, "")
     return server == names[zlib.crc32(name.encode()) % len(names)]
 

@@ -68,7 +68,7 @@ def _part(node: ast.expr) -> str:
     """The words of a variable part: the plural for a number, a parameter, a suggested command, otherwise …"""
     match node:
         case ast.FormattedValue(ast.Call(ast.Name("option"), [name])):
-            return f"`{name.value if isinstance(name, ast.Constant) else VARIES}`"
+            return f"`{str(name.value) if isinstance(name, ast.Constant) else VARIES}`"
         case ast.FormattedValue(ast.Call(ast.Name("command"), [ast.Constant(str(name)), _], keywords)):
             return f"es-neardupe {name} {VARIES}" + "".join(f" --{one.arg} {VARIES}" for one in keywords)
         case ast.FormattedValue(ast.Call(ast.Name("counted"), [_, *nouns])):

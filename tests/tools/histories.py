@@ -315,7 +315,7 @@ class World:
         self.happen(settling.event)
         for name, moment in settling.killed:
             url = SimpleNamespace(url=self.client.url)
-            run_to_death(url, self.index, [(name, self.options(name))], moment)  # type: ignore[arg-type]
+            run_to_death(url, self.index, [(name, self.options(name))], moment)
         # What other clients have written into hidden indices is only found by runs that look for it.
         damaged = settling.event == "registry"
         damaged |= self.plan.sidecar and any(one.kind == "damage" for some in events.values() for one in some)
@@ -351,9 +351,9 @@ class World:
             if lines := [line for event in events for line in self.lines(event, known)]:
                 send(self.client, lines, whole=False)
         elif kind == "pipeline":
-            lines = [part for event in events for part in ({"index": self.meta(event)}, self.source(event))]
+            parts = [part for event in events for part in ({"index": self.meta(event)}, self.source(event))]
             params = {"refresh": "true", "pipeline": self.pipeline}
-            assert not self.client.bulk(b"".join(to_json(one) + b"\n" for one in lines), params=params)["errors"]
+            assert not self.client.bulk(b"".join(to_json(one) + b"\n" for one in parts), params=params)["errors"]
         elif kind in ("fingerprinted", "screened", "part"):
             given = [self.meta(event) | {"_source": self.source(event)} for event in events]
             if kind == "part":
@@ -372,7 +372,7 @@ class World:
             self.client.request("POST", path(self.index, "_refresh"))
         elif kind == "update_by_query":
             query = {"ids": {"values": [one.id for one in events]}}
-            params = {"refresh": True, "conflicts": "proceed"}
+            params = {"refresh": "true", "conflicts": "proceed"}
             if self.pipeline:
                 params["pipeline"] = self.pipeline
             self.client.request("POST", path(self.index, "_update_by_query"), params=params, body={"query": query})
@@ -576,16 +576,17 @@ class World:
 
     def wrong_groups(self, documents: Sequence[Document]) -> str | None:
         """How the groups of a family differ from those by brute force."""
-        rules = {"min": self.plan.threshold, "linkage": "star"} | self.plan.rules
+        rules: dict[str, Any] = {"min": self.plan.threshold, "linkage": "star"} | self.plan.rules
         if set(DECIDED) & set(self.plan.kinds) or {"within", "principal"} & rules.keys():
             return None  # a rebuild is the oracle
         family = Snapshot({one.id: one for one in documents}, self.plan.settings.scheme, 0, {}, _resemblance)
         minimum = rules["min"]
-        wanted: Star = {
+        ways: dict[str, Callable[[Any], Star]] = {
             "star": family.star,
             "chain": family.chain,
             "complete": lambda minimum: family.complete(minimum)[0],
-        }[rules["linkage"]](minimum)
+        }
+        wanted = ways[rules["linkage"]](minimum)
         lead = {id: (principal, value) for principal, some in wanted.members.items() for id, value in some.items()}
         principals = {one.stored.get("group"): one.id for one in documents if one.stored.get("principal")}
         for one in documents:

@@ -31,7 +31,8 @@ _MASKED = re.compile(r"<[^<>]* at 0x[0-9a-f]+>")
 
 def stored(file: Path) -> NotebookNode:
     """A notebook with the outputs that are in the repository."""
-    return nbformat.read(file, as_version=4)
+    book: NotebookNode = nbformat.read(file, as_version=4)
+    return book
 
 
 def run(file: Path, url: str) -> NotebookNode:

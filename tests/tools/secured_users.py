@@ -69,7 +69,8 @@ def ours_beside(index: str) -> list[str]:
 
 def names_beside(index: str) -> RoleNames:
     """The same names as `RoleNames`."""
-    return RoleNames(index, *ours_beside(index))
+    groups, pairs, coming_groups, coming_pairs, decisions = ours_beside(index)
+    return RoleNames(index, groups, pairs, coming_groups, coming_pairs, decisions)
 
 
 KEPT_NAMES = dataclasses.replace(

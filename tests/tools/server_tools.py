@@ -199,7 +199,7 @@ def mapping(client: Client, name: str) -> JSON:
     return found
 
 
-def wait_until(met: Callable[[], bool], seconds: float = 60.0) -> None:
+def wait_until(met: Callable[[], object], seconds: float = 60.0) -> None:
     """Wait for a condition, for a limited time."""
     deadline = time.monotonic() + seconds
     pause = threading.Event()
@@ -258,7 +258,9 @@ def assert_settled(client: Client, index: str, **options: Any) -> None:
     assert (fresh.scope.whole, fresh.writes.written, fresh.scope.stale) == (True, 0, 0)
     assert fresh.scope.documents == fresh.groups.grouped + fresh.groups.alone == fresh.writes.unchanged
     there = {one.group: (one.size, one.members[0].address, one.min_similarity) for one in groups_of(client, index)}
-    found = {one.group: (one.size, one.principal, pytest.approx(one.min_similarity)) for one in living(client, index)}
+    found: dict[str, Any] = {
+        one.group: (one.size, one.principal, pytest.approx(one.min_similarity)) for one in living(client, index)
+    }
     assert there == found
 
 

@@ -66,7 +66,7 @@ class World:
     def step(self) -> None:
         """One random event."""
         inline = not self.beside
-        steps: list[tuple[int, Callable[[], None]]] = [
+        steps: list[tuple[int, Callable[[], object]]] = [
             (5, lambda: self.users_turn(self.dice, self.dice.randrange(1, 8))),
             (2 * inline, self.load),
             (4, lambda: self.disturbed("enrich", check=self.dice.random() < 0.5)),
@@ -94,7 +94,7 @@ class World:
         return " ".join(base[: dice.choice((60, 60, 58))])
 
     def document(self, dice: random.Random) -> JSON:
-        odd = dice.choice([1.0, 1e300, 2**53 + 1, [[], {}], None, {"ünï": "\u2028"}])
+        odd: Any = dice.choice([1.0, 1e300, 2**53 + 1, [[], {}], None, {"ünï": "\u2028"}])
         return {"text": self.text(dice), "odd": {"value": odd}}
 
     def users_turn(self, dice: random.Random, number: int) -> None:
@@ -199,7 +199,7 @@ class World:
         options |= self._tuned(name)
         moment = Moment(self.dice.randrange(1, 12), self.dice.choice(("before", "during", "after")))
         self.log.append(f"{name} {options} killed {moment}")
-        run_to_death(SimpleNamespace(url=self.client.url), self.index, [(name, options)], moment)  # type: ignore[arg-type]
+        run_to_death(SimpleNamespace(url=self.client.url), self.index, [(name, options)], moment)
 
     def migrate(self) -> None:
         """Migrate to the keys of the other threshold: with faults or a kill, then to the end."""
@@ -243,7 +243,7 @@ class World:
 
     def _settings(self) -> dict[str, JSON]:
         """The settings of the index and of its hidden indices."""
-        flat = {"flat_settings": True, "expand_wildcards": "all"}
+        flat: dict[str, str | bool] = {"flat_settings": True, "expand_wildcards": "all"}
         answer = self.client.request("GET", path(f"{self.index}*", "_settings"), params=flat)
         return {name: one["settings"] for name, one in answer.items()}
 

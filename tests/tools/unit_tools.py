@@ -40,6 +40,8 @@ class FakeClient:
 
     server = Server(Product.OPENSEARCH, (3, 8, 0))
     url = "http://fake"
+    login = ""
+    options = None
 
     def __init__(self, sources: Mapping[tuple[str, str], Mapping[str, Any]] | None = None) -> None:
         self.pace = Pace()

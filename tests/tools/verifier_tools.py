@@ -19,7 +19,7 @@ def verifier_of(
 ) -> tuple[Verifier, FakeClient]:
     """A verifier of an index with these texts, some of which were changed or, if None, deleted afterwards."""
     found = hits(texts)
-    sources = {hit.address: dict(hit.source) for hit in found}
+    sources: dict[tuple[str, str], dict[str, Any]] = {hit.address: dict(hit.source) for hit in found}
     for id, text in (present or {}).items():
         if text is None:
             del sources["i", id]
