@@ -122,7 +122,7 @@ def test_refused_schemes(changes: dict[str, Any], message: str) -> None:
     "options",
     [{"shingle": 5}, {"permutations": 128}, {"bands": 16, "rows": 6}, {"rows": 13}, {"agree": 1}, {"agree": 3}],
 )
-def test_options_that_contradict_the_preset(options: dict[str, int]) -> None:
+def test_options_that_contradict_the_preset(options: dict[str, Any]) -> None:
     with pytest.raises(SettingsError, match=f"The preset supershingles has .*--{min(options)}"):
         Settings.chosen(("text",), preset="supershingles", **options)
 

@@ -104,9 +104,12 @@ def test_boilerplate_costs_linear_work(monkeypatch: pytest.MonkeyPatch) -> None:
     keys[:, 0] = 5
     made = []
     add = pair_arrays.DistinctPairs.add
-    monkeypatch.setattr(
-        pair_arrays.DistinctPairs, "add", lambda self, pairs: (made.append(len(pairs)), add(self, pairs))[1]
-    )
+
+    def counted(self: pair_arrays.DistinctPairs, pairs: Any) -> Any:
+        made.append(len(pairs))
+        return add(self, pairs)
+
+    monkeypatch.setattr(pair_arrays.DistinctPairs, "add", counted)
     found = find_candidates(keys, maximum)
     compared = maximum * (maximum - 1) // 2 + maximum * (rows - maximum)
     assert sum(made) == 2 * compared  # counted in the bucket, then added to the rest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -115,12 +116,16 @@ def test_too_little_memory() -> None:
 
 def test_pairs_are_counted_while_they_are_found() -> None:
     limit, keys = MemoryLimit(201 * 10**6), np.ones((2000, 1), np.uint64)
+
+    def check(pairs: int, bucket: int) -> None:
+        limit.holding(bucket, candidate_pairs=pairs)
+
     with pytest.raises(SettingsError, match=r"candidate pairs.* texts of the largest bucket, of 2,000 texts, with"):
-        find_candidates(keys, 200, check=lambda pairs, bucket: limit.holding(bucket, candidate_pairs=pairs) and None)
+        find_candidates(keys, 200, check=check)
 
 
 def test_too_little_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_limit.shutil, "disk_usage", lambda folder: Disk(161 * 10**6))
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: Disk(161 * 10**6))
     limit = MemoryLimit(450 * 10**6).holding(documents=1_000_000)
     with pytest.raises(SettingsError, match=r"need 162MB in .* which has 161MB: set TMPDIR"):
         limit.spills(16)

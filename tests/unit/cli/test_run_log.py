@@ -95,9 +95,9 @@ def test_progress_is_told_seldom(caplog: pytest.LogCaptureFixture) -> None:
     now = [0.0]
     progress = log_events.logged_progress(lambda: now[0])
     with caplog.at_level(logging.INFO, logger="es_neardupe"):
-        for done in range(0, 1001):
+        for number in range(0, 1001):
             now[0] += 0.03
-            progress("reading", done, 1000)
+            progress("reading", number, 1000)
         progress("nothing", 0, 0)
     shown = [log_events.fields_of(record)[1] for record in caplog.records]
     done = [one["done"] for one in shown]

@@ -169,7 +169,7 @@ def _of_writes(number: int, index: str) -> None:
         messages.fail_on_writes(writes)
 
 
-ONE = {
+ONE: dict[Callable[[int, str], None], list[str]] = {
     _of_group: [
         "1 document is not enriched and is in no group: run `ENRICH`.",
         "1 document changed before its group id was written: run enrich and group.",
@@ -206,7 +206,7 @@ ONE = {
     ],
     _of_writes: ["The server rejected: INDEX", "1 document was rejected by the server."],
 }
-TWO = {
+TWO: dict[Callable[[int, str], None], list[str]] = {
     _of_group: [
         "2 documents are not enriched and are in no group: run `ENRICH`.",
         "2 documents changed before their group id was written: run enrich and group.",

@@ -97,7 +97,7 @@ def test_all_pairs_have_the_measure_of_each(
     name: MeasureName, matching: Matching, texts: list[str], shingle: int
 ) -> None:
     weights = weights_of(Measure(shingle=shingle).prepare(texts)) if name is MeasureName.WEIGHTED else None
-    words = {"ngram": shingle} if name is MeasureName.BAG else {"shingle": shingle}
+    words: dict[str, Any] = {"ngram": shingle} if name is MeasureName.BAG else {"shingle": shingle}
     measure = Measure(name, matching, weights=weights, **words)
     prepared = measure.prepare(texts)
     truth = {(i, j): measure.score(prepared[i], prepared[j]) for i, j in combinations(range(len(texts)), 2)}

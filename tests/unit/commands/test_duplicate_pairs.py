@@ -310,7 +310,7 @@ def test_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no device that is always full")
     with Path("/dev/full").open("r+b", buffering=0) as full:
-        rows = SpilledRows(lambda: full)  # type: ignore[arg-type,return-value]
+        rows = SpilledRows(lambda: full)
         with pytest.raises(SettingsError, match="No space left on device"):
             rows.add([np.zeros(5, np.uint64)])
 

@@ -36,7 +36,7 @@ TITLE = {"type": "fields:simple", "fields": ["title"]}
 WORDS = {"type": "featureSource:words", "fields": TITLE}
 FLAT = {"type": "featureSource:flatten", "source": WORDS}
 PAIRS = {"type": "documentPairs:reference", "use": "similarPairs"}
-CONTENT = {
+CONTENT: dict[str, Any] = {
     "type": "documentContent",
     "documents": {"type": "documents:fromDocumentPairs", "documentPairs": PAIRS},
     "fields": {"type": "contentFields:simple", "fields": {"title": {}, "abstract": {"maxValueLength": 250}}},
@@ -166,7 +166,11 @@ def test_defaults() -> None:
 
 @pytest.mark.parametrize("measure", [one.value for one in MeasureName])
 def test_every_measure_has_its_similarity(measure: str) -> None:
-    more = {"bag": {"ngram": 3}, "edit": {}, "jaccard": {"matching": "information", "shingle": 4}}
+    more: dict[str, dict[str, Any]] = {
+        "bag": {"ngram": 3},
+        "edit": {},
+        "jaccard": {"matching": "information", "shingle": 4},
+    }
     given = {"type": f"pairwiseSimilarity:{measure}", "fields": TITLE, **more.get(measure, {})}
     found = duplicates(parse_request(request(similarPairs=stage(similarity=given)))).validations[0]
     assert (found.measure, found.features, found.fields) == (measure, None, ("title",))

@@ -74,7 +74,9 @@ def test_the_page_has_all_example_requests() -> None:
 
 
 A, B = Address("news", "1"), Address("news", "2")
-PAIRS = PairsStageReport([DocumentPair(A, B, 0.5, "said")], {}, (SkippedGroup(812, (A,), "all rights reserved"),))
+PAIRS = PairsStageReport(
+    pair_list([DocumentPair(A, B, 0.5, "said")]), {}, (SkippedGroup(812, (A,), "all rights reserved"),)
+)
 CONTENT = ContentStageReport(({"index": "news", "id": "1", "fields": {}},), 0, 0, 0, 0.1)
 OVERLAPS = OverlapsStageReport(
     (OverlappingPair(A, B, 0.5, PairOverlaps((Block((0, 3), (0, 3), 1),), 1, "<mark>", "<mark>")),), 0, 0, 0, 0.1
@@ -88,7 +90,10 @@ PARTS = {"pairs": "pairs", "contents": "documents", "overlaps": "overlaps"}
 def test_shape_of_the_json() -> None:
     """As the page has it."""
     text = (DOCS / "json.md").read_text("utf-8").partition("## `duplicates`")[2]
-    shown = json.loads(re.search(r"```json\n(.*?)```", text, re.DOTALL)[1])
+    block = re.search(r"```json\n(.*?)```", text, re.DOTALL)
+    assert block is not None
+    shown = json.loads(block[1])
+    stages: dict[str, PairsStageReport | ContentStageReport | OverlapsStageReport]
     stages = {"pairs": PAIRS, "contents": CONTENT, "overlaps": OVERLAPS}
     made = duplicates_json(DuplicatesReport("news", ("news",), stages, 0.1))
     assert list(made) == list(shown)
@@ -112,7 +117,9 @@ def test_table_of_pairs() -> None:
     assert found.to_arrow().to_pylist() == [
         {"a_index": "news", "a_id": "1", "b_index": "news", "b_id": "2", "similarity": 0.5, "explanation": "said"}
     ]
-    pairs = PairList([("news", "1", None), ("news", "2", None)], *np.array([[0], [1], [12]]), None, (np.array([0.25]),))
+    references = [("news", "1", None), ("news", "2", None)]
+    left, right, common = np.array([[0], [1], [12]])
+    pairs = PairList(references, left, right, common, None, (np.array([0.25]),))
     (row,) = PairsStageReport(pairs, {}, ()).to_polars().rows(named=True)
     assert (row["similarity"], row["similarity_2"], row["explanation"]) == (12, 0.25, None)
     empty = PairsStageReport(pair_list([]), {}, ()).to_pandas()

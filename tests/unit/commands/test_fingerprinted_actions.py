@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -134,6 +135,7 @@ def test_updates(document: dict[str, Any], added: dict[str, Any] | None, inside:
         head, body = expand(made)
         before, plain = expand(action)
         assert head == before
+        assert isinstance(plain, dict)
         assert body == {**plain, "doc": document | ({} if added is None else {"nd": added})}
 
 
@@ -207,7 +209,7 @@ def test_enrich_finds_nothing_to_do(texts: list[Any]) -> None:
 
 
 def load(
-    records: list[FileRecord | Problem],
+    records: Sequence[FileRecord | Problem],
     settings: Settings = SETTINGS,
     how: LoadOptions = AS_GIVEN,
     **run: Any,
@@ -231,7 +233,7 @@ def written(client: FakeClient) -> list[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def test_load() -> None:
-    records = [
+    records: list[FileRecord | Problem] = [
         FileRecord("f:1", "1", {"id": 1, "text": TEXT}),
         Problem("f:2", "invalid JSON"),
         FileRecord("f:3", "1", {"text": "again"}),
@@ -307,7 +309,7 @@ def test_strict_stops() -> None:
 def test_dry_run_and_refusals() -> None:
     report, client, _ = load([FileRecord("f:1", "1", {"text": TEXT})], dry_run=True)
     assert (report.writes.written, report.writes.states, client.bulks) == (1, {"signed": 1}, [])
-    answers = {
+    answers: dict[str, dict[str, Any]] = {
         "1": {"status": 409, "error": {"type": "version_conflict_engine_exception", "reason": "x"}},
         "2": {"status": 400, "error": {"type": "mapper_parsing_exception", "reason": "bad"}},
         "3": {"status": 201},

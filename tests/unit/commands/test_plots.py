@@ -16,10 +16,10 @@ from es_neardupe.commands.distribution.plots import check_plot, draw
 from es_neardupe.commands.distribution.report import (
     Distribution,
     DistributionReport,
-    EstimatedPairs,
     PresetAdvice,
     ThresholdLevel,
 )
+from es_neardupe.commands.distribution.sample import EstimatedPairs
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.folders import install_extra
 from es_neardupe.keys.scheme import Unit

@@ -19,13 +19,13 @@ OUTCOMES = ("written", "unchanged", "conflicts", "deleted", "refused", "failed")
 
 
 @given(st.fixed_dictionaries(dict.fromkeys(OUTCOMES, COUNTS)))
-def test_writes(counts: dict[str, int]) -> None:
+def test_writes(counts: dict[str, Any]) -> None:
     """Each document counts once, and the total has all counts of documents."""
     writes = WriteCounts(**counts)
     assert writes.total == sum(counts.values())
     assert writes.left == writes.total - writes.written - writes.unchanged - writes.deleted
     assert {one.name for one in fields(WriteCounts) if one.type == "int"} == {*OUTCOMES, "whole"}
-    empty = {"refusals": [], "failures": [], "left_documents": []}
+    empty: dict[str, list[Any]] = {"refusals": [], "failures": [], "left_documents": []}
     assert plain(writes) == {**counts, "whole": 0, **empty, "mirrored": None}
 
 

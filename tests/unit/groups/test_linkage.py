@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -112,7 +112,7 @@ def test_chain_is_union_find(graph: tuple[int, Pairs]) -> None:
 # -- ids ---------------------------------------------------------------------------------------------------------------
 
 
-def ids_of(members: list[list[int]], stored: list[str | None], principals: Iterable[int] = ()) -> list[str]:
+def ids_of(members: list[list[int]], stored: Sequence[str | None], principals: Iterable[int] = ()) -> list[str]:
     """Ids of groups given as lists of rows; new ones are named n<first row>."""
     made = assign_ids(
         RowLists.of(members),
@@ -141,7 +141,7 @@ def ids_of(members: list[list[int]], stored: list[str | None], principals: Itera
         ([[0, 1], [2, 3]], ["A", "B", "B", "B"], (0, 2), ["A", "B"]),  # joins without taking the id along
     ],
 )
-def test_which_id(members: list[list[int]], stored: list[str | None], principals: Any, wanted: list[str]) -> None:
+def test_which_id(members: list[list[int]], stored: Sequence[str | None], principals: Any, wanted: list[str]) -> None:
     assert ids_of(members, stored, principals) == wanted
 
 

@@ -51,7 +51,7 @@ def compared(texts: Sequence[str], minimum: float, max_bucket: int) -> Compared:
     """The steps of `group` between reading and writing."""
     keys, slots = keys_of(texts, Scheme.for_threshold(minimum))
     found = find_candidates(keys, max_bucket, lambda rows: slots[rows])
-    similarity = formulas.resemblances(features(texts, 5), found.left, found.right)
+    similarity = formulas.resemblances(features(texts, 5), found.left.astype(np.intp), found.right.astype(np.intp))
     return Compared(found, similarity >= minimum)
 
 

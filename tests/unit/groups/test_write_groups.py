@@ -179,7 +179,7 @@ def test_endless_conflicts_end() -> None:
 
 
 def test_deleted_and_refused_are_counted() -> None:
-    answers = {
+    answers: dict[str, dict[str, Any]] = {
         "1": {"status": 404, "error": {"type": "document_missing_exception", "reason": "x"}},
         "2": {"status": 400, "error": {"type": "mapper_parsing_exception", "reason": "bad"}},
         "3": {"status": 200},

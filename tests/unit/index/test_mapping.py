@@ -25,7 +25,7 @@ from es_neardupe.index.settings import Settings
 SETTINGS = Settings(("text",))
 COPIED = Settings(("text",), group_field="story")
 
-MAPPING = {
+MAPPING: dict[str, Any] = {
     "dynamic": "strict",
     "properties": {
         "scheme": {"type": "keyword"},

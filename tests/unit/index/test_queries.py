@@ -306,7 +306,7 @@ def test_collapsed() -> None:
 
 def test_documents_that_share_sampled_keys() -> None:
     """Counted, found and scored in a scope without the probe itself; long lists of keys make several clauses."""
-    scope = queries.others({"term": {"language": "en"}}, ("i", "d1"))
+    scope = queries.others({"term": {"language": "en"}}, Address("i", "d1"))
     itself = {"bool": {"filter": [{"term": {"_index": "i"}}, {"ids": {"values": ["d1"]}}]}}
     assert scope == {"bool": {"filter": [{"term": {"language": "en"}}], "must_not": [itself]}}
     assert queries.others(None, None) == queries.others(None) == {"match_all": {}}

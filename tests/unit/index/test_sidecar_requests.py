@@ -36,10 +36,11 @@ P = "neardupe"
 FIELDS = Fields(P)
 SCOPE = {"term": {"source": "a"}}
 KEYS = {"term": {"neardupe.scheme": "v1"}}
-ALL = {"match_all": {}}
 
 Doc = dict[str, Any]
 Query = dict[str, Any]
+
+ALL: Query = {"match_all": {}}
 
 
 @pytest.mark.parametrize(
@@ -56,8 +57,8 @@ Query = dict[str, Any]
         (queries.stale(FIELDS, "v1", SCOPE), FieldLocation.BOTH),
         (queries.candidates(FIELDS, ["k"], size=1, scope=SCOPE)["query"], FieldLocation.BOTH),
         (queries.sample(queries.fingerprinted(FIELDS, "v1"), 5, 1)["query"], FieldLocation.ENTRIES),
-        (queries.others(None, ("news", "1")), FieldLocation.NONE),
-        (queries.others(SCOPE, ("news", "1")), FieldLocation.DOCUMENTS),
+        (queries.others(None, Address("news", "1")), FieldLocation.NONE),
+        (queries.others(SCOPE, Address("news", "1")), FieldLocation.DOCUMENTS),
     ],
 )
 def test_where_the_fields_of_a_query_are(query: Query, location: FieldLocation) -> None:
@@ -170,7 +171,7 @@ def test_names() -> None:
 
 
 def test_writes_go_to_the_sidecar_index() -> None:
-    lines = [{"update": {"_index": "a", "_id": "\ud800"}}, {"doc": {P: {"group": "g"}}}]
+    lines: list[dict[str, Any]] = [{"update": {"_index": "a", "_id": "\ud800"}}, {"doc": {P: {"group": "g"}}}]
     lines += [{"delete": {"_index": "a", "_id": "2"}}, {"index": {"_index": "other", "_id": "3"}}, {"x": "\n"}]
     body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
     made = [json.loads(line) for line in redirect_bulk(body, {"a": "sidecar"}, unmark=True).splitlines()]

@@ -12,6 +12,7 @@ import unicodedata
 from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from es_neardupe.keys.text import normalize, spans, tokenize
 from es_neardupe.keys.unicode import DIGIT, EXPANDS, MARK, SINGLE, TARGET, WORD, table
 
 FROZEN = json.loads((files("es_neardupe.keys") / "unicode_v1.json").read_text("ascii"))
+Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 ASSIGNED = [point for first, last in FROZEN["assigned"] for point in range(first, last + 1)]
 
 
@@ -81,7 +83,7 @@ def test_examples(inner_loops: None, text: str, tokens: list[str]) -> None:
         "ΰ Ὀδυσσεύς ᾳ",
     ],
 )
-def test_copies_in_another_normal_form_have_the_same_tokens(inner_loops: None, text: str, form: str) -> None:
+def test_copies_in_another_normal_form_have_the_same_tokens(inner_loops: None, text: str, form: Form) -> None:
     assert normalize([unicodedata.normalize(form, text)]) == normalize([text])
 
 
@@ -96,7 +98,7 @@ def test_canonically_equivalent_texts_have_the_same_tokens(text: str) -> None:
 def test_one_decomposed_text_leaves_the_others_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     composed: list[str] = []
 
-    def normalized(form: str, text: str) -> str:
+    def normalized(form: Form, text: str) -> str:
         composed.append(text)
         return unicodedata.normalize(form, text)
 

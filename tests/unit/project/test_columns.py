@@ -60,7 +60,7 @@ def test_references_are_those_of_a_list(references: list[tuple[str, str, str | N
 
 @given(st.lists(st.lists(st.integers(), max_size=5), max_size=6), st.integers(0, 20))
 def test_an_array_grows(parts: Sequence[list[int]], expected: int) -> None:
-    growing = Growing("S3", expected=expected)
+    growing: Growing[np.bytes_] = Growing("S3", expected=expected)
     for part in parts:
         growing.extend([str(one % 100).encode() for one in part])
     assert growing.taken().tolist() == [str(one % 100).encode() for part in parts for one in part]

@@ -44,7 +44,8 @@ def stage_files(dockerfile: str) -> set[str]:
 
 
 def project() -> dict[str, Any]:
-    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    found: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    return found
 
 
 def test_there_is_a_compose_file_for_each_server() -> None:

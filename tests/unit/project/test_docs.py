@@ -373,7 +373,7 @@ def test_json_shapes_of_parts() -> None:
     (checks,) = re.findall(r"```json\n(.*?)```", section("json.md", "`doctor`"), re.DOTALL)
     names = ["index", "id", "measure", "similarity", "shared_bands", "group", "copies", "fields"]
     for measure, shown in (("resemblance", json.loads(hits)["hits"][0]), ("edit", names)):
-        hit = SimilarHit("news", "1", 0.9, 1, None, measure)
+        hit = SimilarHit("news", "1", 0.9, 1, None, 0, measure)
         answer = SimilarReport({}, (hit,), 1, 1, 0, Detection(0.5, None), measure, 1.0, (), None)
         assert list(similar_json(answer)["hits"][0]) == list(shown)
     (compared,) = re.findall(r"```json\n(.*?)```", section("json.md", "`compare`"), re.DOTALL)
@@ -399,12 +399,12 @@ def test_json_shapes_of_hits_and_places() -> None:
 def test_json_shape_of_a_distribution() -> None:
     (block,) = re.findall(r"```json\n(.*?)```", section("json.md", "`distribution`"), re.DOTALL)
     (one,) = json.loads(block)["distributions"]
-    parts = (
+    parts: list[tuple[Any, Any]] = [
         (Distribution, one),
         (Histogram, one["sample"]),
         (ThresholdLevel, one["levels"][0]),
         (SimilarityExample, one["above"][0]),
-    )
+    ]
     for kind, shown in parts:
         assert list(shown) == [field.name for field in fields(kind)]
     counted, labelled = re.findall(r"```text\n(.*?)```", section("json.md", "`distribution`"), re.DOTALL)

@@ -37,6 +37,7 @@ from es_neardupe.server.login.resolve import resolve_settings
 from es_neardupe.server.login.settings import authorization
 from es_neardupe.server.responses import Answer, check_complete, refusal
 from es_neardupe.similarity.features import parse_all
+from es_neardupe.similarity.formulas import Weights
 from es_neardupe.verification import common_shingles, feature_weights
 from es_neardupe.verification.evidence import read_entries
 
@@ -207,7 +208,7 @@ def test_profiles(tmp_path: Path, text: str) -> None:
 def test_files_of_ours(tmp_path: Path, octets: bytes, place: int, cut: bool) -> None:
     """The cache of frequencies, torn or written over, is one that is not there; never code that is run."""
     file = tmp_path / "cache.npz"
-    weights = feature_weights.Weights(3, np.array([1, 5], np.uint64), np.array([1, 2], np.int64))
+    weights = Weights(3, np.array([1, 5], np.uint64), np.array([1, 2], np.int64))
     feature_weights._write(file, feature_weights.Frequencies(weights, "2024-05-01T00:00:00Z"))
     whole = file.read_bytes()
     file.write_bytes(whole[:place] + octets + (b"" if cut else whole[place + len(octets) :]))

@@ -112,7 +112,7 @@ def test_an_empty_table_has_its_columns(ending: str, tmp_path: Path) -> None:
     else:
         assert file.read_bytes() == b""
     assert Table(COLUMNS, []).to_arrow().schema == SCHEMA
-    assert Table(COLUMNS, []).to_polars().schema == polars.from_arrow(SCHEMA.empty_table()).schema
+    assert Table(COLUMNS, []).to_polars().schema == polars.DataFrame(SCHEMA.empty_table()).schema
     assert list(Table(COLUMNS, []).to_pandas()) == list(COLUMNS)
 
 
@@ -130,7 +130,7 @@ def test_any_text_survives_each_format(rows: list[tuple[Any, ...]]) -> None:
     assert [tuple(one.values()) for one in read.to_pylist()] == expected
     assert [tuple(json.loads(line).values()) for line in parts["jsonl"].split(b"\n")[:-1]] == expected
     if rows:
-        assert polars.read_ndjson(io.BytesIO(parts["jsonl"]), schema=polars.from_arrow(read).schema).rows() == expected
+        assert polars.read_ndjson(io.BytesIO(parts["jsonl"]), schema=polars.DataFrame(read).schema).rows() == expected
     _, *lines = csv.reader(io.StringIO(parts["csv"].decode("utf-8-sig"), newline=""))
     assert [(a, b, float(x) if x else None) for a, b, x in lines] == [
         (_marked(a), _marked(b), x) for a, b, x in expected

@@ -49,7 +49,9 @@ def test_every_list_of_messages_has_its_advice_and_its_kinds() -> None:
     assert len(with_lists) > 15
     named = set()
     for text in with_lists:
-        advice, kinds, _ = re.fullmatch(r"\s*(\S.+?)\n\nKinds: (.+?)\.\n\n((?:- .+\n)+)\s*", text, re.DOTALL).groups()
+        parts = re.fullmatch(r"\s*(\S.+?)\n\nKinds: (.+?)\.\n\n((?:- .+\n)+)\s*", text, re.DOTALL)
+        assert parts is not None
+        advice, kinds, _ = parts.groups()
         assert len(advice) > 60
         named |= set(re.findall(r"`(\w+)`", kinds))
     assert named <= KINDS

@@ -30,7 +30,8 @@ def read(file: Path | str, **options: Any) -> list[FileRecord | Problem]:
 
 def write(folder: Path, name: str, data: bytes) -> Path:
     file = folder / name
-    packed = {".gz": gzip.compress, ".xz": lzma.compress}.get(file.suffix)
+    packing: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".xz": lzma.compress}
+    packed = packing.get(file.suffix)
     file.write_bytes(packed(data) if packed else data)
     return file
 
@@ -400,7 +401,7 @@ def test_check_paths(tmp_path: Path) -> None:
     write(tmp_path, "a.CSV.gz", b"")
     write(tmp_path, "a.txt", b"")
     write(tmp_path, "a.gz", b"")
-    assert check_paths(["-", str(tmp_path), str(tmp_path / "a.jsonl.xz"), str(tmp_path / "a.CSV.gz")]) is None
+    check_paths(["-", str(tmp_path), str(tmp_path / "a.jsonl.xz"), str(tmp_path / "a.CSV.gz")])
     with pytest.raises(InputError, match=r"There is no file or folder '.*b\.jsonl'"):
         check_paths([str(tmp_path / "b.jsonl")])
     for name in ("a.txt", "a.gz"):

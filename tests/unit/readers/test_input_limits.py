@@ -32,6 +32,7 @@ else:
 
 GOOD = b'\n{"id": "good", "text": "x"}\n'
 MB = 1_000_000
+PACKING: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstd.compress}
 
 
 def read(*paths: Path, **options: Any) -> list[FileRecord | Problem]:
@@ -83,7 +84,7 @@ expanded = pytest.mark.parametrize("megabytes", [300, pytest.param(1000, marks=p
 @expanded
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
 def test_a_line_that_expands_beyond_the_limit(tmp_path: Path, suffix: str, megabytes: int) -> None:
-    pack = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstd.compress}[suffix]
+    pack = PACKING[suffix]
     file = tmp_path / f"bomb.jsonl{suffix}"
     file.write_bytes(repeated(pack, b'{"text": "', b"x", megabytes, b'"}' + GOOD))
     assert file.stat().st_size < 2 * MB
@@ -342,7 +343,7 @@ def test_a_folder_that_may_not_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["jsonl", "csv"])
 def test_empty_lines_are_counted_and_reported_while_they_are_read(tmp_path: Path, suffix: str, kind: str) -> None:
     """The file is small, and its lines take minutes in the full size: a bar must move before the first document."""
-    pack = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstd.compress}[suffix]
+    pack = PACKING[suffix]
     begin, end = (b"id,text\n", b"good,x\n") if kind == "csv" else (b"", GOOD[1:])
     file = tmp_path / f"empty.{kind}{suffix}"
     file.write_bytes(pack(begin) + pack(b"\n" * 1_000_000) + pack(b" \n" * (kind == "jsonl")) + pack(end))

@@ -135,7 +135,7 @@ def test_values_that_only_arrow_has(tmp_path: Path) -> None:
     """Views, runs, and types that others add, also inside lists."""
     words = ["x", None, "y" * 40]
     runs = pa.RunEndEncodedArray.from_arrays([2, 3], pa.array(["a", None]))
-    columns = {
+    columns: dict[str, tuple[Any, list[Any]]] = {
         "view": (pa.array(words, pa.string_view()), words),
         "views": (pa.array([[word] for word in words], pa.list_(pa.string_view())), [[word] for word in words]),
         "lists": (pa.array([[1], None, []], pa.list_view(pa.int64())), [[1], None, []]),

@@ -104,7 +104,7 @@ def test_authorities_of_the_system(
 
 def test_only_the_authorities_of_the_system_are_asked() -> None:
     """On macOS and Windows, it is the system that checks."""
-    made = context(ConnectionSettings("https://search.example"))
+    made: Any = context(ConnectionSettings("https://search.example"))
     assert isinstance(made.inner, truststore.SSLContext)
     assert made.inner.minimum_version is ssl.TLSVersion.TLSv1_2
 
@@ -150,8 +150,8 @@ def test_a_client_certificate(
     """It is presented however the server is trusted; without it, the message names the requirement."""
     fake = serve(demand=True)
     shown.ca.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
-    by = {"file": {"ca_certs": str(tmp_path / "ca.pem")}, "none": {"verify": False}}
-    settings: dict[str, Any] = by.get(trust, {"cert_fingerprint": shown.of_authority})
+    by: dict[str, dict[str, Any]] = {"file": {"ca_certs": str(tmp_path / "ca.pem")}, "none": {"verify": False}}
+    settings = by.get(trust, {"cert_fingerprint": shown.of_authority})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert answers(opened(fake, **settings, client_cert=str(pem.cert), client_key=str(pem.key)), product)

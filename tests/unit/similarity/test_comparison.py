@@ -115,10 +115,13 @@ def test_symbols_of_the_measures(cli: Cli, tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     files = [str(tmp_path / name) for name in "ab"]
     scores = cli("compare", *files, "--json").json["measures"]
-    assert {(one["measure"], one["matching"]): one["symbol"] for one in scores if one["symbol"]} == {
-        ("resemblance", None): "S_R",
+    symbols: dict[tuple[str, str | None], str] = {
         **{("jaccard", matching.value): "S_J" for matching in Matching},
         **{("containment-longer", matching.value): "S_L" for matching in Matching},
+    }
+    assert {(one["measure"], one["matching"]): one["symbol"] for one in scores if one["symbol"]} == {
+        ("resemblance", None): "S_R",
+        **symbols,
     }
     shown = cli("compare", *files).out
     for name, count in (("resemblance (S_R)", 1), ("jaccard (S_J)", 2), ("containment-longer (S_L)", 2)):

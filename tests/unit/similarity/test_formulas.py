@@ -375,7 +375,8 @@ def test_relation_of_the_three_measures(pair: tuple[list[int], list[int]], w: in
     a, b = pair
     assume(simple(a, b, w))
     one, other = (" ".join(map(str, side)) for side in pair)
-    found = literal(*token_hashes([one, other]), w)
+    tokens, others = token_hashes([one, other])
+    found = literal(tokens, others, w)
     c, n, both = found.common, found.chunks, found.longer + found.shorter
     by_sets = set_resemblance(shingle_set(one, w), shingle_set(other, w))
     assert by_sets == score(Measure(shingle=w), one, other)

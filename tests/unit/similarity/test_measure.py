@@ -67,7 +67,7 @@ def test_they_are_the_measures(a: str, b: str, matching: Matching, w: int) -> No
         return measure.score(one, other)
 
     tokens, sets = token_hashes([a, b]), features([a, b], w)
-    aligned = align(*tokens, matching, w)
+    aligned = align(tokens[0], tokens[1], matching, w)
     assert of(MeasureName.RESEMBLANCE) == set_resemblance(shingle_set(a, w), shingle_set(b, w))
     assert of(MeasureName.JACCARD, matching=matching) == formulas.jaccard(aligned)
     assert of(MeasureName.CONTAINMENT, matching=matching) == formulas.containment(aligned)

@@ -254,8 +254,9 @@ def test_repeated_shingles_change_nothing() -> None:
     left, right = signatures([twice, thrice], scheme)
     assert left.tolist() == right.tolist()
     assert resemblance(one, other) == 1
-    assert literal(*token_hashes([twice, thrice])).common == 32
-    assert information(*token_hashes([twice, thrice])).words == (16, 16)
+    short, long = token_hashes([twice, thrice])
+    assert literal(short, long).common == 32
+    assert information(short, long).words == (16, 16)
 
 
 def test_shingles_of_3000_words() -> None:

@@ -36,7 +36,8 @@ def words(start: int, count: int) -> str:
 
 
 def described(a: str, b: str) -> PairDescription:
-    return describe_pair(*compared_texts([a, b], 5), 5)
+    one, other = compared_texts([a, b], 5)
+    return describe_pair(one, other, 5)
 
 
 @pytest.mark.parametrize(
@@ -119,6 +120,7 @@ def test_by_the_rule(text: str, size: int, edits: list[tuple[int, str]]) -> None
     assert found.resemblance == set_resemblance(shingle_set(text), shingle_set(other))
     assert (found.jaccard, found.containment) == (jaccard(aligned), containment(aligned))
     assert found.edit == edit(one, two)
+    assert found.containment is not None
     inside = found.containment >= CONTAINED and aligned.shorter < MUCH_SHORTER * aligned.longer
     if inside:
         assert found.edit < REVISION

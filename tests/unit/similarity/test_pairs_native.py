@@ -245,7 +245,7 @@ def run(name: str, words: U64, bounds: object, left: object, right: object, out:
 def test_arrays_that_do_not_fit(name: str, bounds: list[int], left: list[int], right: list[int]) -> None:
     words, out = HASHES[:8].copy(), np.zeros((len(left), SIZES[name]), np.int64)
     with pytest.raises(ValueError, match="do not fit"):
-        run(name, words, *(np.array(one, np.int64) for one in (bounds, left, right)), out)
+        run(name, words, np.array(bounds, np.int64), np.array(left, np.int64), np.array(right, np.int64), out)
 
 
 @pytest.mark.parametrize("name", SIZES)

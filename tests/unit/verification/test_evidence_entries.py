@@ -17,6 +17,7 @@ from es_neardupe.candidates.fingerprints import read_corpus
 from es_neardupe.columns import References
 from es_neardupe.keys.text import contents, packed_hashes
 from es_neardupe.records import Action, FingerprintColumns, Hit
+from es_neardupe.similarity.pair_relation import compared_texts
 from es_neardupe.verification import evidence
 from es_neardupe.verification.evidence import (
     EvidenceBasis,
@@ -204,11 +205,10 @@ def test_few_texts_are_in_memory(limit: int, monkeypatch: pytest.MonkeyPatch) ->
     expected = written(corpus, judged, BASIS)
     monkeypatch.setattr(evidence, "_BATCH_TOKENS", limit)
     prepared: list[int] = []
-    real = evidence.compared_texts
 
     def counted(texts: list[str], *given: Any) -> Any:
         prepared.append(len(texts))
-        return real(texts, *given)
+        return compared_texts(texts, *given)
 
     monkeypatch.setattr(evidence, "compared_texts", counted)
     found = written(corpus, judged, BASIS)

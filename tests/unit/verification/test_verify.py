@@ -117,7 +117,7 @@ def test_texts_that_are_none_any_more(now: Any) -> None:
     verifier, client = verifier_of(texts)
     client.sources["i", "a"]["text"] = now
     assert np.isnan(verifier.similarities(*all_pairs(2))).all()
-    assert {verifier.corpus.references[row][1] for row in np.flatnonzero(verifier.documents.changed)} == {"a"}
+    assert {verifier.corpus.references[int(row)][1] for row in np.flatnonzero(verifier.documents.changed)} == {"a"}
 
 
 def test_another_way_to_write_the_same_tokens_is_no_change() -> None:
