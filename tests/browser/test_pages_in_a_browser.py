@@ -134,7 +134,7 @@ def test_click_jumps_to_the_twin(show: Show) -> None:
     one(browser, "#literal-b-p3").click()  # it begins b, and ends a
     assert in_sight(browser, "#literal-a-p3")
     twin = one(browser, "#literal-a-p3")
-    assert "twin" in twin.get_attribute("class").split()
+    assert "twin" in str(twin.get_attribute("class")).split()
     assert browser.switch_to.active_element == twin
     assert len(by(browser, ".twin")) == 1
 

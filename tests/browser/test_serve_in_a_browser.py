@@ -23,11 +23,11 @@ from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.expected_conditions import url_changes
 from selenium.webdriver.support.ui import WebDriverWait
 from server_tools import change, family, make_index, put, words
 
-from es_neardupe import NearDupe, Settings
-from es_neardupe.serve import asgi
+from es_neardupe import NearDupe, Settings, asgi
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
@@ -235,7 +235,7 @@ def test_a_review_by_keyboard(address: str, client: Client, index_name: str, tmp
         for by_key in (True, False):  # about the current document
             before = browser.current_url
             note.send_keys(Keys.ENTER) if by_key else find(browser, "button[data-key=t]").click()
-            WebDriverWait(browser, 60).until(lambda one, before=before: one.current_url != before)
+            WebDriverWait(browser, 60).until(url_changes(before))
             assert find(browser, "h1").text == "Note"
             assert find(browser, "#store").is_displayed()
             assert chosen in find(browser, ".card li").text

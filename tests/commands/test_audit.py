@@ -276,7 +276,7 @@ def test_too_little_to_measure(client: Client, index_name: str, server_cli: Cli)
     put(client, index_name, {"a": {"text": "one two"}, "b": {"text": ""}})
     report = NearDupe(index_name, client).audit()
     assert (report.documents, report.sampled, report.claims) == (2, 2, 0)
-    assert report.precision is report.recall.recall is report.expected is report.advice is None
+    assert (report.precision, report.recall.recall, report.expected, report.advice) == (None,) * 4
     shown = server_cli("audit", index_name)
     assert shown.code == 0
     assert "recall cannot be measured" in shown.err

@@ -163,7 +163,7 @@ def test_a_document_that_holds_no_text(client: Client, index_name: str) -> None:
 def test_the_same_id_under_two_routings(client: Client, index_name: str) -> None:
     make_index(client, index_name, PROPERTIES, settings={"number_of_shards": 5})
     for routing in "abcde":
-        params = {"routing": routing, "refresh": True}
+        params: dict[str, str | bool] = {"routing": routing, "refresh": True}
         client.request("PUT", path(index_name, "_doc", "same"), params=params, body={"body": ONE})
     put(client, index_name, {"other": {"body": ONE}})
     news = NearDupe(index_name, client)

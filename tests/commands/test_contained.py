@@ -17,7 +17,8 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.commands import contained
 from es_neardupe.commands.fingerprinted import fingerprinted_actions
 from es_neardupe.errors import IndexUnusable, SchemeMismatch, SettingsError
-from es_neardupe.index import queries, target
+from es_neardupe.index import queries
+from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.options import Matching
@@ -47,7 +48,8 @@ def mails(client: Client, index_name: str) -> str:
 
 def contained_in(one: str, other: str, matching: Matching = Matching.LITERAL, minimum: int = 5) -> tuple[float, float]:
     """Shares of the words of both that are in common passages."""
-    found = align(*token_hashes([one, other]), matching, minimum)
+    tokens, others = token_hashes([one, other])
+    found = align(tokens, others, matching, minimum)
     return found.common / found.words[0], found.common / found.words[1]
 
 
@@ -248,7 +250,7 @@ def test_all_writers_write_the_same_keys(client: Client, index_name: str, tmp_pa
 def test_an_index_made_before_sampled_keys_existed(client: Client, index_name: str, server_cli: Cli) -> None:
     """Its mapping has no field for them: everything else works without a new init."""
     settings = Settings(("text",))
-    fields = target.schema.fields_mapping()
+    fields = fields_mapping()
     older = {name: one for name, one in fields["properties"].items() if name != "samples"}
     properties = {"text": {"type": "text"}, "neardupe": fields | {"properties": older}}
     make_index(client, index_name, properties, _meta={"neardupe": settings.to_meta()})

@@ -15,6 +15,7 @@ from server_tools import JSON, delete_all, make_index, new_name, one_line, put, 
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.duplicates.request_json import example, names
+from es_neardupe.commands.duplicates.results import PairsStageReport
 from es_neardupe.server.client import Client
 
 FIELDS = {name: {"type": "text"} for name in ("title", "abstract", "body")} | {"year": {"type": "integer"}}
@@ -367,6 +368,9 @@ def test_from_python(client: Client, news: str, server_url: str) -> None:
     with NearDupe(f"{news}-one", url=server_url) as index:
         report = index.duplicates(json.loads(example("identical-titles")))
         same = index.duplicates(example("identical-titles"))
-    (pair,) = report.stages["similarPairs"].pairs
+    found, again = (one.stages["similarPairs"] for one in (report, same))
+    assert isinstance(found, PairsStageReport)
+    assert isinstance(again, PairsStageReport)
+    (pair,) = found.pairs
     assert {pair.a[1], pair.b[1]} == {SLASH, ODD}
-    assert list(same.stages["similarPairs"].pairs) == [pair]
+    assert list(again.pairs) == [pair]

@@ -206,7 +206,7 @@ def test_a_document_that_changes_during_the_run_is_left(
     client: Client, titles: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its pairs make no group; the next run writes it."""
-    done = []
+    done: list[str] = []
 
     def changing(stage: str, at: int, total: int | None) -> None:
         if stage == "validating pairs" and at == total and not done:

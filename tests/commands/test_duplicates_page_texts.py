@@ -53,8 +53,8 @@ def test_texts_are_found_in_all_indices(client: Client, index_name: str) -> None
         put(client, name, {id: {"title": f"{id} in {name}", "body": {"text": ["one", "two"]}} for id in ids})
     put(client, f"{index_name}-1", {"routed": {"title": 7}}, routing="elsewhere")
     put(client, f"{index_name}-1", {"other": {"name": "no title"}})
-    one, two = ([(f"{index_name}-{k}", id) for id in ids] for k in (1, 2))
-    routed, other, gone = ((f"{index_name}-1", id) for id in ("routed", "other", "gone"))
+    one, two = ([Address(f"{index_name}-{k}", id) for id in ids] for k in (1, 2))
+    routed, other, gone = (Address(f"{index_name}-1", id) for id in ("routed", "other", "gone"))
     found = texts_of(client, PLAN, *zip(one, two, strict=True), (routed, gone), (one[0], other))
     assert found == {
         **{(index, id): f"{id} in {index}\none\ntwo" for index, id in [*one, *two]},
@@ -68,7 +68,7 @@ def test_texts_are_found_in_all_indices(client: Client, index_name: str) -> None
 def test_more_documents_than_are_read_at_once(client: Client, index_name: str) -> None:
     make_index(client, index_name)
     put(client, index_name, {f"d{k}": {"title": f"title {k}"} for k in range(60)})
-    addresses = [(index_name, f"d{k}") for k in range(60)]
+    addresses = [Address(index_name, f"d{k}") for k in range(60)]
     found = texts_of(client, PLAN, *((addresses[0], one) for one in addresses[1:]))
     assert found == {(index_name, f"d{k}"): f"title {k}" for k in range(60)}
 

@@ -246,7 +246,7 @@ def test_a_field_excluded_from_source_is_rejected(client: Client, index_name: st
 
 def test_changes_during_a_run_are_counted(client: Client, cats: str) -> None:
     """One document is deleted and one changed after they were hashed."""
-    done = []
+    done: list[str] = []
 
     def disturbing(stage: str, at: int, total: int | None) -> None:
         if stage == "grouping hashes" and not done:

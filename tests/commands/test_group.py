@@ -112,7 +112,7 @@ def test_as_after_a_whole_run(client: Client, index_name: str, seed: int, option
     make_index(client, index_name, FIELDS)
     application = Application(client, index_name, seed)
     application.add(60)
-    agreeing: dict[str, int] = {"bands": 16, "rows": 4, "agree": 2} if seed == TWO_BANDS else {}
+    agreeing: dict[str, Any] = {"bands": 16, "rows": 4, "agree": 2} if seed == TWO_BANDS else {}
     NearDupe(index_name, client).init(Settings(("text",), **agreeing))
     NearDupe(index_name, client).enrich()
     assert NearDupe(index_name, client).group(**options).scope.reason == "the first run"
@@ -355,7 +355,9 @@ def test_evidence_of_group(client: Client, index_name: str, server_cli: Any) -> 
     changed = regroup(client, index_name, evidence=True)
     assert changed.evidence.written > 0
     again = NearDupe(index_name, client).group(evidence=True, rebuild=True)
-    assert (again.writes.written, again.pairs.compared, again.evidence.written, again.evidence.removed) == (0, 0, 0, 0)
+    assert (again.writes.written, again.pairs.compared) == (0, 0)
+    assert again.evidence is not None
+    assert (again.evidence.written, again.evidence.removed) == (0, 0)
     assert_settled(client, index_name)
     dry = NearDupe(index_name, client).group(evidence=True, rebuild=True, dry_run=True)
     assert (dry.evidence, dry.pairs.compared) == (None, 0)

@@ -39,7 +39,9 @@ def sources() -> dict[str, dict[str, Any]]:
     long = words("long", 120)
     texts |= {"long": " ".join(long), "short": " ".join(long[20:100]), "half": " ".join(long[60:])}
     texts |= {"twice": " ".join(long[:60] * 2), "copy": texts["a"].upper() + "!", "copy2": texts["a"]}
-    made = {id: {"title": f"About {id[0]}", "text": text, "tags": [id[0], "x"]} for id, text in texts.items()}
+    made: dict[str, dict[str, Any]] = {
+        id: {"title": f"About {id[0]}", "text": text, "tags": [id[0], "x"]} for id, text in texts.items()
+    }
     made["a"]["tags"] = ["a", "b c"]
     made["copy2"] |= {"tags": [], "title": None}
     return made | {"empty": {"text": ""}, "large": {"text": "word " * 5000}, "none": {"title": "About a"}}
@@ -158,7 +160,7 @@ def test_min_and_max_are_included(filled: str, client: Client, server_cli: Cli) 
     scores = truth(Measure(MeasureName.CONTAINMENT_LONGER), sources())
     at = scores["long", "short"]
     assert at == 80 / 120
-    options = {"measure": "containment-longer", "min": at, "max": at}
+    options: dict[str, Any] = {"measure": "containment-longer", "min": at, "max": at}
     found = {(pair.a[1], pair.b[1]) for pair in NearDupe(filled, client).pairs(**options)}
     assert found == {pair for pair, score in scores.items() if score == at}
     assert [hit.id for hit in NearDupe(filled, client).similar(id="long", **options).hits] == ["short"]
@@ -439,7 +441,7 @@ def test_python_takes_the_same_options(filled: str, server_url: str) -> None:
     with NearDupe(filled, url=server_url) as index:
         assert [hit.id for hit in index.similar(id="short", measure="containment", min=0.9).hits] == ["long"]
         assert index.pairs(measure=MeasureName.EDIT, min=0.9).measure == "edit"
-        assert index.group(features=["flatten(words)"], dry_run=True).measure == "resemblance (flatten(words))"
+        assert index.group(features=["flatten(words)"], dry_run=True).rules.measure == "resemblance (flatten(words))"
         for options in ({"measure": "x"}, {"features": "words"}, {"min": 0.9, "max": 0.1}, {"matching": "x"}):
             with pytest.raises(SettingsError):
                 index.pairs(**options)

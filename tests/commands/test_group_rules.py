@@ -199,7 +199,7 @@ def hand_over_note(source: NearDupe, target: NearDupe) -> None:
     store(target.client, names[1], note)
 
 
-def store(client: Client, registry: str, note: object) -> None:
+def store(client: Client, registry: str, note: JSON) -> None:
     client.request("PUT", path(registry, "_doc", "run"), params={"refresh": True}, body=note)
 
 
@@ -230,7 +230,7 @@ def test_notes_of_another_version(news: NearDupe, client: Client, server_cli: Cl
 def test_another_run_changes_the_rules_meanwhile(news: NearDupe, monkeypatch: pytest.MonkeyPatch) -> None:
     news.group()
     wait = Registry.last_run
-    calls = []
+    calls: list[int] = []
 
     def late(registry: Registry) -> Any:
         found = wait(registry)

@@ -8,6 +8,7 @@ import io
 import json
 import lzma
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -55,8 +56,9 @@ def make_files(folder: Path, kind: str) -> str:
         writer.writerows([("id", "text"), *TEXTS.items()])
         file.write_bytes(rows.getvalue().encode())
     else:
-        pack = {"gz": gzip.compress, "xz": lzma.compress, "zst": zstd.compress}.get(kind.rpartition(".")[2], bytes)
-        file.write_bytes(pack(json_lines()))
+        packing: dict[str, Callable[[bytes], bytes]]
+        packing = {"gz": gzip.compress, "xz": lzma.compress, "zst": zstd.compress}
+        file.write_bytes(packing.get(kind.rpartition(".")[2], bytes)(json_lines()))
     return str(file)
 
 

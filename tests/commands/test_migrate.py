@@ -18,7 +18,7 @@ from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.server.client import Client, path
 
 OLD = Settings(("text",), threshold=0.8)
-NEW = {"threshold": 0.5, "sample_mod": 4}
+NEW: dict[str, Any] = {"threshold": 0.5, "sample_mod": 4}
 FAMILIES = 6
 
 
@@ -172,7 +172,7 @@ def test_on_the_command_line(client: Client, index_name: str, server_cli: Cli) -
     )
     assert "--threshold" in one_line(server_cli("migrate", index_name).err)
     with pytest.raises(TypeError, match="sise"):
-        NearDupe(index_name, client).migrate(**NEW, sise=3)
+        NearDupe(index_name, client).migrate(**NEW, sise=3)  # type: ignore[call-arg]  # a typing error
     run = server_cli("migrate", index_name, "--shingle", "3", "--prepare", "--json")
     assert (run.code, run.json["state"], run.json["regroups"], run.json["writes"]["enriched"]) == (
         0,

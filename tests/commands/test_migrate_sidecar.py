@@ -198,7 +198,9 @@ def test_group_ids_in_the_documents(client: Client, index_name: str) -> None:
         id: one.group for one in NearDupe(index_name, client).groups() for id in (member.id for member in one.members)
     }
     assert {id: found[id]["group"] for id in groups} == groups
-    assert NearDupe(index_name, client).group(check=True).writes.mirrored.written == 0
+    mirrored = NearDupe(index_name, client).group(check=True).writes.mirrored
+    assert mirrored is not None
+    assert mirrored.written == 0
 
 
 def test_several_indices(client: Client, index_name: str) -> None:

@@ -324,9 +324,9 @@ def test_chosen_fields(client: Client, crawled: str, site: History, server_cli: 
     chosen = list(NearDupe(crawled, client).moved_all(asked, fields=["date", "text"]))
     for one, before in zip(chosen, plain, strict=True):
         assert [(place.index, place.id) for place in one.places] == [(place.index, place.id) for place in before.places]
-        for found in (one, *one.places):
-            source = site.sources[str(found.id)]
-            assert found.fields == {"date": source["date"], "text": source["text"]}
+        for id, fields in ((one.id, one.fields), *((place.id, place.fields) for place in one.places)):
+            source = site.sources[str(id)]
+            assert fields == {"date": source["date"], "text": source["text"]}
     address = next(one.address for one in chosen if one.best)
     shown = server_cli("moved", crawled, address, "--field", "date")
     assert f"date: {site.best(address).since}" in shown.out.splitlines()
@@ -436,7 +436,7 @@ class Walled:
 
 
 def test_a_user_who_may_not_read_evidence(client: Client, crawled: str, site: History) -> None:
-    found = list(NearDupe(crawled, Walled(client)).moved_all([*sorted(site.now)[:3], "/never"]))  # type: ignore[arg-type]
+    found = list(NearDupe(crawled, Walled(client)).moved_all([*sorted(site.now)[:3], "/never"]))
     assert [one.basis for one in found] == ["address"] * 3 + [None]
     assert found[-1].reason == "unknown address, and evidence may not be read"
 

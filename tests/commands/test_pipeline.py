@@ -24,7 +24,7 @@ from es_neardupe.errors import IndexUnusable, NotFound, SettingsError, Unreachab
 from es_neardupe.index.on_server import ingest_pipeline
 from es_neardupe.index.on_server import painless as keys_painless
 from es_neardupe.index.on_server.ingest_pipeline import check_ingest_nodes, check_painless, pipeline_body, pipeline_name
-from es_neardupe.index.on_server.painless import Script
+from es_neardupe.index.on_server.painless import Script, fingerprint_script
 from es_neardupe.local_server import versions
 from es_neardupe.server.client import Client, ForwardingClient, path
 
@@ -123,6 +123,7 @@ def test_documents_and_searches_of_applications_without_a_change(
 ) -> None:
     """The lines of README.md."""
     make = ("init", index_name, "--field", "body", "--create", "--group-field", index_name.replace("-", "_"))
+    line: tuple[str, ...]
     for line in (make, ("pipeline", index_name, "install", "--default")):
         assert server_cli(*line).code == 0
     for article in map(json.loads, ARTICLES.read_text("utf-8").splitlines()):
@@ -289,7 +290,7 @@ def test_a_server_that_makes_other_keys(
     """As by another version of Painless: nothing is stored. A stored pipeline is checked again."""
     index = news.name
     with monkeypatch.context() as patched:
-        patched.setattr(ingest_pipeline, "fingerprint_script", with_other_keys(ingest_pipeline.fingerprint_script))
+        patched.setattr(ingest_pipeline, "fingerprint_script", with_other_keys(fingerprint_script))
         refused = one_line(server_cli("pipeline", index, "install", "--default").err)
         assert "bands is [" in refused
         assert "for the text 'a'" in refused
@@ -316,7 +317,7 @@ def test_a_server_that_cannot_run_the_script(
     painless: Client, news: NearDupe, monkeypatch: pytest.MonkeyPatch, old: str, new: str, message: str
 ) -> None:
     """A script that cannot be compiled, and one that fails."""
-    made = with_other_keys(ingest_pipeline.fingerprint_script, old, new)
+    made = with_other_keys(fingerprint_script, old, new)
     monkeypatch.setattr(ingest_pipeline, "fingerprint_script", made)
     with pytest.raises(UnsupportedServer, match=message):
         news.pipeline("install", default=True)
@@ -351,7 +352,7 @@ def test_migrate_installs_the_pipeline_of_the_new_settings(
     news.enrich()
     old = news.pipeline("install", default=True).pipeline
     with monkeypatch.context() as patched:
-        patched.setattr(ingest_pipeline, "fingerprint_script", with_other_keys(ingest_pipeline.fingerprint_script))
+        patched.setattr(ingest_pipeline, "fingerprint_script", with_other_keys(fingerprint_script))
         with pytest.raises(UnsupportedServer, match="are not those of this program"):
             news.migrate(threshold=0.5)
     assert (news.pipeline().state, pipelines_for(painless, index)) == ("default", {old})

@@ -135,7 +135,7 @@ def test_the_index_keeps_the_measure_of_its_threshold(client: Client, index_name
     assert "measure" not in mapping(client, index_name)["_meta"]["neardupe"]
     index.migrate(threshold=0.6, measure="S_J")
     last = index.group()
-    assert (last.measure, last.min) == ("jaccard (literal)", 0.6)
+    assert (last.rules.measure, last.rules.min) == ("jaccard (literal)", 0.6)
 
 
 def test_bands_are_kept_when_the_texts_change(client: Client, index_name: str) -> None:

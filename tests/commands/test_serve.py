@@ -16,6 +16,7 @@ from collections.abc import Callable
 from html import unescape
 from http.cookiejar import CookieJar
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Cli
@@ -29,7 +30,7 @@ from es_neardupe.commands import group_pages
 from es_neardupe.errors import SettingsError
 from es_neardupe.groups import collate
 from es_neardupe.groups.listing import GroupFilter, GroupOrder, group_overview, list_groups
-from es_neardupe.groups.read import read_members
+from es_neardupe.groups.read import Member, read_members
 from es_neardupe.index.index import opened
 from es_neardupe.serve.application import asgi
 from es_neardupe.server.client import Client
@@ -65,7 +66,7 @@ def browser(news: NearDupe, **options: object) -> TestClient:
     return TestClient(app, base_url="http://127.0.0.1", headers={"Authorization": f"Bearer {TOKEN}"})
 
 
-def shown(page: TestClient, path: str, status: int = 200, **params: object) -> str:
+def shown(page: TestClient, path: str, status: int = 200, **params: Any) -> str:
     """A page, after a check that nothing from documents became an element, and that it has no script of theirs."""
     answer = page.get(path, params={name: str(value) for name, value in params.items()} or None)
     assert answer.status_code == status, answer.text
@@ -74,7 +75,7 @@ def shown(page: TestClient, path: str, status: int = 200, **params: object) -> s
     assert not [name for _, attributes in found.tags for name in attributes if name.startswith("on")]
     assert "alert(1)" not in found.script
     assert answer.text.count("<script") == ("script-src 'none'" not in answer.headers["content-security-policy"])
-    return answer.text
+    return str(answer.text)
 
 
 def test_where_members_are_from(client: Client, index_name: str) -> None:
@@ -310,7 +311,7 @@ def test_errors_are_pages_and_problems(client: Client, index_name: str) -> None:
             assert "must be a" in shown(site, "/groups", 400, **{name: one})
             assert site.get("/api/groups", params={name: one}).status_code == 400
     for name, right in (("min_size", "2147483647"), ("max_size", "2"), ("below", "1"), ("min_similarity", "5e-1")):
-        shown(site, "/groups", **{name: right})
+        shown(site, "/groups", 200, **{name: right})
         assert site.get("/api/groups", params={name: right}).status_code == 200
     shown(site, "/groups", 400, after="[1, {}]")
     shown(site, "/nowhere", 404)
@@ -514,7 +515,8 @@ def test_members_are_read_page_by_page(client: Client, index_name: str, storage:
     news, group = grouped_letters(client, index_name, letters(25), storage=storage, evidence=True)
     index = opened(news)
     (expected,) = news.groups(fields=None)
-    found, start = [], 0
+    start = 0
+    found: list[Member] = []
     while start < expected.size:
         page = read_members(index, group, start=start, size=7)
         assert page is not None

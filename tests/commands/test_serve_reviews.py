@@ -60,7 +60,7 @@ class Reviewer:
         answer = self.site.get(path, params={name: str(value) for name, value in params.items()} or None)
         assert answer.status_code == 200, answer.text
         assert "alert(1)" not in Reader(answer.text).script
-        return answer.text
+        return str(answer.text)
 
     def group(self) -> str:
         """The id of the large group."""
@@ -81,7 +81,7 @@ class Reviewer:
     def post(self, path: str, form: dict[str, object], status: int = 200) -> str:
         answer = self.site.post(path, data=form)
         assert answer.status_code == status, answer.text
-        return answer.text
+        return str(answer.text)
 
     def decide(self, verdict: str, *ids: str, **more: str) -> str:
         """Ask for a preview, and send its form."""
@@ -189,9 +189,9 @@ def test_the_same_ids_in_two_indices_of_an_alias(client: Client, index_name: str
     value = {one: f"{content[one]} {one.index} {one.id}" for one in content}
     form = {"csrf": ann.csrf, "group": group.group, "reference": value[principal], "verdict": "different"}
     preview = ann.post("/decide", {**form, "member": [value[twin]]})
-    for one in (principal, twin):
-        assert f"{one.id} of {both.index(one.index)}</span>" in preview
-        assert f'<small class="name">{one.index}/{one.id}</small>' in preview
+    for address in (principal, twin):
+        assert f"{address.id} of {both.index(address.index)}</span>" in preview
+        assert f'<small class="name">{address.index}/{address.id}</small>' in preview
     alone = ann.post("/decide", {**form, "verdict": "keep", "member": [value[twin]]})
     assert f"{twin.index}/{twin.id}</small>" in alone
     for path in ("/groups", "/search?q=*"):

@@ -47,7 +47,7 @@ def test_the_probe_is_no_hit_and_the_rest_is_exact(filled: str, client: Client) 
         truth = {other: jaccard(text, its) for other, its in TEXTS.items() if other != id}
         assert {hit.id: hit.resemblance for hit in found.hits} == pytest.approx(truth)
         assert found.candidates == len(truth)
-        ranks = [hit.resemblance for hit in found.hits]
+        ranks = [hit.resemblance or 0.0 for hit in found.hits]
         assert ranks == sorted(ranks, reverse=True)
         assert all(1 <= hit.shared_bands <= 16 for hit in found.hits)
     by_text = NearDupe(filled, client).similar(text=TEXTS["d0"], min=0.8)
@@ -169,7 +169,7 @@ def test_another_copy_takes_the_place(client: Client, index_name: str, sidecar: 
     neardupe.init(Settings(("text",)), sidecar=sidecar)
     neardupe.enrich()
     neardupe.group()
-    seen = []
+    seen: list[str] = []
     for left in (5, 4, 3, 2):
         (hit,) = neardupe.similar(id="d0", min=0.5, max_candidates=1).hits
         assert left <= hit.copies <= left + 1  # a changed copy that was not read is counted by its keys

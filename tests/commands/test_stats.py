@@ -149,6 +149,7 @@ def test_every_report_adds_up(client: Client, index_name: str, server_cli: Cli, 
         assert report.scope.documents + report.scope.excluded == total
         assert report.scope.read == report.writes.total
         assert report.writes.written == sum(report.writes.states.values())
+        assert report.scope.current is not None
         assert report.scope.read == report.scope.documents - report.scope.current
         assert report.writes.numeric <= report.writes.states.get("signed", 0) + report.writes.states.get("short", 0)
         parts.update({**report.writes.states, "numeric": report.writes.numeric})
@@ -285,6 +286,7 @@ def test_large_buckets_are_found_in_a_sample_and_counted_in_all(
         assert found.sampled == sampled
         assert [stored[one.key] for one in found.largest] == [one.documents for one in found.largest] == largest
     shown = server_cli("stats", index_name, "--buckets", "1")
+    assert found is not None
     assert found.largest[0].key in shown.out
     assert "Found among the keys of 120 documents, and counted in all." in shown.err
     assert neardupe.stats().buckets is None

@@ -18,7 +18,7 @@ TRIED = (0.4, 0.5, 0.7, 0.9)
 
 def corpus() -> dict[str, str]:
     """Families with different thresholds, a chain, exact copies, and texts without a group."""
-    texts = {}
+    texts: dict[str, str] = {}
     for edits in (1, 3, 5, 8):
         texts |= {f"f{edits}-{k}": text for k, text in enumerate(family(edits, 4, edits=edits))}
     long = words("chain", 180)

@@ -278,6 +278,7 @@ def checked(expression: str) -> set[str]:
         assert {matcher.name for matcher in one.matchers.matchers} <= known_series()[one.name], expression
     common = set.intersection(*(known_series()[one.name] for one in used))
     if isinstance(parsed, promql_parser.AggregateExpr):
+        assert parsed.modifier is not None
         assert set(parsed.modifier.labels) <= common, expression
         common = set(parsed.modifier.labels)
     return common
@@ -295,7 +296,9 @@ def test_the_variables_of_the_dashboard_exist() -> None:
     variables = {one["name"]: one for one in DASHBOARD["templating"]["list"]}
     used = set(re.findall(r"\$\{?(\w+)", json.dumps(DASHBOARD["panels"])))
     assert used - {"__rate_interval"} == variables.keys()
-    name, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", variables["index"]["query"]["query"]).groups()
+    query = re.fullmatch(r"label_values\((\w+), (\w+)\)", variables["index"]["query"]["query"])
+    assert query is not None
+    name, label = query.groups()
     assert label in known_series()[name]
 
 

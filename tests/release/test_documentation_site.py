@@ -192,7 +192,8 @@ def test_notebooks_become_pages(tmp_path: Path) -> None:
 @cache
 def page(name: str) -> str:
     """A page that is made from the program."""
-    return dict(reference.pages())[f"reference/{name}.md"]
+    pages: dict[str, str] = dict(reference.pages())
+    return pages[f"reference/{name}.md"]
 
 
 def test_commands_and_options() -> None:

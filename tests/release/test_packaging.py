@@ -110,7 +110,7 @@ def clean(environment: Path, wheel: Path) -> Path:
 
 def active(python: Path) -> list[tuple[str, str]]:
     """What the command of an environment shows of its kernels."""
-    command = [python.with_name("es-neardupe"), "version", "--no-server"]
+    command = [str(python.with_name("es-neardupe")), "version", "--no-server"]
     return re.findall(r"kernel of (\w+) +(\w+)", subprocess.check_output(command, cwd=python.parent, text=True))
 
 
@@ -206,7 +206,7 @@ def test_kernels_are_standard_c(module: str) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="needs permissions")
 def test_the_wheel_is_reproducible(tmp_path: Path) -> None:
     """In another folder, with sources of other times and permissions and another umask, each byte is the same."""
-    wheels = []
+    wheels: list[Path] = []
     for umask in (0o022, 0o077):
         source = copied(tmp_path / f"{umask}" / "source")
         for file in source.rglob("*"):

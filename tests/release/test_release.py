@@ -129,7 +129,7 @@ def test_the_whole_program_without_a_compiler(tmp_path: Path, minor: str) -> Non
     environ = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000", "ES_NEARDUPE_REQUIRE_KERNEL": "1"}
     wheel = release.wheel(python, copied(tmp_path / "source"), tmp_path / "work", tmp_path, environ)
     place = release.installed(tmp_path / "clean", python, str(wheel))
-    command = [place.with_name("es-neardupe"), "version", "--no-server"]
+    command = [str(place.with_name("es-neardupe")), "version", "--no-server"]
     shown = subprocess.check_output(command, text=True, cwd=tmp_path)
     assert shown.count("compiled") == 2
 

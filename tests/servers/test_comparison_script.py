@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from server_tools import delete_all, family, true_pairs
@@ -29,7 +30,7 @@ def script() -> Iterator[ModuleType]:
             sys.modules.pop(name, None)
 
 
-def test_tools_of_the_server_find_families(script: ModuleType, client: Client, index_name: str) -> None:
+def test_tools_of_the_server_find_families(script: Any, client: Client, index_name: str) -> None:
     true = true_pairs(TEXTS, script.THRESHOLD)
     assert len(true) == 15
     script.INDEX = index_name

@@ -379,11 +379,13 @@ def test_restored_during_a_run(server: Client, name: str, monkeypatch: pytest.Mo
     found = begun(server, name, sidecar=False)
     snapshot(server, name, name)
     put(server, name, documents(5, 9))
-    plain, done = server.bulk, []
+    plain = server.bulk
+    done: list[bool] = []
 
     def bulk(body: bytes, **options: Any) -> Any:
         if not done:
-            done.append(back(server, name, "closed"))
+            done.append(True)
+            back(server, name, "closed")
         return plain(body, **options)
 
     monkeypatch.setattr(server, "bulk", bulk)

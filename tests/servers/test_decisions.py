@@ -21,9 +21,11 @@ from es_neardupe.groups import reviewed
 from es_neardupe.groups.collate import collate_group
 from es_neardupe.groups.decisions import Decision, Decisions, Verdict
 from es_neardupe.groups.listing import GroupFilter
+from es_neardupe.groups.read import groups_of_texts
 from es_neardupe.groups.reviewed import KnownReviews, ReviewedGroups, ReviewFilter, ReviewState
 from es_neardupe.index.index import opened
 from es_neardupe.index.shown_fields import NO_FIELDS
+from es_neardupe.options import MeasureName
 from es_neardupe.records import Address
 from es_neardupe.server.client import Client, path
 
@@ -68,7 +70,7 @@ def test_different_texts_leave_the_group_with_their_copies(client: Client, index
     assert news.decide("different", "a", ["b"], author="ann").stored == 1
     assert news.decide("different", "a", ["b"], author="ann").unchanged == 1
     (decision,) = news.decisions()
-    assert decision.similarity == news.compare("a", "b").value("resemblance")
+    assert decision.similarity == news.compare("a", "b").value(MeasureName.RESEMBLANCE)
 
     report = news.group()
     assert report.scope.reason == "0 new or changed documents, 1 new decisions"
@@ -100,7 +102,7 @@ def test_texts_that_are_the_same_are_held(client: Client, index_name: str) -> No
     report = news.group()
     assert (report.decisions.same, report.decisions.held, report.scope.whole) == (2, 2, False)
     assert groups(news) == [ALL | {"x1", "x2"}]
-    assert ours(client, index_name)["x1"]["similarity"] == news.compare("a", "x1").value("resemblance")
+    assert ours(client, index_name)["x1"]["similarity"] == news.compare("a", "x1").value(MeasureName.RESEMBLANCE)
     (record,) = (one.known for one in news.groups())
     assert record is not None
     assert (record.held, record.min_similarity, record.size) == (2, 0.0, 7)
@@ -241,7 +243,9 @@ def test_decisions_that_cannot_all_be_satisfied_are_counted_in_each_run(
     assert news.group().decisions.unsatisfied == 1
     put(client, index_name, {"new": {"text": TEXTS["x9"]}})
     news.enrich()
-    for options in ({"dry_run": True}, {}, {}, {"check": True}, {"rebuild": True}, {"rebuild": True, "dry_run": True}):
+    ways: list[dict[str, Any]]
+    ways = [{"dry_run": True}, {}, {}, {"check": True}, {"rebuild": True}, {"rebuild": True, "dry_run": True}]
+    for options in ways:
         report = news.group(**options)
         assert report.decisions.unsatisfied == 1, options
         assert report.scope.whole == ("rebuild" in options)
@@ -367,11 +371,10 @@ def test_a_page_does_not_wait_for_the_states_of_many_decisions(
     news, kept, go_on = begun(client, index_name), ReviewedGroups(), Event()
     index = opened(news, groups=True)
     news.decide("same", "a", ["b"], author="ann")
-    read_groups = reviewed.groups_of_texts
 
     def later(*given: Any) -> Any:
         assert go_on.wait(60)
-        return read_groups(*given)
+        return groups_of_texts(*given)
 
     monkeypatch.setattr(reviewed, "groups_of_texts", later)
     monkeypatch.setattr(reviewed, "_MANY", 0)

@@ -62,9 +62,15 @@ def test_sizes(client: Client, search: JSON, monkeypatch: pytest.MonkeyPatch) ->
         assert number_that_fits(client, search, 10**9) == 0
         return
     monkeypatch.setattr(client.pace, "measures", True)
-    read, sizes = document_sizes._size, []
+    read = document_sizes._size
+    sizes: list[int] = []
+
+    def noted(*given: Any) -> int:
+        sizes.append(read(*given))
+        return sizes[-1]
+
     with monkeypatch.context() as patched:
-        patched.setattr(document_sizes, "_size", lambda *given: sizes.append(read(*given)) or sizes[-1])
+        patched.setattr(document_sizes, "_size", noted)
         wait_for_number(client, search, 10**9, len(SOURCES))
     sizes = sizes[-len(SOURCES) :]  # those of the last answer
     for source, found in zip(SOURCES, sizes, strict=True):

@@ -269,7 +269,8 @@ def test_documents_that_change_meanwhile(painless: Client, index_name: str) -> N
 
 def test_new_documents_meanwhile_are_no_failures(painless: Client, index_name: str) -> None:
     """They are for the next run, and so are those that changed in the last round."""
-    news, sent = opened(painless, index_name), []
+    news = opened(painless, index_name)
+    sent: list[str] = []
 
     def write(*_: object) -> None:
         sent.append(f"new{len(sent)}")

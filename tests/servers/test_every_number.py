@@ -995,7 +995,7 @@ def of_contained(case: Case) -> JSON:
     assert made is not None
     keys = set(made.samples or ())
     candidates = [one for one in others if keys & set(one.stored.get("samples") or ()) and one.processed]
-    hits = []
+    hits: list[JSON] = []
     for one in candidates:
         tiles = _tiles(probe, one)
         common = sum(size for *_, size in tiles)
@@ -1504,7 +1504,7 @@ def of_what_if(case: Case) -> JSON:
         }
         made = star(index, matches, stale=True)
         together = {id: members for members in made.groups for id in members}
-        now = {one.id for one in readable if sizes[one.group]}
+        now = {one.id for one in readable if one.group is not None and sizes[one.group]}
         thresholds.append(
             {
                 "min": minimum,
@@ -1555,7 +1555,7 @@ def of_audit(case: Case) -> JSON:
     common = _shingles_above(index, dominating["ignore_common"]) if dominating else frozenset()
     apart = {pair for pair in every if resemblance(*(_without(index[id], common) for id in pair)) < minimum}
     true = {pair: value for pair, value in every.items() if pair not in apart}
-    candidates = set(map(frozenset, index.candidates))
+    candidates: set[frozenset[str | None]] = set(map(frozenset, index.candidates))
     found = {pair for pair in every if _is_found(index, candidates, *pair)}
     shorter = {pair: min((index[id] for id in pair), key=lambda one: len(one.tokens)) for pair in true}
 
@@ -2117,14 +2117,14 @@ def _live(world: World) -> None:
         world.check("group", index, "--measure", "weighted", "--min", "0.6", "--dry-run")
     world.grouped = world.seen
     _look_at_all(world)
-    entries = f"{index}-neardupe-sidecar" if world.sidecar else index
+    written = f"{index}-neardupe-sidecar" if world.sidecar else index
     with world.changing() as client:
         change(client, index, "bridge5", {"text": f"{DOCUMENTS['bridge5']['text']} changed by another client"})
         change(client, index, "ferry1", {"text": " ".join(words("other", 60))})
         change(client, index, "chain2", {"title": "bchanged"})
         put(client, index, LATE)
         for id, forged in FORGED.items():
-            change(client, entries, id, {"neardupe": forged})
+            change(client, written, id, {"neardupe": forged})
     _look_at_all(world)
     _look(world)
     pairs = ["duplicates", index, "--request", str(world.folder / "request"), "--write-groups", GROUPS_OF_PAIRS]
@@ -2136,7 +2136,7 @@ def _live(world: World) -> None:
     world.check("group", index, "--rebuild", "--dry-run")
     with world.changing() as client:
         for id in FORGED:  # as an application repairs them
-            change(client, entries, id, {"neardupe": {"scheme": None}})
+            change(client, written, id, {"neardupe": {"scheme": None}})
     world.check("enrich", index, *limit, "--check")
     world.check("group", index, "--evidence", lost=set())
     world.grouped = world.look()

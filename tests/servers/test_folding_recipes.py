@@ -241,4 +241,4 @@ def test_request(title: str, client: Client, news: str) -> None:
         assert len(ids(ask(client, REQUESTS[title].replace('"k": 9', '"k": 4'), news)[1])) == 1
 
 
-_TEMPLATE = {"source": {"query": {"match_all": {}}}}
+_TEMPLATE: JSON = {"source": {"query": {"match_all": {}}}}

@@ -126,8 +126,8 @@ def test_right_form_and_wrong_value(options: dict[str, Any], grouped: str, clien
     assert ours(client, grouped) != before
     report = news.enrich(**options)
     assert (report.writes.written, report.writes.unchanged) == (len(names), 0)
-    report = news.group()
-    assert (report.groups.count, report.scope.corrupt) == (2, 0)
+    regrouped = news.group()
+    assert (regrouped.groups.count, regrouped.scope.corrupt) == (2, 0)
     wanted = {id: {**one, "at": None} for id, one in before.items()}
     assert {id: {**one, "at": None} for id, one in ours(client, grouped).items()} == wanted
 
@@ -209,12 +209,13 @@ def test_group_ids(grouped: str, client: Client) -> None:
     put(client, grouped, forged)
     assert len(NearDupe(grouped, client).groups()) == 2
     assert len(NearDupe(grouped, client).suggest_keep()) == 2
-    for options in ({"check": True}, {"rebuild": True}, {}):
+    ways: list[dict[str, Any]] = [{"check": True}, {"rebuild": True}, {}]
+    for options in ways:
         report = NearDupe(grouped, client).group(evidence=True, **options)
     assert (report.groups.count, report.scope.corrupt) == (2 + 8, 0)
-    found = hits(client, hidden_index_name(open_target(client, grouped), HiddenIndex.GROUPS))
-    assert {len(hit["_id"]) for hit in found if hit["_source"]["kind"] == "group"} == {16}
-    assert {hit["_id"] for hit in found} >= {"lease", "run"}
+    registry = hits(client, hidden_index_name(open_target(client, grouped), HiddenIndex.GROUPS))
+    assert {len(hit["_id"]) for hit in registry if hit["_source"]["kind"] == "group"} == {16}
+    assert {hit["_id"] for hit in registry} >= {"lease", "run"}
 
 
 def encoded(fingerprint: Fingerprint) -> JSON:

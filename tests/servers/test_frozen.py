@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from server_tools import JSON, delete_all, family, hits, make_index, mapping, put, versions
@@ -43,7 +44,8 @@ def halves() -> tuple[JSON, JSON]:
 
 def test_a_frozen_index_and_one_that_is_written(archive: Client) -> None:
     before = mapping(archive, "news-1"), versions(archive, "news-1")
-    for write_group in ({}, {"sidecar": True, "write_group": True}):
+    ways: list[dict[str, Any]] = [{}, {"sidecar": True, "write_group": True}]
+    for write_group in ways:
         with pytest.raises(Blocked, match=r"news-1: a searchable snapshot.*`es-neardupe init news --sidecar`"):
             NearDupe("news", archive).init(SETTINGS, **write_group)
     (blocks,) = [one for one in NearDupe("news-1", archive).doctor() if one.name == "blocks"]

@@ -30,8 +30,7 @@ from es_neardupe.index.runs.lease import LEASE_ID, held, is_held
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.connect import connect
-from es_neardupe.server.login.settings import ConnectionSettings
-from es_neardupe.server.pacing import Retries
+from es_neardupe.server.login.settings import ConnectionSettings, Retries
 
 HOLDER = """
 import sys
@@ -288,7 +287,7 @@ def test_a_run_that_ends_without_giving_it_back(
     """Its process is alive, but knows that the run is not: the server failed at the beginning, or at the end."""
 
     def fails(self: lease.Lease, *_: Any, **more: Any) -> bool:
-        if broken == "_is_own" and lease.read(client, self.registry, self.id) is None:
+        if broken == "_is_own" and read(client, self.registry, self.id) is None:
             return False  # it is written, and then the answer is lost
         raise Unreachable("gone")
 

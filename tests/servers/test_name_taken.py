@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -61,7 +62,7 @@ def refused(client: Client, name: str, command: Callable[[], object], message: s
 
 NOT_CREATED = "es-neardupe did not create it.*Choose another `prefix`, or rename or delete that index"
 
-WRITING = {
+WRITING: dict[str, Command] = {
     "group": NearDupe.group,
     "group --evidence": lambda one: one.group(evidence=True),
     "group --rebuild": lambda one: one.group(rebuild=True, default_rules=True),
@@ -71,7 +72,7 @@ WRITING = {
     "clean": NearDupe.clean,
     "clean --dry-run": lambda one: one.clean(dry_run=True),
     "init": lambda one: one.init(SETTINGS),
-    "what-if": lambda one: one.what_if(min=0.5),
+    "what-if": lambda one: one.what_if(min=[0.5]),
 }
 """Commands that use the registry or the evidence."""
 
@@ -131,7 +132,7 @@ def test_a_name_that_a_migration_needs(kind: str, client: Client, index_name: st
 
 def unmark(client: Client, name: str) -> JSON:
     """Remove the mark of a hidden index; returns its former ``_meta``."""
-    meta = mapping(client, name)["_meta"]
+    meta: JSON = mapping(client, name)["_meta"]
     put_mark(client, name, {key: value for key, value in meta.items() if key != _MARK})
     return meta
 
@@ -148,7 +149,7 @@ def test_a_hidden_index_that_has_lost_its_mark(kind: str, client: Client, index_
     meta = unmark(client, hidden)
     for name in ("group --evidence", "migrate", "clean", "what-if"):
         command = WRITING[name]
-        refused(client, hidden, lambda command=command: command(found), NOT_CREATED)
+        refused(client, hidden, partial(command, found), NOT_CREATED)
     (check,) = [one for one in found.doctor() if one.name == "hidden indices"]
     assert (check.level, hidden in check.message) == ("error", True)
     put_mark(client, hidden, meta)
@@ -189,7 +190,7 @@ def test_a_sidecar_that_has_lost_its_mark(client: Client, index_name: str) -> No
     commands: list[Command] = [NearDupe.enrich, NearDupe.group, NearDupe.clean, NearDupe.groups]
     commands += [lambda one: one.init(SETTINGS, sidecar=True), lambda one: one.migrate(threshold=0.5)]
     for command in commands:
-        refused(client, hidden, lambda command=command: command(found), NOT_CREATED)
+        refused(client, hidden, partial(command, found), NOT_CREATED)
     put_mark(client, hidden, meta)
     assert found.group().groups.count == 1
     assert set(found.clean().deleted_indices) == {f"{index_name}-neardupe-{one}" for one in ("groups", "sidecar")}

@@ -162,7 +162,8 @@ def test_texts_of_nested_objects(client: Client, index_name: str, server_cli: Cl
     assert NearDupe(index_name, client).group().groups.grouped == 4
     same, other = NearDupe(index_name, client).similar(id="d0", min=0.5).hits
     assert (same.id in ("d1", "one"), same.similarity, same.copies) == (True, 1, 1)
-    assert (other.id, other.similarity) == ("d2", pytest.approx(jaccard(" ".join(cut[0]), " ".join(cut[2]))))
+    assert other.id == "d2"
+    assert other.similarity == pytest.approx(jaccard(" ".join(cut[0]), " ".join(cut[2])))
     stored = ours(client, index_name)
     assert stored["d0"]["content"] == stored["d1"]["content"] == stored["one"]["content"] != stored["d2"]["content"]
     assert NearDupe(index_name, client).search(f"{base[0]} AND {base[1]}").documents == 4

@@ -313,8 +313,10 @@ def test_documents_of_other_programs_are_grouped_as_those_of_enrich(
                 actions = ({"_index": name, "_id": id, "text": text} for id, text in texts.items())
                 opensearchpy.helpers.bulk(driver, actions, refresh=True)
         else:
-            lines = ([{"index": {"_index": name, "_id": id}}, {"text": text}] for id, text in texts.items())
-            bulk(painless, *(line for pair in lines for line in pair))
+            lines: list[dict[str, Any]] = []
+            for id, text in texts.items():
+                lines += [{"index": {"_index": name, "_id": id}}, {"text": text}]
+            bulk(painless, *lines)
     one, two = (NearDupe(name, painless) for name in by.values())
     assert (one.enrich().writes.written, two.enrich().writes.written) == (0, len(texts))
     stored = [{hit["_id"]: stored_keys(hit["_source"]) for hit in hits(painless, name)} for name in by.values()]

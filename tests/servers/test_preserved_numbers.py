@@ -22,7 +22,7 @@ from fault_proxy import BULK, Fault, FaultProxy, lost_answer, short_waits
 from opensearchpy import OpenSearch
 from server_tools import JSON, family, make_index, ours
 
-from es_neardupe import NearDupe, Settings
+from es_neardupe import NearDupe, Settings, log_events
 from es_neardupe.errors import Conflict, RequestError, Unreachable
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client, ForwardingClient, path
@@ -258,7 +258,8 @@ def test_a_final_pipeline(client: Client, index_name: str, server_url: str) -> N
     with_final_pipeline(client, index_name)
     before = values(server_url, index_name)
     one = NearDupe(index_name, client)
-    for how in ({"dry_run": True}, {}):
+    ways: list[dict[str, Any]] = [{"dry_run": True}, {}]
+    for how in ways:
         writes = one.enrich(**how).writes
         assert (writes.written, writes.whole, writes.failed) == (len(SAME), 0, len(CHANGED))
         assert writes.left == len(CHANGED)
@@ -392,11 +393,12 @@ def test_dry_runs_count_as_the_runs_do(client: Client, index_name: str, server_u
     if blocked:
         with_final_pipeline(client, index_name)
     before = values(server_url, index_name)
-    for command in (
+    commands: tuple[Callable[..., Any], ...] = (
         lambda **how: one.enrich(all=True, **how).writes,
         lambda **how: one.group(**how).writes,
         lambda **how: one.clean(**how).writes,
-    ):
+    )
+    for command in commands:
         dry, done = command(dry_run=True), command()
         assert dry == done
         assert bool(done.failed) == bool(done.failures) == blocked
@@ -418,7 +420,9 @@ def test_dry_runs_of_a_migration(client: Client, index_name: str, server_url: st
         assert (done.enriched, done.left, len(done.failures)) == (len(SAME), len(CHANGED), 1)
         client.request("PUT", path(index_name, "_settings"), body={"index.final_pipeline": None})
     missing = len(CHANGED) if blocked else len(LITERALS)
-    for how, step, number in (({"prepare": True}, "enriched", missing), ({}, "switched", len(LITERALS))):
+    steps: list[tuple[dict[str, Any], str, int]]
+    steps = [({"prepare": True}, "enriched", missing), ({}, "switched", len(LITERALS))]
+    for how, step, number in steps:
         dry, done = one.migrate(threshold=0.6, dry_run=True, **how).writes, one.migrate(threshold=0.6, **how).writes
         assert getattr(dry, step) == getattr(done, step) == number
     assert values(server_url, index_name) == before
@@ -501,8 +505,10 @@ def test_a_log_names_each_document_that_was_not_written(
     with_final_pipeline(client, index_name)
     with caplog.at_level(logging.WARNING, "es_neardupe"):
         NearDupe(index_name, client).enrich()
-    events = [record.fields for record in caplog.records if getattr(record, "event", "") == "not_written"]
-    assert sorted(one["id"] for one in events) == sorted(str(number) for number in range(len(CHANGED)))
+    events = map(log_events.fields_of, caplog.records)
+    assert sorted(fields["id"] for event, fields in events if event == "not_written") == sorted(
+        str(number) for number in range(len(CHANGED))
+    )
 
 
 def raw_sources(url: str, index: str) -> bytes:

@@ -110,7 +110,8 @@ def test_recall_and_exactness(
 
     # Below the threshold fewer are found, but those reported are correct.
     low = {
-        (one.a[1], one.b[1]): round(one.resemblance, 6) for one in NearDupe(index_name, client).pairs(min=TRUTH_FROM)
+        (one.a[1], one.b[1]): round(one.resemblance or 0.0, 6)
+        for one in NearDupe(index_name, client).pairs(min=TRUTH_FROM)
     }
     assert low == {pair: truth.get(pair) for pair in low}
     assert len(low) > len(wanted)
@@ -130,7 +131,7 @@ def test_recall_and_exactness(
     )
     for group in NearDupe(index_name, client).groups():
         for member in group.members[1:]:
-            pair = tuple(sorted((group.members[0].id, member.id)))
-            assert round(found[pair], 6) == pytest.approx(member.similarity, abs=1e-6)
+            one, other = sorted((group.members[0].id, member.id))
+            assert round(found[one, other], 6) == pytest.approx(member.similarity, abs=1e-6)
             assert member.similarity >= THRESHOLD
     assert NearDupe(index_name, client).group().writes.written == 0

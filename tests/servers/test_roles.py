@@ -6,6 +6,7 @@ import base64
 import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import every_command
 import pytest
@@ -181,8 +182,9 @@ def test_rights_on_an_alias_alone(worked: Secured, admin: Client) -> None:
 def test_client_certificates_log_in(worked: Secured) -> None:
     """Authentication by TLS alone, without a password, with the privileges of the user that the certificate names."""
     pem = worked.certificates["neardupe-read"]
-    certificate = {"client_cert": str(pem.cert), "client_key": str(pem.key)}
-    for trust in ({"ca_certs": str(worked.ca_file)}, {"cert_fingerprint": worked.tls.of_authority}):
+    certificate: dict[str, Any] = {"client_cert": str(pem.cert), "client_key": str(pem.key)}
+    ways: list[dict[str, Any]] = [{"ca_certs": str(worked.ca_file)}, {"cert_fingerprint": worked.tls.of_authority}]
+    for trust in ways:
         client = connect(ConnectionSettings(worked.url, **certificate, **trust))
         assert NearDupe(WORKED, client).stats().scope.documents == len(TEXTS)
         with pytest.raises(Forbidden, match="neardupe-read lacks"):

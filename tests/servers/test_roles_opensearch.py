@@ -122,7 +122,8 @@ def test_serve_sends_the_login_of_each_request(worked: Secured, admin: Client) -
 
     def status(address: str, name: str, password: str = PASSWORD) -> int:
         word = base64.b64encode(f"{name}:{password}".encode()).decode()
-        return site.get(address, headers={"Authorization": f"Basic {word}"}).status_code
+        answer = site.get(address, headers={"Authorization": f"Basic {word}"})
+        return int(answer.status_code)
 
     assert status("/api/stats", "neardupe-read") == 200
     assert status("/api/decisions", "neardupe-read") == 403

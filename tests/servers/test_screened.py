@@ -32,7 +32,7 @@ from server_tools import (
 from es_neardupe import NearDupe, Settings, fingerprints
 from es_neardupe.candidates.recent_documents import RecentDocuments
 from es_neardupe.commands import screened as module
-from es_neardupe.commands.screened import Match, ScreenReport
+from es_neardupe.commands.screened import Match, MatchedAction, OtherMatch, ScreenReport
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path, to_json
@@ -44,6 +44,11 @@ NEVER = {"index": {"refresh_interval": -1}}
 
 def document(id: str, text: Any, index: str | None = None, **more: Any) -> JSON:
     return {"_id": id, "_source": {"text": text}, **({"_index": index} if index else {}), **more}
+
+
+def named(action: MatchedAction) -> list[Match | OtherMatch]:
+    """The document whose group an action joins, and the others that it matches."""
+    return [action.match, *action.match.others]
 
 
 def write(client: Client, index: str, actions: Iterable[Mapping[str, Any]], chunk: int = 100) -> list[str]:
@@ -158,7 +163,7 @@ def test_every_pair_that_the_keys_promise_is_found(news: NearDupe, client: Clien
     expected, texts = true_pairs(before, after), {**before, **after}
     found: dict[tuple[str, str], float] = {}
     for one in report.matches:
-        for other in (one.match, *one.match.others):
+        for other in named(one):
             for id, text in texts.items():  # of equal texts, one is named
                 if text == texts[other.id] and (one.id, id) in expected:
                     found[one.id, id] = other.similarity
@@ -173,8 +178,8 @@ def test_every_pair_that_the_keys_promise_is_found(news: NearDupe, client: Clien
     client.request("POST", path(index_name, "_refresh"))
     stored = ours(client, index_name)
     leaders = {one["group"]: id for id, one in stored.items() if one.get("principal")}
-    for id, one in stored.items():  # the guarantee of star linkage, before group runs
-        assert jaccard(texts[id], texts[leaders[one["group"]]]) >= 0.8
+    for id, fields in stored.items():  # the guarantee of star linkage, before group runs
+        assert jaccard(texts[id], texts[leaders[fields["group"]]]) >= 0.8
     marked = {one.id: one.match.group for one in report.matches if one.done == "marked"}
     assert {id: stored[id]["group"] for id in marked} == marked
     grouped = news.group()
@@ -240,7 +245,7 @@ def test_updates_of_known_documents_are_no_duplicates(news: NearDupe, client: Cl
     write(client, index_name, news.screened(actions[:3], on_match="skip", report=report))
     check_sums(report)
     assert (report.counts.known, report.counts.skipped) == (2, 1)
-    assert {one.id for one in (report.matches[0].match, *report.matches[0].match.others)} == {"a", "b"}
+    assert {one.id for one in named(report.matches[0])} == {"a", "b"}
 
     report = ScreenReport()
     assert list(news.screened(actions[3:], on_match="skip", report=report)) == []  # the later one counts
@@ -346,9 +351,7 @@ def test_two_writers_that_miss_each_other_are_repaired_by_group(
     ]
     for one, other in zip(*streams, strict=True):  # each has chosen its groups before it sees the other's documents
         write(client, index_name, [one, other])
-    seen = {
-        (one.id, other.id) for report in reports for one in report.matches for other in (one.match, *one.match.others)
-    }
+    seen = {(one.id, other.id) for report in reports for one in report.matches for other in named(one)}
     assert true_pairs(before, after).keys() - seen
     client.request("POST", path(index_name, "_refresh"))
     news.group()

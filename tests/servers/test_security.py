@@ -105,7 +105,7 @@ def test_similar_counts_and_shows_what_the_user_may_read(reader: Client, admin: 
     for id, text in {**PUBLIC, **HIDDEN}.items():
         near = {other: jaccard(text, theirs) for other, theirs in PUBLIC.items() if other != id}
         wanted = {other: value for other, value in near.items() if value >= 0.8}
-        asked = {"id": id} if id in PUBLIC else {"text": text}
+        asked: dict[str, Any] = {"id": id} if id in PUBLIC else {"text": text}
         found = NearDupe(NEWS, reader).similar(min=0.8, **asked)
         assert {hit.id: hit.similarity for hit in found.hits} == pytest.approx(wanted)
         shown = {hit.id for hit in NearDupe(NEWS, admin).similar(min=0.01, top=100, **asked).hits}
@@ -116,7 +116,7 @@ def test_contained_counts_and_shows_what_the_user_may_read(reader: Client, admin
     """By id and by text, also with the exact text of a hidden document. Keys that only hidden documents have count as
     rare, and the frequency of common ones is that among this user's documents."""
     for id, text in {**PUBLIC, **HIDDEN}.items():
-        asked = {"id": id} if id in PUBLIC else {"text": text}
+        asked: dict[str, Any] = {"id": id} if id in PUBLIC else {"text": text}
         whole = NearDupe(NEWS, admin).contained(min=0.01, top=100, **asked)
         assert (whole.keys_left_out, whole.not_compared, whole.unreadable) == (0, 0, 0)
         seen = {hit.id: (hit.of_probe, hit.of_document, hit.matched_keys) for hit in whole.hits if hit.id in PUBLIC}
@@ -190,7 +190,7 @@ def test_a_filter_cannot_reach_further(reader: Client) -> None:
         assert NearDupe(NEWS, reader).search(query).documents == 0
         found = stages_of(reader, query=query)["pairs"]
         assert (len(found.pairs), found.diagnostics["Computing feature hashes"]["Documents"]) == (0, 0)
-    everything = {"bool": {"should": [{"match_all": {}}]}}
+    everything: dict[str, Any] = {"bool": {"should": [{"match_all": {}}]}}
     assert len(NearDupe(NEWS, reader).similar(text=text, min=0.5, query=everything).hits) == 3
     assert len(NearDupe(NEWS, reader).contained(text=text, min=0.5, query=everything).hits) == 3
 
@@ -229,7 +229,7 @@ def test_search_collapses_what_the_user_may_read(reader: Client, admin: Client) 
     assert {hit.group: hit.near_copies + 1 for hit in found.hits if hit.near_copies} == {
         group: size for group, size in sizes.items() if size > 1
     }
-    assert sorted(one.id for hit in found.hits for one in (hit, *hit.members)) == sorted(PUBLIC)
+    assert sorted(id for hit in found.hits for id in (hit.id, *(one.id for one in hit.members))) == sorted(PUBLIC)
 
 
 def test_moved_knows_nothing_of_hidden_documents(reader: Client, admin: Client) -> None:

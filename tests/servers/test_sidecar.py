@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from typing import Any
 
@@ -36,7 +36,7 @@ def test_groups_are_those_of_inline_keys_through_random_changes(client: Client, 
         before = state(client, both.sidecar)
         NearDupe(both.inline, client).enrich(check=True)
         NearDupe(both.sidecar, client).enrich()
-        options = {"check": True, "evidence": turn > 1}
+        options: dict[str, Any] = {"check": True, "evidence": turn > 1}
         one, other = both.run(NearDupe.group, **options)
         untouched(client, both.sidecar, before)
         assert both.groups(both.inline) == both.groups(both.sidecar), turn
@@ -63,7 +63,7 @@ def test_every_command_says_the_same(client: Client, index_name: str) -> None:
     both.put({"late1": document("late1", documents["d000"]["text"]), "late2": document("late2", "quite new")})
     scope, by_url = {"term": {"source": "a"}}, {"query": {"match": {"title": "text"}}, "sort": ["url"]}
     id = next(id for id, one in documents.items() if one["text"] and one["date"] < "2024-05-20")
-    commands = [
+    commands: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
         (NearDupe.stats, (), {"buckets": 10}),
         (NearDupe.groups, (), {}),
         (NearDupe.suggest_keep, (), {"policy": "date:desc"}),
@@ -97,7 +97,7 @@ def test_every_command_says_the_same(client: Client, index_name: str) -> None:
 
 def _by_stored_keys(client: Client, index: str) -> list[tuple[str, str]]:
     """The pairs of a request of `duplicates` whose candidates come from the stored keys."""
-    ready = files("es_neardupe.commands.duplicates").joinpath("examples", "near-identical-abstracts.json")
+    ready = files("es_neardupe.commands.duplicates") / "examples" / "near-identical-abstracts.json"
     request = json.loads(ready.read_text("utf-8").replace('"abstract"', '"text"'))
     stage = request["stages"]["similarPairs"]
     stage["hashGrouping"]["features"] = "scheme"
@@ -138,6 +138,7 @@ def test_write_group_writes_group_ids_and_nothing_else(client: Client, index_nam
     assert mapping(client, index_name)["properties"]["neardupe"]["properties"] == {"group": {"type": "keyword"}}
     after = state(client, index_name)
     again = NearDupe(index_name, client).enrich()
+    assert again.writes.mirrored is not None
     assert (again.scope.read, again.writes.mirrored.written) == (0, 0)  # our own write is not a change of the text
     _work(client, index_name)
     untouched(client, index_name, after)
@@ -149,7 +150,9 @@ def test_write_group_writes_group_ids_and_nothing_else(client: Client, index_nam
     assert (found.without_group, [hit.id for hit in found.apart], found.hits) == (1, ["late"], collapsed.hits)
     client.request("DELETE", path(index_name, "_doc", "late"), params={"refresh": True})
     change(client, index_name, "d000", {"text": "another text than before " * 4})
-    assert NearDupe(index_name, client).group().writes.mirrored.written == 0  # enrich has not seen it
+    mirrored = NearDupe(index_name, client).group().writes.mirrored
+    assert mirrored is not None
+    assert mirrored.written == 0  # enrich has not seen it
     _work(client, index_name)
     assert _stored(client, index_name)["d000"]["principal"]
     cleaned = NearDupe(index_name, client).clean()
@@ -164,6 +167,7 @@ def test_a_change_while_group_ids_are_written_is_noticed(client: Client, index_n
     change(client, entries, "d001", {"@source": {"mirrored": False}})
     change(client, index_name, "d001", {"text": "what nobody has seen"})
     report = NearDupe(index_name, client).group()
+    assert report.writes.mirrored is not None
     assert report.writes.mirrored.left == 1
     assert NearDupe(index_name, client).enrich().writes.written == 1
 

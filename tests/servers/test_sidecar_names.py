@@ -217,6 +217,7 @@ def test_source_that_is_derived(client: Client, index_name: str) -> None:
         NearDupe(index_name, client).init(SETTINGS)
     NearDupe(index_name, client).init(SETTINGS, sidecar=True, write_group=True)
     done = NearDupe(index_name, client).enrich()
+    assert done.writes.mirrored is not None
     assert done.writes.mirrored.written == done.writes.written == done.scope.documents
     assert NearDupe(index_name, client).group().scope.stale == 0
     assert NearDupe(index_name, client).enrich().scope.read == 0

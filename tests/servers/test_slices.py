@@ -108,5 +108,7 @@ def test_an_error_in_one_slice_ends_the_run(client: Client, index_name: str) -> 
         with pytest.raises(RequestError, match="rejected"):
             news.enrich(slices=SHARDS)
     assert nothing_open(client, index_name)
-    assert news.enrich().scope.current < 41
+    current = news.enrich().scope.current
+    assert current is not None
+    assert current < 41
     assert news.stats().scope.unprocessed == 0

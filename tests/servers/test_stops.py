@@ -99,6 +99,7 @@ def test_a_client_that_is_killed(client: Client, index_name: str) -> None:
     part = number_written(client, index_name, "enrich")
     assert 60 < part < 3 * NUMBER
     rest = NearDupe(index_name, client).enrich()
+    assert rest.scope.current is not None
     assert rest.scope.current >= part  # the server continues a request whose client is gone
     assert rest.writes.written == rest.scope.read - rest.writes.unchanged <= 3 * NUMBER - part
     assert number_written(client, index_name, "enrich") == 3 * NUMBER

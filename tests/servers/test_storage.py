@@ -153,7 +153,8 @@ class _Life:
         if self.deleted:
             self.enrich({})
         report = self.index.group(check=True, **options)
-        self._see("group", [report.scope.documents, replace(report.groups, looked_at=None)])
+        groups = replace(report.groups, looked_at=None)  # type: ignore[arg-type]  # not compared
+        self._see("group", [report.scope.documents, groups])
         sources = {hit["_id"]: hit["_source"].get("neardupe", {}) for hit in hits(self.client, self.stored)}
         names = ("group", "principal", "similarity")
         self._see("groups", {id: [sources.get(id, {}).get(name) for name in names] for id in self.there})

@@ -103,7 +103,7 @@ def titled(lines: list[JSON]) -> list[JSON]:
 def places(lines: list[JSON]) -> list[JSON]:
     rows = []
     for line in lines:
-        best = next((one for one in line["places"] if one["replaced"] is None), {})
+        best: JSON = next((one for one in line["places"] if one["replaced"] is None), {})
         rows.append(line | {f"best_{name}": value for name, value in best.items()})
     return rows
 
@@ -209,7 +209,7 @@ def cell(value: Any) -> str:
 def test_tables_of_python(client: Client, crawled: str) -> None:
     """Each result is a table; nothing found is a table with the same columns."""
     news = NearDupe(crawled, client)
-    for found, nothing in (
+    results: tuple[tuple[Any, Any], ...] = (
         (news.groups(), news.groups(min_size=100)),
         (news.suggest_keep(), news.suggest_keep(min_size=100)),
         (news.pairs(), news.pairs(min=0.5, max=0.5)),
@@ -218,12 +218,13 @@ def test_tables_of_python(client: Client, crawled: str) -> None:
         (news.moved("https://news.example/0"), news.moved("/never")),
         (news.audit(),) * 2,  # these two always have rows
         (news.distribution(),) * 2,
-    ):
-        arrow = found.to_arrow()  # type: ignore[union-attr]
+    )
+    for found, nothing in results:
+        arrow = found.to_arrow()
         assert arrow.num_rows > 0
-        assert arrow.schema == nothing.to_arrow().schema  # type: ignore[union-attr]
-        assert found.to_polars().equals(polars.from_arrow(arrow))  # type: ignore[union-attr]
-        assert list(found.to_pandas()) == arrow.column_names  # type: ignore[union-attr]
+        assert arrow.schema == nothing.to_arrow().schema
+        assert found.to_polars().equals(polars.from_arrow(arrow))
+        assert list(found.to_pandas()) == arrow.column_names
     addresses = ["https://news.example/0", "/never"]
     assert moved_table(news.moved_all(addresses)).to_arrow()["address"].to_pylist() == addresses
     pairs = news.pairs()
