@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from es_neardupe.errors import Conflict, RequestError, SettingsError
-from es_neardupe.index.hidden_indices import HiddenIndex, StoredDocument, ensure, find, hidden_index_name, read, store
+from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore, StoredDocument
 from es_neardupe.index.index import Index
 from es_neardupe.index.migration_state import replaced_prefix
 from es_neardupe.index.queries import MAX_TERMS, all_of
@@ -31,8 +31,7 @@ from es_neardupe.keys.arrays import Bytes, Flags
 from es_neardupe.keys.text import hash_text, packed_hashes
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, one_line
-from es_neardupe.server.bulk import chunked, write
-from es_neardupe.server.search import buckets, count, fetch, refresh, refresh_if_allowed, search
+from es_neardupe.server.bulk import chunked
 
 CLAIM_MINUTES = 15
 """Minutes for which a claim of a group holds, counted from its last renewal."""
@@ -213,35 +212,34 @@ class Decisions:
         prefix = replaced_prefix(index.prefix)
         target = index.target
         owner = replace(target, settings=replace(target.settings, prefix=prefix))
-        self._index = index.with_target(owner) if prefix != index.prefix else index
-        self._client = index.plain
-        self.name = hidden_index_name(owner, HiddenIndex.DECISIONS)
+        owning = index.with_target(owner) if prefix != index.prefix else index
+        self._store = HiddenStore(owning, HiddenIndex.DECISIONS, index.plain)
+        self.name = self._store.name
 
     def exist(self) -> bool:
         """Whether anything was ever decided."""
-        return find(self._index, HiddenIndex.DECISIONS) is not None
+        return self._store.exists()
 
     def put(self, decisions: Iterable[Decision]) -> None:
         """Store decisions; each replaces an earlier one of its reviewer about the same texts. Raises `RequestError` if
         one is rejected."""
-        name = ensure(self._index, HiddenIndex.DECISIONS)
-        actions = (Action("index", name, one.id, _source(one.checked())) for one in decisions)
-        for outcome in write(self._client, actions, workers=1):
+        self._store.create()
+        actions = (Action("index", self.name, one.id, _source(one.checked())) for one in decisions)
+        for outcome in self._store.write_in_order(actions):
             if not outcome.done:
                 raise RequestError(
-                    f"The server rejected a decision in {name}: {outcome.reason}",
+                    f"The server rejected a decision in {self.name}: {outcome.reason}",
                     status=outcome.status,
                     type=outcome.type,
                     reason=outcome.reason,
                 )
-        refresh(self._client, name)
 
     def get(self, ids: Collection[str]) -> dict[str, Decision]:
         """The decisions with these ids, also withdrawn ones; without those that do not exist."""
         if not ids or not self.exist():
             return {}
-        hits = fetch(self._client, ((self.name, id, None) for id in sorted(ids)), ["*"])
-        return {hit.id: one for hit in hits if hit is not None and (one := _decision(hit.source)) is not None}
+        hits = self._store.with_ids(sorted(ids))
+        return {hit.id: one for hit in hits if (one := _decision(hit.source)) is not None}
 
     def page(
         self,
@@ -253,9 +251,8 @@ class Decisions:
         size: int = 50,
     ) -> DecisionPage:
         """A page of decisions, newest first. ``withdrawn``: only those that were, or were not; None: all."""
-        if not self.exist():
+        if not self._store.refreshed():
             return DecisionPage(0, (), None)
-        refresh_if_allowed(self._client, self.name)
         state = {"exists": {"field": "withdrawn"}}
         clauses: list[dict[str, Any] | None] = [
             _KIND,
@@ -271,7 +268,7 @@ class Decisions:
         }
         if after is not None:
             body["search_after"] = list(after)
-        answer = search(self._client, self.name, body)
+        answer = self._store.search(body)
         hits = answer["hits"]["hits"]
         found = (_decision(hit["_source"]) for hit in hits[:size])
         last = tuple(hits[size - 1]["sort"]) if len(hits) > size else None
@@ -288,31 +285,29 @@ class Decisions:
 
     def about(self, contents: Collection[str]) -> list[Decision]:
         """The decisions that hold and are about at least one of these contents, oldest first."""
-        if not contents or not self.exist():
+        if not contents or not self._store.refreshed():
             return []
-        refresh_if_allowed(self._client, self.name)
         found: dict[str, Decision] = {}
         for chunk in chunked(sorted(contents), MAX_TERMS // 2):
-            for page in self._client.pages(self.name, {"query": all_of(*_HOLDING, _either(chunk))}, page_size=2000):
+            for page in self._store.pages({"query": all_of(*_HOLDING, _either(chunk))}, page_size=2000):
                 found.update((hit.id, one) for hit in page if (one := _decision(hit.source)) is not None)
         return sorted(found.values(), key=lambda one: (one.at, one.id))
 
     def last_of(self, author: str, contents: Collection[str]) -> list[Decision]:
         """The decisions of a reviewer that hold and are about at least one of these contents, of the last time that
         some were stored."""
-        if not contents or not self.exist():
+        if not contents or not self._store.refreshed():
             return []
-        refresh_if_allowed(self._client, self.name)
         own = (*_HOLDING, {"term": {"author": author}})
         newest: list[Decision] = []
         for chunk in chunked(sorted(contents), MAX_TERMS // 2):
             body = {"size": 1, "query": all_of(*own, _either(chunk)), "sort": [{"at": "desc"}, {"id": "asc"}]}
-            hits = search(self._client, self.name, body)["hits"]["hits"]
+            hits = self._store.search(body)["hits"]["hits"]
             newest += (one for hit in hits if (one := _decision(hit["_source"])) is not None)
         if not newest:
             return []
         at = max(one.at for one in newest)
-        page = self._client.pages(self.name, {"query": all_of(*own, {"term": {"at": at}})}, page_size=_PAGE)
+        page = self._store.pages({"query": all_of(*own, {"term": {"at": at}})}, page_size=_PAGE)
         found = (_decision(hit.source) for hits in page for hit in hits)
         known = set(contents)
         return sorted((one for one in found if one and known & {*one.contents}), key=lambda one: one.id)
@@ -322,13 +317,12 @@ class Decisions:
     ) -> dict[tuple[str, str], dict[str, Verdict]]:
         """The verdicts *same* and *different* that hold: those about at least one of the given contents, or all."""
         found: dict[tuple[str, str], dict[str, Verdict]] = defaultdict(dict)
-        if (contents is not None and not contents) or not self.exist():
+        if (contents is not None and not contents) or not self._store.refreshed():
             return found
-        refresh_if_allowed(self._client, self.name)
         chunks = [None] if contents is None else chunked(sorted(contents), MAX_TERMS // 2)
         for chunk in chunks:
             query = all_of(*_HOLDING, _DECIDING, None if chunk is None else _either(chunk))
-            keys = buckets(self._client, self.name, query, {name: name for name in _VERDICTS})
+            keys = self._store.buckets(query, {name: name for name in _VERDICTS})
             for key in tracked(keys, progress, "decisions", None):
                 if _HASH.fullmatch(key["low"]) and _HASH.fullmatch(key["high"]):  # any client can write documents
                     found[key["low"], key["high"]][key["author"]] = Verdict(key["verdict"])
@@ -336,9 +330,8 @@ class Decisions:
 
     def last_write(self) -> tuple[int, int] | None:
         """The number of the last write that is visible, and of the documents; None if nothing was ever decided."""
-        if not self.exist():
+        if not self._store.refreshed():
             return None
-        refresh_if_allowed(self._client, self.name)
         body = {
             "size": 1,
             "track_total_hits": True,
@@ -346,22 +339,21 @@ class Decisions:
             "seq_no_primary_term": True,
             "sort": [{"_seq_no": "desc"}],
         }
-        found = search(self._client, self.name, body)["hits"]
+        found = self._store.search(body)["hits"]
         return (int(found["hits"][0]["_seq_no"]), int(found["total"]["value"])) if found["hits"] else None
 
     def written_since(self, first: int) -> set[tuple[str, str]]:
         """The pairs of contents with a decision that was written since the write ``first``, also withdrawn ones."""
         query = all_of(_KIND, _DECIDING, {"range": {"_seq_no": {"gte": first}}})
-        both = buckets(self._client, self.name, query, {"low": "low", "high": "high"})
+        both = self._store.buckets(query, {"low": "low", "high": "high"})
         return {(one["low"], one["high"]) for one in both}
 
     def waiting(self) -> WaitingDecisions:
         """The decisions that wait for `group`, also withdrawn ones."""
         contents, versions = set[str](), dict[str, tuple[int, int]]()
-        if self.exist():
-            refresh_if_allowed(self._client, self.name)
+        if self._store.refreshed():
             body = {"query": all_of(_KIND, {"term": {"waiting": True}}), "_source": ["low", "high"]}
-            for page in self._client.pages(self.name, body, page_size=_PAGE):
+            for page in self._store.pages(body, page_size=_PAGE):
                 for hit in page:
                     contents.update(str(hit.source.get(name)) for name in ("low", "high"))
                     versions[hit.id] = (hit.seq_no or 0, hit.primary_term or 0)
@@ -369,10 +361,9 @@ class Decisions:
 
     def count_waiting(self) -> int:
         """The number of decisions that wait for `group`."""
-        if not self.exist():
+        if not self._store.refreshed():
             return 0
-        refresh_if_allowed(self._client, self.name)
-        return count(self._client, self.name, all_of(_KIND, {"term": {"waiting": True}}))
+        return self._store.count(all_of(_KIND, {"term": {"waiting": True}}))
 
     def settle(self, applied: WaitingDecisions) -> None:
         """Note that a run has applied decisions. Those that changed since they were read continue to wait."""
@@ -380,7 +371,7 @@ class Decisions:
             Action("update", self.name, id, {"doc": {"waiting": False}}, seq_no=seq_no, primary_term=term)
             for id, (seq_no, term) in applied.versions.items()
         )
-        for outcome in write(self._client, actions, workers=1):
+        for outcome in self._store.write_in_order(actions) if applied else ():
             if not (outcome.done or outcome.conflict or outcome.gone):
                 raise RequestError(
                     f"The server rejected an update in {self.name}: {outcome.reason}",
@@ -388,23 +379,20 @@ class Decisions:
                     type=outcome.type,
                     reason=outcome.reason,
                 )
-        if applied:
-            refresh(self._client, self.name)
 
     def totals(self) -> dict[str, int]:
         """The number of decisions that hold, by reviewer."""
-        if not self.exist():
+        if not self._store.refreshed():
             return {}
-        refresh_if_allowed(self._client, self.name)
         terms = {"authors": {"terms": {"field": "author", "size": 1000}}}
-        answer = search(self._client, self.name, {"size": 0, "query": all_of(*_HOLDING), "aggs": terms})
+        answer = self._store.search({"size": 0, "query": all_of(*_HOLDING), "aggs": terms})
         return {one["key"]: int(one["doc_count"]) for one in answer["aggregations"]["authors"]["buckets"]}
 
     def claim(self, group: str, author: str, now: datetime | None = None) -> Claim:
         """The claim of a group that holds now: a new or renewed one of this reviewer, or that of another one."""
-        name = ensure(self._index, HiddenIndex.DECISIONS)
+        self._store.create()
         current = now or datetime.now(timezone.utc)
-        before = read(self._client, name, _claim_id(group))
+        before = self._store.read(_claim_id(group))
         held = _claim(before, current)
         if held is not None and held.author != author:
             return held
@@ -412,9 +400,9 @@ class Decisions:
         claim = Claim(group, author, until)
         source = {"kind": "claim", "group": group, "author": author, "until": until}
         try:
-            store(self._client, name, _claim_id(group), source, before)
+            self._store.put(_claim_id(group), source, before)
         except Conflict:  # another reviewer was faster
-            return _claim(read(self._client, name, _claim_id(group)), current) or claim
+            return _claim(self._store.read(_claim_id(group)), current) or claim
         return claim
 
     def claims(self, groups: Sequence[str], now: datetime | None = None) -> dict[str, Claim]:
@@ -422,8 +410,8 @@ class Decisions:
         if not groups or not self.exist():
             return {}
         current = now or datetime.now(timezone.utc)
-        hits = fetch(self._client, ((self.name, _claim_id(one), None) for one in groups), ["*"])
-        stored = (StoredDocument(hit.source, 0, 0) for hit in hits if hit is not None)
+        hits = self._store.with_ids(map(_claim_id, groups))
+        stored = (StoredDocument(hit.source, 0, 0) for hit in hits)
         return {one.group: one for found in stored if (one := _claim(found, current)) is not None}
 
 

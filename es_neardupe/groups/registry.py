@@ -18,13 +18,12 @@ from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.errors import RequestError, SettingsError
 from es_neardupe.groups.decisions import ContentPair
 from es_neardupe.groups.rules import RunRules, decode_rules, encode_rules
-from es_neardupe.index.hidden_indices import HiddenIndex, StoredDocument, ensure, find, hidden_index_name, read, store
+from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore, StoredDocument
 from es_neardupe.index.index import Index
 from es_neardupe.index.queries import MAX_TERMS, all_of
 from es_neardupe.index.settings import Settings
 from es_neardupe.records import Action, Address, one_line
-from es_neardupe.server.bulk import chunked, write
-from es_neardupe.server.search import buckets, fetch, refresh, refresh_if_allowed, search
+from es_neardupe.server.bulk import chunked
 from es_neardupe.verification.criterion import MatchOptions
 from es_neardupe.wording import command
 
@@ -239,7 +238,8 @@ class Registry:
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        self.name = hidden_index_name(index.target, HiddenIndex.GROUPS)
+        self._store = HiddenStore(index, HiddenIndex.GROUPS)
+        self.name = self._store.name
 
     def last_run(self) -> LastRun | None:
         """The last run; None if the index has not been grouped. Raises `SettingsError` if its rules cannot be read:
@@ -289,7 +289,7 @@ class Registry:
             self._note(stored, LastRun(finished=False, evidence=False, rules=rules), at)
 
     def _note(self, before: StoredDocument | None, run: LastRun, at: str) -> None:
-        ensure(self._index, HiddenIndex.GROUPS)
+        self._store.create()
         settings = None if run.rules is None else encode_rules(run.rules)
         value = {
             "finished": run.finished,
@@ -300,7 +300,7 @@ class Registry:
             "members": run.members,
             "unsatisfied": run.unsatisfied,
         }
-        store(self._index.client, self.name, _RUN, {"kind": "run", "settings": settings, "value": value}, before)
+        self._store.put(_RUN, {"kind": "run", "settings": settings, "value": value}, before)
 
     def version(self) -> tuple[str, int] | None:
         """Changes with every run that has changed anything; None before the first one."""
@@ -308,68 +308,61 @@ class Registry:
         return None if stored is None else (str(stored.source.get("value")), stored.seq_no)
 
     def _stored_run(self) -> StoredDocument | None:
-        return read(self._index.client, self.name, _RUN) if self._exists() else None
-
-    def _exists(self) -> bool:
-        """Raises `NameTaken` if another index has the name of the registry."""
-        return find(self._index, HiddenIndex.GROUPS) is not None
+        return self._store.read(_RUN) if self._store.exists() else None
 
     def records(self, ids: Collection[str]) -> dict[str, GroupRecord]:
         """The records of these ids, including ended groups; without those that do not exist."""
-        if not ids or not self._exists():
+        if not ids or not self._store.exists():
             return {}
-        references = ((self.name, id, None) for id in sorted(ids))
-        hits = (hit for hit in fetch(self._index.client, references, ["*"], batch=500) if hit is not None)
+        hits = self._store.with_ids(sorted(ids), batch=500)
         return {record.group: record for hit in hits if (record := _entry(hit.id, hit.source)) is not None}
 
     def living(self) -> Iterator[GroupRecord]:
         """All groups that have not ended, including those that a run wrote just before it was killed."""
-        if self._exists():
-            refresh_if_allowed(self._index.client, self.name)
-            for page in self._index.client.pages(self.name, {"query": _living(())}, page_size=2000):
+        if self._store.refreshed():
+            for page in self._store.pages({"query": _living(())}, page_size=2000):
                 records = (_entry(hit.id, hit.source) for hit in page)
                 yield from (record for record in records if record is not None)
 
     def sizes(self) -> Iterator[tuple[str, Any]]:
         """Id and size of each group that has not ended, as they are stored; None for a group without a size."""
-        if self._exists():
-            refresh_if_allowed(self._index.client, self.name)
+        if self._store.refreshed():
             names = {"group": "group", "size": "size"}
-            for one in buckets(self._index.client, self.name, _living(()), names, optional=["size"]):
+            for one in self._store.buckets(_living(()), names, optional=["size"]):
                 yield one["group"], one["size"]
 
     def texts(self, ids: Collection[str]) -> dict[str, int]:
         """The number of distinct texts of some groups; without groups that have ended or do not exist."""
         found: dict[str, int] = {}
-        if ids and self._exists():
+        if ids and self._store.exists():
             names = {"group": "group", "texts": "texts"}
             for chunk in chunked(sorted(ids), MAX_TERMS):
                 query = all_of(_living(()), {"terms": {"group": chunk}})
-                for one in buckets(self._index.client, self.name, query, names):
+                for one in self._store.buckets(query, names):
                     found[one["group"]] = one["texts"]
         return found
 
     def search(self, clauses: Iterable[Mapping[str, Any]], body: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """The answer to one search for the groups that have not ended and satisfy all clauses. None if there is no
         registry."""
-        if not self._exists():
+        if not self._store.exists():
             return None
         query = _living(())
         query["bool"]["filter"].extend(clauses)
-        return search(self._index.client, self.name, {**body, "query": query})
+        return self._store.search({**body, "query": query})
 
     def led_by(self, id: str) -> GroupRecord | None:
         """The group whose principal has this id, in any of the indices; if there are several, the last one written."""
-        if not self._exists():
+        if not self._store.exists():
             return None
         query = {"bool": {"filter": [{"term": {"kind": "group"}}, {"term": {"principal.id": id}}]}}
         body = {"size": 1, "query": query, "sort": [{"updated": "desc"}]}
-        hits = search(self._index.client, self.name, body)["hits"]["hits"]
+        hits = self._store.search(body)["hits"]["hits"]
         return _entry(hits[0]["_id"], hits[0]["_source"]) if hits else None
 
     def totals(self, without: Iterable[str] = ()) -> Totals:
         """Totals over the groups that have not ended, except the ids ``without``."""
-        if not self._exists():
+        if not self._store.exists():
             return Totals()
         sums = {
             "documents": {"sum": {"field": "size"}},
@@ -377,7 +370,7 @@ class Registry:
             "least": {"min": {"field": "min_similarity"}},
         }
         body = {"size": 0, "track_total_hits": True, "query": _living(sorted(without)), "aggs": sums}
-        answer = search(self._index.client, self.name, body)
+        answer = self._store.search(body)
         values = {name: answer["aggregations"][name]["value"] for name in sums}
         return Totals(
             groups=int(answer["hits"]["total"]["value"]),
@@ -388,17 +381,16 @@ class Registry:
 
     def write(self, records: Iterable[GroupRecord]) -> None:
         """Store records in the given order, replacing existing ones. Raises `RequestError` if one is rejected."""
-        name = ensure(self._index, HiddenIndex.GROUPS)
-        actions = (Action("index", name, one.group, _source(one)) for one in records)
-        for outcome in write(self._index.client, actions, workers=1):
+        self._store.create()
+        actions = (Action("index", self.name, one.group, _source(one)) for one in records)
+        for outcome in self._store.write_in_order(actions):
             if not outcome.done:
                 raise RequestError(
-                    f"The server rejected a record of the registry {name}: {outcome.reason}",
+                    f"The server rejected a record of the registry {self.name}: {outcome.reason}",
                     status=outcome.status,
                     type=outcome.type,
                     reason=outcome.reason,
                 )
-        refresh(self._index.client, name)
 
 
 def _living(without: Iterable[str]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -23,7 +23,10 @@ from es_neardupe.errors import Conflict, Forbidden, NameTaken, NotFound, Request
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.mapping import load_mapping
 from es_neardupe.index.target import IndexTarget
-from es_neardupe.server.client import Client, path, to_json
+from es_neardupe.records import Action, Hit, Outcome
+from es_neardupe.server.bulk import write
+from es_neardupe.server.client import JSON, Client, path, to_json
+from es_neardupe.server.search import buckets, count, fetch, refresh, refresh_if_allowed, search
 from es_neardupe.wording import option
 
 _MAX_NAME = 255
@@ -213,32 +216,6 @@ def _leave_aliases(client: Client, name: str) -> None:
             client.request("DELETE", path(name, "_alias", ",".join(aliases)))
 
 
-def read(client: Client, name: str, id: str) -> StoredDocument | None:
-    """The current version of a document, without a refresh; None if it or the index does not exist."""
-    try:
-        answer = client.request("GET", path(name, "_doc", id))
-    except NotFound:
-        return None
-    return StoredDocument(answer["_source"], answer["_seq_no"], answer["_primary_term"])
-
-
-def store(client: Client, name: str, id: str, source: Mapping[str, Any], before: StoredDocument | None) -> None:
-    """Replace the version ``before`` of a document, or create it (None). `read` returns it at once.
-
-    Raises `Conflict` if another client has written it since. If the stored document equals ``source``, this is not a
-    conflict: the answer to this write was lost, and the request was repeated.
-    """
-    params: dict[str, str | int | bool] = {"op_type": "create"}
-    if before is not None:
-        params = {"if_seq_no": before.seq_no, "if_primary_term": before.primary_term}
-    try:
-        client.request("PUT", path(name, "_doc", id), params=params, body=source)
-    except Conflict:
-        stored = read(client, name, id)
-        if stored is None or stored.source != json.loads(to_json(source)):
-            raise
-
-
 def remove(index: IndexHandle, kinds: Iterable[HiddenIndex]) -> list[str]:
     """Delete hidden indices; returns the names of those that existed. Raises `NameTaken`, before any is deleted, if
     another index has the name of one."""
@@ -248,3 +225,102 @@ def remove(index: IndexHandle, kinds: Iterable[HiddenIndex]) -> list[str]:
         with suppress(NotFound):
             index.client.request("DELETE", path(name))
     return names
+
+
+class HiddenDocuments:
+    """The documents of a hidden index by their ids, whoever owns it."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self.client = client
+        self.name = name
+
+    def read(self, id: str) -> StoredDocument | None:
+        """The current version of a document, without a refresh; None if it or the index does not exist."""
+        try:
+            answer = self.client.request("GET", path(self.name, "_doc", id))
+        except NotFound:
+            return None
+        return StoredDocument(answer["_source"], answer["_seq_no"], answer["_primary_term"])
+
+    def put(self, id: str, source: Mapping[str, Any], before: StoredDocument | None) -> None:
+        """Replace the version ``before`` of a document, or create it (None). `read` returns it at once.
+
+        Raises `Conflict` if another client has written it since. If the stored document equals ``source``, this is not
+        a conflict: the answer to this write was lost, and the request was repeated.
+        """
+        params: dict[str, str | int | bool] = {"op_type": "create"}
+        if before is not None:
+            params = {"if_seq_no": before.seq_no, "if_primary_term": before.primary_term}
+        try:
+            self.client.request("PUT", path(self.name, "_doc", id), params=params, body=source)
+        except Conflict:
+            stored = self.read(id)
+            if stored is None or stored.source != json.loads(to_json(source)):
+                raise
+
+    def delete(self, id: str) -> None:
+        """Delete a document, whatever its version; does nothing if it or the index does not exist."""
+        with suppress(NotFound):
+            self.client.request("DELETE", path(self.name, "_doc", id))
+
+
+class HiddenStore(HiddenDocuments):
+    """The documents of a hidden index of an index, which need not exist.
+
+    `exists`, `refreshed` and `create` raise `NameTaken` if another index has its name. The other methods do not check
+    this: call one of the three first.
+    """
+
+    def __init__(self, index: IndexHandle, kind: HiddenIndex, client: Client | None = None) -> None:
+        """``client``: reads and writes the documents; None: that of the index, which checks before it writes in bulk
+        that the index was not replaced."""
+        super().__init__(client or index.client, hidden_index_name(index.target, kind))
+        self._index = index
+        self._kind = kind
+
+    def exists(self) -> bool:
+        """Whether there is such an index."""
+        return find(self._index, self._kind) is not None
+
+    def refreshed(self) -> bool:
+        """As `exists`. If so, it is refreshed, unless this user may not."""
+        if found := self.exists():
+            refresh_if_allowed(self.client, self.name)
+        return found
+
+    def create(self) -> None:
+        """Create the index if it is missing; see `ensure`."""
+        ensure(self._index, self._kind)
+
+    def refresh(self) -> None:
+        """Make everything written so far visible to searches."""
+        refresh(self.client, self.name)
+
+    def search(self, body: Mapping[str, Any]) -> JSON:
+        """See `es_neardupe.server.search.search`."""
+        return search(self.client, self.name, body)
+
+    def count(self, query: Mapping[str, Any] | None = None) -> int:
+        """See `es_neardupe.server.search.count`."""
+        return count(self.client, self.name, query)
+
+    def buckets(
+        self, query: Mapping[str, Any], fields: Mapping[str, str], optional: Collection[str] = ()
+    ) -> Iterator[JSON]:
+        """See `es_neardupe.server.search.buckets`."""
+        return buckets(self.client, self.name, query, fields, optional)
+
+    def pages(self, body: Mapping[str, Any], *, page_size: int) -> Iterator[list[Hit]]:
+        """See ``Client.pages``."""
+        return self.client.pages(self.name, body, page_size=page_size)
+
+    def with_ids(self, ids: Iterable[str], *, batch: int | None = None) -> Iterator[Hit]:
+        """Those of these documents that exist; see `es_neardupe.server.search.fetch`."""
+        hits = fetch(self.client, ((self.name, id, None) for id in ids), ["*"], batch=batch)
+        return (hit for hit in hits if hit is not None)
+
+    def write_in_order(self, actions: Iterable[Action]) -> Iterator[Outcome]:
+        """Send actions in bulk requests, one after the other, and refresh after the last outcome. Raises as
+        `es_neardupe.server.bulk.write`."""
+        yield from write(self.client, actions, workers=1)
+        self.refresh()

@@ -13,7 +13,7 @@ import xxhash
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index.document_text import text_of
-from es_neardupe.index.hidden_indices import HiddenIndex, ensure, find, read, store
+from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore
 from es_neardupe.index.index import Index
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.arrays import U64, Flags, Floats
@@ -86,8 +86,8 @@ def common_shingles(index: Index, share: float, *, renew: bool) -> CommonShingle
     """
     if not 0 < share < 1:
         raise SettingsError(f"{option('ignore_common')} must lie between 0 and 1, not {share}.")
-    registry = None if renew else find(index, HiddenIndex.GROUPS)
-    stored = None if registry is None else read(index.client, registry, _id(index.target))
+    registry = HiddenStore(index, HiddenIndex.GROUPS)
+    stored = registry.read(_id(index.target)) if not renew and registry.exists() else None
     if stored is None:
         return _sampled(index, share, renew)
     common = _decoded(stored.source.get("value"))
@@ -147,7 +147,8 @@ def store_list(index: Index, common: CommonShingles) -> None:
     """Store a new list in the registry, so that later runs use the same one."""
     if common.stored:
         return
-    name, id = ensure(index, HiddenIndex.GROUPS), _id(index.target)
+    registry, id = HiddenStore(index, HiddenIndex.GROUPS), _id(index.target)
+    registry.create()
     value = {
         "version": common.ignored.version,
         "share": common.share,
@@ -155,7 +156,7 @@ def store_list(index: Index, common: CommonShingles) -> None:
         "at": common.at,
         "hashes": [f"{one:016x}" for one in common.ignored.features.tolist()],
     }
-    store(index.client, name, id, {"kind": "common", "value": value}, read(index.client, name, id))
+    registry.put(id, {"kind": "common", "value": value}, registry.read(id))
 
 
 def used(common: CommonShingles, verifier: Verifier, effect: CommonShinglesEffect | None = None) -> CommonShinglesUsed:

@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from es_neardupe.candidates.pair_arrays import Portion, portions
 from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.index import queries
-from es_neardupe.index.hidden_indices import HiddenIndex, ensure, find
+from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.keys.arrays import U64, Bytes, Flags, Floats, Ints, Positions
@@ -30,7 +30,6 @@ from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, FingerprintColumns, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client
-from es_neardupe.server.search import count, refresh, refresh_if_allowed, search
 from es_neardupe.similarity.pair_relation import ComparedText, PairDescription, Relation, compared_texts, describe_pair
 from es_neardupe.verification.criterion import MatchCriterion, WeightsUsed
 from es_neardupe.verification.current_texts import CurrentDocuments
@@ -397,6 +396,7 @@ class Evidence:
 
     def __init__(self, index: Index, basis: EvidenceBasis) -> None:
         self._index = index
+        self._store = HiddenStore(index, HiddenIndex.PAIRS)
         self.basis = basis
         self.memory = PairMemory()
         """Known similarities, for `verified_pairs`."""
@@ -413,11 +413,7 @@ class Evidence:
 
     def count(self) -> int:
         """The number of stored entries."""
-        name = find(self._index, HiddenIndex.PAIRS)
-        if name is None:
-            return 0
-        refresh_if_allowed(self._index.client, name)
-        return count(self._index.client, name)
+        return self._store.count() if self._store.refreshed() else 0
 
     def read_all(self, progress: Progress = silent) -> None:
         """Read every entry."""
@@ -432,16 +428,16 @@ class Evidence:
         """Read the entries about some documents (bool of the rows) and about their contents. Documents of earlier calls
         are not queried again."""
         new = [row for row in np.flatnonzero(rows).tolist() if corpus.references[row][:2] not in self._queried]
-        if not new or (name := find(self._index, HiddenIndex.PAIRS)) is None:
+        if not new or not self._store.exists():
             return
-        refresh(self._index.client, name)
+        self._store.refresh()
         self._queried.update(corpus.references[row][:2] for row in new)
         for chunk in chunked(new, queries.MAX_TERMS):
             ids = sorted({corpus.references[row][1] for row in chunk})
             hashes = sorted({hash_text(corpus.content[row]) for row in chunk})
             terms = {"a.id": ids, "b.id": ids, "content_a": hashes, "content_b": hashes}
             query = {"bool": {"should": [{"terms": {field: values}} for field, values in terms.items()]}}
-            for page in self._index.client.pages(name, {"query": query, "_source": _ENTRY_FIELDS}, page_size=_PAGE):
+            for page in self._store.pages({"query": query, "_source": _ENTRY_FIELDS}, page_size=_PAGE):
                 more = [hit for hit in page if hit.id not in self._some]
                 self._some.update((hit.id, hit) for hit in more)
                 read_entries([more], self.basis.scheme, self.basis.measure, self.memory)
@@ -489,7 +485,7 @@ def evidence_of(index: Index, criterion: MatchCriterion) -> Evidence:
     Raises `SettingsError` for a measure that depends on more than the words: equal content hashes do not mean equal
     similarities then; and `NameTaken` if another index has the name of the hidden one.
     """
-    find(index, HiddenIndex.PAIRS)
+    HiddenStore(index, HiddenIndex.PAIRS).exists()
     if not criterion.measure.copies_are_equal:
         raise SettingsError(
             f"Evidence is stored by the words of texts, and {criterion.measure.label} depends on more than these. Run "
@@ -503,12 +499,11 @@ def read_evidence(
     index: Index, measure: str, memory: PairMemory | None = None, progress: Progress = silent
 ) -> StoredEvidence:
     """All entries, with the similarities of one measure; none if the hidden index does not exist."""
-    name = find(index, HiddenIndex.PAIRS)
-    if name is None:
+    store = HiddenStore(index, HiddenIndex.PAIRS)
+    if not store.refreshed():
         return read_entries([], index.scheme_id, measure, memory)
-    refresh_if_allowed(index.client, name)
-    total = count(index.client, name)
-    pages = index.client.pages(name, {"query": {"match_all": {}}, "_source": _ENTRY_FIELDS}, page_size=_PAGE)
+    total = store.count()
+    pages = store.pages({"query": {"match_all": {}}, "_source": _ENTRY_FIELDS}, page_size=_PAGE)
     pages = tracked(pages, lambda stage, done, _: progress(stage, done * _PAGE, total), "reading evidence", total, 1)
     return read_entries(pages, index.scheme_id, measure, memory)
 
@@ -525,9 +520,9 @@ def evidence_with(index: Index, content: str, others: Collection[str]) -> dict[s
     ]
     query = {"bool": {"filter": [{"term": {"scheme": index.scheme_id}}], "should": either, "minimum_should_match": 1}}
     body = {"size": _ABOUT, "query": query, "sort": [{"at": "desc"}]}
+    store = HiddenStore(index, HiddenIndex.PAIRS)
     try:
-        name = find(index, HiddenIndex.PAIRS)
-        hits = [] if name is None else search(index.client, name, body)["hits"]["hits"]
+        hits = store.search(body)["hits"]["hits"] if store.exists() else []
     except Forbidden:
         return {}
     found: dict[str, PairEvidence] = {}
@@ -573,7 +568,8 @@ def write_evidence(
     ``whole``: whether the corpus has all documents of the index; if not, entries about other documents stay. Creates
     the hidden index if it does not exist.
     """
-    name = ensure(index, HiddenIndex.PAIRS)
+    store = HiddenStore(index, HiddenIndex.PAIRS)
+    store.create()
     corpus, verifier, basis = verified.corpus, verified.verifier, evidence.basis
     judged, at = _judged(verified, criterion, verdicts), timestamp()
     changed_or_deleted = verifier.documents.changed_or_deleted
@@ -583,7 +579,7 @@ def write_evidence(
     large = int((corpus.tokens[judged.left] + corpus.tokens[judged.right] > LARGE_PAIR)[todo.fresh].sum())
     described = _Counted(
         entries(
-            name,
+            store.name,
             corpus,
             judged.only(todo.fresh),
             basis,
@@ -593,13 +589,13 @@ def write_evidence(
             progress=progress,
         )
     )
-    send = partial(_send, index.client, batch=batch, workers=workers)
+    send = partial(_send, store.client, batch=batch, workers=workers)
     written = send(described)
-    decided_again = send(decisions(name, corpus, judged.only(todo.judged_anew), basis, at))
-    removed = send(Action(op="delete", index=name, id=id, body={}) for id in todo.stale)
-    refresh(index.client, name)
+    decided_again = send(decisions(store.name, corpus, judged.only(todo.judged_anew), basis, at))
+    removed = send(Action(op="delete", index=store.name, id=id, body={}) for id in todo.stale)
+    store.refresh()
     return EvidenceReport(
-        index=name,
+        index=store.name,
         pairs=len(judged.left),
         accepted=int(judged.accepted.sum()),
         rejected=int((~judged.accepted).sum()),

@@ -28,7 +28,7 @@ from es_neardupe.commands.watch import Lag, Round, RoundScope, RoundWrites, Watc
 from es_neardupe.errors import Blocked, Forbidden, LoginRefused, NotFound, RequestError, SettingsError, Unreachable
 from es_neardupe.folders import install_extra
 from es_neardupe.groups.registry import Registry
-from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name, read
+from es_neardupe.index.hidden_indices import HiddenDocuments, HiddenIndex, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.runs.lease import LEASE_ID, held
 from es_neardupe.index.target import open_target
@@ -56,7 +56,7 @@ def together(client: Client, index: str, *ids: str) -> bool:
 
 
 def lease_is_free(client: Client, index: str) -> bool:
-    found = read(client, hidden_index_name(open_target(client, index), HiddenIndex.GROUPS), LEASE_ID)
+    found = HiddenDocuments(client, hidden_index_name(open_target(client, index), HiddenIndex.GROUPS)).read(LEASE_ID)
     assert found is not None
     return "returned" in found.source["value"]
 

@@ -23,7 +23,7 @@ from server_tools import (
 )
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.index.hidden_indices import read
+from es_neardupe.index.hidden_indices import HiddenDocuments
 from es_neardupe.server.client import Client, path
 
 SETTINGS = Settings(("text",), sample_mod=4)
@@ -111,7 +111,7 @@ def without_group_id(client: Client, index: str) -> None:
 
 def damaged_record(client: Client, index: str) -> None:
     grouped(client, index)
-    stored = read(client, registry(client, index).name, "run")
+    stored = HiddenDocuments(client, registry(client, index).name).read("run")
     assert stored is not None
     body = {**stored.source, "settings": {"match": "nothing"}}
     client.request("PUT", path(registry(client, index).name, "_doc", "run"), params={"refresh": True}, body=body)

@@ -23,7 +23,7 @@ from unit_tools import index_of
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import LeaseHeld, LeaseLost, Unreachable
-from es_neardupe.index.hidden_indices import HiddenIndex, ensure, hidden_index_name, read
+from es_neardupe.index.hidden_indices import HiddenDocuments, HiddenIndex, ensure, hidden_index_name
 from es_neardupe.index.index import opened
 from es_neardupe.index.runs import lease
 from es_neardupe.index.runs.lease import LEASE_ID, held, is_held
@@ -93,7 +93,7 @@ def target(index_name: str) -> IndexTarget:
 
 
 def stored(client: Client, target: IndexTarget) -> Mapping[str, Any]:
-    found = read(client, hidden_index_name(target, HiddenIndex.GROUPS), LEASE_ID)
+    found = HiddenDocuments(client, hidden_index_name(target, HiddenIndex.GROUPS)).read(LEASE_ID)
     assert found is not None
     value: Mapping[str, Any] = found.source["value"]
     return value
@@ -221,14 +221,14 @@ def test_a_suspended_holder_under_another_name(client: Client, target: IndexTarg
 @pytest.mark.usefixtures("elsewhere")
 def test_whether_another_run_holds_a_lease(client: Client, target: IndexTarget) -> None:
     """Without comparing clocks: it is watched."""
-    registry = hidden_index_name(target, HiddenIndex.GROUPS)
+    registry = HiddenDocuments(client, hidden_index_name(target, HiddenIndex.GROUPS))
     with another(client, target, 1, -DAY) as process:
         token = stored(client, target)["holder"]["token"]
-        assert is_held(client, registry, LEASE_ID, token)
-        assert not is_held(client, registry, LEASE_ID, "another")
+        assert is_held(registry, LEASE_ID, token)
+        assert not is_held(registry, LEASE_ID, "another")
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert not is_held(client, registry, LEASE_ID, token)
+    assert not is_held(registry, LEASE_ID, token)
 
 
 def test_break_lease(client: Client, index_name: str, server_cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,7 +287,7 @@ def test_a_run_that_ends_without_giving_it_back(
     """Its process is alive, but knows that the run is not: the server failed at the beginning, or at the end."""
 
     def fails(self: lease.Lease, *_: Any, **more: Any) -> bool:
-        if broken == "_is_own" and read(client, self.registry, self.id) is None:
+        if broken == "_is_own" and self.registry.read(self.id) is None:
             return False  # it is written, and then the answer is lost
         raise Unreachable("gone")
 

@@ -19,7 +19,7 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.watch import Round, may_succeed_later
 from es_neardupe.errors import BeingMigrated, InputError, LeaseHeld, NotInitialised, RolledOver
 from es_neardupe.index import target
-from es_neardupe.index.hidden_indices import HiddenIndex, ensure, hidden_index_name
+from es_neardupe.index.hidden_indices import HiddenDocuments, HiddenIndex, ensure, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import Phase, phase_of
 from es_neardupe.index.runs.lease import Lease, held
@@ -347,7 +347,7 @@ def test_two_that_begin_at_once(rolling: Rolling, client: Client) -> None:
     name = rolling.name
     (index,) = NearDupe(name, client).init(SETTINGS).indices
     one, other = (
-        Lease(client, ensure(index_of(client, target), HiddenIndex.GROUPS), target, "group", 60)
+        Lease(HiddenDocuments(client, ensure(index_of(client, target), HiddenIndex.GROUPS)), target, "group", 60)
         for target in (open_target(client, name), open_target(client, index))
     )
     one.take()

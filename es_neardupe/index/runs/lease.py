@@ -30,22 +30,19 @@ from typing import Any
 
 import psutil
 
-from es_neardupe.errors import Conflict, Forbidden, LeaseHeld, LeaseLost, NeardupeError, NotFound
+from es_neardupe.errors import Conflict, Forbidden, LeaseHeld, LeaseLost, NeardupeError
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.hidden_indices import (
+    HiddenDocuments,
     HiddenIndex,
+    HiddenStore,
     StoredDocument,
-    ensure,
-    hidden_index_name,
     hidden_indices_of_all,
-    read,
-    store,
 )
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Reference
-from es_neardupe.server.client import Client, path
 from es_neardupe.server.request_sizes import RequestSize, in_requests
 
 LEASE_ID = "lease"
@@ -77,7 +74,9 @@ def held(
     `Lease.check` before each step that writes. Raises `LeaseHeld` if another run has the lease, after watching it until
     it is renewed, and what `hidden_indices.ensure` raises if the registry cannot be created.
     """
-    lease = Lease(index.client, ensure(index, HiddenIndex.GROUPS), index.target, command, seconds, id, progress)
+    registry = HiddenStore(index, HiddenIndex.GROUPS)
+    registry.create()
+    lease = Lease(registry, index.target, command, seconds, id, progress)
     done = Event()
     renewing = Thread(target=lease.keep, args=(done,), name="lease", daemon=True)
     try:
@@ -97,9 +96,8 @@ def held(
 class Lease:
     """The exclusive right of a run to write the groups of an index."""
 
-    client: Client
-    registry: str
-    """The index that holds the document."""
+    registry: HiddenDocuments
+    """Where the document is."""
     target: IndexTarget
     """The indices that the run processes."""
     command: str
@@ -117,7 +115,7 @@ class Lease:
         The lease is read back after writing: the answer to a write can be lost, and another run can be faster.
         """
         _RUNNING.add(self.token)
-        while not self._is_own(document := self._read()):
+        while not self._is_own(document := self.registry.read(self.id)):
             other = _decode_document(document)
             if other is None or other.is_free or self._outlasts(other, self.registry, self.target.name):
                 with suppress(Conflict):
@@ -131,34 +129,35 @@ class Lease:
             if shared and not other.is_free and self._outlasts(other, registry, shared[0]):
                 self._end(other, registry, shared[0])
 
-    def _end(self, other: _StoredLease, registry: str, index: str) -> None:
+    def _end(self, other: _StoredLease, registry: HiddenDocuments, index: str) -> None:
         """Mark the lease of a dead run as returned, so that this run loses it if it was only suspended."""
-        document = read(self.client, registry, self.id)
+        document = registry.read(self.id)
         if document is None or _decode(document.source) != other:
             raise LeaseHeld(other.description(index))
         value = {**document.source["value"], "returned": written_now()}
         try:
-            store(self.client, registry, self.id, {**document.source, "value": value}, document)
+            registry.put(self.id, {**document.source, "value": value}, document)
         except Conflict as error:
             raise LeaseHeld(other.description(index)) from error
         except Forbidden:  # a user of other indices; the mark is not necessary for this run
             pass
 
-    def _outlasts(self, other: _StoredLease, registry: str, index: str) -> bool:
+    def _outlasts(self, other: _StoredLease, registry: HiddenDocuments, index: str) -> bool:
         """Watch the lease of another run. Returns whether it was not renewed for its period; False: it was released.
         Raises `LeaseHeld` when it is renewed."""
-        found = _watched(self.client, registry, self.id, other, self.progress)
+        found = _watched(registry, self.id, other, self.progress)
         if found is _Watched.RENEWED:
             raise LeaseHeld(other.description(index))
         return found is _Watched.UNCHANGED
 
-    def _others(self) -> list[tuple[str, _StoredLease]]:
+    def _others(self) -> list[tuple[HiddenDocuments, _StoredLease]]:
         """The current leases in the other registries that this user may read, with their registries."""
-        registries = hidden_indices_of_all(self.client, self.target.settings.prefix, HiddenIndex.GROUPS)
-        docs = [{"_index": name, "_id": self.id} for name in sorted(set(registries) - {self.registry})]
+        client = self.registry.client
+        registries = hidden_indices_of_all(client, self.target.settings.prefix, HiddenIndex.GROUPS)
+        docs = [{"_index": name, "_id": self.id} for name in sorted(set(registries) - {self.registry.name})]
 
         def request(some: list[JSON]) -> list[JSON]:
-            answer: JSON = self.client.request("POST", "/_mget", body={"docs": some})
+            answer: JSON = client.request("POST", "/_mget", body={"docs": some})
             return list(answer["docs"])
 
         def reference(doc: JSON) -> Reference:
@@ -169,12 +168,12 @@ class Lease:
         except Forbidden:
             return []
         sources = ((one["_index"], one["_source"]) for one in found if one.get("found"))
-        return [(index, lease) for index, source in sources if (lease := _decode(source)) is not None]
+        return [(HiddenDocuments(client, name), lease) for name, source in sources if (lease := _decode(source))]
 
     def check(self) -> None:
         """Renew the lease, so that no other run can take it during its period. Raises `LeaseLost` if another run has
         taken it, for instance while this process was suspended."""
-        while self._is_own(document := self._read()):
+        while self._is_own(document := self.registry.read(self.id)):
             with suppress(Conflict):  # the thread that renews it was faster, or another run
                 self._store(document)
                 return
@@ -195,11 +194,8 @@ class Lease:
 
     def _write_if_own(self, **more: str) -> None:
         with suppress(NeardupeError):
-            if self._is_own(document := self._read()):
+            if self._is_own(document := self.registry.read(self.id)):
                 self._store(document, **more)
-
-    def _read(self) -> StoredDocument | None:
-        return read(self.client, self.registry, self.id)
 
     def _is_own(self, document: StoredDocument | None) -> bool:
         stored = _decode_document(document)
@@ -215,7 +211,7 @@ class Lease:
             "renewals": next(self.renewals),
             **more,
         }
-        store(self.client, self.registry, self.id, {"kind": "lease", "value": value}, before)
+        self.registry.put(self.id, {"kind": "lease", "value": value}, before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +272,7 @@ class _Watched(Enum):
     """For its whole period."""
 
 
-def _watched(client: Client, registry: str, id: str, first: _StoredLease, progress: Progress = silent) -> _Watched:
+def _watched(registry: HiddenDocuments, id: str, first: _StoredLease, progress: Progress = silent) -> _Watched:
     """Watch a lease, seen ``first`` just now, until it changes, at most for its period by the clock of this process."""
     if first.is_here:
         return _Watched.RENEWED
@@ -284,7 +280,7 @@ def _watched(client: Client, registry: str, id: str, first: _StoredLease, progre
     while (seconds := time.monotonic() - started) < first.seconds:
         progress("watching the lease of another run", int(seconds), int(first.seconds))
         time.sleep(min(1, first.seconds / _RENEWALS))
-        lease = _decode_document(read(client, registry, id))
+        lease = _decode_document(registry.read(id))
         if lease is None or lease.is_free:
             return _Watched.RELEASED
         if lease != first:
@@ -292,25 +288,24 @@ def _watched(client: Client, registry: str, id: str, first: _StoredLease, progre
     return _Watched.UNCHANGED
 
 
-def is_held(client: Client, registry: str, id: str, token: str, progress: Progress = silent) -> bool:
+def is_held(registry: HiddenDocuments, id: str, token: str, progress: Progress = silent) -> bool:
     """Whether the run with this token holds a lease. If that is not known at once, the lease is watched."""
-    stored = _decode_document(read(client, registry, id))
+    stored = _decode_document(registry.read(id))
     if stored is None or stored.token != token or stored.is_free:
         return False
-    return _watched(client, registry, id, stored, progress) is _Watched.RENEWED
+    return _watched(registry, id, stored, progress) is _Watched.RENEWED
 
 
 def holder(index: IndexHandle) -> str | None:
     """The run that holds the lease for writing groups, for a message; None if no run does. A run that was killed on
     another machine still holds it."""
-    stored = _decode_document(read(index.client, hidden_index_name(index.target, HiddenIndex.GROUPS), LEASE_ID))
+    stored = _decode_document(HiddenStore(index, HiddenIndex.GROUPS).read(LEASE_ID))
     return None if stored is None or stored.is_free else stored.holder
 
 
 def delete_lease(index: IndexHandle) -> None:
     """Delete the lease for writing groups, from any holder. A holder that is alive stops before its next write."""
-    with suppress(NotFound):
-        index.client.request("DELETE", path(hidden_index_name(index.target, HiddenIndex.GROUPS), "_doc", LEASE_ID))
+    HiddenStore(index, HiddenIndex.GROUPS).delete(LEASE_ID)
 
 
 def _decode_document(document: StoredDocument | None) -> _StoredLease | None:

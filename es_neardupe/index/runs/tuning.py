@@ -16,6 +16,7 @@ from inspect import signature
 from typing import Any, ParamSpec, TypeVar, cast
 
 from es_neardupe.errors import Forbidden, NeardupeError, NotFound
+from es_neardupe.index.hidden_indices import HiddenDocuments
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.runs.lease import held, is_held, written_now
 from es_neardupe.index.stored_settings import sidecar_mappings
@@ -75,7 +76,7 @@ def tuned(index: Index, command: str, progress: Progress = silent) -> Iterator[d
                     continue
                 to_lower = _to_lower(present[name])
                 lowered[name] = {setting: present[name].get(setting) for setting in to_lower}
-                record = TuningRecord(lease.token, lease.registry, command, written_now(), lowered[name], to_lower)
+                record = TuningRecord(lease.token, lease.registry.name, command, written_now(), lowered[name], to_lower)
                 _put_record(index.client, name, record)
                 _put(index.client, name, to_lower)
             yield lowered
@@ -105,7 +106,7 @@ def restore_abandoned(client: Client, mappings: Mapping[str, Mapping[str, Any]],
     for index, record in records(mappings).items():
         try:
             if record.token not in alive:
-                alive[record.token] = is_held(client, record.registry, _LEASE, record.token, progress)
+                alive[record.token] = is_held(HiddenDocuments(client, record.registry), _LEASE, record.token, progress)
             if not alive[record.token]:
                 kept = _restore(client, index, record)
                 _warn(f"{_lowered(index, record)} They are now restored{kept}. Replicas may have to be built.")

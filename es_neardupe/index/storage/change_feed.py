@@ -37,7 +37,7 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from es_neardupe.errors import Conflict, IncompleteAnswer, NameTaken, RequestError
 from es_neardupe.index import queries
 from es_neardupe.index.handle import IndexHandle
-from es_neardupe.index.hidden_indices import HiddenIndex, StoredDocument, ensure, find, read, store
+from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore, StoredDocument
 from es_neardupe.records import Action, Hit, Outcome
 from es_neardupe.server.client import Params, path, to_json
 from es_neardupe.server.responses import lacking
@@ -185,6 +185,7 @@ class ChangeFeed:
     def __init__(self, index: IndexHandle, consumer: Consumer, *, stores: bool = True) -> None:
         """``index``: an opened index. ``stores``: false for a dry run, which stores no progress."""
         self._index = index
+        self._registry = HiddenStore(index, HiddenIndex.GROUPS)
         self._stores = stores
         self._consumer = consumer
         self._done: dict[_Shard, array[int]] = defaultdict(lambda: array("q"))
@@ -203,7 +204,8 @@ class ChangeFeed:
         found: Mapping[Consumer, _Stored] = {}
         try:
             self._states = _shard_states(index)
-            found = _read(index)
+            stored = self._registry.read(_FEED) if self._registry.exists() else None
+            found = _decode(stored).get(index.scheme_id, {})
         except (RequestError, NameTaken) as error:
             self.reason = _words(error)
         refresh(index.client, index.path)
@@ -395,15 +397,16 @@ class ChangeFeed:
         if self.reason is not None or not self._stores:
             return
         try:
-            name, now = ensure(self._index, HiddenIndex.GROUPS), _shard_states(self._index)
+            self._registry.create()
+            now = _shard_states(self._index)
             for _ in range(_TRIES):
-                before = read(self._index.client, name, _FEED)
+                before = self._registry.read(_FEED)
                 with suppress(Conflict):  # another run has stored something in between
-                    store(self._index.client, name, _FEED, self._document(before, now, up_to_checkpoint), before)
+                    self._registry.put(_FEED, self._document(before, now, up_to_checkpoint), before)
                     self._superseded -= up_to_checkpoint
                     self._saved = time.monotonic()
                     return
-            self.reason = f"other runs kept writing document {_FEED} of index {name}"
+            self.reason = f"other runs kept writing document {_FEED} of index {self._registry.name}"
         except (RequestError, NameTaken) as error:
             self.reason = _words(error)
 
@@ -533,10 +536,3 @@ def _decode(document: StoredDocument | None) -> dict[str, dict[Consumer, _Stored
         return _FORM.validate_python({} if document is None else document.source.get("value"))
     except ValidationError:
         return {}
-
-
-def _read(index: IndexHandle) -> Mapping[Consumer, _Stored]:
-    """What was stored, for each consumer."""
-    name = find(index, HiddenIndex.GROUPS)
-    stored = None if name is None else read(index.client, name, _FEED)
-    return _decode(stored).get(index.scheme_id, {})
