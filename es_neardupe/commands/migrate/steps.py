@@ -174,6 +174,7 @@ class MigrationWork:
         new, after, run = self.new, self.plan.after, self.run
         client = SameIndicesClient(new.plain, new.target)
         tally, left, writer = BulkCounts(), Failures(), document_writer(after, client)
+        every = after.with_target(replace(after.target, indices=new.target.indices))  # only these know of a rollover
         for _ in range(_ROUNDS):
             left = Failures()
             refresh_both(new, after)
@@ -181,7 +182,7 @@ class MigrationWork:
             actions = new.storage.takeovers(after, writer, batch=run.batch, progress=run.progress)
             for outcome in write(client, actions, batch=run.batch, workers=run.workers):
                 action = outcome.action
-                document = after.storage.documents_of(action.index)
+                document = every.storage.documents_of(action.index)
                 if outcome.conflict:
                     left.add(Failure.conflict((document, action.id, action.routing)))
                     continue
