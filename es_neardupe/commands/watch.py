@@ -99,7 +99,7 @@ class RoundWrites:
     """Documents whose group, principal or similarity changed."""
     left: int
     """Documents that changed in the meantime, or whose update was rejected; left for the next round."""
-    left_documents: Failures = field(default_factory=Failures, compare=False)
+    left_documents: Failures = field(default_factory=Failures, compare=False, repr=False)
     """The documents of ``left``, each with the reason, without those whose text had changed before they were grouped.
     A document is named twice if neither ``enrich`` nor ``group`` could write it."""
 

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING, BinaryIO, Literal, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 from es_neardupe.errors import SettingsError
 
@@ -110,6 +110,11 @@ class Failures(Iterable[Failure]):
 
     def __repr__(self) -> str:
         return f"<{len(self)} failures>"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """In a JSON schema, the list of the `first` ones."""
+        return handler.generate_schema(list[Failure])
 
     def _opened(self) -> BinaryIO:
         if self._file is None:
