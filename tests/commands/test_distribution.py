@@ -334,7 +334,7 @@ def test_the_recommended_threshold_groups_the_labelled_pairs(
     report = NearDupe(filled, client).distribution(labels=file, measure=["S_L"], thresholds=[0.5])
     assert report.recommendation is not None
     assert report.recommendation.text in found.err
-    assert f"1 of {len(LABELLED) + 1} labelled pairs were not used: 1 have a document" in found.err
+    assert f"1 of {len(LABELLED) + 1} labelled pairs was not used: 1 has a document" in found.err
     assert "containment-longer, literal, 5 words: labelled pairs that reach a threshold" in found.out
     assert f"best: {report.recommendation.threshold:g}" in found.out
     command = re.search(r"`es-neardupe (group .*?)`", report.recommendation.text)
@@ -370,7 +370,7 @@ def test_wrong_labels(filled: str, client: Client, index_name: str, server_cli: 
     said = server_cli("distribution", filled, "--labels", file)
     assert (said.code, "pairs.csv:5: the label is none of same" in one_line(said.err)) == (1, True)
     file = write_labels(tmp_path, [pair for pair in LABELLED if pair[2]], "s1,nowhere,different")
-    with pytest.raises(InputError, match=r"and 0 labelled different that can be compared \(1 have a missing document"):
+    with pytest.raises(InputError, match=r"and 0 labelled different that can be compared \(1 has a missing document"):
         NearDupe(filled, client).distribution(labels=file)
     other = f"{index_name}-b"
     make_index(client, other)
@@ -404,7 +404,9 @@ def test_too_few_documents(client: Client, index_name: str, server_cli: Cli) -> 
         if documents:
             put(client, index_name, documents)
             NearDupe(index_name, client).enrich()
-        with pytest.raises(IndexUnusable, match=r"has [01] documents with keys, but a distribution needs at least 2"):
+        with pytest.raises(
+            IndexUnusable, match=r"has (0 documents|1 document) with keys, but a distribution needs at least 2"
+        ):
             NearDupe(index_name, client).distribution()
     said = server_cli("distribution", index_name)
     assert said.code == 1

@@ -187,7 +187,7 @@ def test_indices_that_cannot_be_folded(client: Client, index_name: str, story: s
         news.fold("install")
     news.enrich()
     change(client, index_name, "d0", {story: None})
-    with pytest.raises(IndexUnusable, match=r"1 documents of .* have no value"):
+    with pytest.raises(IndexUnusable, match=r"1 document of .* has no value"):
         news.fold("install")
     news.clean()
     news.init(Settings(("text",)), sidecar=True)

@@ -215,7 +215,7 @@ def test_merge_split_and_end_are_told(client: Client, index_name: str) -> None:
 
     client.request("DELETE", path(index_name, "_doc", "x"), params={"refresh": "true"})
     report = NearDupe(index_name, client).group(linkage="chain", min=0.85)
-    assert report.scope.reason == "0 new or changed documents, 1 groups that lost documents"
+    assert report.scope.reason == "0 new or changed documents, 1 group that lost documents"
     split = members(client, index_name)
     assert split.keys() >= {larger}
     assert sorted(map(sorted, split.values())) == [["a1", "a2", "a3"], ["b1", "b2"]]

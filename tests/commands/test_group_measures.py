@@ -250,7 +250,7 @@ def test_a_short_text_inside_a_long_one(filled: str, server_cli: Cli) -> None:
         assert tokens[(len(tokens) - 1) // 2] <= length <= tokens[len(tokens) // 2]  # the median
         assert f"(one passage, {length} and {5 * length} words)" in said
     report = server_cli("group", filled, "--measure", "edit", "--dry-run", "--json").json
-    assert (report["measure"], report["detection"]) == ("edit", None)
+    assert (report["rules"]["measure"], report["detection"]) == ("edit", None)
     assert "incomplete" not in server_cli("pairs", filled, "--measure", "bag").err  # all of them are found
 
 
@@ -353,7 +353,7 @@ def test_weighted(filled: str, client: Client, server_cli: Cli, cache: Path) -> 
     again = server_cli("similar", filled, "--id", "a", "--measure", "weighted")
     assert said in again.err  # the same frequencies
     hits = server_cli("group", filled, "--measure", "weighted", "--dry-run", "--json").json
-    assert hits["weights"] == {"documents": weights.documents, "at": at}
+    assert hits["rules"]["weights"] == {"documents": weights.documents, "at": at}
 
 
 def test_frequencies_are_kept_for_a_day(

@@ -293,7 +293,7 @@ def test_the_first_line_names_the_rules(news: NearDupe, server_cli: Cli) -> None
         "principal longest, within site."
     )
     taken_back = server_cli("group", news.name, "--no-whitespace", "--json").json
-    assert (taken_back["measure"], taken_back["rules"]["match"]["whitespace"]) == ("bag (1-grams)", False)
+    assert (taken_back["rules"]["measure"], taken_back["rules"]["match"]["whitespace"]) == ("bag (1-grams)", False)
     assert taken_back["rules"]["version"] == 1
     for name in ("watch", "migrate"):
         assert server_cli(name, news.name, "--min", "0.7").code == 2

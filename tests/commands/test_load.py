@@ -204,7 +204,7 @@ def test_unusual_ids(client: Client, index_name: str, server_cli: Cli, tmp_path:
 
 
 def test_links_that_leave_a_folder(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
-    """They are skipped, counted and reported, also with --strict; --follow-links reads them."""
+    """They are skipped, counted and reported, also with --strict; --follow-links reads it."""
     (tmp_path / "secret.txt").write_text("a secret text")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a.txt").write_text("a text")
@@ -224,7 +224,7 @@ def test_links_that_leave_a_folder(client: Client, index_name: str, server_cli: 
         "empty_lines": 0,
     }
     assert "b.txt: a link to " in done.err
-    assert "1 link that leaves its folder was skipped; --follow-links reads them." in " ".join(done.err.split())
+    assert "1 link that leaves its folder was skipped; --follow-links reads it." in " ".join(done.err.split())
     assert ours(client, index_name).keys() == {"a.txt"}
     done = server_cli("load", index_name, folder, "--follow-links", "--json")
     assert (done.code, done.err) == (0, "")

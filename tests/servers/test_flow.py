@@ -205,7 +205,8 @@ def test_the_commands(client: Client, index_name: str, filled: dict[str, JSON], 
     paired = server_cli("pairs", index_name, "--json")
     assert paired.code == 0
     assert all(
-        list(one) == ["a", "b", "resemblance", "fields"] and one["a"]["id"] < one["b"]["id"] for one in paired.lines
+        list(one) == ["a", "b", "resemblance", "fields", "cut"] and one["a"]["id"] < one["b"]["id"]
+        for one in paired.lines
     )
     found = {(one["a"]["id"], one["b"]["id"]): one["resemblance"] for one in paired.lines}
     assert found == pytest.approx(true_pairs(texts_of(filled), THRESHOLD))

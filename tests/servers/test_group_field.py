@@ -171,7 +171,7 @@ def test_a_name_in_use_is_refused(client: Client, index_name: str, server_cli: C
     make_index(client, index_name, {"text": {"type": "text"}, STORY: {"type": "keyword"}, "number": {"type": "long"}})
     put(client, index_name, {"1": {"text": "a", STORY: "of the application"}})
     before = mapping(client, index_name)
-    with pytest.raises(MappingConflict, match="1 documents have values in it"):
+    with pytest.raises(MappingConflict, match="1 document has values in it"):
         NearDupe(index_name, client).init(COPIED)
     with pytest.raises(MappingConflict, match="number is mapped as long, not as keyword"):
         NearDupe(index_name, client).init(Settings(("text",), group_field="number"))

@@ -199,7 +199,7 @@ def test_routing_is_kept_by_every_command(client: Client, index_name: str, serve
     assert NearDupe(index_name, client).group(evidence=True).groups.largest == 6
     change(client, index_name, "d5", {"text": texts[4]}, routing="user5")
     assert NearDupe(index_name, client).enrich(check=True).writes.written == 1
-    assert NearDupe(index_name, client).group(evidence=True).scope.reason == "1 new or changed documents"
+    assert NearDupe(index_name, client).group(evidence=True).scope.reason == "1 new or changed document"
     assert NearDupe(index_name, client).groups()[0].size == 6
     assert {hit.id for hit in NearDupe(index_name, client).contained(id="d4", min=0.5).hits} == set(routings) - {"d4"}
     assert {one.value for one in NearDupe(index_name, client).compare("d4", "d5").measures} == {1}

@@ -283,7 +283,7 @@ def test_one_registry_however_many_indices(rolling: Rolling, client: Client) -> 
     rolling.add(3, 4)
     NearDupe(name, client).enrich()
     again = NearDupe(name, client).group()
-    assert (again.scope.reason, again.writes.written) == ("1 new or changed documents", 1)
+    assert (again.scope.reason, again.writes.written) == ("1 new or changed document", 1)
     (after,) = NearDupe(name, client).groups()
     assert (after.group, after.size) == (before.group, 4)
     assert NearDupe(name, client).group_history(after.group).history[0].event == "founded"

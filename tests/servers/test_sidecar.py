@@ -259,7 +259,7 @@ def test_an_index_made_anew_under_the_same_name_is_read_anew(client: Client, ind
     make_index(client, index_name, PROPERTIES)
     put(client, index_name, {"a": document("a", "quite another text, of the same number")})
     found = [one.message for one in NearDupe(index_name, client).doctor() if one.level == "warning"]
-    assert [one for one in found if one.startswith(f"1 entries are from a former index named {index_name}")]
+    assert [one for one in found if one.startswith(f"1 entry is from a former index named {index_name}")]
     assert NearDupe(index_name, client).enrich().writes.written == 1
     assert [one.level for one in NearDupe(index_name, client).doctor() if one.name == "sidecar"] == ["ok"]
 

@@ -99,9 +99,9 @@ def test_deletions_are_noticed(client: Client, index_name: str) -> None:
     group = ours(client, index_name)["p"]["group"]
     delete(client, index_name, "p")
     checks = {check.name: check.message for check in near.doctor()}
-    assert checks["groups"].startswith("1 groups have lost their principal")
+    assert checks["groups"].startswith("1 group has lost its principal")
     report = near.group()
-    assert report.scope.reason == "0 new or changed documents, 1 groups that lost documents"
+    assert report.scope.reason == "0 new or changed documents, 1 group that lost documents"
     assert len(principals(client, index_name, group)) == 1
     assert_settled(client, index_name)
     delete(client, index_name, "alone00")
@@ -125,7 +125,7 @@ def test_deletions_are_noticed_if_counts_balance(client: Client, index_name: str
         (action,) = near.fingerprinted([new if "without" in how else {"_id": "new", **new}])
         id = action.pop("_id", None)
         client.request("POST" if id is None else "PUT", path(index_name, "_doc", *([id] if id else [])), body=action)
-    assert near.group().scope.reason == "1 new or changed documents, 1 groups that lost documents"
+    assert near.group().scope.reason == "1 new or changed document, 1 group that lost documents"
     assert len(principals(client, index_name, group)) == 1
     assert_settled(client, index_name)
 

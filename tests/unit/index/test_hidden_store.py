@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Generator, Mapping
+from typing import Any, cast
 
 import pytest
 from unit_tools import FakeClient, index_of
@@ -13,7 +13,7 @@ from es_neardupe import Settings
 from es_neardupe.errors import Conflict, NotFound
 from es_neardupe.index.hidden_indices import HiddenDocuments, HiddenIndex, HiddenStore
 from es_neardupe.index.target import IndexTarget
-from es_neardupe.records import Action
+from es_neardupe.records import Action, Outcome
 
 TARGET = IndexTarget("news", ("news",), Settings(("text",)), 10_000)
 NAME = "news-neardupe-groups"
@@ -64,7 +64,7 @@ def test_documents_are_visible_once_all_are_written() -> None:
     store = HiddenStore(index_of(client, TARGET), HiddenIndex.GROUPS, client)
     actions = [Action("index", NAME, id, {"kind": "group"}) for id in ("a", "b")]
     client.answer = lambda op, meta, body: {"status": 400 if meta["_id"] == "b" else 201}
-    outcomes = store.write_in_order(actions)
+    outcomes = cast("Generator[Outcome, None, None]", store.write_in_order(actions))
     assert [next(outcomes).done, next(outcomes).done] == [True, False]
     outcomes.close()  # as if an error ended the run here
     assert client.sent == ["bulk"]
