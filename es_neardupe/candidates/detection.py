@@ -18,7 +18,6 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.keys.scheme import Scheme, Unit, bands_for, mean_detection
 from es_neardupe.options import MeasureName
 from es_neardupe.records import Fingerprint
-from es_neardupe.server.search import search
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.wording import counted
 
@@ -85,7 +84,7 @@ def _by_order(measure: Measure) -> bool:
 
 def _median_length(index: Index) -> TextLength:
     """The median length of the documents that have any tokens, as the server estimates it; 0 without such."""
-    found = search(index.client, index.path, queries.median_lengths(index.fields))["aggregations"]
+    found = index.documents.search(queries.median_lengths(index.fields))["aggregations"]
     return TextLength(*(round(found[name]["values"]["50.0"] or 0) for name in ("tokens", "features")))
 
 

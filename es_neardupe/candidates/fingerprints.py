@@ -30,7 +30,6 @@ from es_neardupe.index.stored_fields import decode, decode_grouping, group_of, s
 from es_neardupe.keys.arrays import U64, Numbers, Positions
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Address, FingerprintColumns, Hit, State, TextClasses
-from es_neardupe.server.search import count, refresh_if_allowed
 from es_neardupe.wording import counted
 
 _READ = (
@@ -58,10 +57,10 @@ def read_fingerprints(
     that do not fit into memory are spilled to disk. On an engine, workers read the documents and keep the keys. Raises
     `SettingsError` if the limit is too small for so many documents, or if there is too little disk space.
     """
-    refresh_if_allowed(index.client, index.path)
+    index.documents.refresh_if_allowed()
     query = queries.fingerprinted(index.fields, index.scheme_id)
     query = query if scope is None else queries.all_of(scope, query)
-    total = count(index.client, index.path, query)
+    total = index.documents.count(query)
     body = {"query": query, **requested(index.fields, rules)}
     holding = None if limit is None else limit.holding(documents=total)
     if index.engine is not None:
@@ -75,7 +74,7 @@ def read_fingerprints(
     spill = files if holding is not None and holding.spills(bands) else None
 
     def read(shard: int | None, part: tuple[int, int] | None) -> Iterator[list[Hit]]:
-        return index.client.pages(index.path, body, page_size=_PAGE, shard=shard, slice=part)
+        return index.documents.pages(body, page_size=_PAGE, shard=shard, slice=part)
 
     def shown(stage: str, done: int, total: int | None) -> None:
         progress(stage, min(done * _PAGE, total or 0), total)
@@ -136,7 +135,7 @@ def _read_slice(reading: _Reading, part: _Part) -> _Slice:
     """Task: read the fingerprints of a slice."""
     index, (shard, slice) = reading.index.opened(), part
     columns = _GrowingColumns(index.settings.scheme.bands, reading.rules, 0, None)
-    for page in index.client.pages(index.path, reading.body, page_size=_PAGE, shard=shard, slice=slice):
+    for page in index.documents.pages(reading.body, page_size=_PAGE, shard=shard, slice=slice):
         columns.extend(page, index.settings.prefix, index.target.uuids)
     return columns.slice()
 

@@ -39,7 +39,6 @@ from es_neardupe.keys.bands import chosen_bands, joint_key, joint_keys
 from es_neardupe.keys.hashing import stream
 from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.records import BandKeys, FingerprintColumns, TextClasses
-from es_neardupe.server.search import fetch
 from es_neardupe.similarity.common_passages import common_passage
 
 _WITH_PASSAGES = 20
@@ -300,7 +299,7 @@ def read_signatures(index: Index, corpus: FingerprintColumns, classes: TextClass
     slots = index.settings.scheme.permutations
     signatures = np.zeros((len(numbers), slots), np.uint8)
     references = (corpus.references[row] for row in classes.first_of(numbers).tolist())
-    for place, hit in enumerate(fetch(index.client, references, [index.fields.signature], batch=500)):
+    for place, hit in enumerate(index.documents.fetch(references, [index.fields.signature], batch=500)):
         signature = b"" if hit is None else _signature(stored_fields(hit.source, index.settings.prefix))
         if len(signature) == slots:
             signatures[place] = np.frombuffer(signature, np.uint8)
@@ -317,5 +316,5 @@ def _signature(stored: Mapping[str, Any]) -> bytes:
 def _passage(index: Index, corpus: FingerprintColumns, classes: TextClasses, sample: Sequence[int]) -> str:
     """The beginning of the passage that the current texts of these classes share; "" if there is none."""
     references = [corpus.references[row] for row in classes.first_of(sample).tolist()]
-    sources = ({} if hit is None else hit.source for hit in fetch(index.client, references, index.settings.fields))
+    sources = ({} if hit is None else hit.source for hit in index.documents.fetch(references, index.settings.fields))
     return beginning(common_passage([text_of(one, index.settings.fields)[:_SEARCHED] for one in sources]))

@@ -20,7 +20,6 @@ from es_neardupe.options import DEFAULT_MAX_CHARS, Matching
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Address, Fingerprint, Hit, Reference, one_line
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.search import count, search
 from es_neardupe.similarity.comparison import Block, Containments, Direction, Side
 from es_neardupe.verification.criterion import check_min
 from es_neardupe.verification.current_texts import current_hits, current_source
@@ -177,7 +176,7 @@ def contained(
         candidates=candidates.total,
         not_compared=candidates.total - len(candidates.references),
         unreadable=comparer.unreadable,
-        unprocessed=count(index.client, index.path, index.target.stale(scope)),
+        unprocessed=index.documents.count(index.target.stale(scope)),
         keys=len(keys),
         keys_left_out=candidates.keys_left_out,
         detection=_detection(min, len(keys) - candidates.keys_left_out, mod),
@@ -255,12 +254,12 @@ def _find_candidates(
     sizes: dict[Reference, int] = {}
     for batch in _batches(used, frequencies, index.target.max_result_window):
         body = queries.sampled_matches(index.fields, batch, size=index.target.max_result_window, scope=scope)
-        for hit in search(index.client, index.path, body)["hits"]["hits"]:
+        for hit in index.documents.search(body)["hits"]["hits"]:
             reference = (hit["_index"], hit["_id"], hit.get("_routing"))
             shared[reference] += round(hit["_score"])
             # A malformed number of features counts as 0.
             sizes[reference] = count_of(stored_fields(hit["_source"], index.settings.prefix), "features")
-    total = count(index.client, index.path, queries.all_of(queries.sampled(index.fields, used), scope))
+    total = index.documents.count(queries.all_of(queries.sampled(index.fields, used), scope))
     mod = index.settings.scheme.sample_mod
 
     def rank(reference: Reference) -> tuple[float, int, str, str]:
@@ -275,7 +274,7 @@ def _frequencies(index: Index, keys: Iterable[str], scope: Mapping[str, Any]) ->
     found: Counter[str] = Counter()
     for batch in chunked(keys, queries.MAX_CLAUSES):
         body = queries.sampled_frequencies(index.fields, batch, scope)
-        buckets = search(index.client, index.path, body)["aggregations"]["keys"]["buckets"]
+        buckets = index.documents.search(body)["aggregations"]["keys"]["buckets"]
         found.update({key: bucket["doc_count"] for key, bucket in zip(batch, buckets, strict=True)})
     return found
 

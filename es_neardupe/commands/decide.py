@@ -20,7 +20,6 @@ from es_neardupe.index.stored_fields import group_of, stored_fields
 from es_neardupe.keys.text import contents
 from es_neardupe.records import Address, one_line
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.search import buckets, search
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.current_texts import current_source, similarities
 from es_neardupe.wording import command
@@ -267,9 +266,7 @@ def _rivals(index: Index, texts: Sequence[_Text]) -> set[str]:
     found = {one.content for one in others}
     if first.group is not None:
         of_group = {"term": {index.fields.group: first.group}}
-        found |= {
-            one["content"] for one in buckets(index.client, index.path, of_group, {"content": index.fields.content})
-        }
+        found |= {one["content"] for one in index.documents.buckets(of_group, {"content": index.fields.content})}
     return found - {first.content}
 
 
@@ -334,6 +331,6 @@ def _copies(index: Index, hashes: Collection[str]) -> dict[str, int]:
     """The number of documents with each content hash, as searches see them."""
     found: dict[str, int] = {}
     for chunk in chunked(hashes, _MAX_DOCUMENTS):
-        answer = search(index.client, index.path, queries.copies(index.fields, {"match_all": {}}, chunk))
+        answer = index.documents.search(queries.copies(index.fields, {"match_all": {}}, chunk))
         found |= {one["key"]: int(one["doc_count"]) for one in answer["aggregations"]["copies"]["buckets"]}
     return found

@@ -22,9 +22,8 @@ from es_neardupe.options import DEFAULT_MAX_CHARS, Versions
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import one_line
 from es_neardupe.report_parts import EnrichScope, FingerprintWrites
-from es_neardupe.server.bulk import pretend, write
+from es_neardupe.server.bulk import pretend
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
-from es_neardupe.server.search import refresh
 from es_neardupe.wording import command, option
 
 _WORKERS = 2
@@ -149,7 +148,7 @@ def enrich(
         index = index.with_target(replace(index.target, new=()))
     if since is not None:
         check_range_field(index.client, index.path, since[0])
-    send: Send = partial(write, index.client, batch=batch, workers=1 if dry_run else workers, versions=True)
+    send: Send = partial(index.documents.write, batch=batch, workers=1 if dry_run else workers, versions=True)
     if dry_run and not show_requests:
         send = pretend
     request = EnrichRequest(query, check, since, all, max_chars, dry_run, slice, slices, new_only)
@@ -162,7 +161,7 @@ def enrich(
             on_workers = None if index.engine is None else partial(enrich_slices, index, index.engine, batch, workers)
             done = index.storage.write_fingerprints(request, send, progress, on_workers)
         if not dry_run:
-            refresh(index.client, index.path)
+            index.documents.refresh()
         mirrored = index.storage.write_group_ids(batch=batch, workers=workers, dry_run=dry_run)
     counted = done.tally.counts
     return EnrichReport(

@@ -42,7 +42,6 @@ from es_neardupe.report_parts import (
 )
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
-from es_neardupe.server.search import count, counts, refresh
 from es_neardupe.verification.common_shingles import CommonShinglesUsed, effect, store_list, used
 from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, match_criterion
 from es_neardupe.verification.dominating_passage import DominatingPassage, dominating_passage
@@ -396,11 +395,11 @@ class _Run:
         self.registry.write(result.updates)
         lease.check()
         written = self.write_and_note(result)
-        refresh(self.index.client, self.index.path)
+        self.index.documents.refresh()
         if not (gaps or any(written.counts[left] for left in ("refused", "unsettled", "failed"))):
             kinds = queries.principals_and_members(self.index.fields, self.index.scheme_id)
             principals, members = kinds["principals"], kinds["members"]
-            counted = counts(self.index.client, self.index.path, principals=principals, members=members)
+            counted = self.index.documents.counts(principals=principals, members=members)
             if self.feed is not None and self.feed.others_have_written():
                 counted = {}  # documents that were deleted during the run are missing from these numbers
             self.registry.note_ended(
@@ -462,7 +461,7 @@ def _scope(index: Index, scope: RunScope, result: GroupingResult) -> GroupScope:
     untouched = inside - len(result.groupings)
     return GroupScope(
         documents=scope.documents,
-        unprocessed=count(index.client, index.path, index.target.stale()),
+        unprocessed=index.documents.count(index.target.stale()),
         whole=scope.whole,
         reason=scope.reason,
         affected=inside + len(corpus.corrupt),

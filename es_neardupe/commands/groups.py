@@ -26,7 +26,7 @@ from es_neardupe.keys.text import packed_hashes
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, Hit, Reference, one_line
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.search import fetch, refresh_if_allowed
+from es_neardupe.server.search import fetch
 from es_neardupe.tables import Cell, Table, Tabular
 from es_neardupe.verification.criterion import MatchCriterion, match_criterion
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
@@ -75,7 +75,7 @@ def groups(
     """
     index = opened(index, groups=True)
     shown = shown_fields(index, fields)
-    refresh_if_allowed(index.client, index.path)
+    index.documents.refresh_if_allowed()
     found = read_groups(index, min_size=min_size, top=top, group=group)
     records = known_records(index, [one.group for one in found])
     described = [replace(one, known=matching_record(records.get(one.group), one.size)) for one in found]
@@ -223,7 +223,7 @@ def suggest_keep(
     chosen = policy_of(index, rules.principal.name if policy is None else policy)
     with remembered_rules(index, match, rules):
         criterion = None if index.settings.groups_only else match_criterion(index, match)
-    refresh_if_allowed(index.client, index.path)
+    index.documents.refresh_if_allowed()
     found = read_groups(index, min_size=min_size, top=top, group=group)
     advised = SuggestKeepReport()
     for part in chunked(found, _TERMS):
@@ -240,7 +240,7 @@ def _advice(index: Index, policy: Policy, criterion: MatchCriterion | None, grou
         "_source": [fields.group, fields.tokens, fields.content],
         "docvalue_fields": [policy.column.request] if policy.column else [],
     }
-    for page in index.client.pages(index.path, body):
+    for page in index.documents.pages(body):
         for hit in page:
             stored = stored_fields(hit.source, index.settings.prefix)
             members.get(group_of(stored) or "", []).append(hit)

@@ -33,7 +33,7 @@ from es_neardupe.server.client import Client
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.failures import Failure
 from es_neardupe.server.numbers import document_json, loads
-from es_neardupe.server.search import fetch, refresh
+from es_neardupe.server.search import fetch
 from es_neardupe.verification.criterion import MatchOptions, match_criterion
 from es_neardupe.wording import option
 
@@ -216,7 +216,7 @@ def load_records(
             states[fields["state"]] += 1
             numeric += "numeric" in fields
     if not run.dry_run:
-        refresh(index.client, index.path)
+        index.documents.refresh()
         feed.note_all_written(counts["written"])
         feed.store(whole=False)
     screened = None if screen is None else screen.report.counts

@@ -27,7 +27,6 @@ from es_neardupe.options import DEFAULT_MAX_CHARS, OnMatch
 from es_neardupe.records import Hit, Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.responses import hit_of
-from es_neardupe.server.search import count, fetch, refresh_if_allowed, search
 from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, match_criterion
 from es_neardupe.verification.current_texts import current_sources, similarities
 from es_neardupe.wording import option
@@ -346,7 +345,7 @@ class Screen:
         """Those of the documents that are in the index, or that this run has written."""
         existing = {one for one in references if self._recent.exists(one)}
         unknown = [one for one in references if one not in self._recent]
-        hits = fetch(self.index.client, unknown, False)
+        hits = self.index.documents.fetch(unknown, False)
         return existing | {one for one, hit in zip(unknown, hits, strict=True) if hit is not None}
 
     def _decide(
@@ -385,7 +384,7 @@ class Screen:
         if not self._recent.full:
             return
         if self._refreshes:
-            refresh_if_allowed(self.index.client, self.index.path)
+            self.index.documents.refresh_if_allowed()
         blocks = chunked(self._recent.documents, _BLOCK)
         self._recent.forget([one for block in blocks if self._are_visible(block) for one in block])
         if self._recent.full:
@@ -398,7 +397,7 @@ class Screen:
             here = [one for one in documents if one.reference[0] == concrete]
             ids = [one.reference[1] for one in here if not one.rewritten]
             exact = {one.reference[1]: one.content or "" for one in here if one.rewritten}
-            found += count(self.index.client, self.index.path, queries.versions(concrete, ids, exact, field))
+            found += self.index.documents.count(queries.versions(concrete, ids, exact, field))
         return found == len(documents)
 
 
@@ -475,7 +474,7 @@ class _Piece:
         stored = (stored_fields(hit["_source"], index.settings.prefix).get("content") for hit in hits)
         known = sorted({one for one in stored if isinstance(one, str)})
         if fold and known and unread:
-            counted = search(index.client, index.path, queries.copies(index.fields, body["query"], known))
+            counted = index.documents.search(queries.copies(index.fields, body["query"], known))
             unread -= sum(one["doc_count"] - 1 for one in counted["aggregations"]["copies"]["buckets"])
         return hits, max(0, unread)
 
@@ -484,7 +483,7 @@ class _Piece:
         return [fields.bands, fields.content, fields.tokens, fields.group, fields.principal]
 
     def _search(self, body: Mapping[str, Any]) -> Any:
-        return search(self.index.client, self.index.path, body)["hits"]
+        return self.index.documents.search(body)["hits"]
 
     def _add(self, hits: Iterable[Mapping[str, Any]]) -> list[Candidate]:
         """Candidates of stored documents."""

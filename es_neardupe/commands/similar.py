@@ -23,7 +23,6 @@ from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Address, Fingerprint, Hit, Reference, State, one_line
 from es_neardupe.server.request_sizes import RequestSize, is_too_large
 from es_neardupe.server.responses import hit_of
-from es_neardupe.server.search import search
 from es_neardupe.similarity.features import named_fields
 from es_neardupe.tables import Cell, Table, Tabular
 from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, WeightsUsed, match_criterion
@@ -248,7 +247,7 @@ def _with_stored_keys(
     read = _source(index, [fields.scheme, fields.state, fields.tokens, fields.features, *texts])
     body = queries.with_stored_keys(fields, address, size=size.number, scope=query, source=read)
     try:
-        answer = size.ask(partial(search, index.client, index.path, body))
+        answer = size.ask(partial(index.documents.search, body))
     except NeardupeError:  # the other way reports it
         return None
     if answer is None or answer["hits"]["total"]["value"] > len(answer["hits"]["hits"]):
@@ -318,7 +317,7 @@ class _Lookup:
         size = RequestSize.of_documents(self.index.client, maximum)
         body = self._with_texts(scope, size.number)
         try:
-            answer = size.ask(partial(search, self.index.client, self.index.path, body))
+            answer = size.ask(partial(self.index.documents.search, body))
         except NeardupeError as error:
             if not is_too_large(error):
                 raise
@@ -361,7 +360,7 @@ class _Lookup:
         """The documents that share most keys, without their texts."""
         index = self.index
         body = self._body(scope, maximum, fold=self.fold)
-        answer = search(index.client, index.path, body)["hits"]
+        answer = index.documents.search(body)["hits"]
         hits, total = answer["hits"], int(answer["total"]["value"])
         content = [stored_fields(hit["_source"], index.settings.prefix).get("content") for hit in hits]
         known = [one for one in content if isinstance(one, str)]
@@ -383,7 +382,7 @@ class _Lookup:
 
     def _copies(self, query: Mapping[str, Any], contents: Sequence[str]) -> dict[str, int]:
         """Content hash -> the number of documents that have it, except one."""
-        answer = search(self.index.client, self.index.path, queries.copies(self.index.fields, query, contents))
+        answer = self.index.documents.search(queries.copies(self.index.fields, query, contents))
         return {one["key"]: one["doc_count"] - 1 for one in answer["aggregations"]["copies"]["buckets"]}
 
 

@@ -23,7 +23,6 @@ from es_neardupe.index.slices import random_hits
 from es_neardupe.index.stored_fields import KEY_LENGTH, group_of
 from es_neardupe.records import Product, State, one_line
 from es_neardupe.server.client import path
-from es_neardupe.server.search import count, refresh_if_allowed, search
 from es_neardupe.wording import option
 
 _GROUPS = 5000
@@ -177,15 +176,15 @@ def stats(
 
 def documents_in_scope(index: Index) -> StatsScope:
     """Count the documents of an opened index."""
-    refresh_if_allowed(index.client, index.path)
-    result = search(index.client, index.path, queries.states(index.fields, index.scheme_id, index.target.within()))
+    index.documents.refresh_if_allowed()
+    result = index.documents.search(queries.states(index.fields, index.scheme_id, index.target.within()))
     documents = int(result["hits"]["total"]["value"])
     counted = result["aggregations"]
     parts = {name: int(bucket["doc_count"]) for name, bucket in counted["parts"]["buckets"].items()}
     numeric = {name: int(bucket["numeric"]["doc_count"]) for name, bucket in counted["parts"]["buckets"].items()}
     return StatsScope(
         documents=documents,
-        left_alone=count(index.client, index.path) - documents if index.target.skipped_relations else 0,
+        left_alone=index.documents.count() - documents if index.target.skipped_relations else 0,
         states={state.value: parts[state.value] for state in State},
         numeric=numeric[State.SIGNED.value] + numeric[State.SHORT.value],
         unknown=parts["unknown"],
@@ -201,12 +200,12 @@ def _group_sizes(index: Index) -> GroupSizes:
     sizes: Counter[int] = Counter()
     after: Mapping[str, Any] | None = None
     while True:
-        page = search(index.client, index.path, queries.member_counts(index.fields, _GROUPS, after))
+        page = index.documents.search(queries.member_counts(index.fields, _GROUPS, after))
         found = page["aggregations"]["groups"]
         members = {bucket["key"]["group"]: int(bucket["doc_count"]) for bucket in found["buckets"]}
         members = {group: number for group, number in members.items() if group_of({"group": group})}
         if members:
-            answer = search(index.client, index.path, queries.principal_counts(index.fields, list(members)))
+            answer = index.documents.search(queries.principal_counts(index.fields, list(members)))
             principals = {bucket["key"] for bucket in answer["aggregations"]["groups"]["buckets"]}
             sizes.update(number + (group in principals) for group, number in members.items())
         after = found.get("after_key")
@@ -225,7 +224,7 @@ def _largest_buckets(index: Index, number: int) -> LargestBuckets:
     if not frequent:
         return LargestBuckets(len(hits), ())
     keys = [[key[k : k + KEY_LENGTH] for k in range(0, len(key), KEY_LENGTH + 1)] for key in frequent]
-    answer = search(index.client, index.path, queries.sharing_counts(fields, index.scheme_id, keys))
+    answer = index.documents.search(queries.sharing_counts(fields, index.scheme_id, keys))
     counted = answer["aggregations"]["buckets"]["buckets"]
     found = [BucketSize(key, int(one["doc_count"])) for key, one in zip(frequent, counted, strict=True)]
     found.sort(key=lambda one: (-one.documents, one.key))

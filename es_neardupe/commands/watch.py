@@ -32,7 +32,6 @@ from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import one_line
 from es_neardupe.server.failures import Failures
-from es_neardupe.server.search import count, refresh
 from es_neardupe.wording import option
 
 
@@ -261,9 +260,9 @@ def _waiting(index: Index) -> int:
     """Number of documents without a fingerprint of the index's scheme, or waiting for ``group``, and of decisions that
     wait for it."""
     index = opened(index, adopting=True)
-    refresh(index.client, index.path)
+    index.documents.refresh()
     left = next_run(index)
-    return count(index.client, index.path, index.target.stale()) + left.waiting + left.decisions
+    return index.documents.count(index.target.stale()) + left.waiting + left.decisions
 
 
 _MAX_EVERY = 86_400.0

@@ -142,7 +142,7 @@ def what_if(
         unknown=int(unknown.sum()),
         unknown_documents=_documents(pairs, unknown),
         stale=int((~valid_entries(stored, corpus)).sum()) + len(stored.invalid),
-        unprocessed=count(index.client, index.path, index.target.stale()),
+        unprocessed=index.documents.count(index.target.stale()),
         thresholds=tuple(last.simulated(pairs, minimum) for minimum in map(check_min, min)),
         seconds=time.monotonic() - started,
     )

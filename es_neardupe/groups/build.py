@@ -266,7 +266,7 @@ def _used_elsewhere(index: Index, verified: Verified, ids: Sequence[str]) -> Ite
     name = index.fields.group
     for chunk in chunked(ids, _TERMS):
         body = {"query": queries.all_of({"terms": {name: chunk}}), "_source": [name]}
-        for page in index.client.pages(index.path, body):
+        for page in index.documents.pages(body):
             for hit in page:
                 group = group_of(stored_fields(hit.source, index.settings.prefix))
                 if group is not None and hit.address not in inside:

@@ -46,7 +46,7 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, FingerprintColumns, Hit
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.parallel import in_threads
-from es_neardupe.server.search import count, counts, search
+from es_neardupe.server.search import counts
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.evidence import Evidence
 from es_neardupe.verification.verify import AffectedRows, PairMemory, Verified, verified_pairs
@@ -294,9 +294,7 @@ def _copied(index: Index, noted: Mapping[str, str]) -> list[str]:
     index that a rollover created has only documents that are alone or wait for ``group``."""
     new = [name for name, uuid in index.target.uuids.items() if noted.get(name) != uuid]
     members = queries.principals_and_members(index.fields, index.scheme_id)["members"]
-    return [
-        name for name in new if count(index.client, index.path, queries.all_of({"term": {"_index": name}}, members))
-    ]
+    return [name for name in new if index.documents.count(queries.all_of({"term": {"_index": name}}, members))]
 
 
 def _of_several_principals(index: Index) -> frozenset[str]:
@@ -304,7 +302,7 @@ def _of_several_principals(index: Index) -> frozenset[str]:
     found: set[str] = set()
     after: Mapping[str, Any] | None = None
     while True:
-        answer = search(index.client, index.path, queries.principals_by_group(index.fields, _PAGE, after))
+        answer = index.documents.search(queries.principals_by_group(index.fields, _PAGE, after))
         groups = answer["aggregations"]["groups"]
         found.update(bucket["key"]["group"] for bucket in groups["buckets"] if bucket["doc_count"] > 1)
         after = groups.get("after_key")
@@ -317,7 +315,7 @@ def _shrunk(index: Index, registry: Registry) -> frozenset[str]:
     them. A document whose text has changed counts, since it keeps the id of its group until ``group`` processes it."""
 
     def within(sizes: dict[str, int]) -> Iterator[Set[str]]:
-        answer = search(index.client, index.path, queries.group_counts(index.fields, index.scheme_id, list(sizes)))
+        answer = index.documents.search(queries.group_counts(index.fields, index.scheme_id, list(sizes)))
         for bucket in answer["aggregations"]["groups"]["buckets"]:
             complete = bucket["doc_count"] == sizes[bucket["key"]]
             if complete and bucket["principals"]["doc_count"] + bucket["ungrouped"]["doc_count"]:

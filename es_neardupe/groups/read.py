@@ -17,7 +17,6 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, Hit, Reference, one_line
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.responses import hit_of
-from es_neardupe.server.search import buckets, refresh_if_allowed, search
 from es_neardupe.wording import command, option
 
 _TERMS = 1000
@@ -97,18 +96,18 @@ def read_members(index: Index, group: str, *, start: int = 0, size: int = 200) -
         return None
     fields, window = index.fields, index.target.max_result_window
     body = {"size": 10, "query": queries.groups_by_id(fields, [group]), "_source": _source(index)}
-    leading = [hit_of(hit) for hit in search(index.client, index.path, body)["hits"]["hits"]]
+    leading = [hit_of(hit) for hit in index.documents.search(body)["hits"]["hits"]]
     record = known_records(index, [group]).get(group)
     principal = _principal([Member(hit.index, hit.id, 1.0, _routing=hit.routing) for hit in leading], record)
     first = int(principal is not None)
     start = min(start, (window + first - 1) // size * size)
-    answer = search(index.client, index.path, _page_of_members(index, group, start, size, first))
+    answer = index.documents.search(_page_of_members(index, group, start, size, first))
     total = int(answer["hits"]["total"]["value"])
     if not total:
         return None
     if start >= total + first:
         start = (total + first - 1) // size * size
-        answer = search(index.client, index.path, _page_of_members(index, group, start, size, first))
+        answer = index.documents.search(_page_of_members(index, group, start, size, first))
     hits = [hit_of(hit) for hit in answer["hits"]["hits"]]
     members: dict[str, list[Member]] = {group: [principal] if principal is not None and start == 0 else []}
     for hit in hits:
@@ -159,7 +158,7 @@ def read_member(index: Index, group: str, id: str, concrete: str | None = None) 
     """A member of a group of an opened index, and its stored number of words; None for any other document. If several
     indices have the id, that of the ``concrete`` index, by default of the first one."""
     known = queries.all_of({"term": {index.fields.group: group}}, {"ids": {"values": [id]}})
-    answer = search(index.client, index.path, {"size": 100, "query": known, "_source": _source(index)})
+    answer = index.documents.search({"size": 100, "query": known, "_source": _source(index)})
     found = []
     for raw in answer["hits"]["hits"]:
         hit = hit_of(raw)
@@ -249,7 +248,7 @@ def _principal(candidates: list[Member], record: GroupRecord | None) -> Member |
 def _read(index: Index, query: dict[str, Any]) -> Iterator[Hit]:
     fields = index.fields
     body = {"query": query, "_source": [fields.group, fields.principal, fields.similarity]}
-    for page in index.client.pages(index.path, body, page_size=2000):
+    for page in index.documents.pages(body, page_size=2000):
         yield from page
 
 
@@ -275,26 +274,26 @@ def _group(id: str, principal: Member | None, members: list[Member]) -> Group:
 
 def groups_with(index: Index, query: Mapping[str, Any]) -> Iterator[str]:
     """The ids of the groups that have a document that matches a query, ascending if they are many."""
-    refresh_if_allowed(index.client, index.path)
+    index.documents.refresh_if_allowed()
     grouped = queries.all_of(queries.fingerprinted(index.fields, index.scheme_id), query)
     try:
-        for one in buckets(index.client, index.path, grouped, {"group": index.fields.group}):
+        for one in index.documents.buckets(grouped, {"group": index.fields.group}):
             yield one["group"]
     except queries.TooManyDocuments:  # raised before the first one: documents and entries are joined in this process
         found = set[str]()
         body = {"query": grouped, "_source": [index.fields.group]}
-        for page in index.client.pages(index.path, body, page_size=5000):
+        for page in index.documents.pages(body, page_size=5000):
             found.update(group_of(stored_fields(hit.source, index.settings.prefix)) or "" for hit in page)
         yield from sorted(found - {""})
 
 
 def texts_of_groups(index: Index, query: Mapping[str, Any], maximum: int | None = None) -> dict[str, set[str]]:
     """Group -> content hashes of its documents that match a query, at most ``maximum`` in all."""
-    refresh_if_allowed(index.client, index.path)
+    index.documents.refresh_if_allowed()
     matching = queries.all_of(queries.fingerprinted(index.fields, index.scheme_id), query)
     names = {"group": index.fields.group, "content": index.fields.content}
     found: dict[str, set[str]] = defaultdict(set)
-    for one in islice(buckets(index.client, index.path, matching, names), maximum):
+    for one in islice(index.documents.buckets(matching, names), maximum):
         found[one["group"]].add(one["content"])
     return found
 

@@ -20,7 +20,6 @@ from es_neardupe.groups.registry import Registry
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.stored_fields import stored_fields
 from es_neardupe.records import Address, Reference
-from es_neardupe.server.search import fetch
 
 _OVERLAP = 100
 """Writes before the last known one that are read again: of two writes at a time, the later one may be visible first."""
@@ -265,7 +264,7 @@ def review_findings(
 ) -> GroupFindings:
     """The decisions about members of a group and the reference document, as one ``reviewer`` sees them."""
     fields, prefix, store = index.fields, index.settings.prefix, Decisions(index)
-    hits = fetch(index.client, [reference, *members], [fields.content])
+    hits = index.documents.fetch([reference, *members], [fields.content])
     stored = {hit.address: stored_fields(hit.source, prefix).get("content") for hit in hits if hit is not None}
     contents = {address: one for address, one in stored.items() if isinstance(one, str)}
     first = contents.get(Address(*reference[:2]), "")

@@ -138,7 +138,7 @@ def whole_pages(
     """The matching documents of an opened index, in pages that fit into memory. ``skip``, ``shard``, ``slice``: see
     ``Client.pages``."""
     body = {"query": dict(query), "_source": whole_source(index.client.server)}
-    return _known(index, index.client.pages(index.path, body, page_size=None, skip=skip, shard=shard, slice=slice))
+    return _known(index, index.documents.pages(body, page_size=None, skip=skip, shard=shard, slice=slice))
 
 
 def text_pages(
@@ -164,7 +164,7 @@ def are_small(index: IndexHandle) -> bool:
     """Whether the documents of an opened index are so small that reading a few of them whole is faster than reading
     some of their fields, as estimated from the first documents. Asks the server once."""
     if index.small_documents is None:
-        sources = [hit.get("_source") for hit in first_hits(index.client, index.path, {}, _SAMPLE)]
+        sources = [hit.get("_source") for hit in index.documents.first_hits({}, _SAMPLE)]
         index.small_documents = sum(map(size_of, sources)) <= _SMALL * len(sources)
     return index.small_documents
 

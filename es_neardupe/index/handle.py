@@ -7,6 +7,7 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.client import Client
+from es_neardupe.server.documents import Documents
 
 
 class IndexHandle:
@@ -55,6 +56,12 @@ class IndexHandle:
     def scheme_id(self) -> str:
         """The id of the scheme that fingerprints must have."""
         return self.target.scheme_id
+
+    @property
+    def documents(self) -> Documents:
+        """Its documents, with their `neardupe` fields: those of the concrete indices, or of the name until it is
+        opened."""
+        return Documents(self.client, self.name if self._target is None else self.path)
 
     def with_target(self, target: IndexTarget) -> IndexHandle:
         """The same connection for another target."""

@@ -16,7 +16,7 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.storage.interface import EnrichRequest, EnrichResult, Send
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.options import MAX_SLICES
-from es_neardupe.server.bulk import pretend, write
+from es_neardupe.server.bulk import pretend
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.resolve import resolve_settings
@@ -121,5 +121,5 @@ def enrich_slices(
 def _enrich_slice(shared: _Enriching, number: int) -> EnrichResult:
     """Task: write the fingerprints of a slice."""
     index, request = shared.index.opened(), replace(shared.request, slice=(number, shared.slices), slices=1, task=True)
-    send: Send = partial(write, index.client, batch=shared.batch, workers=shared.workers, versions=True)
+    send: Send = partial(index.documents.write, batch=shared.batch, workers=shared.workers, versions=True)
     return index.storage.write_fingerprints(request, pretend if request.dry_run else send, until_cancelled())

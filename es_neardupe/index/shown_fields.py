@@ -14,7 +14,6 @@ from es_neardupe.index.document_text import read_text, values_at
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.target import mappings_of
 from es_neardupe.records import Address, Reference
-from es_neardupe.server.search import fetch
 
 _TITLES = ("title", "headline", "subject", "name")
 """Names of fields by which people recognise a document, best first."""
@@ -195,6 +194,6 @@ def read_each_shown_fields(
     if not shown.names:
         return
     small = _SMALL.issuperset(shown.names)
-    for hit in fetch(index.client, references, shown.names, batch=_BATCH if small else None):
+    for hit in index.documents.fetch(references, shown.names, batch=_BATCH if small else None):
         if hit is not None:
             yield hit.address, shown.of(hit.source)

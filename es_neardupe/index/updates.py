@@ -14,7 +14,6 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import content_of, decode, encode, group_of, own_group, random_group, stored_fields
 from es_neardupe.records import Address, Fingerprint, Hit
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.search import count, search
 
 
 class FingerprintedDocument(NamedTuple):
@@ -138,7 +137,7 @@ class GroupIdsInUse:
     def __init__(self, index: IndexHandle) -> None:
         """``index``: an opened index."""
         self._index = index
-        self.any = count(index.client, index.path, {"exists": {"field": index.fields.group}}) > 0
+        self.any = index.documents.count({"exists": {"field": index.fields.group}}) > 0
         """Whether there are any; a caller that writes some sets it."""
 
     def among(self, ids: Sequence[str]) -> Collection[str]:
@@ -148,6 +147,6 @@ class GroupIdsInUse:
         for chunk in chunked(ids, queries.MAX_TERMS) if self.any else ():
             aggregation = {"ids": {"terms": {"field": field, "size": len(chunk)}}}
             body = {"size": 0, "query": queries.all_of({"terms": {field: chunk}}), "aggs": aggregation}
-            buckets = search(self._index.client, self._index.path, body)["aggregations"]["ids"]["buckets"]
+            buckets = self._index.documents.search(body)["aggregations"]["ids"]["buckets"]
             found.update(bucket["key"] for bucket in buckets)
         return found.intersection(ids)

@@ -26,7 +26,7 @@ from es_neardupe.keys.text import contents, packed_hashes
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, DocumentsInScope, Hit, Reference, TextClasses
 from es_neardupe.server.client import Client
-from es_neardupe.server.search import fetch, fetch_portions, search
+from es_neardupe.server.search import fetch, fetch_portions
 from es_neardupe.similarity.features import INDEXED, fields_of
 from es_neardupe.similarity.formulas import FeatureTable
 from es_neardupe.similarity.measure import Measure, Prepared
@@ -484,10 +484,7 @@ def current_source(
     if not found and indices:
         query = queries.all_of({"ids": {"values": [id]}}, None if asked is None else {"term": {"_index": asked}})
         body = {"size": _ROUTINGS, "query": query, "_source": list(fields)}
-        found = [
-            (Address(hit["_index"], id), hit["_source"])
-            for hit in search(index.client, index.path, body)["hits"]["hits"]
-        ]
+        found = [(Address(hit["_index"], id), hit["_source"]) for hit in index.documents.search(body)["hits"]["hits"]]
     if not found and len(indices) > 1:
         found = _by_address(index, indices, id, fields)
     if not found:
@@ -508,7 +505,7 @@ def current_source(
 def _by_address(index: Index, indices: Sequence[str], id: str, fields: Sequence[str]) -> list[tuple[Address, Source]]:
     """The documents with an id and without a routing, whether or not a search sees them."""
     references: list[Reference] = [(concrete, id, None) for concrete in indices]
-    found = fetch(index.client, references, fields)
+    found = index.documents.fetch(references, fields)
     return [(hit.address, hit.source) for hit in found if hit is not None and hit.routing is None]
 
 

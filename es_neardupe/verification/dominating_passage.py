@@ -15,7 +15,6 @@ from es_neardupe.keys.arrays import U64, Flags, Positions
 from es_neardupe.keys.scheme import Unit
 from es_neardupe.keys.shingles import features, token_hashes, window_hashes
 from es_neardupe.records import FingerprintColumns, TextClasses
-from es_neardupe.server.search import fetch
 from es_neardupe.similarity.common_passages import covered_passages
 from es_neardupe.similarity.formulas import Weights, resemblances
 from es_neardupe.similarity.measure import Measure
@@ -119,7 +118,7 @@ def _texts(index: Index, corpus: FingerprintColumns, classes: TextClasses, membe
     """The current texts of some of the classes, evenly spread."""
     spread = members[np.linspace(0, len(members) - 1, min(_TEXTS, len(members))).astype(np.intp)]
     references = [corpus.references[row] for row in classes.first_of(spread).tolist()]
-    hits = fetch(index.client, references, index.settings.fields)
+    hits = index.documents.fetch(references, index.settings.fields)
     return [text_of(hit.source, index.settings.fields) for hit in hits if hit is not None]
 
 

@@ -18,7 +18,6 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.slices import random_hits
 from es_neardupe.index.stored_fields import count_of, stored_fields, timestamp
 from es_neardupe.records import Reference
-from es_neardupe.server.search import refresh_if_allowed
 from es_neardupe.similarity.features import spelled
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Measure, Prepared, weights_of
@@ -95,7 +94,7 @@ def sample_weights(index: Index, measure: Measure) -> Weights:
 
 def sampled(index: Index) -> list[Reference]:
     """Random documents with keys; always the same ones as long as the index does not change."""
-    refresh_if_allowed(index.client, index.path)
+    index.documents.refresh_if_allowed()
     keyed = {"exists": {"field": index.fields.content}}
     scope = queries.all_of(queries.fingerprinted(index.fields, index.scheme_id), keyed)
     size = min(SAMPLE, index.target.max_result_window)

@@ -51,7 +51,6 @@ from es_neardupe.keys.text import packed_hashes
 from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import FingerprintColumns, Grouping, Hit, Reference, TextClasses
-from es_neardupe.server.search import count, refresh_if_allowed
 from es_neardupe.similarity.formulas import resemblance
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.criterion import check_min
@@ -108,7 +107,7 @@ def audit(
     index = opened(index, texts=True)
     minimum = check_min(index.settings.threshold if min is None else min)
     _check(sample, seed)
-    refresh_if_allowed(index.client, index.path)
+    index.documents.refresh_if_allowed()
     total, chosen = _drawn(index, sample, seed, progress)
     scope = _scope(index, chosen, minimum=minimum, max_bucket=max_bucket, slices=slices, progress=progress)
     claims = VerifiedPairsCheck(index, scope, progress)
@@ -198,9 +197,9 @@ def _drawn(index: Index, size: int, seed: int, progress: Progress) -> tuple[int,
     The same seed draws the same documents, and a smaller sample is a part of a larger one.
     """
     everything = queries.matching(index.target.within())
-    expected, read = count(index.client, index.path, everything), 0
+    expected, read = index.documents.count(everything), 0
     hashes, drawn = np.empty(0, np.uint64), np.empty(0, object)
-    for page in index.client.pages(index.path, {"query": everything, "_source": False}, page_size=_PAGE):
+    for page in index.documents.pages({"query": everything, "_source": False}, page_size=_PAGE):
         references = np.empty(len(page), object)
         references[:] = [hit.reference for hit in page]
         hashes = np.concatenate((hashes, address_hashes((hit.reference for hit in page), seed)))
@@ -362,7 +361,7 @@ def _grouping(hit: Hit, target: IndexTarget) -> Grouping | None:
 def _principals(index: Index, groups: Sequence[str], source: Sequence[str]) -> dict[str, Hit]:
     """Group id -> its current principal, without groups that have several."""
     body = {"query": queries.groups_by_id(index.fields, groups), "_source": False}
-    pages = index.client.pages(index.path, body, page_size=_PRINCIPALS) if groups else ()
+    pages = index.documents.pages(body, page_size=_PRINCIPALS) if groups else ()
     references = [hit.reference for page in pages for hit in page]
     principals: dict[str, list[Hit]] = {}
     for hits in current_hits(index.client, references, source):

@@ -23,7 +23,6 @@ from es_neardupe.keys.shingles import features
 from es_neardupe.options import MAX_SLICES
 from es_neardupe.progress import Progress
 from es_neardupe.records import Address, Hit
-from es_neardupe.server.search import count
 from es_neardupe.similarity.formulas import resemblances
 from es_neardupe.verification.dominating_passage import DominatingPassage
 
@@ -86,7 +85,7 @@ def features_of(hits: Sequence[Hit], settings: Settings) -> list[U64]:
 
 def true_pairs(index: Index, sample: SampleTexts, progress: Progress) -> Iterator[TruePairs]:
     """Every true pair of a sampled document and one that is not in the sample."""
-    total, read = count(index.client, index.path, queries.matching(index.target.within())), 0
+    total, read = index.documents.count(queries.matching(index.target.within())), 0
     portions: Iterable[tuple[int, Iterable[TruePairs]]] = _compared(index, sample, None)
     if index.engine is not None:
         slices = min(_PER_WORKER * index.engine.workers, MAX_SLICES)

@@ -405,15 +405,15 @@ def _limits(window: int) -> Check:
 
 def _documents(index: Index) -> Iterator[Check]:
     """Documents that are not enriched."""
-    total = count(index.client, index.path, index.target.within())
-    without = count(index.client, index.path, index.target.stale())
+    total = index.documents.count(index.target.within())
+    without = index.documents.count(index.target.stale())
     if without:
         are = "is" if without == 1 else "are"
         message = f"{without:,} of {total:,} {are} not enriched: run `{command('enrich', index.name)}`"
         yield Check("documents", "warning", message)
     else:
         yield Check("documents", "ok", f"all {total:,} are enriched")
-    empty = count(index.client, index.path, {"term": {f"{index.settings.prefix}.state": State.EMPTY.value}})
+    empty = index.documents.count({"term": {f"{index.settings.prefix}.state": State.EMPTY.value}})
     if 2 * empty > total:
         fields = ", ".join(index.settings.fields)
         have, their = ("has", "its text is") if empty == 1 else ("have", "their texts are")

@@ -35,7 +35,6 @@ from es_neardupe.progress import Progress
 from es_neardupe.records import DocumentsInScope, FingerprintColumns, Groupings, Hit
 from es_neardupe.report_parts import WriteCounts
 from es_neardupe.server.bulk import BulkCounts
-from es_neardupe.server.search import refresh
 from es_neardupe.wording import option
 
 _BATCH, _WORKERS = 500, 2
@@ -133,7 +132,7 @@ def write_groups_of_pairs(
             lease.check()
             writer = target.storage.field_writer()
             written = write_groups(writer, found.corpus, found.writes, batch=_BATCH, workers=_WORKERS)
-            refresh(target.client, target.path)
+            target.documents.refresh()
     return _report(plan, settings, found, written, dry_run=False)
 
 

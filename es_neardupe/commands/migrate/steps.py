@@ -27,7 +27,7 @@ from es_neardupe.records import Action, Address, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client
 from es_neardupe.server.failures import Failure, Failures
-from es_neardupe.server.search import fetch, refresh, search
+from es_neardupe.server.search import fetch, refresh
 from es_neardupe.verification.criterion import MatchOptions
 
 _ROUNDS = 5
@@ -329,6 +329,6 @@ def _with_documents(old: Index, new: Index, example: GroupChangeExample) -> Grou
         principals = [{"term": {index.fields.principal: {"value": True}}}]
         query = {"bool": {"filter": clauses, "should": principals, "minimum_should_match": 0}}
         body = {"size": _SHOWN, "query": query, "_source": False}
-        hits = search(index.client, index.path, body)["hits"]["hits"] if groups else []
+        hits = index.documents.search(body)["hits"]["hits"] if groups else []
         documents |= {Address(hit["_index"], hit["_id"]): None for hit in hits}
     return GroupChangeExample(example.kind, example.before, example.after, tuple(documents)[:_SHOWN])

@@ -168,7 +168,7 @@ class AddressSearch:
         order = [{self._fields.date: {"order": "desc", "unmapped_type": "date"}}, {"_seq_no": "desc"}]
         source = [*self._index.settings.fields, self._index.fields.group, *self._shown]
         body = {"size": MAX_VERSIONS, "query": query, "sort": order, "track_total_hits": True, "_source": source}
-        hits = search(self._index.client, self._index.path, {**body, **self.docvalue_fields})["hits"]
+        hits = self._index.documents.search({**body, **self.docvalue_fields})["hits"]
         versions, found = hits["total"]["value"], []
         for hit in hits["hits"]:
             addresses, date = self.read(hit.get("fields", {}))
@@ -184,7 +184,7 @@ class AddressSearch:
         for chunk in chunked(sorted(set(addresses)), _TERMS):
             query = {"terms": {self._fields.address: chunk}}
             body = {"query": query, "_source": [self._index.fields.content], **self.docvalue_fields}
-            for page in self._index.client.pages(self._index.path, body):
+            for page in self._index.documents.pages(body):
                 for hit in page:
                     stored = stored_fields(hit.source, self._index.settings.prefix)
                     having.setdefault(content_of(stored), set()).update(self.read(hit.source)[0])
@@ -203,7 +203,7 @@ class AddressSearch:
         agree = self._index.settings.scheme.agree
         body = queries.candidates(self._index.fields, keys, size=size, agree=agree, scope=scope, group=group)
         body = {**body, "_source": False, **self.docvalue_fields}
-        answer = search(self._index.client, self._index.path, body)["hits"]
+        answer = self._index.documents.search(body)["hits"]
         hits = [hit for hit in answer["hits"] if (hit["_index"], hit["_id"]) != document.address]
         total = answer["total"]["value"] - (len(answer["hits"]) - len(hits))
         return hits[:maximum], total
@@ -218,7 +218,7 @@ class AddressSearch:
             }
             query = {"terms": {self._fields.address: chunk}}
             body = {"size": 0, "query": query, "aggs": {"each": by_address}}
-            for bucket in search(self._index.client, self._index.path, body)["aggregations"]["each"]["buckets"]:
+            for bucket in self._index.documents.search(body)["aggregations"]["each"]["buckets"]:
                 latest[bucket["key"]] = bucket["at"].get("value_as_string") or ""
         return latest
 
@@ -348,7 +348,7 @@ class DeletedDocuments:
         settings = self._index.settings
         source = [*settings.fields, *(f"{settings.prefix}.{name}" for name in _STORED)]
         body: JSON = {**self._docvalue_fields, "query": query, "_source": source}
-        for page in self._index.client.pages(self._index.path, body, page_size=None):
+        for page in self._index.documents.pages(body, page_size=None):
             texts = [text_of(hit.source, settings.fields) for hit in page]
             for hit, one in zip(page, fingerprints(texts, settings.scheme, max_chars=DEFAULT_MAX_CHARS), strict=True):
                 yield hit, one.content

@@ -27,7 +27,6 @@ from es_neardupe.keys.text import contents
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Address, Hit, Reference, one_line
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.search import count
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.tables import Cell, Table, Tabular
 from es_neardupe.verification.criterion import check_min
@@ -268,7 +267,7 @@ class _Finder:
         self._documents = AddressSearch(index, fields, shown.names)
         self._notices = self._documents.contents_of_many(asked, _MANY)
         """Contents that many addresses of the list have."""
-        self._unprocessed = count(index.client, index.path, index.target.stale())
+        self._unprocessed = index.documents.count(index.target.stale())
         self._deleted = DeletedDocuments(index, self._documents.docvalue_fields)
 
     def find(self, address: str) -> MovedReport:

@@ -33,7 +33,6 @@ from es_neardupe.server.failures import Failure
 from es_neardupe.server.parallel import pause
 from es_neardupe.server.read_all import of_shard
 from es_neardupe.server.request_sizes import RequestSize
-from es_neardupe.server.search import count, refresh, search
 from es_neardupe.wording import command
 
 _ROUNDS = 10
@@ -76,7 +75,7 @@ def enrich_in_cluster(index: IndexHandle, request: EnrichRequest, *, batch: int,
         for shard, query in _queries(index, request, changed, unknown).items()
     }
     if request.dry_run:
-        number = sum(count(index.client, index.path, query, shard=shard) for shard, query in queried.items())
+        number = sum(index.documents.count(query, shard=shard) for shard, query in queried.items())
         tally.counts.update(read=number, written=number)
         return EnrichResult(before, before["current"], tally, {"unknown": number}, *request.unknown(unknown))
     feed.begin(feed.unknown.keys() - unknown.keys())
@@ -92,7 +91,7 @@ def enrich_in_cluster(index: IndexHandle, request: EnrichRequest, *, batch: int,
         changed = {shard: feed.changed(shard) for shard in feed.shards}
         done = update.run(_queries(index, replace(request, check=False, since=None), changed))
         feed.store(whole=request.whole, skipped=skipped)
-    refresh(index.client, index.path)
+    index.documents.refresh()
     states, numeric = _written(index, at)
     conflicts = done["version_conflicts"]
     _add_failed(index, tally, _left(index, request, feed), _LEFT)
@@ -141,7 +140,7 @@ def _changed(index: IndexHandle, request: EnrichRequest, changed: _Changed) -> i
     """The number of documents with a fingerprint that were written since they were last processed."""
     enriched = queries.all_of(index.target.within(request.query), queries.fingerprinted(index.fields, index.scheme_id))
     return sum(
-        count(index.client, index.path, queries.all_of(enriched, query), shard=shard)
+        index.documents.count(queries.all_of(enriched, query), shard=shard)
         for shard, query in changed.items()
         if query is not None
     )
@@ -157,7 +156,7 @@ def _left(index: IndexHandle, request: EnrichRequest, feed: ChangeFeed) -> dict[
 def _add_failed(index: IndexHandle, tally: BulkCounts, queried: Mapping[int | None, JSON], reason: str) -> None:
     """Count the documents of these queries as failed."""
     for shard, query in queried.items():
-        for page in index.client.pages(index.path, {"query": query, "_source": False}, page_size=_PAGE, shard=shard):
+        for page in index.documents.pages({"query": query, "_source": False}, page_size=_PAGE, shard=shard):
             failed = (Failure("failed", *hit.reference, reason) for hit in page)
             tally.add_failed(failed, () if reason in tally.failures else [reason])
 
@@ -179,7 +178,7 @@ def _written(index: IndexHandle, at: str) -> tuple[dict[str, int], int]:
             "numeric": {"filter": {"term": {f"{index.settings.prefix}.numeric": True}}},
         },
     }
-    found = search(index.client, index.path, body)["aggregations"]
+    found = index.documents.search(body)["aggregations"]
     return {one["key"]: one["doc_count"] for one in found["states"]["buckets"]}, found["numeric"]["doc_count"]
 
 
@@ -219,7 +218,7 @@ class _Update:
         """Process the documents of these queries, one shard after the other; returns the counts of the server."""
         sums = dict.fromkeys(("total", "updated", "noops", "version_conflicts"), 0)
         for shard, query in queried.items():
-            if count(self._index.client, self._index.path, query, shard=shard):
+            if self._index.documents.count(query, shard=shard):
                 self._client.check()
                 done = self._shard(shard, query)
                 self._client.check()

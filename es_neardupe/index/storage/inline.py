@@ -197,7 +197,7 @@ def _enrich(
     feed.begin(feed.unknown.keys() - unknown.keys())
     enrichment = _InlineEnrichment(index, feed, rewrite=request.all)
     selections = {shard: selection(index.target, request, feed.changed(shard), unknown) for shard in feed.shards}
-    numbers = {shard: count(index.client, index.path, query, shard=shard) for shard, query in selections.items()}
+    numbers = {shard: index.documents.count(query, shard=shard) for shard, query in selections.items()}
     if on_workers is not None:
         for result in tracked_results(on_workers(request), progress, sum(numbers.values())):
             enrichment.add(result)
@@ -254,7 +254,7 @@ def selection(
 
 def _read_again(index: IndexHandle, conflicts: Sequence[Action], enrichment: _InlineEnrichment) -> Iterator[list[Hit]]:
     """The current documents; counts those that were deleted, and those that no longer fit into memory."""
-    refresh(index.client, index.path)
+    index.documents.refresh()
     shards = {action.address: action.shard for action in conflicts}
     references = (action.reference for action in conflicts)
     for found in fetch_whole(index.client, references, skip=enrichment.add_too_large):

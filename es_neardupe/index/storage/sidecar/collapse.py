@@ -76,7 +76,7 @@ def _totals_by_reading(index: IndexHandle, grouped: JSON) -> tuple[int, int, int
     fields, prefix = index.fields, index.settings.prefix
     documents, waiting, groups = 0, 0, set[str]()
     body = {"query": grouped, "_source": [fields.group, fields.similarity]}
-    for page in index.client.pages(index.path, body, page_size=5000):
+    for page in index.documents.pages(body, page_size=5000):
         for stored in (stored_fields(hit.source, prefix) for hit in page):
             documents += 1
             waiting += stored.get("similarity") is None
@@ -133,14 +133,14 @@ def _members(index: IndexHandle, request: CollapsedSearch, groups: list[str]) ->
     """All hits of the query that are in the given groups, by group, in the order of the search."""
     name, window = index.fields.group, index.target.max_result_window
     group_of: dict[Address, str] = {}
-    for page in index.client.pages(index.path, {"query": {"terms": {name: groups}}, "_source": [name]}):
+    for page in index.documents.pages({"query": {"terms": {name: groups}}, "_source": [name]}):
         for hit in page:
             group_of[hit.address] = stored_fields(hit.source, index.settings.prefix)["group"]
     members: dict[str, list[JSON]] = {}
     for chunk in chunked(sorted(group_of), window):
         query = {"bool": {"must": [request.query], "filter": [ids_clause(chunk)]}}
         body = {"query": query, "size": window, "_source": False, **_order(request)}
-        for hit in search(index.client, index.path, body)["hits"]["hits"]:
+        for hit in index.documents.search(body)["hits"]["hits"]:
             members.setdefault(group_of[_address(hit)], []).append(hit)
     for group, hits in members.items() if request.expand else ():
         shown = _shown(index, request, hits)
@@ -176,4 +176,4 @@ def collapsed_by_server(index: IndexHandle, request: CollapsedSearch, body: JSON
     )
     for one in page.hits:
         _add_stored(index, one.members)
-    return replace(page, without_similarity=page.without_group + count(index.client, index.path, waiting))
+    return replace(page, without_similarity=page.without_group + index.documents.count(waiting))

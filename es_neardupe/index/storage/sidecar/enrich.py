@@ -41,7 +41,7 @@ from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.failures import Failure
 from es_neardupe.server.request_sizes import in_portions
-from es_neardupe.server.search import count, counts, fetch_portions
+from es_neardupe.server.search import counts, fetch_portions
 
 _ROUNDS = 10
 """Maximum number of attempts for an entry that another client keeps changing."""
@@ -106,12 +106,12 @@ def _written_since(
         return None
     changes = {shard: feed.changed(shard) for shard in feed.shards}
     selected = {shard: queries.all_of(scope, one) for shard, one in changes.items() if one is not None}
-    numbers = [count(index.client, index.path, query, shard=shard) for shard, query in selected.items()]
+    numbers = [index.documents.count(query, shard=shard) for shard, query in selected.items()]
     if sum(numbers) > (1 - _MIN_KNOWN) * total:
         return None
     written: list[Hit] = []
     for shard, query in selected.items():
-        for page in index.client.pages(index.path, {"query": query, "_source": False}, page_size=_PAGE, shard=shard):
+        for page in index.documents.pages({"query": query, "_source": False}, page_size=_PAGE, shard=shard):
             written += page
     with_entry = KnownEntries.of(index, written).current
     return written if total - len(written) == known - with_entry else None
@@ -173,7 +173,7 @@ class _SidecarEnrichment:
 
     def remove_deleted(self, scope: Mapping[str, Any], send: Send) -> None:
         """After slices, read which documents there are, and remove the entries of others."""
-        for page in self._index.client.pages(self._index.path, {"query": scope, "_source": False}, page_size=_PAGE):
+        for page in self._index.documents.pages({"query": scope, "_source": False}, page_size=_PAGE):
             for hit in page:
                 self._known.see(hit)
         self._remove_unseen(send)
@@ -199,7 +199,7 @@ class _SidecarEnrichment:
         """The pages of a search, in slices; all documents are seen."""
 
         def read(shard: int | None, part: tuple[int, int] | None) -> Iterator[list[Hit]]:
-            return self._index.client.pages(self._index.path, body, shard=shard, slice=part, **options)
+            return self._index.documents.pages(body, shard=shard, slice=part, **options)
 
         with closing(read_slices(self._index, read, self._request.slices, part=self._request.part)) as pages:
             for page in pages:

@@ -82,7 +82,7 @@ class SidecarStorage:
 
     def group_feed(self, *, stores: bool) -> None:
         """None: entries that ``group`` has not processed have no similarity."""
-        refresh(self._index.client, self._index.path)
+        self._index.documents.refresh()
 
     def check_writable(self) -> None:
         """Check the sidecar indices, and the documents' indices if group ids are written there."""
@@ -110,7 +110,7 @@ class SidecarStorage:
         documents = SameIndicesClient(plain, self._index.target)
         lacking = {"bool": {"must_not": [{"term": {f"{REFERENCE}.mirrored": True}}]}}
         if not dry_run:
-            refresh(self._index.client, self._index.path)
+            self._index.documents.refresh()
         number, left, writer = 0, Failures(), document_writer(self._index, documents)
         read = [self._index.fields.group, self._index.fields.tokens, REFERENCE]
         for page in plain.pages(names.path, {"query": lacking, "_source": read}):
@@ -131,7 +131,7 @@ class SidecarStorage:
             # The version of a document that has this group id already does not change.
             number += sum(one.seq_no != one.action.seq_no for one in done)
         if not dry_run:
-            refresh(self._index.client, self._index.path)
+            self._index.documents.refresh()
         remaining = len(left)
         left.extend(writer.failed.values())
         return GroupIdsWritten(number, remaining, len(writer.failed), writer.failures, left)

@@ -1,0 +1,17 @@
+"""A handle of an index, before and after it is opened; no server is needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unit_tools import SETTINGS, FakeClient, index_of
+
+from es_neardupe.index.index import Index
+from es_neardupe.index.target import IndexTarget
+
+
+def test_requests_name_the_concrete_indices_once_it_is_opened() -> None:
+    client: Any = FakeClient()
+    target = IndexTarget("news", ("news-1", "news-2"), SETTINGS, 10_000)
+    assert Index("news", client).documents.name == "news"
+    assert index_of(client, target).documents.name == "news-1,news-2"
