@@ -11,13 +11,12 @@ from typing import Any
 
 from es_neardupe.errors import IndexUnusable, InputError, NotFound, RequestError, SettingsError
 from es_neardupe.folders import install_extra
+from es_neardupe.index.index import Index
 from es_neardupe.index.target import mappings_of
 from es_neardupe.keys.text import tokenize
 from es_neardupe.readers.files import FileRecord, Problem, check_paths, read_records
 from es_neardupe.records import Action
-from es_neardupe.server.bulk import write
-from es_neardupe.server.client import Client, path
-from es_neardupe.server.search import refresh, search
+from es_neardupe.server.client import path
 from es_neardupe.wording import option
 
 _MARK = "es-neardupe-demo"
@@ -72,30 +71,31 @@ def file_records(name: str) -> list[FileRecord]:
     return records
 
 
-def create_index(client: Client, index: str, text_field: str) -> None:
+def create_index(index: Index, text_field: str) -> None:
     """Create an ordinary index with a title and a text, without keys.
 
     An index of an earlier demonstration is replaced. Raises `IndexUnusable` for any other index of that name.
     """
     try:
-        mapping = mappings_of(client, index)
+        mapping = mappings_of(index.plain, index.name)
     except NotFound:
         mapping = {}
     if mapping:
         if not all(_MARK in one.get("_meta", {}) for one in mapping.values()):
             raise IndexUnusable(
-                f"Index {index} exists and was not created by the demo: choose another {option('index')}."
+                f"Index {index.name} exists and was not created by the demo: choose another {option('index')}."
             )
-        client.request("DELETE", path(index))
+        index.plain.request("DELETE", path(index.name))
     properties: dict[str, Any] = {"title": {"type": "text"}, text_field: {"type": "text"}}
-    client.request("PUT", path(index), body={"mappings": {"_meta": {_MARK: True}, "properties": properties}})
+    body = {"mappings": {"_meta": {_MARK: True}, "properties": properties}}
+    index.plain.request("PUT", path(index.name), body=body)
 
 
-def index_plain(client: Client, index: str, records: Iterable[FileRecord]) -> int:
+def index_plain(index: Index, records: Iterable[FileRecord]) -> int:
     """Index documents without keys, as any application does; returns their number."""
     done = 0
-    actions = (Action("index", index, str(record.id), record.source) for record in records)
-    for outcome in write(client, actions):
+    actions = (Action("index", index.name, str(record.id), record.source) for record in records)
+    for outcome in index.documents.write(actions):
         if not outcome.done:
             raise RequestError(
                 f"The server rejected document {outcome.action.id!r}: {outcome.reason}.",
@@ -104,18 +104,16 @@ def index_plain(client: Client, index: str, records: Iterable[FileRecord]) -> in
                 reason=outcome.reason,
             )
         done += 1
-    refresh(client, index)
+    index.documents.refresh()
     return done
 
 
-def search_hits(
-    client: Client, index: str, text_field: str, words: str, group_field: str, *, collapse: bool
-) -> Iterator[DemoHit]:
+def search_hits(index: Index, text_field: str, words: str, group_field: str, *, collapse: bool) -> Iterator[DemoHit]:
     """The first hits of a full-text search, with or without ``collapse`` on the group id."""
     body: dict[str, Any] = {"size": 8, "query": {"match": {text_field: words}}, "_source": ["title", group_field]}
     if collapse:
         body["collapse"] = {"field": group_field}
-    for hit in search(client, index, body)["hits"]["hits"]:
+    for hit in index.documents.search(body)["hits"]["hits"]:
         source = hit["_source"]
         prefix, _, name = group_field.partition(".")
         yield DemoHit(hit["_id"], str(source.get("title", "")), source[prefix][name])

@@ -13,7 +13,6 @@ from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.options import FoldAction
 from es_neardupe.records import one_line
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
-from es_neardupe.server.search import count, refresh_if_allowed
 from es_neardupe.wording import command, counted
 
 
@@ -107,9 +106,9 @@ def fold(
 def _documents(index: Index) -> tuple[int, int]:
     """The number of documents, and of those without a value in the group field."""
     field = index.settings.group_field
-    refresh_if_allowed(index.plain, index.path)
-    total = count(index.plain, index.path)
-    return total, total if field is None else total - count(index.plain, index.path, {"exists": {"field": field}})
+    index.plain_documents.refresh_if_allowed()
+    total = index.plain_documents.count()
+    return total, total if field is None else total - index.plain_documents.count({"exists": {"field": field}})
 
 
 def _checked(index: Index, pipelines: Mapping[str, str | None], without: int) -> str:

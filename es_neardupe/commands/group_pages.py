@@ -24,7 +24,7 @@ from es_neardupe.index.hidden_indices import find as find_hidden
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.shown_fields import ShownFields, shown_fields
 from es_neardupe.records import Address
-from es_neardupe.server.search import buckets, find, refresh_if_allowed, search
+from es_neardupe.server.search import buckets, find, refresh_if_allowed
 from es_neardupe.similarity.pair_relation import Relation
 from es_neardupe.wording import command
 
@@ -163,7 +163,7 @@ def common_values(index: Index, fields: Sequence[str] = ()) -> list[CommonValues
         return []
     sizes = {name: {"terms": {"field": name, "size": _MAX_VALUES}} for name in sorted(known)[:_MAX_FIELDS]}
     body = {"size": 0, "track_total_hits": False, "query": queries.matching(index.target.within()), "aggs": sizes}
-    found, answers = [], search(index.plain, index.path, body)["aggregations"]
+    found, answers = [], index.plain_documents.search(body)["aggregations"]
     for name in sizes:
         answer = answers[name]
         values = tuple((_value(one), int(one["doc_count"])) for one in answer["buckets"])

@@ -26,7 +26,6 @@ from es_neardupe.keys.text import packed_hashes
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, Hit, Reference, one_line
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.search import fetch
 from es_neardupe.tables import Cell, Table, Tabular
 from es_neardupe.verification.criterion import MatchCriterion, match_criterion
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
@@ -246,7 +245,7 @@ def _advice(index: Index, policy: Policy, criterion: MatchCriterion | None, grou
             members.get(group_of(stored) or "", []).append(hit)
     every = [hit.reference for hits in members.values() for hit in hits]
     # Before the texts are read: a version that is replaced afterwards cannot be deleted by this advice.
-    current = zip(every, fetch(index.plain, every, False), strict=True)
+    current = zip(every, index.plain_documents.fetch(every, False), strict=True)
     versions = {reference: (hit.seq_no, hit.primary_term) for reference, hit in current if hit is not None}
     ordered = {
         one: [hit for hit in hits if hit.reference in versions]

@@ -55,6 +55,7 @@ from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.options import MeasureName, Versions
 from es_neardupe.records import one_line
 from es_neardupe.server.client import Client, path
+from es_neardupe.server.documents import Documents
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import count, fetch_portions, refresh, refresh_if_allowed
 from es_neardupe.similarity.measure import named_measure
@@ -426,7 +427,7 @@ def _with_versions(
     stored = [one.versions for one in known if one is not None and one.versions is not None]
     if versions is not None or stored:
         return replace(settings, versions=versions or stored[0])
-    if (found := external_version(client, name, result_window(metadata.states.values()))) is not None:
+    if (found := external_version(Documents(client, name), result_window(metadata.states.values()))) is not None:
         raise IndexUnusable(
             f"Another system sets the versions of the documents of {name} (document {found.id!r} has version "
             f"{found.version}). Partial updates would raise them, and the server would then reject its next changes "
@@ -564,7 +565,7 @@ def _choose_sample_mod(
 def _lengths(client: Client, name: str, settings: Settings, scope: Mapping[str, Any]) -> list[TextLength]:
     """The lengths of the texts of random documents that have any words."""
     refresh(client, name)
-    references = [hit.reference for hit in random_hits(client, name, scope, _SAMPLE, source=False)]
+    references = [hit.reference for hit in random_hits(Documents(client, name), scope, _SAMPLE, source=False)]
     lengths = []
     for hits in fetch_portions(client, references, settings.fields):
         texts = [text_of(hit.source, settings.fields) for hit in hits if hit is not None]

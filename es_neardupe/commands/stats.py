@@ -218,7 +218,7 @@ def _largest_buckets(index: Index, number: int) -> LargestBuckets:
     fields, scheme = index.fields, index.settings.scheme
     size = min(_SAMPLE, index.target.max_result_window)
     among = queries.fingerprinted(fields, index.scheme_id)
-    hits = random_hits(index.client, index.path, among, size, source_of(fields))
+    hits = random_hits(index.documents, among, size, source_of(fields))
     corpus = read_corpus([hits], index.settings.prefix, scheme.bands)
     frequent = [key for key, _ in bucket_sizes(corpus.keys[:], min(10 * number, _COUNTED), scheme.agree)]
     if not frequent:

@@ -11,9 +11,9 @@ from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.fingerprint import stream_fingerprints, without_keys
 from es_neardupe.records import Fingerprint, Hit, State
-from es_neardupe.server.client import Client
+from es_neardupe.server.documents import Documents
 from es_neardupe.server.request_sizes import size_of
-from es_neardupe.server.search import first_hits, whole_source
+from es_neardupe.server.search import whole_source
 
 
 def fingerprint_sources(
@@ -145,7 +145,7 @@ def text_pages(
     index: IndexHandle, query: Mapping[str, Any], source: Sequence[str], slice: tuple[int, int] | None = None
 ) -> Iterator[list[Hit]]:
     """The matching documents of an opened index with the ``source`` fields, see `field_pages`."""
-    return _known(index, field_pages(index.client, index.path, index.settings.fields, query, source, slice=slice))
+    return _known(index, field_pages(index.documents, index.settings.fields, query, source, slice=slice))
 
 
 def _known(index: IndexHandle, pages: Iterable[list[Hit]]) -> Iterator[list[Hit]]:
@@ -170,8 +170,7 @@ def are_small(index: IndexHandle) -> bool:
 
 
 def field_pages(
-    client: Client,
-    index: str,
+    documents: Documents,
     fields: Sequence[str],
     query: Mapping[str, Any],
     source: Sequence[str],
@@ -184,8 +183,8 @@ def field_pages(
     If the texts in ``fields`` are most of a document, as estimated from the first documents, the whole document is
     read: extracting fields takes the server longer than sending all of them.
     """
-    sources = [hit.get("_source", {}) for hit in first_hits(client, index, {"query": dict(query)}, _SAMPLE)]
+    sources = [hit.get("_source", {}) for hit in documents.first_hits({"query": dict(query)}, _SAMPLE)]
     needed = sum(size_of(text_of(one, fields)) for one in sources)
     read_whole = needed >= _WHOLE * sum(map(size_of, sources))
     body = {"query": dict(query), "_source": read_whole or list(source)}
-    return client.pages(index, body, page_size=None, slice=slice)
+    return documents.pages(body, page_size=None, slice=slice)

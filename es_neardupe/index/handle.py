@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.target import IndexTarget
@@ -59,9 +61,14 @@ class IndexHandle:
 
     @property
     def documents(self) -> Documents:
-        """Its documents, with their `neardupe` fields: those of the concrete indices, or of the name until it is
+        """Its documents with their `neardupe` fields: those of the concrete indices, or of the name until it is
         opened."""
         return Documents(self.client, self.name if self._target is None else self.path)
+
+    @property
+    def plain_documents(self) -> Documents:
+        """Its documents as they are, without the fields of sidecar entries."""
+        return replace(self.documents, client=self.plain)
 
     def with_target(self, target: IndexTarget) -> IndexHandle:
         """The same connection for another target."""

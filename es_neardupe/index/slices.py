@@ -14,10 +14,9 @@ from es_neardupe.index import queries
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.keys.arrays import U64
 from es_neardupe.records import Hit, Reference
-from es_neardupe.server.client import Client
+from es_neardupe.server.documents import Documents
 from es_neardupe.server.parallel import in_threads
 from es_neardupe.server.responses import hit_of
-from es_neardupe.server.search import search
 
 MAX_DEFAULT = 4
 """Maximum number of slices by default: each has a search running all the time, also on a server with few cores."""
@@ -49,13 +48,13 @@ def read_slices(
 
 
 def random_hits(
-    client: Client, index: str, scope: Mapping[str, Any], size: int, source: Sequence[str] | bool, *, seed: int = 1
+    documents: Documents, scope: Mapping[str, Any], size: int, source: Sequence[str] | bool, *, seed: int = 1
 ) -> list[Hit]:
     """Random documents of the scope, chosen by the server: the same ones as long as the index does not change."""
     body = queries.sample(scope, size, seed) | {"_source": source if isinstance(source, bool) else list(source)}
     return [
         Hit(hit["_index"], hit["_id"], hit.get("_routing"), None, None, hit.get("_source", {}))
-        for hit in search(client, index, body)["hits"]["hits"]
+        for hit in documents.search(body)["hits"]["hits"]
     ]
 
 
@@ -63,7 +62,7 @@ _LOOKED_AT = 200
 """Documents whose versions are looked at."""
 
 
-def external_version(client: Client, index: str, window: int) -> Hit | None:
+def external_version(documents: Documents, window: int) -> Hit | None:
     """A document with a version that the server has not given it; None if none of some documents has one, or if this
     user may not search. ``window``: maximum number of hits of the index.
 
@@ -72,7 +71,7 @@ def external_version(client: Client, index: str, window: int) -> Hit | None:
     body = {"size": min(_LOOKED_AT, window), "sort": ["_doc"], "_source": False}
     body = {**body, "version": True, "seq_no_primary_term": True}
     try:
-        hits = map(hit_of, search(client, index, body)["hits"]["hits"])
+        hits = map(hit_of, documents.search(body)["hits"]["hits"])
     except Forbidden:
         return None
     numbered = (hit for hit in hits if hit.version is not None and hit.seq_no is not None and hit.seq_no >= 0)

@@ -57,10 +57,15 @@ class Documents:
         return self.client.pages(self.name, body, page_size=page_size, slice=slice, skip=skip, shard=shard)
 
     def fetch(
-        self, references: Iterable[Reference], source: Sequence[str] | bool, *, batch: int | None = None
+        self,
+        references: Iterable[Reference],
+        source: Sequence[str] | bool,
+        *,
+        stored: Sequence[str] = (),
+        batch: int | None = None,
     ) -> Iterator[Hit | None]:
         """See `es_neardupe.server.search.fetch`."""
-        return search.fetch(self.client, references, source, batch=batch)
+        return search.fetch(self.client, references, source, stored=stored, batch=batch)
 
     def write(
         self, actions: Iterable[Action], *, batch: int = 500, workers: int = 2, versions: bool = False

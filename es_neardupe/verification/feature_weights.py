@@ -100,7 +100,7 @@ def sampled(index: Index) -> list[Reference]:
     size = min(SAMPLE, index.target.max_result_window)
     chosen: list[Reference] = []
     tokens = 0
-    for hit in random_hits(index.client, index.path, scope, size, [index.fields.tokens]):
+    for hit in random_hits(index.documents, scope, size, [index.fields.tokens]):
         tokens += count_of(stored_fields(hit.source, index.settings.prefix), "tokens")
         if chosen and tokens > _MAX_TOKENS:
             break

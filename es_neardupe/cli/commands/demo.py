@@ -129,8 +129,8 @@ def _run(index: Index, records: list[FileRecord], settings: Settings, words: str
         f"An index without keys: {counted(len(old), 'document')} in {index.name} on {index.client.server} at "
         f"{index.client.url}",
     )
-    create_index(index.client, index.name, field)
-    index_plain(index.client, index.name, old)
+    create_index(index, field)
+    index_plain(index, old)
     _step(2, "init: add fields to the mapping, enrich: add keys to every document")
     prepared = init(index, settings)
     with progress_bars() as progress:
@@ -177,7 +177,7 @@ def _run(index: Index, records: list[FileRecord], settings: Settings, words: str
     example = records[ids.index(principal.id if principal else probe)]
     query = words or " ".join(str(example.source[field]).split()[:12])
     for collapse in (False, True):
-        hits = list(search_hits(index.client, index.name, field, query, found.fields.group, collapse=collapse))
+        hits = list(search_hits(index, field, query, found.fields.group, collapse=collapse))
         how = f'with "collapse": {{"field": "{found.fields.group}"}}' if collapse else "without collapse"
         title = f"{query!r}, {how}: {counted(len({hit.group for hit in hits}), 'group')} in {counted(len(hits), 'hit')}"
         print_table(["id", "title", "group"], [(hit.id, hit.title, hit.group) for hit in hits], title=title)

@@ -47,7 +47,6 @@ from es_neardupe.index.target import (
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.records import Product, State
 from es_neardupe.server.client import Client, path
-from es_neardupe.server.search import count
 from es_neardupe.wording import command, counted
 
 Level = Literal["ok", "warning", "error"]
@@ -383,7 +382,7 @@ def _folding(index: Index) -> Iterator[Check]:
             message = f"the default search pipeline {pipeline} of {some} is missing, so searches fail: {how}"
             yield Check("folding", "error", message)
         elif field is not None and any(folding.is_ours(one, field) for one in pipelines.values()):
-            without = count(index.plain, index.path, {"bool": {"must_not": [{"exists": {"field": field}}]}})
+            without = index.plain_documents.count({"bool": {"must_not": [{"exists": {"field": field}}]}})
             message = f"searches return one hit of each group, by {field}"
             if without:
                 message = (
@@ -426,7 +425,7 @@ def _versions(index: Index) -> Iterator[Check]:
     """Whether another system sets the versions of the documents. Not checked if `init` has set `versions`."""
     if index.storage.sidecars or index.settings.versions is not None:
         return
-    if (found := external_version(index.plain, index.path, index.target.max_result_window)) is not None:
+    if (found := external_version(index.plain_documents, index.target.max_result_window)) is not None:
         yield Check(
             "versions",
             "warning",
@@ -448,7 +447,7 @@ def _changes(index: Index) -> Iterator[Check]:
         changed = {shard: query for shard in feed.shards if (query := feed.changed(shard)) is not None}
         enriched = queries.all_of(index.target.within(), queries.fingerprinted(index.fields, index.scheme_id))
         written = sum(
-            count(index.plain, index.path, queries.all_of(enriched, query), shard=shard)
+            index.plain_documents.count(queries.all_of(enriched, query), shard=shard)
             for shard, query in changed.items()
         )
         if unknown:

@@ -36,7 +36,7 @@ from es_neardupe.index.target import mappings_of
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Hit
 from es_neardupe.server.client import Client
-from es_neardupe.server.search import fetch, refresh_if_allowed
+from es_neardupe.server.search import fetch
 from es_neardupe.similarity.comparison import MAX_CHARS
 from es_neardupe.wording import option
 
@@ -88,7 +88,7 @@ def duplicates(
     plan = request if isinstance(request, RequestPlan) else parse_request(request)
     mappings = mappings_of(index.client, index.name)
     check_fields(index.name, mappings, plan, index.prefix)
-    refresh_if_allowed(index.client, index.name)
+    index.documents.refresh_if_allowed()
     settings = None
     if dry_run and write_groups is None:
         raise SettingsError(f"{option('dry_run')} is for {option('write_groups')}: without it, nothing is written.")

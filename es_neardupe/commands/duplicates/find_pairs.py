@@ -115,9 +115,9 @@ def _scope(
     query = queries.matching(plan.query)
     if isinstance(plan.grouping, SchemeKeys):
         return _enriched(index, query, entries, progress=progress)
-    total = count(index.client, index.name, query)
+    total = index.documents.count(query)
     fields = fields_of(plan.grouping)
-    pages = field_pages(index.client, index.name, fields, query, fields)
+    pages = field_pages(index.documents, fields, query, fields)
     scope = read_scope(pages, plan.grouping, entries, progress, total)
     return scope, {
         "Features": describe(plan.grouping),

@@ -249,7 +249,7 @@ def _stored(
     stored: list[Mapping[str, Any]] = [{}] * size
     grouped = {"exists": {"field": f"{prefix}.group"}}
     query = {"bool": {"should": [queries.matching(plan.query), grouped], "minimum_should_match": 1}}
-    for page in index.client.pages(index.name, {"query": query, "_source": [prefix]}, page_size=_PAGE):
+    for page in index.documents.pages({"query": query, "_source": [prefix]}, page_size=_PAGE):
         for hit in page:
             _check_value(hit, prefix)
             value, version = stored_fields(hit.source, prefix), [hit.seq_no or 0, hit.primary_term or 0]

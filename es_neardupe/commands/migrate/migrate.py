@@ -213,7 +213,7 @@ def _report(index: Index, done: MigrationProgress, dry_run: bool, started: float
     return MigrateReport(
         index=index.name,
         scheme=index.scheme_id,
-        documents=count(index.plain, index.path),
+        documents=index.plain_documents.count(),
         state=done.state,
         changes=done.changes,
         regroups=done.grouped,

@@ -25,9 +25,8 @@ from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.progress import Progress
 from es_neardupe.records import Action, Address, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
-from es_neardupe.server.client import Client
+from es_neardupe.server.documents import Documents
 from es_neardupe.server.failures import Failure, Failures
-from es_neardupe.server.search import fetch, refresh
 from es_neardupe.verification.criterion import MatchOptions
 
 _ROUNDS = 5
@@ -233,9 +232,9 @@ def _inherit_groups(old: Index, new: Index, at: str) -> None:
     So the history of the groups continues.
     """
     source, target = find(old, HiddenIndex.GROUPS), ensure(new, HiddenIndex.GROUPS)
-    if source is not None and not any(_pages_of_kind(new.plain, target, "run")):
-        hits = (hit for page in _pages_of_kind(new.plain, source, "group") for hit in page)
-        _write_all(new.plain, target, (Action("index", target, hit.id, hit.source) for hit in hits))
+    if source is not None and not any(_pages_of_kind(Documents(new.plain, target), "run")):
+        hits = (hit for page in _pages_of_kind(Documents(new.plain, source), "group") for hit in page)
+        _write_all(Documents(new.plain, target), (Action("index", target, hit.id, hit.source) for hit in hits))
     last = Registry(old).last_run()
     if last is not None and last.rules is not None:
         rules = last.rules
@@ -246,60 +245,59 @@ def _inherit_groups(old: Index, new: Index, at: str) -> None:
 
 def _hand_over(new: Index, after: Index, at: str) -> None:
     """Replace the old registry and evidence by those of the new keys. Can be repeated."""
-    client = new.plain
     for kind in OF_KEYS:
-        if (source := find(new, kind)) is None:
+        if (name := find(new, kind)) is None:
             continue
-        target = ensure(after, kind)
-        refresh(client, source)
-        refresh(client, target)
-        _write_all(client, target, _endings(client, source, target, at))
-        hits = (hit for hit in _documents(client, source) if hit.source.get("kind") != "lease")
-        _write_all(client, target, (Action("index", target, hit.id, hit.source) for hit in hits))
+        source, target = Documents(new.plain, name), Documents(new.plain, ensure(after, kind))
+        source.refresh()
+        target.refresh()
+        _write_all(target, _endings(source, target, at))
+        hits = (hit for hit in _all(source) if hit.source.get("kind") != "lease")
+        _write_all(target, (Action("index", target.name, hit.id, hit.source) for hit in hits))
 
 
-def _endings(client: Client, source: str, target: str, at: str) -> Iterator[Action]:
+def _endings(source: Documents, target: Documents, at: str) -> Iterator[Action]:
     """The actions for documents of the hidden index ``target``, of the old keys, that ``source`` does not have: groups
     end, all others are deleted.
 
     Such groups were founded after the new registry was made.
     """
-    for chunk in chunked(_documents(client, target), 500):
-        counterparts = fetch(client, [(source, hit.id, None) for hit in chunk], ["kind"], batch=500)
+    for chunk in chunked(_all(target), 500):
+        counterparts = source.fetch([(source.name, hit.id, None) for hit in chunk], ["kind"], batch=500)
         for hit, counterpart in zip(chunk, counterparts, strict=True):
             stored = hit.source.get("kind")
             if counterpart is not None or stored == "lease":
                 continue
             if stored != "group":
-                yield Action("delete", target, hit.id, {})
+                yield Action("delete", target.name, hit.id, {})
             elif hit.source.get("ended") is None:
                 events = [*hit.source["history"]["events"], {"at": at, "event": "dissolved", "group": None}]
                 ended = {"ended": at, "updated": at, "history": {"events": events}}
-                yield Action("index", target, hit.id, {**hit.source, **ended})
+                yield Action("index", target.name, hit.id, {**hit.source, **ended})
 
 
-def _pages_of_kind(client: Client, name: str, kind: str) -> Iterator[list[Hit]]:
+def _pages_of_kind(hidden: Documents, kind: str) -> Iterator[list[Hit]]:
     """The documents of one kind in a hidden index, in pages."""
-    refresh(client, name)
-    yield from client.pages(name, {"query": {"term": {"kind": kind}}}, page_size=1000)
+    hidden.refresh()
+    yield from hidden.pages({"query": {"term": {"kind": kind}}}, page_size=1000)
 
 
-def _documents(client: Client, name: str) -> Iterator[Hit]:
-    for page in client.pages(name, {"query": {"match_all": {}}}, page_size=1000):
+def _all(hidden: Documents) -> Iterator[Hit]:
+    for page in hidden.pages({"query": {"match_all": {}}}, page_size=1000):
         yield from page
 
 
-def _write_all(client: Client, name: str, actions: Iterator[Action]) -> None:
+def _write_all(hidden: Documents, actions: Iterator[Action]) -> None:
     """Write to a hidden index. Raises `RequestError` if the server rejects a document."""
-    for outcome in write(client, actions, workers=1):
+    for outcome in hidden.write(actions, workers=1):
         if not (outcome.done or outcome.gone):
             raise RequestError(
-                f"The server rejected a document of the hidden index {name}: {outcome.reason}",
+                f"The server rejected a document of the hidden index {hidden.name}: {outcome.reason}",
                 status=outcome.status,
                 type=outcome.type,
                 reason=outcome.reason,
             )
-    refresh(client, name)
+    hidden.refresh()
 
 
 def _compare(old: Index, new: Index, progress: Progress) -> GroupChanges:

@@ -9,9 +9,8 @@ from typing import Any
 from es_neardupe.index import queries
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.queries import JSON
-from es_neardupe.server.client import Client
+from es_neardupe.server.documents import Documents
 from es_neardupe.server.request_sizes import fits_at_once
-from es_neardupe.server.search import count, fetch, search
 
 MEMBERS = 99
 """Maximum number of near-copies per hit: with the hit itself 100, the default ``index.max_inner_result_window``."""
@@ -76,12 +75,14 @@ def collapse_request(index: IndexHandle, request: CollapsedSearch, *, grouping: 
     return body
 
 
-def collapsed_by_server(index: IndexHandle, client: Client, request: CollapsedSearch, body: JSON) -> CollapsedPage:
+def collapsed_by_server(
+    index: IndexHandle, documents: Documents, request: CollapsedSearch, body: JSON
+) -> CollapsedPage:
     """The result of the server's ``collapse``. If documents have no `neardupe` field but the group id, all with an id
     count as grouped."""
-    at_once = fits_at_once(client, request.size * (1 + (MEMBERS if request.expand else 0)))
+    at_once = fits_at_once(documents.client, request.size * (1 + (MEMBERS if request.expand else 0)))
     body = body if at_once else _without_texts(index, body)
-    answer = search(client, index.path, body)
+    answer = documents.search(body)
     counted = answer["aggregations"]
     without = counted["without_group"]["doc_count"]
     page = CollapsedPage(
@@ -89,11 +90,11 @@ def collapsed_by_server(index: IndexHandle, client: Client, request: CollapsedSe
         groups=counted["groups"]["value"],
         without_group=without,
         without_similarity=counted.get("without_similarity", counted["without_group"])["doc_count"],
-        hits=[_collapsed_hit(index, client, request, body, hit) for hit in answer["hits"]["hits"]],
-        apart=_apart(index, client, request, body) if without else (),
+        hits=[_collapsed_hit(index, documents, request, body, hit) for hit in answer["hits"]["hits"]],
+        apart=_apart(index, documents, request, body) if without else (),
     )
     if not at_once:
-        _add_texts(client, request, page)
+        _add_texts(documents, request, page)
     return page
 
 
@@ -104,16 +105,18 @@ def _without_texts(index: IndexHandle, body: JSON) -> JSON:
     return {**body, "_source": source, "collapse": collapse}
 
 
-def _add_texts(client: Client, request: CollapsedSearch, page: CollapsedPage) -> None:
+def _add_texts(documents: Documents, request: CollapsedSearch, page: CollapsedPage) -> None:
     """Read the fields to show, as many documents at a time as fit into memory. Deleted documents have none."""
     hits = [*page.apart, *(raw for one in page.hits for raw in (one.hit, *one.members))]
     references = [(hit["_index"], hit["_id"], hit.get("_routing")) for hit in hits]
-    for hit, document in zip(hits, fetch(client, references, list(request.shown)), strict=True):
+    for hit, document in zip(hits, documents.fetch(references, list(request.shown)), strict=True):
         if document is not None:
             hit["_source"] = {**document.source, **hit.get("_source", {})}
 
 
-def _collapsed_hit(index: IndexHandle, client: Client, request: CollapsedSearch, body: JSON, hit: JSON) -> CollapsedHit:
+def _collapsed_hit(
+    index: IndexHandle, documents: Documents, request: CollapsedSearch, body: JSON, hit: JSON
+) -> CollapsedHit:
     """A hit with its near-copies. If the server stopped counting them, they are counted by another request.
 
     The server searches inner hits with the default search pipeline of the index, even if the request has another one.
@@ -124,18 +127,17 @@ def _collapsed_hit(index: IndexHandle, client: Client, request: CollapsedSearch,
     copies = hit["inner_hits"]["copies"]["hits"]
     total, members = copies["total"]["value"], copies["hits"]
     if copies["total"]["relation"] != "eq":
-        total = count(client, index.path, queries.all_of(request.query, of_group))
+        total = documents.count(queries.all_of(request.query, of_group))
     if request.expand and any(state.search_pipeline for state in index.target.states.values()):
         inner = {name: one for name, one in body["collapse"]["inner_hits"].items() if name != "name"}
         query = {"bool": {"must": [request.query], "filter": [of_group]}}
-        members = search(client, index.path, {**inner, "query": query})["hits"]["hits"]
+        members = documents.search({**inner, "query": query})["hits"]["hits"]
     others = [one for one in members if (one["_index"], one["_id"]) != (hit["_index"], hit["_id"])]
     return CollapsedHit(hit, group, max(total - 1, 0), others[:MEMBERS])
 
 
-def _apart(index: IndexHandle, client: Client, request: CollapsedSearch, body: JSON) -> list[JSON]:
+def _apart(index: IndexHandle, documents: Documents, request: CollapsedSearch, body: JSON) -> list[JSON]:
     plain = {name: part for name, part in body.items() if name in ("sort", "from", "size", "_source")}
-    hits: list[JSON] = search(
-        client, index.path, plain | {"query": queries.without_group(index.fields, request.query)}
-    )["hits"]["hits"]
+    query = queries.without_group(index.fields, request.query)
+    hits: list[JSON] = documents.search(plain | {"query": query})["hits"]["hits"]
     return hits

@@ -54,7 +54,7 @@ from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.client import Client
 from es_neardupe.server.failures import Failure
 from es_neardupe.server.request_sizes import size_of
-from es_neardupe.server.search import count, counts, fetch_whole, refresh
+from es_neardupe.server.search import counts, fetch_whole
 
 _ROUNDS = 10
 """Maximum number of attempts for a document that keeps changing between read and write."""
@@ -127,7 +127,7 @@ class InlineStorage:
 
     def collapse(self, search: CollapsedSearch) -> CollapsedPage:
         """The result of the server's ``collapse``."""
-        return collapsed_by_server(self._index, self.client, search, self.collapse_request(search))
+        return collapsed_by_server(self._index, self._index.documents, search, self.collapse_request(search))
 
     def mark_migration(self, phase: Phase, coming: Settings, notes: Mapping[str, Any]) -> None:
         """Write into the mapping of every index."""
@@ -140,25 +140,25 @@ class InlineStorage:
 
     def group_pairs(self, former: IndexHandle, progress: Progress) -> Iterator[tuple[str | None, str | None]]:
         """Read both ids from the same documents."""
-        fields, path = [former.fields.group, self._index.fields.group], self._index.path
+        fields = [former.fields.group, self._index.fields.group]
         query = {"bool": {"filter": [{"exists": {"field": name}} for name in fields]}}
-        total = count(self.client, path, query)
-        pages = self.client.pages(path, {"query": query, "_source": fields}, page_size=2000)
+        total = self._index.documents.count(query)
+        pages = self._index.documents.pages({"query": query, "_source": fields}, page_size=2000)
         for hit in tracked((hit for page in pages for hit in page), progress, "comparing groups", total):
             before, now = (stored_fields(hit.source, one.settings.prefix) for one in (former, self._index))
             yield group_of(before), group_of(now)
 
     def takeovers(self, after: IndexHandle, writer: FieldWriter, *, batch: int, progress: Progress) -> Iterator[Action]:
         """Writes of the documents that have these keys."""
-        path, query = self._index.path, queries.processed(self._index.fields)
+        documents, query = self._index.documents, queries.processed(self._index.fields)
         prefixes = [self._index.settings.prefix, after.settings.prefix]
-        pages = self.client.pages(path, {"query": query, "_source": prefixes}, page_size=max(batch, 100))
-        hits = tracked((hit for page in pages for hit in page), progress, "switching", count(self.client, path, query))
+        pages = documents.pages({"query": query, "_source": prefixes}, page_size=max(batch, 100))
+        hits = tracked((hit for page in pages for hit in page), progress, "switching", documents.count(query))
         return writer.writes(takeovers(hits, *prefixes))
 
     def refresh(self) -> None:
         """Refresh the indices of the target."""
-        refresh(self.client, self.path)
+        self._index.documents.refresh()
 
     def remove_settings(self) -> None:
         """Remove the settings from ``_meta``. Fields cannot be removed from a mapping."""

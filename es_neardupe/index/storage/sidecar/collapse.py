@@ -21,7 +21,6 @@ from es_neardupe.index.storage.sidecar.queries import ids_clause
 from es_neardupe.index.stored_fields import stored_fields
 from es_neardupe.records import Address
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.search import count, search
 from es_neardupe.wording import counted
 
 _STEP = 500
@@ -33,7 +32,7 @@ def collapse_here(index: IndexHandle, request: CollapsedSearch) -> CollapsedPage
 
     Raises `SettingsError` if the page is beyond the first `max_result_window` hits.
     """
-    total, end = count(index.plain, index.path, request.query), request.start + request.size
+    total, end = index.plain_documents.count(request.query), request.start + request.size
     documents, groups, waiting = _totals(index, request)
     first, apart = _first_hits(index, request, end, total - documents)
     page, apart = dict(list(first.items())[request.start : end]), apart[request.start : end]
@@ -57,14 +56,14 @@ def collapse_here(index: IndexHandle, request: CollapsedSearch) -> CollapsedPage
 def _totals(index: IndexHandle, request: CollapsedSearch) -> tuple[int, int, int]:
     """Documents of the query that have a group, the (approximate) number of groups, and documents that wait for
     ``group``."""
-    fields, path = index.fields, index.path
+    fields = index.fields
     grouped = queries.all_of(request.query, {"exists": {"field": fields.group}})
     aggs = {
         "groups": {"cardinality": {"field": fields.group}},
         "without_similarity": {"filter": queries.without_similarity(fields)},
     }
     try:
-        answer = search(index.client, path, {"size": 0, "track_total_hits": True, "query": grouped, "aggs": aggs})
+        answer = index.documents.search({"size": 0, "track_total_hits": True, "query": grouped, "aggs": aggs})
     except TooManyDocuments:
         return _totals_by_reading(index, grouped)
     counted = answer["aggregations"]
@@ -91,7 +90,7 @@ def _first_hits(
     the order of the search."""
     window = index.target.max_result_window
     body = {"query": request.query, "size": window, "_source": False, "track_total_hits": True, **_order(request)}
-    answer = search(index.plain, index.path, body)["hits"]
+    answer = index.plain_documents.search(body)["hits"]
     first: dict[str, JSON] = {}
     apart: list[JSON] = []
     for chunk in chunked(answer["hits"], _STEP):
@@ -170,7 +169,7 @@ def _address(hit: Mapping[str, Any]) -> Address:
 
 def collapsed_by_server(index: IndexHandle, request: CollapsedSearch, body: JSON) -> CollapsedPage:
     """The result of the server's ``collapse``, completed from the entries."""
-    page = collapse.collapsed_by_server(index, index.plain, request, body)
+    page = collapse.collapsed_by_server(index, index.plain_documents, request, body)
     waiting = queries.all_of(
         request.query, {"exists": {"field": index.fields.group}}, queries.without_similarity(index.fields)
     )

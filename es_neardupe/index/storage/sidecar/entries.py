@@ -23,7 +23,7 @@ from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Action, Address, Hit, Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import path, to_json
-from es_neardupe.server.search import count, counts, fetch
+from es_neardupe.server.search import count, counts
 
 _PAGE = 10_000
 _BATCH = 1000
@@ -60,7 +60,7 @@ def fetch_documents(index: IndexHandle, references: Sequence[Reference], source:
     """The current documents with the given fields, in the order of the references; None for a deleted document. Raises
     what `fetch` raises."""
     params = read_params(index.target, source)
-    return list(fetch(index.plain, references, params["_source"], stored=params.get("stored_fields", ())))
+    return list(index.plain_documents.fetch(references, params["_source"], stored=params.get("stored_fields", ())))
 
 
 def fetch_entries(index: IndexHandle, references: Sequence[Reference], source: Source) -> list[Hit | None]:
@@ -68,7 +68,7 @@ def fetch_entries(index: IndexHandle, references: Sequence[Reference], source: S
     document; None if there is no entry. Raises what `fetch` raises."""
     names = SidecarNames(index.target)
     of_entries = [(names.sidecars[concrete], id, routing) for concrete, id, routing in references]
-    entries = fetch(index.plain, of_entries, source, batch=_BATCH)
+    entries = index.plain_documents.fetch(of_entries, source, batch=_BATCH)
     return [None if one is None else replace(one, index=names.indices[one.index]) for one in entries]
 
 
@@ -212,7 +212,7 @@ def entry_takeovers(source: IndexHandle, target: IndexHandle, hits: Iterable[Hit
     names, prefix = SidecarNames(source.target), target.settings.prefix
     for chunk in chunked(hits, _BATCH):
         references = [(sidecar_name(names.indices[hit.index], prefix), hit.id, hit.routing) for hit in chunk]
-        present = fetch(source.plain, references, True, batch=_BATCH)
+        present = source.plain_documents.fetch(references, True, batch=_BATCH)
         for hit, (name, *_), former in zip(chunk, references, present, strict=True):
             before: Mapping[str, Any] = {} if former is None else former.source
             entry = _taken_over(hit, source.settings.prefix, before, prefix)
@@ -314,7 +314,7 @@ def _of_skipped_relations(index: IndexHandle, addresses: Iterable[Address]) -> s
     if not index.target.skipped_relations:
         return set()
     query = queries.all_of(queries.of_relations(index.target.skipped_relations), ids_clause(addresses))
-    return set(addresses_of(index.plain, index.path, query))
+    return set(addresses_of(index.plain_documents, query))
 
 
 def redirect_bulk(body: bytes, names: Mapping[str, str], *, unmark: bool) -> bytes:

@@ -21,7 +21,7 @@ from es_neardupe.index.storage.sidecar.indices import SidecarNames
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Address
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.client import Client, path
+from es_neardupe.server.documents import Documents
 
 Source = bool | Sequence[str]
 """The ``_source`` of a request: names of fields, all (True) or none (False)."""
@@ -263,7 +263,7 @@ def joined_queries(index: IndexHandle, query: Mapping[str, Any]) -> Iterator[JSO
         if conjuncts is None:
             raise
     of_entries, of_documents = conjuncts
-    for chunk in chunked(addresses_of(index.plain, index.path, queries.all_of(*of_documents)), MAX_IDS):
+    for chunk in chunked(addresses_of(index.plain_documents, queries.all_of(*of_documents)), MAX_IDS):
         renamed = (rename_indices(one, names.sidecars) for one in of_entries)
         yield queries.all_of(*renamed, ids_clause(chunk, names.sidecars))
 
@@ -289,14 +289,15 @@ def _matching(
 ) -> list[Address]:
     """The documents that a part of a query matches; if they are many, only those that the ``rest`` of the query, for
     the sidecar indices, can match."""
-    found = _all_in_one_search(index.plain, index.path, part, min(index.target.max_result_window, _PAGE))
+    documents = index.plain_documents
+    found = _all_in_one_search(documents, part, min(index.target.max_result_window, _PAGE))
     if found is not None:
         return found
-    few = list(_first(index.plain, names.path, rest))
+    few = list(_first(Documents(index.plain, names.path), rest))
     if few and len(few) <= MAX_IDS:
         among = ids_clause(Address(names.indices[sidecar], id) for sidecar, id in few)
-        return list(addresses_of(index.plain, index.path, queries.all_of(part, among)))
-    many = list(_first(index.plain, index.path, part)) if few else []
+        return list(addresses_of(documents, queries.all_of(part, among)))
+    many = list(_first(documents, part)) if few else []
     if len(many) > MAX_IDS:
         raise TooManyDocuments(
             f"The query matches more than {MAX_IDS:,} documents, and so do the keys it is combined with, which are in "
@@ -305,26 +306,26 @@ def _matching(
     return many
 
 
-def _all_in_one_search(client: Client, name: str, query: Mapping[str, Any], maximum: int) -> list[Address] | None:
+def _all_in_one_search(documents: Documents, query: Mapping[str, Any], maximum: int) -> list[Address] | None:
     """The addresses of all documents that match; None if they are more than ``maximum``."""
     body = {"size": maximum, "query": dict(query), "_source": False, "track_total_hits": True}
-    found = client.request("POST", path(name, "_search"), body=body)["hits"]
+    found = documents.search(body)["hits"]
     if found["total"]["value"] > maximum:
         return None
     return [Address(hit["_index"], hit["_id"]) for hit in found["hits"]]
 
 
-def _first(client: Client, name: str, query: Mapping[str, Any]) -> Iterator[Address]:
+def _first(documents: Documents, query: Mapping[str, Any]) -> Iterator[Address]:
     """The addresses of documents that match; at most `MAX_IDS` + 1."""
-    for number, address in enumerate(addresses_of(client, name, query)):
+    for number, address in enumerate(addresses_of(documents, query)):
         yield address
         if number == MAX_IDS:
             return
 
 
-def addresses_of(client: Client, name: str, query: Mapping[str, Any]) -> Iterator[Address]:
+def addresses_of(documents: Documents, query: Mapping[str, Any]) -> Iterator[Address]:
     """The addresses of all documents that match."""
-    pages = client.pages(name, {"query": dict(query), "_source": False}, page_size=_PAGE)
+    pages = documents.pages({"query": dict(query), "_source": False}, page_size=_PAGE)
     return (hit.address for hit in chain.from_iterable(pages))
 
 

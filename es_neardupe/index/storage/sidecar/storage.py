@@ -39,7 +39,7 @@ from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.server.bulk import write
 from es_neardupe.server.client import Client
 from es_neardupe.server.failures import Failure, Failures
-from es_neardupe.server.search import count, fetch, refresh
+from es_neardupe.server.search import count, refresh
 
 _BEFORE_GROUP_ID = "it was changed or deleted before its group id was written"
 
@@ -138,7 +138,7 @@ class SidecarStorage:
 
     def document_versions(self, references: Sequence[Reference], read: Ints) -> Ints:
         """Fetch them: fingerprints are read with the versions of their entries."""
-        found = fetch(self._index.plain, references, False, batch=1000)
+        found = self._index.plain_documents.fetch(references, False, batch=1000)
         versions = [(-1, -1) if hit is None else (hit.seq_no or 0, hit.primary_term or 0) for hit in found]
         return np.array(versions, np.int64).reshape(-1, 2)
 
@@ -174,8 +174,8 @@ class SidecarStorage:
         """Read the entries of both prefixes."""
         group, name = self._index.fields.group, former.fields.group
         query = {"exists": {"field": group}}
-        pages = self.client.pages(self._index.path, {"query": query, "_source": [group]}, page_size=1000)
-        total = -(-count(self.client, self._index.path, query) // 1000)
+        pages = self._index.documents.pages({"query": query, "_source": [group]}, page_size=1000)
+        total = -(-self._index.documents.count(query) // 1000)
         for page in tracked(pages, progress, "comparing groups", total, step=1):
             entries = fetch_entries(former, [hit.reference for hit in page], [name])
             for hit, entry in zip(page, entries, strict=True):
