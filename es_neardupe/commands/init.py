@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,6 +29,7 @@ from es_neardupe.errors import (
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
+from es_neardupe.index.handle import UnpreparedIndex
 from es_neardupe.index.hidden_indices import check_names
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import check_relations, check_source, check_text_fields, relations_to_skip
@@ -54,10 +55,10 @@ from es_neardupe.keys.scheme import MAX_SAMPLE_MOD
 from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.options import MeasureName, Versions
 from es_neardupe.records import one_line
-from es_neardupe.server.client import Client, path
+from es_neardupe.server.client import path
 from es_neardupe.server.documents import Documents
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
-from es_neardupe.server.search import count, fetch_portions, refresh, refresh_if_allowed
+from es_neardupe.server.search import fetch_portions
 from es_neardupe.similarity.measure import named_measure
 from es_neardupe.wording import command, counted, option
 
@@ -208,20 +209,20 @@ def init(
             raise SettingsError(f"A new index cannot have the name {name!r}: use {name.lower()!r}.") from None
         metadata = None
     if metadata is None:
-        report = _create(writer, name, settings, by_texts, template=template, dry_run=dry_run)
+        missing = UnpreparedIndex(name, writer, {}, settings)
+        report = _create(missing, by_texts, template=template, dry_run=dry_run)
     else:
         if not dry_run:
             restore_abandoned(client, tuned_mappings(client, name, settings.prefix))
             metadata = metadata_of(client, name)
+        unprepared = UnpreparedIndex(name, writer, metadata.with_source_modes, settings)
         if write_group or not sidecar:
-            settings = _with_versions(client, name, metadata, settings, versions)
+            unprepared = _with_versions(unprepared, metadata, versions)
         if sidecar:
-            report = _init_sidecars(
-                writer, name, metadata, settings, by_texts, write_group=write_group, dry_run=dry_run
-            )
+            report = _init_sidecars(unprepared, metadata, by_texts, write_group=write_group, dry_run=dry_run)
         else:
             check_inline(client, metadata.mappings, settings.prefix)
-            report = _init_inline(writer, name, metadata, settings, by_texts, dry_run=dry_run)
+            report = _init_inline(unprepared, metadata, by_texts, dry_run=dry_run)
     if template:
         report = replace(report, template=_component_template(report.chosen(settings)))
     return replace(report, requests=dry_client.shown)
@@ -255,34 +256,27 @@ def _check(
         )
 
 
-def _init_inline(
-    client: Client,
-    name: str,
-    metadata: IndexMetadata,
-    settings: Settings,
-    by_texts: _ByTexts,
-    *,
-    dry_run: bool,
-) -> InitReport:
+def _init_inline(index: UnpreparedIndex, metadata: IndexMetadata, by_texts: _ByTexts, *, dry_run: bool) -> InitReport:
     """Add fields and settings to the mapping of the indices."""
-    mappings = metadata.with_source_modes
-    settings = _with_group_field(mappings, settings)
-    settings, sampling, bands = _chosen_by_texts(client, name, mappings, settings, by_texts)
-    left_alone = _checked_relations(mappings, settings)
-    rollover = alias_named(metadata.rollover_aliases(name), name)
-    _check_hidden_names(client, name, mappings, settings, rollover)
+    mappings = index.mappings
+    index = replace(index, settings=_with_group_field(mappings, index.settings))
+    settings, sampling, bands = _chosen_by_texts(index, by_texts)
+    index = replace(index, settings=settings)
+    left_alone = _checked_relations(index)
+    rollover = alias_named(metadata.rollover_aliases(index.name), index.name)
+    _check_hidden_names(index, rollover)
     next_prepared = None
     if rollover is not None:
-        next_prepared = next_index_has(client, rollover, settings.prefix, settings.to_meta())
+        next_prepared = next_index_has(index.client, rollover, settings.prefix, settings.to_meta())
     to_prepare = [one for one, mapping in mappings.items() if _is_incomplete(one, mapping, settings)]
     for one in to_prepare:
-        _check_group_field(client, one, mappings[one], settings)
+        _check_group_field(index, one)
     if to_prepare:
-        check_writable(client, name, new=True)
+        check_writable(index.client, index.name, new=True)
     for one in to_prepare:
-        _prepare(client, one, mappings[one], settings)
+        _prepare(index, one)
     return replace(
-        _report(name, tuple(sorted(mappings)), settings, dry_run=dry_run),
+        _report(index.name, tuple(sorted(mappings)), settings, dry_run=dry_run),
         prepared=tuple(to_prepare),
         sampling=sampling,
         by_lengths=bands,
@@ -292,38 +286,32 @@ def _init_inline(
     )
 
 
-def _prepare(client: Client, name: str, mapping: Mapping[str, Any], settings: Settings) -> None:
+def _prepare(index: UnpreparedIndex, name: str) -> None:
     """Add fields and settings to the mapping of one concrete index."""
     try:
-        put_settings(client, name, mapping, settings)
+        put_settings(index.client, name, index.mappings[name], index.settings)
     except RequestError as error:
         if "derive source" not in error.reason:
             raise
         raise IndexUnusable(
-            f"Index {name} derives _source from its fields (index.derived_source), which the {settings.prefix} fields "
-            f"do not support: store the keys in a sidecar index, with `{command('init', name)} --sidecar`."
+            f"Index {name} derives _source from its fields (index.derived_source), which the {index.settings.prefix} "
+            f"fields do not support: store the keys in a sidecar index, with `{command('init', name)} --sidecar`."
         ) from error
 
 
 def _init_sidecars(
-    client: Client,
-    name: str,
-    metadata: IndexMetadata,
-    settings: Settings,
-    by_texts: _ByTexts,
-    *,
-    write_group: bool,
-    dry_run: bool,
+    index: UnpreparedIndex, metadata: IndexMetadata, by_texts: _ByTexts, *, write_group: bool, dry_run: bool
 ) -> InitReport:
     """Create the sidecar indices that are missing."""
-    mappings = metadata.with_source_modes
-    sidecars = Sidecars(client, name, mappings, settings, write_group=write_group)
-    settings, sampling, bands = _chosen_by_texts(client, name, sidecars.known or mappings, settings, by_texts)
-    rollover = alias_named(metadata.rollover_aliases(name), name)
-    _check_hidden_names(client, name, mappings, settings, rollover)
-    left_alone = _checked_relations(mappings, settings)
+    sidecars = Sidecars(index, write_group=write_group)
+    with_settings = replace(index, mappings=sidecars.known or index.mappings)
+    settings, sampling, bands = _chosen_by_texts(with_settings, by_texts)
+    index = replace(index, settings=settings)
+    rollover = alias_named(metadata.rollover_aliases(index.name), index.name)
+    _check_hidden_names(index, rollover)
+    left_alone = _checked_relations(index)
     return replace(
-        _report(name, tuple(sorted(mappings)), settings, dry_run=dry_run),
+        _report(index.name, tuple(sorted(index.mappings)), settings, dry_run=dry_run),
         prepared=sidecars.prepare(settings),
         sampling=sampling,
         by_lengths=bands,
@@ -334,28 +322,27 @@ def _init_sidecars(
     )
 
 
-def _check_hidden_names(
-    client: Client, name: str, indices: Iterable[str], settings: Settings, rollover: RolloverAlias | None
-) -> None:
+def _check_hidden_names(index: UnpreparedIndex, rollover: RolloverAlias | None) -> None:
     """Raises `NameTaken` if `group` could not create its hidden indices, because others have their names. Not checked
     if this user may not see indices of these names: `init` needs no privilege on them."""
-    target = IndexTarget(name, tuple(sorted(indices)), settings, 0, rollover_alias=rollover)
+    indices = tuple(sorted(index.mappings)) or (index.name,)
+    target = IndexTarget(index.name, indices, index.settings, 0, rollover_alias=rollover)
     with suppress(Forbidden):
-        check_names(Index(name, client, target=target))
+        check_names(Index(index.name, index.client, target=target))
 
 
-def _checked_relations(mappings: Mapping[str, Any], settings: Settings) -> Mapping[str, tuple[str, ...]]:
+def _checked_relations(index: UnpreparedIndex) -> Mapping[str, tuple[str, ...]]:
     """Join field -> the relations that are not processed. Raises `IndexUnusable` if an index lacks a chosen one."""
-    for name, mapping in mappings.items() if settings.relations else ():
-        check_relations(name, mapping, settings.relations)
-    return relations_to_skip(mappings.values(), settings.relations)
+    relations = index.settings.relations
+    for name, mapping in index.mappings.items() if relations else ():
+        check_relations(name, mapping, relations)
+    return relations_to_skip(index.mappings.values(), relations)
 
 
-def _create(
-    client: Client, name: str, settings: Settings, by_texts: _ByTexts, *, template: bool, dry_run: bool
-) -> InitReport:
+def _create(index: UnpreparedIndex, by_texts: _ByTexts, *, template: bool, dry_run: bool) -> InitReport:
     """Create the index, or with ``template`` only check the settings of indices that do not exist yet."""
-    check_name(name)
+    settings = index.settings
+    check_name(index.name)
     if by_texts.sample_keys is not None:
         raise SettingsError(
             f"A new index has no texts to measure: give {option('sample_mod')} instead of {option('sample_keys')}."
@@ -365,23 +352,24 @@ def _create(
     bands = None
     if by_texts.measure is not None:
         settings, bands = _with_bands(settings, by_texts.measure, [], None)
+        index = replace(index, settings=settings)
     text_fields = schema.text_mapping(settings.fields)
     if not template:
-        _check_hidden_names(client, name, [name], settings, None)
+        _check_hidden_names(index, None)
         mapping = mapping_to_add(settings)
-        _create_index(client, name, mapping | {"properties": mapping["properties"] | text_fields})
-    report = _report(name, (name,), settings, dry_run=dry_run)
-    return replace(report, prepared=(name,), created=not template, by_lengths=bands)
+        _create_index(index, mapping | {"properties": mapping["properties"] | text_fields})
+    report = _report(index.name, (index.name,), settings, dry_run=dry_run)
+    return replace(report, prepared=(index.name,), created=not template, by_lengths=bands)
 
 
-def _create_index(client: Client, name: str, mapping: Mapping[str, Any]) -> None:
+def _create_index(index: UnpreparedIndex, mapping: Mapping[str, Any]) -> None:
     """Create an index. If it exists with the same ``_meta``, an earlier attempt succeeded and its answer was lost."""
     try:
-        client.request("PUT", path(name), body={"mappings": mapping})
+        index.client.request("PUT", path(index.name), body={"mappings": mapping})
     except RequestError as error:
         if error.type != "resource_already_exists_exception":
             raise
-        if mappings_of(client, name)[name].get("_meta") != mapping["_meta"]:
+        if mappings_of(index.client, index.name)[index.name].get("_meta") != mapping["_meta"]:
             raise
 
 
@@ -418,33 +406,32 @@ def _with_group_field(mappings: Mapping[str, Any], settings: Settings) -> Settin
     return replace(settings, group_field=stored_group_field(mappings.values(), settings.prefix))
 
 
-def _with_versions(
-    client: Client, name: str, metadata: IndexMetadata, settings: Settings, versions: Versions | None
-) -> Settings:
-    """The settings with the given ``versions``, else with the stored ones. Raises `IndexUnusable` for an index without
-    any, of which documents have versions that the server has not given them."""
-    known = [stored_settings(mapping, settings.prefix) for mapping in metadata.mappings.values()]
+def _with_versions(index: UnpreparedIndex, metadata: IndexMetadata, versions: Versions | None) -> UnpreparedIndex:
+    """With the given ``versions`` in the settings, else with the stored ones. Raises `IndexUnusable` for an index
+    without any, of which documents have versions that the server has not given them."""
+    known = [stored_settings(mapping, index.settings.prefix) for mapping in index.mappings.values()]
     stored = [one.versions for one in known if one is not None and one.versions is not None]
     if versions is not None or stored:
-        return replace(settings, versions=versions or stored[0])
-    if (found := external_version(Documents(client, name), result_window(metadata.states.values()))) is not None:
+        return replace(index, settings=replace(index.settings, versions=versions or stored[0]))
+    if (found := external_version(index.documents, result_window(metadata.states.values()))) is not None:
         raise IndexUnusable(
-            f"Another system sets the versions of the documents of {name} (document {found.id!r} has version "
+            f"Another system sets the versions of the documents of {index.name} (document {found.id!r} has version "
             f"{found.version}). Partial updates would raise them, and the server would then reject its next changes "
             f"and deletions. Choose --versions external, to write whole documents with the versions that they have, or "
             f"--sidecar, to write no document. If the server sets the versions from now on: --versions internal."
         )
-    return settings
+    return index
 
 
-def _check_group_field(client: Client, name: str, mapping: Mapping[str, Any], settings: Settings) -> None:
-    """Raises `MappingConflict` if documents have values of an application in the group field."""
+def _check_group_field(index: UnpreparedIndex, name: str) -> None:
+    """Raises `MappingConflict` if documents of a concrete index have values of an application in the group field."""
+    mapping, settings, documents = index.mappings[name], index.settings, Documents(index.client, name)
     field, stored = settings.group_field, stored_settings(mapping, settings.prefix)
     if field not in mapping.get("properties", {}) or (stored is not None and stored.group_field == field):
         return
-    refresh_if_allowed(client, name)
+    documents.refresh_if_allowed()
     ours = {"exists": {"field": schema.Fields(settings.prefix).group}}
-    used = count(client, name, {"bool": {"filter": [{"exists": {"field": field}}], "must_not": [ours]}})
+    used = documents.count({"bool": {"filter": [{"exists": {"field": field}}], "must_not": [ours]}})
     if used:
         raise MappingConflict(
             f"The field {field!r} of index {name} is in use: "
@@ -484,16 +471,16 @@ class _ByTexts:
 
 
 def _chosen_by_texts(
-    client: Client, name: str, mappings: Mapping[str, Any], settings: Settings, by_texts: _ByTexts
+    index: UnpreparedIndex, by_texts: _ByTexts
 ) -> tuple[Settings, Sampling | None, BandsByLengths | None]:
     """The settings with what is chosen by the lengths of the texts; what is stored already is kept."""
     bands = None
     if by_texts.measure is not None:
-        found = (stored_settings(mapping, settings.prefix) for mapping in mappings.values())
+        found = (stored_settings(mapping, index.settings.prefix) for mapping in index.mappings.values())
         stored = next((one for one in found if one is not None), None)
-        lengths = _lengths(client, name, settings, _scope(client, name, mappings, settings))
-        settings, bands = _with_bands(settings, by_texts.measure, lengths, stored)
-    settings, sampling = _with_sample_mod(client, name, mappings, settings, by_texts.sample_keys)
+        settings, bands = _with_bands(index.settings, by_texts.measure, _lengths(index, _scope(index)), stored)
+        index = replace(index, settings=settings)
+    settings, sampling = _with_sample_mod(index, by_texts.sample_keys)
     return settings, sampling, bands
 
 
@@ -518,42 +505,38 @@ def _with_bands(
     return settings, bands_by_lengths(settings, measure, minimum, lengths, documents)
 
 
-def _with_sample_mod(
-    client: Client, name: str, mappings: Mapping[str, Any], settings: Settings, sample_keys: int | None
-) -> tuple[Settings, Sampling | None]:
+def _with_sample_mod(index: UnpreparedIndex, sample_keys: int | None) -> tuple[Settings, Sampling | None]:
     """The settings with the ``sample_mod`` for this number of keys, and how it was chosen; a stored one is kept."""
+    settings = index.settings
     if sample_keys is None:
         return settings, None
-    for mapping in mappings.values():
+    for mapping in index.mappings.values():
         stored = stored_settings(mapping, settings.prefix)
         if stored is not None and stored.sample_mod:
             return replace(settings, sample_mod=stored.sample_mod), None
-    scope = _scope(client, name, mappings, settings)
-    sampling = _choose_sample_mod(client, name, settings, sample_keys, scope)
+    sampling = _choose_sample_mod(index, sample_keys, _scope(index))
     return replace(settings, sample_mod=sampling.sample_mod), sampling
 
 
-def _scope(client: Client, name: str, mappings: Mapping[str, Any], settings: Settings) -> Mapping[str, Any]:
+def _scope(index: UnpreparedIndex) -> Mapping[str, Any]:
     """A query for the documents that are processed. Raises `IndexUnusable` if their texts cannot be read."""
-    for index, mapping in mappings_of(client, name).items():
-        check_text_fields(index, mapping, settings)
-    return queries.matching(queries.without_relations(_checked_relations(mappings, settings)))
+    for name, mapping in mappings_of(index.client, index.name).items():
+        check_text_fields(name, mapping, index.settings)
+    return queries.matching(queries.without_relations(_checked_relations(index)))
 
 
-def _choose_sample_mod(
-    client: Client, name: str, settings: Settings, sample_keys: int, scope: Mapping[str, Any]
-) -> Sampling:
+def _choose_sample_mod(index: UnpreparedIndex, sample_keys: int, scope: Mapping[str, Any]) -> Sampling:
     """The modulus with which a document with the mean number of shingles has ``sample_keys`` sampled keys.
 
     Raises `SettingsError` for less than 1, and `IndexUnusable` if no document of the scope has words.
     """
     if sample_keys < 1:
         raise SettingsError(f"{option('sample_keys')} must be 1 or more, not {sample_keys}.")
-    lengths = _lengths(client, name, settings, scope)
+    lengths = _lengths(index, scope)
     if not lengths:
         raise IndexUnusable(
-            f"Index {name} has no document with words in {', '.join(settings.fields)}, so the number of sampled keys "
-            f"cannot be estimated: give {option('sample_mod')} instead of {option('sample_keys')}."
+            f"Index {index.name} has no document with words in {', '.join(index.settings.fields)}, so the number of "
+            f"sampled keys cannot be estimated: give {option('sample_mod')} instead of {option('sample_keys')}."
         )
     words, shingles = np.array(lengths).T
     mean = float(shingles.mean())
@@ -562,12 +545,13 @@ def _choose_sample_mod(
     return Sampling(mod, sample_keys, len(lengths), float(words.mean()), mean, without)
 
 
-def _lengths(client: Client, name: str, settings: Settings, scope: Mapping[str, Any]) -> list[TextLength]:
+def _lengths(index: UnpreparedIndex, scope: Mapping[str, Any]) -> list[TextLength]:
     """The lengths of the texts of random documents that have any words."""
-    refresh(client, name)
-    references = [hit.reference for hit in random_hits(Documents(client, name), scope, _SAMPLE, source=False)]
+    settings = index.settings
+    index.documents.refresh()
+    references = [hit.reference for hit in random_hits(index.documents, scope, _SAMPLE, source=False)]
     lengths = []
-    for hits in fetch_portions(client, references, settings.fields):
+    for hits in fetch_portions(index.client, references, settings.fields):
         texts = [text_of(hit.source, settings.fields) for hit in hits if hit is not None]
         found = features(texts, settings.shingle, settings.unit)
         for tokens, different in zip(token_hashes(texts), found, strict=True):

@@ -1,14 +1,16 @@
-"""A handle of an index as its parts need it: its name, the connection to it, and once opened, its concrete indices."""
+"""A handle of an index as its parts need it: its name, the connection to it, and once opened, its concrete indices; and
+an index that gets keys."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.options import DEFAULT_PREFIX
-from es_neardupe.server.client import Client
+from es_neardupe.server.client import JSON, Client
 from es_neardupe.server.documents import Documents
 
 
@@ -73,3 +75,21 @@ class IndexHandle:
     def with_target(self, target: IndexTarget) -> IndexHandle:
         """The same connection for another target."""
         return IndexHandle(target.name, self.plain, target=target)
+
+
+@dataclass(frozen=True)
+class UnpreparedIndex:
+    """An index, alias, data stream or pattern that `init` or `migrate` prepares."""
+
+    name: str
+    client: Client
+    """The connection to prepare it, such as that of a dry run."""
+    mappings: Mapping[str, JSON]
+    """Concrete index -> its mapping; empty if it does not exist yet."""
+    settings: Settings
+    """Those that it gets."""
+
+    @property
+    def documents(self) -> Documents:
+        """The documents of the name."""
+        return Documents(self.client, self.name)

@@ -22,6 +22,7 @@ from es_neardupe.errors import (
     SchemeMismatch,
 )
 from es_neardupe.index import mapping as schema
+from es_neardupe.index.handle import UnpreparedIndex
 from es_neardupe.index.hidden_indices import OwnerMark
 from es_neardupe.index.mapping import (
     check_fields,
@@ -177,15 +178,13 @@ def check_inline(client: Client, mappings: Mapping[str, JSON], prefix: str) -> N
 class Sidecars:
     """The sidecar indices of some concrete indices: checks, creates and updates them."""
 
-    def __init__(
-        self, client: Client, name: str, mappings: Mapping[str, JSON], settings: Settings, *, write_group: bool
-    ) -> None:
-        self._client = client
-        self._name = name
-        self._mappings = mappings
-        self.known = sidecars_of(client, mappings, settings.prefix)
+    def __init__(self, index: UnpreparedIndex, *, write_group: bool) -> None:
+        self._client = index.client
+        self._name = index.name
+        self._mappings = index.mappings
+        self.known = sidecars_of(index.client, index.mappings, index.settings.prefix)
         """Concrete index -> the mapping of its sidecar index, for those that exist."""
-        self.names = tuple(sidecar_name(index, settings.prefix) for index in sorted(mappings))
+        self.names = tuple(sidecar_name(one, index.settings.prefix) for one in sorted(index.mappings))
         self.write_group = write_group or any(writes_group(one) for one in self.known.values())
         """Once chosen, it applies until `clean`."""
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
-from es_neardupe.index.handle import IndexHandle
+from es_neardupe.index.handle import IndexHandle, UnpreparedIndex
 from es_neardupe.index.migration_state import Phase, replaced_prefix
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.queries import JSON
@@ -202,7 +202,8 @@ class SidecarStorage:
         return replaced_entries(self._index)
 
     def _sidecars(self, mappings: Mapping[str, JSON], settings: Settings, *, write_group: bool = False) -> Sidecars:
-        return Sidecars(self._index.plain, self._index.name, mappings, settings, write_group=write_group)
+        unprepared = UnpreparedIndex(self._index.name, self._index.plain, mappings, settings)
+        return Sidecars(unprepared, write_group=write_group)
 
 
 def _unwritten(outcome: Outcome, index: str | None = None) -> Failure:
