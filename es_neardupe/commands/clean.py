@@ -16,7 +16,7 @@ from es_neardupe.index.hidden_indices import HiddenIndex, find, remove
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import is_switching, phase_of, replaced_prefix
 from es_neardupe.index.on_server.folding import default_pipelines, unfold
-from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines, delete_unused, unset_pipelines, users
+from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines, delete_unused, users
 from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
 from es_neardupe.index.runs.tuning import restore_abandoned, tuned_mappings
 from es_neardupe.index.storage.field_writes import CHECKED, Change, document_writer
@@ -127,7 +127,7 @@ def clean(
         check_may_delete(plain, [*hidden, *sidecars])
         index.storage.check_writable()
         check_updates(index, "cleaning", whole=cleaning.rewrites_documents)
-        restore_abandoned(plain, tuned_mappings(plain, index.name, index.prefix), progress)
+        restore_abandoned(plain, tuned_mappings(index), progress)
         deleted_pipelines = _remove_pipelines(own, plain)  # first: it would make keys again
         unfolded = _unfold(index, plain)  # first: documents without a group fold into one hit
         cleaning.run()
@@ -169,7 +169,7 @@ def _check_callers(own: OwnPipelines) -> None:
 def _remove_pipelines(own: OwnPipelines, client: Client) -> tuple[str, ...]:
     """Remove the ingest pipelines of `pipeline` from the settings of the indices, then from the server, unless other
     indices use them; returns those that were deleted."""
-    kept = delete_unused(client, own.stored, unset_pipelines(client, own.index, own.names))
+    kept = delete_unused(client, own.stored, own.unset(client))
     return tuple(sorted(own.stored.keys() - kept.keys()))
 
 
@@ -302,7 +302,7 @@ class _Cleaning:
 
 def _check_migration(index: Index) -> None:
     """Raises `BeingMigrated` if a migration needs the fields."""
-    mappings = settings_mappings(index.client, index.name, index.prefix).values()
+    mappings = settings_mappings(index, index.prefix).values()
     if phase_of(mappings, index.prefix) is not None or is_switching(mappings, replaced_prefix(index.prefix)):
         raise BeingMigrated(
             f"Index {index.name} is being migrated to new keys: complete the migration with "
@@ -322,7 +322,7 @@ def _is_clean(index: Index) -> bool:
     mapped = [one["properties"] for one in mappings.values() if prefix in one.get("properties", {})]
     if mapped:
         return not any(schema.missing(properties, prefix) for properties in mapped)
-    return may_see_sidecars(client, index.name, prefix)
+    return may_see_sidecars(index, prefix)
 
 
 def _has_scripts(client: Client) -> bool:

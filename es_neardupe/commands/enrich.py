@@ -147,7 +147,7 @@ def enrich(
         index.storage.prepare_rolled_over()
         index = index.with_target(replace(index.target, new=()))
     if since is not None:
-        check_range_field(index.client, index.path, since[0])
+        check_range_field(index.documents, since[0])
     send: Send = partial(index.documents.write, batch=batch, workers=1 if dry_run else workers, versions=True)
     if dry_run and not show_requests:
         send = pretend

@@ -213,7 +213,7 @@ def init(
         report = _create(missing, by_texts, template=template, dry_run=dry_run)
     else:
         if not dry_run:
-            restore_abandoned(client, tuned_mappings(client, name, settings.prefix))
+            restore_abandoned(client, tuned_mappings(index))
             metadata = metadata_of(client, name)
         unprepared = UnpreparedIndex(name, writer, metadata.with_source_modes, settings)
         if write_group or not sidecar:

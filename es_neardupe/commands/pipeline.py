@@ -133,7 +133,7 @@ def _install(own: OwnPipelines, writer: Client, *, default: bool, final: bool) -
     index, outdated = own.index, own.names - {own.name}
     _check_index(index)
     after = {one: _role(own, one, pipelines, default, final) for one, pipelines in own.of_indices.items()}
-    texts = ingest.check_keys(own.client, index.name, index.settings)
+    texts = ingest.check_keys(index, index.settings)
     own.store(writer)
     changed = tuple(one for one in after if after[one] != own.of_indices[one])
     for one in changed:
@@ -182,13 +182,13 @@ def _check(own: OwnPipelines) -> _Done:
     ingest.check_ingest_nodes(own.client)
     ingest.check_painless(own.client)
     texts, body = ingest.check_texts(), own.stored[own.name]
-    different = ingest.differences(own.client, own.index.name, own.index.settings, body, texts)
+    different = ingest.differences(own.index, own.index.settings, body, texts)
     return _Done(own.of_indices, len(texts), tuple(different))
 
 
 def _remove(own: OwnPipelines, writer: Client) -> _Done:
     names = own.names
-    changed = ingest.unset_pipelines(writer, own.index, names)
+    changed = own.unset(writer)
     kept = ingest.delete_unused(writer, names, changed)
     after = {index: one.without(names) for index, one in own.of_indices.items()}
     deleted = tuple(sorted(names & own.stored.keys() - kept.keys()))

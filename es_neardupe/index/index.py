@@ -100,7 +100,7 @@ def opened(
     except NotInitialised as error:
         with_sidecar = open_sidecar_target(client, name, prefix, texts=texts, adopting=adopting, writes=writes)
         if with_sidecar is None:
-            if not isinstance(error, RolledOver) and (sidecar := invisible_sidecar(client, name, prefix)):
+            if not isinstance(error, RolledOver) and (sidecar := invisible_sidecar(index, prefix)):
                 raise NotInitialised(f"{error} If it has a sidecar index: this user may not read {sidecar}.") from error
             raise
         target = with_sidecar

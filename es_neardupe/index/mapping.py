@@ -13,7 +13,8 @@ from typing import Any
 
 from es_neardupe.errors import Forbidden, IndexUnusable, MappingConflict, NotInitialised, SettingsError
 from es_neardupe.index.settings import Settings
-from es_neardupe.server.client import Client, path
+from es_neardupe.server.client import path
+from es_neardupe.server.documents import Documents
 from es_neardupe.wording import command, option
 
 TEXT_TYPES = frozenset({"text", "match_only_text", "annotated_text", "search_as_you_type"})
@@ -361,9 +362,10 @@ def _targets(mapping: Mapping[str, Any]) -> Sequence[str]:
     return [targets] if isinstance(targets, str) else targets
 
 
-def check_range_field(client: Client, index: str, name: str) -> None:
+def check_range_field(documents: Documents, name: str) -> None:
     """Raises `SettingsError` for a field that no index has: a range over it would match nothing, without an error."""
-    known = client.request("GET", path(index, "_field_caps"), params={"fields": f"{name},*"})["fields"]
+    params = {"fields": f"{name},*"}
+    known = documents.client.request("GET", path(documents.name, "_field_caps"), params=params)["fields"]
     nested = [field for field, kinds in known.items() if "nested" in kinds]
     if (inside := lies_in(name, nested)) is not None:
         raise SettingsError(
@@ -376,4 +378,4 @@ def check_range_field(client: Client, index: str, name: str) -> None:
             if {"date", "date_nanos"} & kinds.keys() and not lies_in(field, nested)
         )
         known_dates = f"Its date fields: {', '.join(dates)}." if dates else "It has no date field."
-        raise SettingsError(f"Index {index} has no field {name!r}. {known_dates}")
+        raise SettingsError(f"Index {documents.name} has no field {name!r}. {known_dates}")

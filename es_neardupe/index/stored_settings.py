@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.migration_state import next_prefix, replaced_prefix
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.storage.sidecar.indices import invisible_sidecar, sidecar_name, sidecars_of
@@ -20,29 +21,29 @@ def sidecar_mappings(client: Client, mappings: Mapping[str, JSON], prefix: str) 
     return {sidecar_name(index, prefix): one for index, one in sidecars_of(client, mappings, prefix).items()}
 
 
-def may_see_sidecars(client: Client, name: str, prefix: str) -> bool:
+def may_see_sidecars(index: IndexHandle, prefix: str) -> bool:
     """Whether this user has the privilege to see if an index has a sidecar index."""
-    return not invisible_sidecar(client, name, prefix)
+    return not invisible_sidecar(index, prefix)
 
 
-def settings_mappings(client: Client, name: str, prefix: str) -> dict[str, JSON]:
+def settings_mappings(index: IndexHandle, prefix: str) -> dict[str, JSON]:
     """Concrete index -> the mapping whose ``_meta`` has the settings of a prefix and of a migration from or to it.
 
     Inline, this is the mapping of the index. With sidecar storage, it is one that merges the ``_meta`` of all its
     sidecar indices.
     """
-    mappings = mappings_of(client, name)
-    plain = replaced_prefix(prefix)
-    prefixes = dict.fromkeys((plain, prefix))
+    mappings = mappings_of(index.plain, index.name)
+    replaced = replaced_prefix(prefix)
+    prefixes = dict.fromkeys((replaced, prefix))
     if any(
         one in mapping.get("_meta", {}) for mapping in mappings.values() for one in (*prefixes, next_prefix(prefix))
     ):
         return mappings
-    metas: dict[str, JSON] = {index: {} for index in mappings}
+    metas: dict[str, JSON] = {name: {} for name in mappings}
     for sidecars in (
-        sidecars_of(client, mappings, plain),
-        *(sidecars_of(client, mappings, next_prefix(one)) for one in prefixes),
+        sidecars_of(index.plain, mappings, replaced),
+        *(sidecars_of(index.plain, mappings, next_prefix(one)) for one in prefixes),
     ):
-        for index, mapping in sidecars.items():
-            metas[index] |= mapping.get("_meta", {})
-    return {index: {"_meta": meta} for index, meta in metas.items()} if any(metas.values()) else mappings
+        for name, mapping in sidecars.items():
+            metas[name] |= mapping.get("_meta", {})
+    return {name: {"_meta": meta} for name, meta in metas.items()} if any(metas.values()) else mappings

@@ -13,6 +13,7 @@ from server_tools import JSON, runs_painless
 
 from es_neardupe.errors import UnsupportedServer
 from es_neardupe.index.document_text import fingerprint_sources
+from es_neardupe.index.index import Index
 from es_neardupe.index.on_server.ingest_pipeline import check_painless, check_texts, differences, pipeline_body
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, own_group
@@ -68,7 +69,7 @@ def check_keys(client: Client, name: str, number: int) -> None:
     texts = [*map(golden_text, golden["cases"]), *check_texts(), *random_texts(number)]
     settings = SETTINGS[name]
     body = pipeline_body("news", settings)
-    assert list(differences(client, "news", settings, body, texts)) == []
+    assert list(differences(Index("news", client), settings, body, texts)) == []
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -87,7 +88,7 @@ def test_the_check_sees_a_script_that_makes_other_keys(painless: Client) -> None
     body = pipeline_body("news", settings)
     script = body["processors"][0]["script"]
     script["source"] = script["source"].replace("y *= -1028477387;", "y *= -1028477389;")
-    found = list(differences(painless, "news", settings, body, check_texts()))
+    found = list(differences(Index("news", painless), settings, body, check_texts()))
     assert len(found) > 40
     assert {name for name, value in found[0].expected.items() if value != found[0].found[name]} == {
         "signature",

@@ -212,13 +212,13 @@ def test_rollovers_in_the_middle_of_a_migration(rolling: Rolling, sidecar: bool,
 
     puts = 3 if sidecar else 4  # the sidecar of the second index is created with its mapping
     run_to_death(client, name, [("migrate", {})], Moment(1, "after", ("_mapping", puts), "_bulk"))
-    assert phase_of(settings_mappings(client, name, "neardupe").values(), "neardupe") is Phase.SWITCHING
+    assert phase_of(settings_mappings(Index(name, client), "neardupe").values(), "neardupe") is Phase.SWITCHING
     third = rolling.roll()
     rolling.add(5, 9)
     with pytest.raises(BeingMigrated, match=f"`es-neardupe migrate {name}`"):
         NearDupe(name, client).enrich()
     assert NearDupe(name, client).migrate().state == "done"
-    found = [settings_mappings(client, one, "neardupe")[one]["_meta"] for one in (second, third)]
+    found = [settings_mappings(Index(one, client), "neardupe")[one]["_meta"] for one in (second, third)]
     assert found[0]["neardupe"] == found[1]["neardupe"]
     assert [one.keys() - {"@source", "neardupe.owner"} for one in found] == [{"neardupe"}] * 2
     assert [one.size for one in NearDupe(name, client).groups()] == [9]

@@ -28,7 +28,7 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import WHOLE_TEXTS, check_source, check_text_fields, fields_with_texts
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
 from es_neardupe.index.on_server import folding, ingest_pipeline
-from es_neardupe.index.permissions import block_names, how_to_unblock, partly_visible, write_blocks
+from es_neardupe.index.permissions import Blocks, block_names, how_to_unblock, partly_visible, write_blocks
 from es_neardupe.index.rollover import RolloverAlias, alias_named, next_index_has
 from es_neardupe.index.runs import lease
 from es_neardupe.index.runs.tuning import records
@@ -80,7 +80,7 @@ def doctor(index: Index) -> list[Check]:
     checks.append(Check("index", "ok", ", ".join(sorted(mappings))))
     try:
         sidecars = sidecars_of(client, mappings, prefix)
-        with_settings = settings_mappings(client, name, prefix)
+        with_settings = settings_mappings(index, prefix)
     except NameTaken as error:
         return [*checks, Check("hidden indices", "error", str(error))]
     checks += _fields(mappings, sidecars, prefix)
@@ -148,7 +148,8 @@ def _rights(client: Client, names: RoleNames, sidecars: Mapping[str, Any], prefi
     )
     yield from privilege_checks(client, names)
     written = [*([names.index] if group_ids_written else []), *sidecar_names]
-    yield _blocks(client, ",".join(written) or names.index)
+    name = ",".join(written) or names.index
+    yield _blocks(name, write_blocks(client, name))
 
 
 def _role_names(mappings: Mapping[str, Any], family: RolloverAlias | None, name: str, prefix: str) -> RoleNames:
@@ -226,8 +227,7 @@ def _missing(needed: Mapping[str, tuple[str, ...]], answer: Mapping[str, Any]) -
     return [f"{', '.join(missing)} on {index}" for index, missing in by_index.items() if missing]
 
 
-def _blocks(client: Client, name: str) -> Check:
-    blocks = write_blocks(client, name)
+def _blocks(name: str, blocks: Blocks) -> Check:
     if not blocks:
         return Check("blocks", "ok", "none")
     return Check(

@@ -162,7 +162,7 @@ def migrate(
     if plan.phase is None:
         _check_rules(plan.old)
     if not abort and OwnPipelines(plan.after).names:  # it will be replaced
-        check_keys(index.plain, index.name, plan.after.settings)
+        check_keys(index, plan.after.settings)
     run = MigrationRun(workers, batch, max_chars, progress)
     work = MigrationWork(index, plan, run)
     requests: tuple[ShownRequest, ...] = ()
@@ -203,7 +203,7 @@ def _check_names(plan: MigrationPlan) -> None:
 def _check_phase(plan: MigrationPlan) -> None:
     """Raises `BeingMigrated` if another run changed the phase before this one got the lease."""
     index = plan.old.name
-    if phase_of(settings_mappings(plan.old.plain, index, plan.prefix).values(), plan.prefix) is not plan.phase:
+    if phase_of(settings_mappings(plan.old, plan.prefix).values(), plan.prefix) is not plan.phase:
         raise BeingMigrated(
             f"Another run has continued the migration of index {index} in the meantime: run the same command again."
         )
@@ -236,7 +236,7 @@ def _report(index: Index, done: MigrationProgress, dry_run: bool, started: float
 
 def _plan_to_abort(index: Index) -> MigrationPlan | None:
     """The migration to abort, if one has begun. Raises `BeingMigrated` once the switch has begun."""
-    phase = phase_of(settings_mappings(index.plain, index.name, index.prefix).values(), index.prefix)
+    phase = phase_of(settings_mappings(index, index.prefix).values(), index.prefix)
     if phase is None:
         return None
     if phase is not Phase.PREPARING:
@@ -254,7 +254,7 @@ def _remove_abandoned_lease(index: Index) -> None:
     """
     settings = replace(index.settings, prefix=next_prefix(index.settings.prefix))
     coming = index.with_target(replace(index.target, settings=settings))
-    mappings = settings_mappings(index.plain, index.name, index.settings.prefix).values()
+    mappings = settings_mappings(index, index.settings.prefix).values()
     if all(stored_settings(mapping, coming.settings.prefix) is None for mapping in mappings):
         remove(coming, OF_KEYS)
 

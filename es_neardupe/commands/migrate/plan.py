@@ -105,7 +105,7 @@ def open_plan(index: Index, given: MigrationOptions) -> MigrationPlan | None:
     new settings for a new one, and the errors of `opened` and `init`.
     """
     old, prefix = opened(index, adopting=True), index.prefix
-    mappings = settings_mappings(index.plain, index.name, prefix)
+    mappings = settings_mappings(index, prefix)
     phase = phase_of(mappings.values(), prefix)
     if phase is not None:
         return _begun_plan(old, phase, mappings, prefix, given)

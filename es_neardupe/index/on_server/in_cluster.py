@@ -62,7 +62,7 @@ def enrich_in_cluster(index: IndexHandle, request: EnrichRequest, *, batch: int,
     other ones, `IndexUnusable` for an index with a final pipeline, `RequestError` if the server gives up.
     """
     _check_final_pipelines(index)
-    check_keys(index.client, index.name, index.settings)
+    check_keys(index, index.settings)
     feed = ChangeFeed(index, Consumer.TEXTS, stores=not request.dry_run)
     before = counts_before(index, request)
     unknown = {} if request.reads_all else feed.unknown_changes()

@@ -163,16 +163,17 @@ def check_painless(client: Client) -> None:
         ) from error
 
 
-def check_keys(client: Client, index: str, settings: Settings) -> int:
+def check_keys(index: IndexHandle, settings: Settings) -> int:
     """Compare the keys of the pipeline of an index, stored or not, with those of Python; returns the number of texts.
 
     Raises `UnsupportedServer` if the server cannot run it or makes other keys, and as `pipeline_body`. Stores nothing.
     """
+    client = index.plain
     check_ingest_nodes(client)
     check_painless(client)
-    body, texts = pipeline_body(index, settings), check_texts()
+    body, texts = pipeline_body(index.name, settings), check_texts()
     try:
-        first = next(differences(client, index, settings, body, texts), None)
+        first = next(differences(index, settings, body, texts), None)
     except Forbidden:
         raise
     except RequestError as error:
@@ -188,7 +189,7 @@ def check_keys(client: Client, index: str, settings: Settings) -> int:
 
 
 def differences(
-    client: Client, index: str, settings: Settings, body: Mapping[str, Any], texts: Sequence[str]
+    index: IndexHandle, settings: Settings, body: Mapping[str, Any], texts: Sequence[str]
 ) -> Iterator[Difference]:
     """Texts whose fields the server makes otherwise than Python, by ``_simulate``: nothing is stored.
 
@@ -197,14 +198,16 @@ def differences(
     numbered = [(f"{number} é", text) for number, text in enumerate(texts)]
     for chunk in chunked(numbered, _TOGETHER):
         sources = [{**dict.fromkeys(settings.fields), settings.fields[0]: text} for _, text in chunk]
-        docs = [{"_index": index, "_id": id, "_source": source} for (id, _), source in zip(chunk, sources, strict=True)]
+        docs = [
+            {"_index": index.name, "_id": id, "_source": source} for (id, _), source in zip(chunk, sources, strict=True)
+        ]
         request = {"pipeline": body, "docs": docs}
-        answers = client.request("POST", path("_ingest", "pipeline", "_simulate"), body=request)["docs"]
+        answers = index.plain.request("POST", path("_ingest", "pipeline", "_simulate"), body=request)["docs"]
         made = fingerprint_sources(sources, settings, max(map(len, texts)))
         for (id, text), answer, fingerprint in zip(chunk, answers, made, strict=True):
             source = answer["doc"]["_source"] if "doc" in answer else {}
             found = source.get(settings.prefix) or {"error": answer.get("error", "the script failed")}
-            expected = {**encode(fingerprint, found.get("at", "")), **waiting(own_group(index, id))}
+            expected = {**encode(fingerprint, found.get("at", "")), **waiting(own_group(index.name, id))}
             if settings.group_field is not None:
                 expected |= {settings.group_field: expected["group"]}
                 found = {**found, settings.group_field: source.get(settings.group_field)}
@@ -309,6 +312,16 @@ class OwnPipelines:
                 f"delete it."
             )
 
+    def unset(self, client: Client) -> tuple[str, ...]:
+        """Remove them from the settings of the concrete indices; returns those that named one. This comes before
+        `delete_unused`: the server rejects documents of an index whose pipeline is missing."""
+        changed = []
+        for concrete, one in index_pipelines(client, self.index.path, self.index.target.indices).items():
+            if one.names & self.names:
+                set_pipelines(client, concrete, one, one.without(self.names))
+                changed.append(concrete)
+        return tuple(changed)
+
     def _stored(self) -> dict[str, Mapping[str, Any]]:
         marked, name = _marked(self.index.settings.prefix), self.index.name
         used = {one for pipelines in self.of_indices.values() for one in pipelines.names}
@@ -344,17 +357,6 @@ def users(client: Client, name: str) -> list[User]:
 
 def _names(body: Mapping[str, Any], name: str) -> bool:
     return f'"{name}"' in json.dumps(body)
-
-
-def unset_pipelines(client: Client, index: IndexHandle, names: Collection[str]) -> tuple[str, ...]:
-    """Remove pipelines from the settings of the concrete indices of an opened index; returns those that named one. This
-    comes before `delete_unused`: the server rejects documents of an index whose pipeline is missing."""
-    changed = []
-    for concrete, one in index_pipelines(client, index.path, index.target.indices).items():
-        if one.names & set(names):
-            set_pipelines(client, concrete, one, one.without(names))
-            changed.append(concrete)
-    return tuple(changed)
 
 
 def delete_unused(client: Client, names: Collection[str], unset: Collection[str]) -> dict[str, tuple[str, ...]]:

@@ -16,6 +16,7 @@ from inspect import signature
 from typing import Any, ParamSpec, TypeVar, cast
 
 from es_neardupe.errors import Forbidden, NeardupeError, NotFound
+from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.hidden_indices import HiddenDocuments
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.runs.lease import held, is_held, written_now
@@ -65,36 +66,39 @@ def tuned(index: Index, command: str, progress: Progress = silent) -> Iterator[d
     `LeaseHeld` while another run has lowered them; both before any change.
     """
     written = index.storage.written
-    present = {name: _settings(index.client, name) for name in written}
+    indices = {name: _TunedIndex(index.client, name) for name in written}
+    present = {name: one.settings() for name, one in indices.items()}
     for name, settings in present.items():
-        _check_may_change(index.client, name, settings)
+        indices[name].check_may_change(settings)
     with held(index, f"{command} --tune", id=_LEASE, progress=progress) as lease:
         lowered: dict[str, Values] = {}
         try:
-            for name in written:
-                if _KEY in _meta(index.client, name):
+            for name, one in indices.items():
+                if _KEY in one.meta():
                     continue
                 to_lower = _to_lower(present[name])
                 lowered[name] = {setting: present[name].get(setting) for setting in to_lower}
                 record = TuningRecord(lease.token, lease.registry.name, command, written_now(), lowered[name], to_lower)
-                _put_record(index.client, name, record)
-                _put(index.client, name, to_lower)
+                one.put_record(record)
+                one.put(to_lower)
             yield lowered
         finally:
-            _restore_all(index.client, written, lease.token)
+            _restore_all(indices.values(), lease.token)
 
 
-def _restore_all(client: Client, indices: Iterable[str], token: str) -> None:
+def _restore_all(indices: Iterable[_TunedIndex], token: str) -> None:
     """Restore the settings that this run has lowered. If this fails for an index, a later command restores them."""
     for index in indices:
         try:
-            record = records({index: {"_meta": _meta(client, index)}}).get(index)
+            record = records({index.name: {"_meta": index.meta()}}).get(index.name)
             if record is not None and record.token == token:
-                _restore(client, index, record)
+                index.restore(record)
         except NotFound:  # deleted during the run, as old indices of a data stream are
             continue
         except NeardupeError as error:
-            _warn(f"The lowered settings of {index} could not be restored; the next run will restore them: {error}")
+            _warn(
+                f"The lowered settings of {index.name} could not be restored; the next run will restore them: {error}"
+            )
 
 
 def restore_abandoned(client: Client, mappings: Mapping[str, Mapping[str, Any]], progress: Progress = silent) -> None:
@@ -108,7 +112,7 @@ def restore_abandoned(client: Client, mappings: Mapping[str, Mapping[str, Any]],
             if record.token not in alive:
                 alive[record.token] = is_held(HiddenDocuments(client, record.registry), _LEASE, record.token, progress)
             if not alive[record.token]:
-                kept = _restore(client, index, record)
+                kept = _TunedIndex(client, index).restore(record)
                 _warn(f"{_lowered(index, record)} They are now restored{kept}. Replicas may have to be built.")
         except NeardupeError as error:
             _warn(f"{_lowered(index, record)} They could not be restored: {error}")
@@ -144,18 +148,6 @@ def _warn(message: str) -> None:
     warnings.warn(message, TuningWarning, stacklevel=4)
 
 
-def _restore(client: Client, index: str, record: TuningRecord) -> str:
-    """Restore the settings that still have the lowered value, and remove the record; returns a part of a message with
-    the others."""
-    current = _settings(client, index)
-    unchanged = [name for name, value in record.lowered.items() if current.get(name) == value]
-    if unchanged:
-        _put(client, index, {name: record.before[name] for name in unchanged})
-    _put_record(client, index, None)
-    changed = ", ".join(name.removeprefix("index.") for name in record.lowered if name not in unchanged)
-    return f", except {changed}, which another client has changed since" if changed else ""
-
-
 def _to_lower(present: Values) -> dict[str, str]:
     """The settings to lower. If the server chooses the number of replicas automatically, it is not changed."""
     expands = present.get("index.auto_expand_replicas") not in (None, "false")
@@ -166,44 +158,60 @@ def _to_lower(present: Values) -> dict[str, str]:
     }
 
 
-def _check_may_change(client: Client, index: str, present: Values) -> None:
-    """Raises `Forbidden` if the user may not change settings, by writing a current value again."""
-    try:
-        _put(client, index, {"index.refresh_interval": present.get("index.refresh_interval")})
-    except Forbidden as error:
-        raise Forbidden(
-            f"This user may not change the settings of index {index}, which {option('tune')} requires: ask an "
-            f"administrator to grant the privilege `manage` on it, or omit {option('tune')}. Nothing was changed.",
-            status=error.status,
-            type=error.type,
-            reason=error.reason,
-        ) from error
+@dataclass(frozen=True)
+class _TunedIndex:
+    """A concrete index whose settings are lowered and restored."""
 
+    client: Client
+    name: str
 
-def _settings(client: Client, index: str) -> Values:
-    """The explicit settings of an index, by flat name."""
-    answer = client.request("GET", path(index, "_settings"), params={"flat_settings": "true"})
-    values: Values = answer[index]["settings"]
-    return values
+    def settings(self) -> Values:
+        """The explicit settings, by flat name."""
+        answer = self.client.request("GET", path(self.name, "_settings"), params={"flat_settings": "true"})
+        values: Values = answer[self.name]["settings"]
+        return values
 
+    def meta(self) -> Mapping[str, Any]:
+        """The ``_meta`` of its mapping."""
+        found: Mapping[str, Any] = mappings_of(self.client, self.name)[self.name].get("_meta", {})
+        return found
 
-def _meta(client: Client, index: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = mappings_of(client, index)[index].get("_meta", {})
-    return found
+    def put(self, values: Values) -> None:
+        """Change settings."""
+        self.client.request("PUT", path(self.name, "_settings"), body=dict(values))
 
+    def put_record(self, record: TuningRecord | None) -> None:
+        """Write the record into ``_meta``, or remove it; the rest of ``_meta`` is kept."""
+        meta = dict(self.meta())
+        meta.pop(_KEY, None)
+        if record is not None:
+            run = {"token": record.token, "registry": record.registry, "command": record.command, "at": record.at}
+            meta[_KEY] = run | {"before": dict(record.before), "lowered": dict(record.lowered)}
+        self.client.request("PUT", path(self.name, "_mapping"), body={"_meta": meta})
 
-def _put(client: Client, index: str, values: Values) -> None:
-    client.request("PUT", path(index, "_settings"), body=dict(values))
+    def restore(self, record: TuningRecord) -> str:
+        """Restore the settings that still have the lowered value, and remove the record; returns a part of a message
+        with the others."""
+        current = self.settings()
+        unchanged = [name for name, value in record.lowered.items() if current.get(name) == value]
+        if unchanged:
+            self.put({name: record.before[name] for name in unchanged})
+        self.put_record(None)
+        changed = ", ".join(name.removeprefix("index.") for name in record.lowered if name not in unchanged)
+        return f", except {changed}, which another client has changed since" if changed else ""
 
-
-def _put_record(client: Client, index: str, record: TuningRecord | None) -> None:
-    """Write the record into ``_meta``, or remove it; the rest of ``_meta`` is kept."""
-    meta = dict(_meta(client, index))
-    meta.pop(_KEY, None)
-    if record is not None:
-        run = {"token": record.token, "registry": record.registry, "command": record.command, "at": record.at}
-        meta[_KEY] = run | {"before": dict(record.before), "lowered": dict(record.lowered)}
-    client.request("PUT", path(index, "_mapping"), body={"_meta": meta})
+    def check_may_change(self, present: Values) -> None:
+        """Raises `Forbidden` if the user may not change settings, by writing a current value again."""
+        try:
+            self.put({"index.refresh_interval": present.get("index.refresh_interval")})
+        except Forbidden as error:
+            raise Forbidden(
+                f"This user may not change the settings of index {self.name}, which {option('tune')} requires: ask an "
+                f"administrator to grant the privilege `manage` on it, or omit {option('tune')}. Nothing was changed.",
+                status=error.status,
+                type=error.type,
+                reason=error.reason,
+            ) from error
 
 
 P = ParamSpec("P")
@@ -227,7 +235,7 @@ def tunable(command: Callable[P, R]) -> Callable[P, R]:
         if arguments.get("dry_run"):
             return command(*given, **options)
         progress = arguments.get("progress", silent)
-        restore_abandoned(index.plain, tuned_mappings(index.plain, index.name, index.prefix), progress)
+        restore_abandoned(index.plain, tuned_mappings(index), progress)
         if not arguments.get("tune"):
             return command(*given, **options)
         opened_index = opened(index, adopting=True, writes=command.__name__ != "migrate")
@@ -238,8 +246,8 @@ def tunable(command: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
-def tuned_mappings(client: Client, name: str, prefix: str) -> dict[str, dict[str, Any]]:
+def tuned_mappings(index: IndexHandle) -> dict[str, dict[str, Any]]:
     """Index -> mapping, for all indices whose settings a run with ``tune`` can have lowered, sidecar indices
     included."""
-    mappings = mappings_of(client, name)
-    return mappings | sidecar_mappings(client, mappings, prefix)
+    mappings = mappings_of(index.plain, index.name)
+    return mappings | sidecar_mappings(index.plain, mappings, index.prefix)

@@ -22,7 +22,7 @@ from es_neardupe.errors import (
     SchemeMismatch,
 )
 from es_neardupe.index import mapping as schema
-from es_neardupe.index.handle import UnpreparedIndex
+from es_neardupe.index.handle import IndexHandle, UnpreparedIndex
 from es_neardupe.index.hidden_indices import OwnerMark
 from es_neardupe.index.mapping import (
     check_fields,
@@ -273,11 +273,11 @@ def _shards(client: Client, index: str) -> int:
     return int(found[index]["settings"]["index.number_of_shards"])
 
 
-def invisible_sidecar(client: Client, name: str, prefix: str) -> str:
+def invisible_sidecar(index: IndexHandle, prefix: str) -> str:
     """The name of the sidecar index if this user has no privilege to see whether it exists, else ""."""
-    sidecar = sidecar_name(next(iter(mappings_of(client, name))), prefix)
+    sidecar = sidecar_name(next(iter(mappings_of(index.plain, index.name))), prefix)
     try:
-        client.request("GET", path(sidecar, "_mapping"))
+        index.plain.request("GET", path(sidecar, "_mapping"))
     except Forbidden:
         return sidecar
     except NotFound:
