@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -28,6 +27,7 @@ from es_neardupe.index.storage.sidecar.indices import sidecars_of
 from es_neardupe.index.stored_settings import settings_mappings
 from es_neardupe.index.target import mappings_of, open_target
 from es_neardupe.server.client import Client, path
+from es_neardupe.server.documents import Documents
 
 pytestmark = pytest.mark.either("sidecar")
 
@@ -46,15 +46,14 @@ def rolling(request: pytest.FixtureRequest, client: Client) -> Iterator[Rolling]
 
 def in_the_middle(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object], step: str = "write") -> None:
     """Call a function once, just before a step of enrich: by default before its first write."""
-    enrich = importlib.import_module("es_neardupe.commands.enrich")
-    plain, todo = getattr(enrich, step), [work]
+    plain, todo = getattr(Documents, step), [work]
 
     def then(*arguments: Any, **options: Any) -> Any:
         while todo:
             todo.pop()()
         return plain(*arguments, **options)
 
-    monkeypatch.setattr(enrich, step, then)
+    monkeypatch.setattr(Documents, step, then)
 
 
 @both
