@@ -29,9 +29,10 @@ from es_neardupe.records import Action, Address, Hit, Reference, one_line
 from es_neardupe.report_parts import WriteCounts
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client, path
+from es_neardupe.server.documents import Documents
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.failures import Failure
-from es_neardupe.server.search import count, fetch, knows, refresh
+from es_neardupe.server.search import knows
 from es_neardupe.wording import command
 
 _ROUNDS = 5
@@ -184,15 +185,15 @@ class _Cleaning:
     """Removes the object field from the documents that have it, and counts each document by its outcome."""
 
     def __init__(self, index: Index, batch: int, workers: int, progress: Progress) -> None:
-        self._index, self._path = index, index.target.path
-        self._plain = SameIndicesClient(index.plain, index.target)
+        self._index = index
+        self._documents = Documents(SameIndicesClient(index.plain, index.target), index.path)
         self._prefix, self._names = index.settings.prefix, index.settings.in_documents
         self._batch, self._workers, self._progress = batch, workers, progress
         having = [{"exists": {"field": name}} for name in self._names]
         self._query = having[0] if len(having) == 1 else {"bool": {"should": having, "minimum_should_match": 1}}
         self._in_documents = index.storage.groups_in_documents
         removal = _removal(self._names) if _has_scripts(index.plain) else None
-        self._writer = document_writer(index, self._plain, removal)
+        self._writer = document_writer(index, self._documents.client, removal)
         self._whole = removal is None
         self._pending = dict[Address, Reference]()
         """Documents that were read and may still have the fields."""
@@ -235,14 +236,14 @@ class _Cleaning:
 
     def _count(self) -> int:
         """Number of documents that have the fields now."""
-        refresh(self._plain, self._path)
-        return count(self._plain, self._path, self._query)
+        self._documents.refresh()
+        return self._documents.count(self._query)
 
     def _round(self, number: int) -> None:
         """Clean the ``number`` documents that have the fields now."""
         hits = tracked(self._hits(), self._progress, "cleaning", number)
         actions = self._actions(self._noted(hits))
-        for outcome in write(self._plain, actions, batch=self._batch, workers=self._workers):
+        for outcome in self._documents.write(actions, batch=self._batch, workers=self._workers):
             address = outcome.action.address
             if outcome.conflict:
                 self._writer.note_conflict(outcome.action)
@@ -269,7 +270,7 @@ class _Cleaning:
 
     def _hits(self) -> Iterator[Hit]:
         body = {"query": self._query, "_source": [f"{self._prefix}.{CHECKED}", f"{self._prefix}.tokens"]}
-        for page in self._plain.pages(self._path, body, page_size=self._batch):
+        for page in self._documents.pages(body, page_size=self._batch):
             yield from page
 
     def _settle(self) -> None:
@@ -281,7 +282,7 @@ class _Cleaning:
         """
         counts, left = self._tally.counts, set[Address]()
         for chunk in chunked(self._pending.items(), 100):
-            current = fetch(self._plain, [reference for _, reference in chunk], self._names, batch=100)
+            current = self._documents.fetch([reference for _, reference in chunk], self._names, batch=100)
             for (address, reference), hit in zip(chunk, current, strict=True):
                 if hit is None:
                     counts["deleted"] += 1
@@ -293,7 +294,7 @@ class _Cleaning:
                     self._tally.leave(failed or unwritten or Failure.conflict(reference))
                     left.add(address)
         self._tally.add_failed((), self._writer.failures)
-        refresh(self._plain, self._path)
+        self._documents.refresh()
         for hit in self._hits():
             if hit.address not in left:
                 self.total += 1

@@ -24,7 +24,8 @@ from es_neardupe.index.hidden_indices import find as find_hidden
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.shown_fields import ShownFields, shown_fields
 from es_neardupe.records import Address
-from es_neardupe.server.search import buckets, find, refresh_if_allowed
+from es_neardupe.server.documents import Documents
+from es_neardupe.server.search import find
 from es_neardupe.similarity.pair_relation import Relation
 from es_neardupe.wording import command
 
@@ -138,11 +139,11 @@ def _related(index: Index, relation: Relation) -> tuple[list[str], bool]:
             f"Relations of documents are part of the evidence, and none is stored: run "
             f"`{command('group', index.name)} --evidence`."
         )
-    name = hidden_index_name(index.target, HiddenIndex.PAIRS)
-    refresh_if_allowed(index.plain, name)
+    evidence = Documents(index.plain, hidden_index_name(index.target, HiddenIndex.PAIRS))
+    evidence.refresh_if_allowed()
     wanted = {"relation": relation.value, "decision": "accepted", "scheme": index.scheme_id}
     query = queries.all_of(*({"term": {field: value}} for field, value in wanted.items()))
-    both = buckets(index.plain, name, query, {"a": "content_a", "b": "content_b"})
+    both = evidence.buckets(query, {"a": "content_a", "b": "content_b"})
     pairs = [(one["a"], one["b"]) for one in islice(both, MAX_FOUND + 1)]
     groups_by_text: dict[str, set[str]] = {}
     for group, contents in groups_of_texts(index, {one for pair in pairs for one in pair}).items():

@@ -27,7 +27,7 @@ from es_neardupe.keys.arrays import Bytes, Flags, Ints
 from es_neardupe.options import Linkage, Matching, MeasureName
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import FingerprintColumns, one_line
-from es_neardupe.server.search import count, refresh_if_allowed
+from es_neardupe.server.documents import Documents
 from es_neardupe.similarity.measure import ALIGNED, Measure
 from es_neardupe.verification.criterion import MatchOptions, check_min
 from es_neardupe.verification.evidence import StoredEvidence, read_evidence, stored_measure, valid_entries
@@ -224,8 +224,9 @@ def _stored_measure(index: Index, rules: RunRules) -> str:
     measure = stored_measure(rules.measure, rules.weights)
     query = {"bool": {"filter": [{"term": {"scheme": index.scheme_id}}, {"term": {"measure": measure}}]}}
     if (name := find(index, HiddenIndex.PAIRS)) is not None:
-        refresh_if_allowed(index.client, name)
-        if count(index.client, name, query):
+        pairs = Documents(index.client, name)
+        pairs.refresh_if_allowed()
+        if pairs.count(query):
             return measure
     raise IndexUnusable(
         f"Index {index.name} has no evidence for {measure}, the measure of its last run. Run "

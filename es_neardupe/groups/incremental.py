@@ -46,7 +46,6 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, FingerprintColumns, Hit
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.parallel import in_threads
-from es_neardupe.server.search import counts
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.evidence import Evidence
 from es_neardupe.verification.verify import AffectedRows, PairMemory, Verified, verified_pairs
@@ -227,9 +226,7 @@ def _counted(index: Index, changed: Mapping[int | None, dict[str, Any]]) -> dict
     kinds = queries.principals_and_members(fields, scheme)
 
     def all_documents() -> Iterator[dict[str, int]]:
-        yield counts(
-            index.client,
-            index.path,
+        yield index.documents.counts(
             documents=queries.fingerprinted(fields, scheme),
             waiting=queries.ungrouped(fields, scheme),
             principals=kinds["principals"],
@@ -237,9 +234,7 @@ def _counted(index: Index, changed: Mapping[int | None, dict[str, Any]]) -> dict
         )
 
     def of_changed(shard: int | None, query: dict[str, Any]) -> Iterator[dict[str, int]]:
-        several = counts(
-            index.client,
-            index.path,
+        several = index.documents.counts(
             shard=shard,
             waiting=queries.all_of(query, queries.grouped(fields, scheme)),
             principals=queries.all_of(query, kinds["principals"]),

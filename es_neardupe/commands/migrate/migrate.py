@@ -34,7 +34,6 @@ from es_neardupe.report_parts import WriteCounts
 from es_neardupe.server.bulk import BulkCounts, write
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.failures import Failures
-from es_neardupe.server.search import count, refresh
 from es_neardupe.verification.criterion import match_criterion
 from es_neardupe.wording import command, option
 
@@ -282,7 +281,7 @@ class _DryRun:
 
     def requests(self, *, abort: bool, prepare: bool) -> tuple[ShownRequest, ...]:
         """Do the steps; returns the first ``maximum`` requests."""
-        refresh(self._work.index.plain, self._plan.old.path)
+        self._plan.old.plain_documents.refresh()
         with self._shown():
             self._index.storage.prepare_rolled_over()
         if abort:
@@ -297,7 +296,7 @@ class _DryRun:
         if phase in (None, Phase.PREPARING):
             self._mark(Phase.PREPARING)
             if phase is None and self._plan.old.storage.sidecars:  # the new sidecar indices do not exist yet
-                self._done.enriched = count(self._work.index.plain, self._plan.old.path)
+                self._done.enriched = self._plan.old.plain_documents.count()
                 return
             self._enrich(self._plan.settings.prefix)
             if phase is not None and self._done.grouped and not self._done.left:

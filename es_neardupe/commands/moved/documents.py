@@ -22,7 +22,7 @@ from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.options import DEFAULT_MAX_CHARS, MAX_VERSIONS
 from es_neardupe.records import Address, Hit
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.search import search
+from es_neardupe.server.documents import Documents
 from es_neardupe.wording import option
 
 _ADDRESS_NAMES = {*URLS, "address"}
@@ -285,11 +285,12 @@ class DeletedDocuments:
 
         None if that text is the ``current`` one.
         """
-        pairs = find(self._index, HiddenIndex.PAIRS)
-        if pairs is None:
+        name = find(self._index, HiddenIndex.PAIRS)
+        if name is None:
             return None
+        pairs = Documents(self._index.client, name)
         body = {"size": 1, "query": self._entries({"a.id": id, "b.id": id}), "sort": [{"at": "desc"}]}
-        entries = search(self._index.client, pairs, body)["hits"]["hits"]
+        entries = pairs.search(body)["hits"]["hits"]
         side = _side_of(entries[0]["_source"], id) if entries else None
         if side is None or side.content == current:
             return None
@@ -306,7 +307,7 @@ class DeletedDocuments:
                     changed += 1
         return DeletedDocument(side.concrete, id, "evidence", tuple(copies), changed)
 
-    def _compared_with(self, pairs: str, content: str) -> dict[str, tuple[float, str]]:
+    def _compared_with(self, pairs: Documents, content: str) -> dict[str, tuple[float, str]]:
         """Content hash of each text that was compared with a text -> resemblance, and when it was computed; from the
         hidden index ``pairs``."""
         similar: dict[str, tuple[float, str]] = {}
@@ -314,7 +315,7 @@ class DeletedDocuments:
             "query": self._entries({"content_a": content, "content_b": content}),
             "_source": ["content_a", "content_b", "resemblance", "at"],
         }
-        for page in self._index.client.pages(pairs, body):
+        for page in pairs.pages(body):
             for entry in (hit.source for hit in page):
                 other = entry.get("content_b") if entry.get("content_a") == content else entry.get("content_a")
                 similarity, at = entry.get("resemblance"), entry.get("at")

@@ -54,7 +54,7 @@ from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.client import Client
 from es_neardupe.server.failures import Failure
 from es_neardupe.server.request_sizes import size_of
-from es_neardupe.server.search import counts, fetch_whole
+from es_neardupe.server.search import fetch_whole
 
 _ROUNDS = 10
 """Maximum number of attempts for a document that keeps changing between read and write."""
@@ -222,9 +222,7 @@ def _enrich(
 def counts_before(index: IndexHandle, request: EnrichRequest) -> dict[str, int]:
     """The counts of documents before a run; see `EnrichResult`."""
     scope = index.target.within(request.query)
-    return counts(
-        index.client,
-        index.path,
+    return index.documents.counts(
         scope=queries.matching(scope),
         everything={"match_all": {}},
         left_alone=queries.of_relations(index.target.skipped_relations),

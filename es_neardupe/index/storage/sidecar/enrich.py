@@ -41,7 +41,7 @@ from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.failures import Failure
 from es_neardupe.server.request_sizes import in_portions
-from es_neardupe.server.search import counts, fetch_portions
+from es_neardupe.server.search import fetch_portions
 
 _ROUNDS = 10
 """Maximum number of attempts for an entry that another client keeps changing."""
@@ -61,9 +61,7 @@ def enrich_sidecar(
     scope = queries.matching(index.target.within(request.query))
     stores = not (request.dry_run or request.task)
     feed = ChangeFeed(index, Consumer.TEXTS, stores=stores)  # first: it refreshes the index
-    before = counts(
-        index.client,
-        index.path,
+    before = index.documents.counts(
         scope=scope,
         everything={"match_all": {}},
         left_alone=queries.of_relations(index.target.skipped_relations),

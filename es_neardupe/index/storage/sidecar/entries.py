@@ -23,7 +23,7 @@ from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Action, Address, Hit, Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import path, to_json
-from es_neardupe.server.search import count, counts
+from es_neardupe.server.documents import Documents
 
 _PAGE = 10_000
 _BATCH = 1000
@@ -94,8 +94,8 @@ def replaced_entries(index: IndexHandle) -> dict[str, int]:
     """Concrete index -> number of its entries that belong to a deleted index of the same name, where there are any."""
     names = SidecarNames(index.target)
     numbers = {
-        concrete: count(
-            index.plain, names.sidecars[concrete], {"bool": {"must_not": [{"term": {f"{REFERENCE}.uuid": uuid}}]}}
+        concrete: Documents(index.plain, names.sidecars[concrete]).count(
+            {"bool": {"must_not": [{"term": {f"{REFERENCE}.uuid": uuid}}]}}
         )
         for concrete, uuid in index.target.uuids.items()
         if concrete not in index.target.new
@@ -178,7 +178,7 @@ def count_entries(index: IndexHandle) -> dict[str, int]:
     uuids = {"terms": {f"{REFERENCE}.uuid": sorted(index.target.uuids.values())}}
     current = queries.all_of(queries.fingerprinted(index.fields, index.scheme_id), uuids)
     outdated = queries.without({"match_all": {}}, current)
-    return counts(index.plain, SidecarNames(index.target).path, current=current, outdated=outdated)
+    return Documents(index.plain, SidecarNames(index.target).path).counts(current=current, outdated=outdated)
 
 
 def with_entries(index: IndexHandle, hits: Sequence[Hit]) -> Iterator[tuple[Hit, Hit | None]]:

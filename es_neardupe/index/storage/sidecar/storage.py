@@ -38,8 +38,8 @@ from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.server.bulk import write
 from es_neardupe.server.client import Client
+from es_neardupe.server.documents import Documents
 from es_neardupe.server.failures import Failure, Failures
-from es_neardupe.server.search import count, refresh
 
 _BEFORE_GROUP_ID = "it was changed or deleted before its group id was written"
 
@@ -184,15 +184,15 @@ class SidecarStorage:
 
     def takeovers(self, after: IndexHandle, writer: FieldWriter, *, batch: int, progress: Progress) -> Iterator[Action]:
         """Writes of whole entries."""
-        plain, query = self._index.plain, queries.processed(self._index.fields)
-        pages = plain.pages(self.path, {"query": query, "_source": True}, page_size=max(batch, 100))
+        stored, query = Documents(self._index.plain, self.path), queries.processed(self._index.fields)
+        pages = stored.pages({"query": query, "_source": True}, page_size=max(batch, 100))
         entries = (entry for page in pages for entry in page)
-        total = count(plain, self.path, query)
+        total = stored.count(query)
         return entry_takeovers(self._index, after, tracked(entries, progress, "switching", total))
 
     def refresh(self) -> None:
         """Refresh the sidecar indices."""
-        refresh(self._index.plain, self.path)
+        Documents(self._index.plain, self.path).refresh()
 
     def remove_settings(self) -> None:
         """Do nothing: settings are deleted with the sidecar indices."""
