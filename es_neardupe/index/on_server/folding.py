@@ -46,13 +46,13 @@ def pipeline_body(group_field: str, oversample: int) -> dict[str, Any]:
     }
 
 
-def stored_pipeline(client: Client, name: str) -> Mapping[str, Any] | None:
+def stored_pipeline(client: Client, pipeline: str) -> Mapping[str, Any] | None:
     """A search pipeline of the server; None if there is none of this name."""
     try:
-        found: Mapping[str, Any] = client.request("GET", path("_search", "pipeline", name))
+        found: Mapping[str, Any] = client.request("GET", path("_search", "pipeline", pipeline))
     except NotFound:
         return None
-    return found.get(name)
+    return found.get(pipeline)
 
 
 def default_pipelines(index: IndexHandle) -> dict[str, str | None]:

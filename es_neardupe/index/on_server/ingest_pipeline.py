@@ -242,12 +242,12 @@ def missing_pipelines(client: Client, pipelines: Mapping[str, IndexPipelines]) -
     return {index: min(one.names & gone) for index, one in pipelines.items() if one.names & gone}
 
 
-def _stored(client: Client, name: str) -> Mapping[str, Any] | None:
+def _stored(client: Client, pipeline: str) -> Mapping[str, Any] | None:
     try:
-        found: Mapping[str, Any] = client.request("GET", path("_ingest", "pipeline", name)) or {}
+        found: Mapping[str, Any] = client.request("GET", path("_ingest", "pipeline", pipeline)) or {}
     except NotFound:
         return None
-    return found.get(name)
+    return found.get(pipeline)
 
 
 class OwnPipelines:
@@ -344,14 +344,14 @@ def set_pipelines(client: Client, index: str, before: IndexPipelines, after: Ind
     client.request("PUT", path(index, "_settings"), body=body)
 
 
-def users(client: Client, name: str) -> list[User]:
+def users(client: Client, pipeline: str) -> list[User]:
     """Everything that names a pipeline."""
-    found = [User("index", index) for index, one in index_pipelines(client, "*").items() if name in one.names]
-    pipelines = client.request("GET", path("_ingest", "pipeline")) or {}
-    found += [User("pipeline", other) for other, body in pipelines.items() if other != name and _names(body, name)]
+    found = [User("index", index) for index, one in index_pipelines(client, "*").items() if pipeline in one.names]
+    every = client.request("GET", path("_ingest", "pipeline")) or {}
+    found += [User("pipeline", other) for other, body in every.items() if other != pipeline and _names(body, pipeline)]
     for kind in ("index_template", "component_template"):
         templates = client.request("GET", path(f"_{kind}")).get(f"{kind}s", [])
-        found += [User(kind.replace("_", " "), one["name"]) for one in templates if _names(one, name)]
+        found += [User(kind.replace("_", " "), one["name"]) for one in templates if _names(one, pipeline)]
     return sorted(found)
 
 
