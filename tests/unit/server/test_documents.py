@@ -11,7 +11,7 @@ from unit_tools import FakeClient
 from es_neardupe.records import Action, Hit
 from es_neardupe.server.documents import Documents
 
-ALL = {"match_all": {}}
+ALL: dict[str, Any] = {"match_all": {}}
 
 
 class Recording(FakeClient):
