@@ -24,9 +24,8 @@ from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.mapping import load_mapping
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Action, Hit, Outcome
-from es_neardupe.server.bulk import write
 from es_neardupe.server.client import JSON, Client, path, to_json
-from es_neardupe.server.search import buckets, count, fetch, refresh, refresh_if_allowed, search
+from es_neardupe.server.documents import Documents
 from es_neardupe.wording import option
 
 _MAX_NAME = 255
@@ -227,12 +226,8 @@ def remove(index: IndexHandle, kinds: Iterable[HiddenIndex]) -> list[str]:
     return names
 
 
-class HiddenDocuments:
+class HiddenDocuments(Documents):
     """The documents of a hidden index by their ids, whoever owns it."""
-
-    def __init__(self, client: Client, name: str) -> None:
-        self.client = client
-        self.name = name
 
     def read(self, id: str) -> StoredDocument | None:
         """The current version of a document, without a refresh; None if it or the index does not exist."""
@@ -285,42 +280,20 @@ class HiddenStore(HiddenDocuments):
     def refreshed(self) -> bool:
         """As `exists`. If so, it is refreshed, unless this user may not."""
         if found := self.exists():
-            refresh_if_allowed(self.client, self.name)
+            self.refresh_if_allowed()
         return found
 
     def create(self) -> None:
         """Create the index if it is missing; see `ensure`."""
         ensure(self._index, self._kind)
 
-    def refresh(self) -> None:
-        """Make everything written so far visible to searches."""
-        refresh(self.client, self.name)
-
-    def search(self, body: Mapping[str, Any]) -> JSON:
-        """See `es_neardupe.server.search.search`."""
-        return search(self.client, self.name, body)
-
-    def count(self, query: Mapping[str, Any] | None = None) -> int:
-        """See `es_neardupe.server.search.count`."""
-        return count(self.client, self.name, query)
-
-    def buckets(
-        self, query: Mapping[str, Any], fields: Mapping[str, str], optional: Collection[str] = ()
-    ) -> Iterator[JSON]:
-        """See `es_neardupe.server.search.buckets`."""
-        return buckets(self.client, self.name, query, fields, optional)
-
-    def pages(self, body: Mapping[str, Any], *, page_size: int) -> Iterator[list[Hit]]:
-        """See ``Client.pages``."""
-        return self.client.pages(self.name, body, page_size=page_size)
-
     def with_ids(self, ids: Iterable[str], *, batch: int | None = None) -> Iterator[Hit]:
         """Those of these documents that exist; see `es_neardupe.server.search.fetch`."""
-        hits = fetch(self.client, ((self.name, id, None) for id in ids), ["*"], batch=batch)
+        hits = self.fetch(((self.name, id, None) for id in ids), ["*"], batch=batch)
         return (hit for hit in hits if hit is not None)
 
     def write_in_order(self, actions: Iterable[Action]) -> Iterator[Outcome]:
         """Send actions in bulk requests, one after the other, and refresh after the last outcome. Raises as
         `es_neardupe.server.bulk.write`."""
-        yield from write(self.client, actions, workers=1)
+        yield from self.write(actions, workers=1)
         self.refresh()
