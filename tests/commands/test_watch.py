@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 
 import pytest
 from conftest import Cli
@@ -23,16 +18,13 @@ from server_tools import JSON, TEXT, change, exists, family, make_index, one_lin
 from unit_tools import index_of
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.cli.commands.watch import metrics, serving
-from es_neardupe.commands.watch import Lag, Round, RoundScope, RoundWrites, WatchReport, _pause
+from es_neardupe.commands.watch import Lag, Round, WatchReport
 from es_neardupe.errors import Blocked, Forbidden, LoginRefused, NotFound, RequestError, SettingsError, Unreachable
-from es_neardupe.folders import install_extra
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index.hidden_indices import HiddenDocuments, HiddenIndex, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.runs.lease import LEASE_ID, held
 from es_neardupe.index.target import open_target
-from es_neardupe.options import parse_duration
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.http_client import ServerClient
 from es_neardupe.server.login.settings import Retries
@@ -85,6 +77,82 @@ def watching(client: Client, index: str, lag: Lag | None = None) -> Iterator[lis
 
 
 @pytest.mark.product("each")
+def scraped(address: str) -> dict[str, float]:
+    """The samples that Prometheus would read, all of one index."""
+    with urllib.request.urlopen(address, timeout=60) as answer:
+        families = list(text_string_to_metric_families(answer.read().decode()))
+    samples = [sample for one in families for sample in one.samples]
+    assert len({sample.labels["index"] for sample in samples}) == 1
+    return {sample.name.removeprefix("es_neardupe_"): sample.value for sample in samples}
+
+
+def test_the_service(client: Client, index_name: str) -> None:
+    """A separate process: a line for each round, metrics, and an end without loss on SIGTERM."""
+    prepared(client, index_name, texts("a", 3))
+    options = ["--every", "1s", "--metrics-port", "0", "--json", "--url", client.url]
+    command = [sys.executable, "-m", "es_neardupe", "watch", index_name, *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            address = process.stderr.readline().removeprefix("Metrics: ").strip()
+            first = json.loads(process.stdout.readline())
+            samples = scraped(address)
+            put(client, index_name, texts("b", 2))
+            wait_until(lambda: together(client, index_name, "b0", "b1"))
+            wait_until(lambda: scraped(address)["documents_enriched_total"] == 5)
+            later = scraped(address)
+            process.send_signal(signal.SIGTERM)
+            out, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 0
+    assert said.startswith("Stopping after the current step.")
+    assert f"Stopped. Rounds: {1 + len(out.splitlines())}, failed: 0." in said
+    rounds = [first, *map(json.loads, out.splitlines())]
+    assert (
+        first["scope"]["new"],
+        first["writes"]["enriched"],
+        first["writes"]["grouped"],
+        first["pairs"]["candidates"],
+    ) == (3, 3, 2, 3)  # the principal has its fields
+    assert address.startswith("http://127.0.0.1:")
+    assert (samples["documents"], samples["pairs_verified_total"], samples["round_seconds_count"]) == (3, 3, 1)
+    assert (later["documents"], later["lag_seconds"], later["documents_left"]) == (5, 0, 0)
+    assert later["pairs_verified_total"] == sum(one["pairs"]["candidates"] for one in rounds)
+    assert later["last_success_timestamp_seconds"] >= samples["last_success_timestamp_seconds"] > 1.7e9
+    assert lease_is_free(client, index_name)
+
+
+def test_once(client: Client, server_cli: Cli, index_name: str) -> None:
+    """One round by the rules of the last run of ``group``: a document of another site stays alone."""
+    make_index(client, index_name, {**TEXT, "site": {"type": "keyword"}, "at": {"type": "date"}})
+    documents = texts("a", 3)
+    for day, (id, source) in enumerate(documents.items(), 1):
+        source |= {"site": "there" if id == "a2" else "here", "at": f"2024-05-0{day}"}
+    put(client, index_name, documents)
+    NearDupe(index_name, client).init(Settings(("text",), threshold=0.7))
+    rules = ["--linkage", "complete", "--principal", "newest", "--within", "site", "--window", "at:30"]
+    assert server_cli("group", index_name, *rules).code == 0
+    run = server_cli("watch", index_name, "--once", "--json", "--evidence")
+    assert (run.code, run.json["writes"]["grouped"], run.json["error"]) == (0, 1, None)
+    assert together(client, index_name, "a0", "a1")
+    assert not together(client, index_name, "a1", "a2")
+    assert {id for id, one in ours(client, index_name).items() if one["principal"]} == {"a1", "a2"}
+    target = open_target(client, index_name)
+    last = Registry(index_of(client, target)).last_run()
+    assert last is not None
+    assert last.rules is not None
+    assert (last.evidence, last.rules.group.linkage.value, str(last.rules.group.window)) == (True, "complete", "at:30")
+    assert exists(client, hidden_index_name(target, HiddenIndex.PAIRS))
+    before = signal.getsignal(signal.SIGTERM)
+    with held(opened(Index(index_name, client))):
+        run = server_cli("watch", index_name, "--once")
+    assert run.code == 1
+    assert "is processing index" in one_line(run.err)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
 def test_what_comes_and_changes_while_it_runs(client: Client, index_name: str) -> None:
     prepared(client, index_name, texts("a", 2))
     lag = Lag()
@@ -162,17 +230,6 @@ def test_trouble_that_passes(client: Client, index_name: str) -> None:
     assert together(client, index_name, "a0", "a1")
 
 
-@pytest.mark.parametrize("every", [0.5, 30.0, 3600.0])
-def test_pauses_grow_with_failures(every: float) -> None:
-    assert _pause(every, 0) == every
-    longest = max(every, 600)
-    for failures in (1, 2, 5, 10, 10_000):
-        wanted = min(every * 2 ** min(failures, 20), longest)
-        pauses = {_pause(every, failures) for _ in range(20)}
-        assert all(wanted / 2 <= pause <= wanted for pause in pauses)
-        assert len(pauses) > 1
-
-
 def test_trouble_that_does_not_pass(client: Client, index_name: str) -> None:
     prepared(client, index_name, texts("a", 2))
     for status, kind in ((403, Forbidden), (403, Blocked), (400, RequestError), (401, LoginRefused)):
@@ -226,88 +283,7 @@ def test_a_stop_in_the_middle(client: Client, index_name: str) -> None:
     assert together(client, index_name, "a0", "a1", "a2")
 
 
-def scraped(address: str) -> dict[str, float]:
-    """The samples that Prometheus would read, all of one index."""
-    with urllib.request.urlopen(address, timeout=60) as answer:
-        families = list(text_string_to_metric_families(answer.read().decode()))
-    samples = [sample for one in families for sample in one.samples]
-    assert len({sample.labels["index"] for sample in samples}) == 1
-    return {sample.name.removeprefix("es_neardupe_"): sample.value for sample in samples}
-
-
-def test_the_service(client: Client, index_name: str) -> None:
-    """A separate process: a line for each round, metrics, and an end without loss on SIGTERM."""
-    prepared(client, index_name, texts("a", 3))
-    options = ["--every", "1s", "--metrics-port", "0", "--json", "--url", client.url]
-    command = [sys.executable, "-m", "es_neardupe", "watch", index_name, *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stderr is not None
-            address = process.stderr.readline().removeprefix("Metrics: ").strip()
-            first = json.loads(process.stdout.readline())
-            samples = scraped(address)
-            put(client, index_name, texts("b", 2))
-            wait_until(lambda: together(client, index_name, "b0", "b1"))
-            wait_until(lambda: scraped(address)["documents_enriched_total"] == 5)
-            later = scraped(address)
-            process.send_signal(signal.SIGTERM)
-            out, said = process.communicate(timeout=60)
-        finally:
-            process.kill()
-    assert process.returncode == 0
-    assert said.startswith("Stopping after the current step.")
-    assert f"Stopped. Rounds: {1 + len(out.splitlines())}, failed: 0." in said
-    rounds = [first, *map(json.loads, out.splitlines())]
-    assert (
-        first["scope"]["new"],
-        first["writes"]["enriched"],
-        first["writes"]["grouped"],
-        first["pairs"]["candidates"],
-    ) == (3, 3, 2, 3)  # the principal has its fields
-    assert address.startswith("http://127.0.0.1:")
-    assert (samples["documents"], samples["pairs_verified_total"], samples["round_seconds_count"]) == (3, 3, 1)
-    assert (later["documents"], later["lag_seconds"], later["documents_left"]) == (5, 0, 0)
-    assert later["pairs_verified_total"] == sum(one["pairs"]["candidates"] for one in rounds)
-    assert later["last_success_timestamp_seconds"] >= samples["last_success_timestamp_seconds"] > 1.7e9
-    assert lease_is_free(client, index_name)
-
-
-def test_once(client: Client, server_cli: Cli, index_name: str) -> None:
-    """One round by the rules of the last run of ``group``: a document of another site stays alone."""
-    make_index(client, index_name, {**TEXT, "site": {"type": "keyword"}, "at": {"type": "date"}})
-    documents = texts("a", 3)
-    for day, (id, source) in enumerate(documents.items(), 1):
-        source |= {"site": "there" if id == "a2" else "here", "at": f"2024-05-0{day}"}
-    put(client, index_name, documents)
-    NearDupe(index_name, client).init(Settings(("text",), threshold=0.7))
-    rules = ["--linkage", "complete", "--principal", "newest", "--within", "site", "--window", "at:30"]
-    assert server_cli("group", index_name, *rules).code == 0
-    run = server_cli("watch", index_name, "--once", "--json", "--evidence")
-    assert (run.code, run.json["writes"]["grouped"], run.json["error"]) == (0, 1, None)
-    assert together(client, index_name, "a0", "a1")
-    assert not together(client, index_name, "a1", "a2")
-    assert {id for id, one in ours(client, index_name).items() if one["principal"]} == {"a1", "a2"}
-    target = open_target(client, index_name)
-    last = Registry(index_of(client, target)).last_run()
-    assert last is not None
-    assert last.rules is not None
-    assert (last.evidence, last.rules.group.linkage.value, str(last.rules.group.window)) == (True, "complete", "at:30")
-    assert exists(client, hidden_index_name(target, HiddenIndex.PAIRS))
-    before = signal.getsignal(signal.SIGTERM)
-    with held(opened(Index(index_name, client))):
-        run = server_cli("watch", index_name, "--once")
-    assert run.code == 1
-    assert "is processing index" in one_line(run.err)
-    assert signal.getsignal(signal.SIGTERM) is before
-
-
-# Without a server
-
-
-@pytest.mark.parametrize(("text", "wanted"), [("1s", 1), ("30s", 30), ("5m", 300), ("1h", 3600), ("24h", 86_400)])
-def test_durations(text: str, wanted: int) -> None:
-    assert parse_duration(text) == wanted
+# Wrong options
 
 
 @pytest.mark.parametrize("text", ["", "30", "s", "0s", "25h", "-5s", "1.5m", "5 m", "5M", "5ms", "1h30m", "٣s", "5s\n"])
@@ -321,43 +297,3 @@ def test_the_time_between_rounds(client: Client) -> None:
     for wrong in ({"every": 0}, {"every": float("nan")}, {"every": 86_401}, {"check_every": -1}):
         with pytest.raises(SettingsError, match="time between rounds"):
             NearDupe("news", client).watch(**wrong)
-
-
-def test_the_lag() -> None:
-    lag = Lag()
-    assert lag.seconds == 0
-    lag.noticed(time.monotonic() - 50)
-    lag.noticed(time.monotonic() - 10)  # documents that came later
-    assert 50 <= lag.seconds < 60
-    lag.settled()
-    assert lag.seconds == 0
-
-
-def test_metrics_that_cannot_be_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    registry, _ = metrics("news", Lag())
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        with (
-            pytest.raises(SettingsError, match=f"at 127.0.0.1, port {port} .*another --metrics-port"),
-            serving("127.0.0.1", port, registry),
-        ):
-            pass
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(SettingsError, match=re.escape(install_extra("watch"))):
-        metrics("news", Lag())
-
-
-def test_metrics_of_failed_rounds() -> None:
-    """A failed round counts by the type of its error, and the steps before the error count too."""
-    registry, count = metrics("news", Lag())
-    done = Round(1, "", "news", RoundScope(9, 4, 1, {}, {}), None, RoundWrites(4, 0, 1), 0.0, "LeaseHeld", "why", 2.0)
-    for one in (done, replace(done, error="Unreachable", scope=None, writes=RoundWrites(0, 0, 1)), done):
-        count(one)
-
-    def value(name: str, **labels: str) -> float | None:
-        return registry.get_sample_value(f"es_neardupe_{name}", {"index": "news", **labels})
-
-    assert (value("errors_total", kind="LeaseHeld"), value("errors_total", kind="Unreachable")) == (2, 1)
-    assert (value("documents"), value("documents_enriched_total"), value("documents_left")) == (9, 8, 1)
-    assert (value("round_seconds_count"), value("round_seconds_sum")) == (3, 6)
-    assert value("last_success_timestamp_seconds") == 0
