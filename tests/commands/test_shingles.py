@@ -2,121 +2,24 @@
 
 from __future__ import annotations
 
-import base64
 from pathlib import Path
 
 import pytest
 from bad_input import refused
 from conftest import Cli
-from hypothesis import given
-from hypothesis import strategies as st
-from scheme_oracle import (
-    GOLDEN,
-    M32,
-    M64,
-    mix64,
-    oracle,
-    oracle_features,
-    oracle_slot,
-    oracle_token_hash,
-    oracle_tokens,
-)
+from scheme_oracle import oracle, oracle_tokens
 from server_tools import change, make_index, put
+from shingle_steps import check_steps
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.shingles import ShinglesReport, shingles_of
 from es_neardupe.errors import InputError, NotFound, SettingsError
-from es_neardupe.keys.scheme import Scheme, Unit
-from es_neardupe.options import DEFAULT_MAX_CHARS
-from es_neardupe.records import State
+from es_neardupe.keys.scheme import Scheme
 from es_neardupe.server.client import Client
 
 pytestmark = pytest.mark.either("filled")
 
 TEXT = "The quick brown fox jumps over the lazy dog."
 SCHEME = Scheme.for_threshold(0.8)
-SCHEMES = [
-    SCHEME,
-    Scheme(shingle=1, permutations=9, bands=3, rows=3, sample_mod=1),
-    Scheme(shingle=3, permutations=20, bands=4, rows=5, seed=7, sample_mod=2),
-    Scheme(shingle=4, permutations=20, bands=4, rows=5, sample_mod=2, unit=Unit.CHARACTER),
-]
-TEXTS = st.lists(st.sampled_from(["a", "b", "Straße", "½", "東京", "—", "longer_than_eight_bytes"]), max_size=12).map(
-    " ".join
-)
-
-
-def check(report: ShinglesReport, text: str, scheme: Scheme) -> None:
-    """Each step against the plain implementation, and each step against the one before it."""
-    made, tokens = oracle(text, scheme), oracle_tokens(text)
-    assert (report.scheme, report.state, report.content) == (made.scheme, made.state, made.content)
-    assert (report.numeric, report.features) == (made.numeric, made.features)
-    assert [one.text for one in report.tokens] == tokens
-    assert [int(one.hash, 16) for one in report.tokens] == list(map(oracle_token_hash, tokens))
-    units, space = (tokens, " ") if scheme.unit is Unit.WORD else (list(" ".join(tokens)), "")
-    for number, one in enumerate(report.shingles):
-        assert one.units == (number, min(number + scheme.shingle, len(units)))
-        (feature,) = oracle_features(units[slice(*one.units)], scheme.shingle)
-        assert int(one.hash, 16) == feature
-        assert report.words(number) == space.join(units[slice(*one.units)])
-    hashes = [int(one.hash, 16) for one in report.shingles]
-    assert set(hashes) == oracle_features(units, scheme.shingle)
-    assert len(report.shingles) == max(len(units) - scheme.shingle + 1, min(len(units), 1))
-    for number, slot in enumerate(report.slots):
-        numbers = [permuted(one, number, scheme) for one in hashes]
-        assert int(slot.minimum, 16) == min(numbers)
-        assert slot.shingle == numbers.index(min(numbers))
-        assert slot.byte == oracle_slot(int(slot.minimum, 16))
-    assert bytes(one.byte for one in report.slots) == base64.b64decode(report.signature) == made.signature
-    assert tuple(one.key for one in report.bands) == made.bands
-    assert [one.slots for one in report.bands] == [
-        (k * scheme.rows, (k + 1) * scheme.rows) for k in range(len(report.bands))
-    ]
-    if scheme.sample_mod:
-        assert report.samples is not None
-        assert tuple(one.key for one in report.samples) == made.samples
-        assert all(hashes[one.shingle] % scheme.sample_mod == 0 for one in report.samples)
-        assert [one.shingle for one in report.samples] == [
-            hashes.index(one) for one in sorted(set(hashes)) if one % scheme.sample_mod == 0
-        ]
-    else:
-        assert report.samples is None
-
-
-def permuted(feature: int, slot: int, scheme: Scheme) -> int:
-    """The number of a feature in a slot, whose minimum decides."""
-
-    def stream(i: int) -> int:
-        return mix64(scheme.seed + GOLDEN * i & M64)
-
-    half = (scheme.permutations + 1) // 2
-    p = slot % half
-    number = ((feature & M32) + (stream(1 + p % 8) >> 32)) * (stream(9 + p) >> 32 | 1) & M32
-    return number if slot < half else number ^ M32
-
-
-@given(TEXTS, st.sampled_from(SCHEMES))
-def test_every_step_is_that_of_the_scheme(text: str, scheme: Scheme) -> None:
-    check(shingles_of(text, scheme), text, scheme)
-
-
-def test_places_of_tokens() -> None:
-    report = shingles_of(TEXT, SCHEME, name="fox")
-    assert [TEXT[slice(*one.characters)].lower() for one in report.tokens] == [one.text for one in report.tokens]
-    assert (report.index, report.name, report.stored) == (None, "fox", None)
-    assert report.settings == SCHEME.to_dict()
-
-
-@pytest.mark.parametrize(("text", "state", "shingles", "keys"), [("", "empty", 0, 0), ("one two", "short", 1, 16)])
-def test_short_and_empty_texts(text: str, state: str, shingles: int, keys: int) -> None:
-    report = shingles_of(text, SCHEME)
-    assert (report.state, len(report.shingles), len(report.bands)) == (State(state), shingles, keys)
-    assert bool(report.slots) == bool(report.signature) == bool(keys)
-
-
-def test_a_text_that_is_too_long_for_keys() -> None:
-    with pytest.raises(InputError, match="10,000,001 characters"):
-        shingles_of("a" * (DEFAULT_MAX_CHARS + 1), SCHEME)
 
 
 # The command with a file
@@ -126,25 +29,6 @@ def test_a_text_that_is_too_long_for_keys() -> None:
 def file(tmp_path: Path) -> str:
     (tmp_path / "fox.txt").write_text(TEXT)
     return str(tmp_path / "fox.txt")
-
-
-def test_a_file_as_json(cli: Cli, file: str) -> None:
-    """JSON has all elements, by the scheme of the options; the defaults are those of init."""
-    run = cli("shingles", file, "--json", "--top", "1")
-    assert (run.code, run.err) == (0, "")
-    assert (run.json["scheme"], run.json["name"]) == (Settings(("text",)).scheme.id, file)
-    assert [one["text"] for one in run.json["tokens"]] == oracle_tokens(TEXT)
-    assert [one["key"] for one in run.json["bands"]] == list(oracle(TEXT, SCHEME).bands)
-    assert (len(run.json["shingles"]), len(run.json["slots"]), run.json["samples"]) == (5, 128, None)
-    options = ("--shingle", "3", "--bands", "4", "--rows", "5", "--permutations", "20", "--sample-mod", "2")
-    other = Scheme(shingle=3, permutations=20, bands=4, rows=5, sample_mod=2)
-    found = cli("shingles", file, *options, "--json").json
-    assert found["scheme"] == other.id
-    assert [one["key"] for one in found["bands"]] == list(oracle(TEXT, other).bands)
-    assert [one["key"] for one in found["samples"]] == list(oracle(TEXT, other).samples or ())
-    assert cli("shingles", file, "--preset", "supershingles", "--json").json["settings"]["agree"] == 2
-    low = cli("shingles", file, "--threshold", "0.5", "--detection", "0.9", "--json").json
-    assert low["scheme"] == Scheme.for_threshold(0.5, 0.9).id
 
 
 def test_tables_show_the_first_rows_and_count_the_rest(cli: Cli, file: str) -> None:
@@ -167,6 +51,25 @@ def test_tables_show_the_first_rows_and_count_the_rest(cli: Cli, file: str) -> N
     assert "fox jumps over the lazy" not in run.out.partition("Signature")[0]
     assert hidden not in run.out
     assert " more: " not in cli("shingles", file, "--top", "128").out
+
+
+def test_a_file_as_json(cli: Cli, file: str) -> None:
+    """JSON has all elements, by the scheme of the options; the defaults are those of init."""
+    run = cli("shingles", file, "--json", "--top", "1")
+    assert (run.code, run.err) == (0, "")
+    assert (run.json["scheme"], run.json["name"]) == (Settings(("text",)).scheme.id, file)
+    assert [one["text"] for one in run.json["tokens"]] == oracle_tokens(TEXT)
+    assert [one["key"] for one in run.json["bands"]] == list(oracle(TEXT, SCHEME).bands)
+    assert (len(run.json["shingles"]), len(run.json["slots"]), run.json["samples"]) == (5, 128, None)
+    options = ("--shingle", "3", "--bands", "4", "--rows", "5", "--permutations", "20", "--sample-mod", "2")
+    other = Scheme(shingle=3, permutations=20, bands=4, rows=5, sample_mod=2)
+    found = cli("shingles", file, *options, "--json").json
+    assert found["scheme"] == other.id
+    assert [one["key"] for one in found["bands"]] == list(oracle(TEXT, other).bands)
+    assert [one["key"] for one in found["samples"]] == list(oracle(TEXT, other).samples or ())
+    assert cli("shingles", file, "--preset", "supershingles", "--json").json["settings"]["agree"] == 2
+    low = cli("shingles", file, "--threshold", "0.5", "--detection", "0.9", "--json").json
+    assert low["scheme"] == Scheme.for_threshold(0.5, 0.9).id
 
 
 def test_texts_without_keys_and_of_one_word(cli: Cli, tmp_path: Path) -> None:
@@ -216,7 +119,7 @@ def test_stored_keys_are_those_of_the_text(filled: str, client: Client, server_c
     texts = {"fox": f"Fox\n{TEXT}", "short": "two words", "empty": "…", "digits": "1 2 3 4 5 6"}
     for id, text in texts.items():
         report = NearDupe(filled, client).shingles(id)
-        check(report, text, scheme)
+        check_steps(report, text, scheme)
         assert (report.index, report.name) == (filled, id)
         assert report.stored is not None
         assert (report.stored.equal, report.stored.differing, report.stored.scheme) == (True, (), scheme.id)
@@ -261,7 +164,7 @@ def test_documents_without_keys(filled: str, client: Client, server_cli: Cli) ->
 def test_any_text_by_the_scheme_of_an_index(filled: str, client: Client) -> None:
     scheme = Settings(("title", "body"), shingle=3, sample_mod=2).scheme
     report = NearDupe(filled, client).shingles(text=TEXT)
-    check(report, TEXT, scheme)
+    check_steps(report, TEXT, scheme)
     assert (report.index, report.stored) == (None, None)
     for id, other in ((None, None), ("fox", TEXT)):
         with pytest.raises(SettingsError, match="Give either the id of a document or a text"):
