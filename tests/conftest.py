@@ -216,7 +216,7 @@ def _has_the_chosen_value(item: pytest.Item) -> bool:
 
 def _fills_an_index_for_its_module(item: pytest.Item) -> bool:
     """Whether a test has a fixture for all tests of its module that needs a server."""
-    found = {name: fixtures[-1] for name, fixtures in item._fixtureinfo.name2fixturedefs.items()}  # type: ignore[attr-defined]
+    found = {name: fixtures[-1] for name, fixtures in item._fixtureinfo.name2fixturedefs.items()}  # type: ignore[attr-defined]  # private
 
     def needs_a_server(name: str) -> bool:
         return name == "server_url" or (name in found and any(needs_a_server(one) for one in found[name].argnames))

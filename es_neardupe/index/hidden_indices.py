@@ -13,7 +13,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -24,7 +24,7 @@ from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.mapping import load_mapping
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Action, Hit, Outcome
-from es_neardupe.server.client import JSON, Client, path, to_json
+from es_neardupe.server.client import Client, path, to_json
 from es_neardupe.server.documents import Documents
 from es_neardupe.wording import option
 

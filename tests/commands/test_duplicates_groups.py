@@ -99,7 +99,9 @@ def test_pairs_become_groups(client: Client, titles: str, server_cli: Cli, tmp_p
 
     own = NearDupe(titles, client, prefix="titles")
     first, second = own.groups()
-    assert (first.principal.id, first.size, first.known.size) == ("b", 3, 3)  # type: ignore[union-attr]
+    assert first.principal is not None
+    assert first.known is not None
+    assert (first.principal.id, first.size, first.known.size) == ("b", 3, 3)
     assert [event.event for event in own.group_history(second.group).history] == ["founded"]
     found = server_cli("search", titles, "w1", "--prefix", "titles", "--json").json
     assert [hit["id"] for hit in found["hits"]] in (["a"], ["b"], ["c"])

@@ -417,7 +417,8 @@ def test_a_page_that_was_written_over(client: Client, index_name: str, server_cl
     assert {place.id: place.similarity for place in found.places} == before
     done = server_cli("moved", index_name, "/p0")
     assert "which now has another text; the former text is known from evidence" in done.out
-    assert f"Now at {found.best.address}, " in done.out  # type: ignore[union-attr]
+    assert found.best is not None
+    assert f"Now at {found.best.address}, " in done.out
 
 
 class Walled:

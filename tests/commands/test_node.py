@@ -46,7 +46,8 @@ def release(request: pytest.FixtureRequest) -> versions.Release:
     """Each release whose jars are available; CI must have all of them."""
     with required():
         download.ensure(request.param)
-    return request.param  # type: ignore[no-any-return]
+    found: versions.Release = request.param
+    return found
 
 
 def ask(method: str, url: str, body: Any = None) -> Any:

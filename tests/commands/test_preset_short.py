@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from conftest import Cli, read_jsonl
@@ -50,11 +51,8 @@ def similar_pairs(texts: Mapping[str, str], measure: Measure, minimum: float) ->
     return found
 
 
-def found_pairs(index: NearDupe, **rules: object) -> Pairs:
-    return {
-        (min(one.a.id, one.b.id), max(one.a.id, one.b.id)): one.similarity
-        for one in index.pairs(**rules)  # type: ignore[arg-type]
-    }
+def found_pairs(index: NearDupe, **rules: Any) -> Pairs:
+    return {(min(one.a.id, one.b.id), max(one.a.id, one.b.id)): one.similarity for one in index.pairs(**rules)}
 
 
 @pytest.mark.parametrize("spec", [1, 2, "5c"])

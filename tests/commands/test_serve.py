@@ -61,8 +61,8 @@ def grouped(client: Client, name: str, storage: str = "inline", sources: JSON = 
     return news
 
 
-def browser(news: NearDupe, **options: object) -> TestClient:
-    app = asgi(news, token=TOKEN, **options)  # type: ignore[arg-type]
+def browser(news: NearDupe, **options: Any) -> TestClient:
+    app = asgi(news, token=TOKEN, **options)
     return TestClient(app, base_url="http://127.0.0.1", headers={"Authorization": f"Bearer {TOKEN}"})
 
 

@@ -7,6 +7,7 @@ import io
 import json
 from dataclasses import replace
 from html import unescape
+from typing import Any
 from urllib.parse import quote
 
 import pyarrow
@@ -45,9 +46,9 @@ NAMES = ["a", "b", "copy", f"c/ü {NASTY}", "d"]
 class Reviewer:
     """A browser of one reviewer."""
 
-    def __init__(self, news: NearDupe, name: str, **options: object) -> None:
+    def __init__(self, news: NearDupe, name: str, **options: Any) -> None:
         self.news = news
-        app = asgi(news, token=TOKEN, reviewer=name, **options)  # type: ignore[arg-type]
+        app = asgi(news, token=TOKEN, reviewer=name, **options)
         self.site = TestClient(app, base_url="http://127.0.0.1", headers={"Authorization": f"Bearer {TOKEN}"})
         self.csrf = str(self._inputs(self.get("/"))["csrf"])
 

@@ -51,7 +51,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def bill(files: list[Path]) -> JSON:
-    return json.loads(files[0].read_text("utf-8"))  # type: ignore[no-any-return]
+    found: JSON = json.loads(files[0].read_text("utf-8"))
+    return found
 
 
 def test_it_is_valid_and_reproducible(files: list[Path], bill: JSON) -> None:

@@ -100,7 +100,7 @@ def test_stopping_early_gives_the_snapshot_back(client: Client, index_name: str)
     pages = client.pages(index_name, {}, page_size=10)
     next(pages)
     assert open_contexts(client, index_name) > before
-    pages.close()  # type: ignore[attr-defined]
+    pages.close()  # type: ignore[attr-defined]  # a generator
     assert open_contexts(client, index_name) == before
 
 

@@ -18,6 +18,7 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IncompleteAnswer, NeardupeError
 from es_neardupe.local_server import versions
 from es_neardupe.server.client import Client, path
+from es_neardupe.server.http_client import ServerClient
 from es_neardupe.server.login.settings import Retries
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]  # four servers start, possibly on a busy machine
@@ -59,12 +60,13 @@ class Disturbed:
 
 def disturbed(client: Client, command: str, events: Mapping[int, Callable[[], None]], **options: Any) -> int:
     """Run a command with these events, all of which must happen; returns its number of write requests."""
-    calm = client._driver  # type: ignore[attr-defined]
-    driver = client._driver = Disturbed(calm, events)  # type: ignore[attr-defined]
+    assert isinstance(client, ServerClient)
+    calm = client._driver
+    driver = client._driver = Disturbed(calm, events)
     try:
         getattr(NearDupe(INDEX, client), command)(batch=10, workers=1, **options)
     finally:
-        client._driver = calm  # type: ignore[attr-defined]
+        client._driver = calm
     assert not driver.events
     return driver.seen
 
@@ -151,7 +153,7 @@ def enrich_through_a_failover(three: Cluster, lost: int, found: NearDupe, writer
     for _ in range(4):
         wait_until(enriched, 60)
         goal = writers.done + 5
-        wait_until(lambda goal=goal: writers.done > goal, 60)  # type: ignore[misc]
+        wait_until(lambda goal=goal: writers.done > goal, 60)  # type: ignore[misc]  # mypy infers no type
     writers.stopped.set()
     writers.join(60)
     wait_until(enriched, 60)
@@ -230,7 +232,8 @@ def test_reading_goes_on_when_a_node_is_lost(three: Cluster) -> None:
         make_index(client, name, settings={"number_of_shards": 2, "number_of_replicas": 1, **away})
         put(client, name, {f"d{n}": {"text": f"text {n}"} for n in range(150)})
         wait_for_green(client, 3)
-        driver = client._driver = Disturbed(client._driver, {}, SNAPSHOTS)  # type: ignore[attr-defined]
+        assert isinstance(client, ServerClient)
+        driver = client._driver = Disturbed(client._driver, {}, SNAPSHOTS)
         pages = client.pages(name, {"query": {"match_all": {}}, "_source": False}, page_size=20)
         read = [hit.id for hit in next(pages)]
         three.kill(holder(client))

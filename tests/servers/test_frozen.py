@@ -39,7 +39,8 @@ def archive(request: pytest.FixtureRequest, node_with_repository: Callable[[Rele
 def halves() -> tuple[JSON, JSON]:
     """Families of near-copies, each with a part in one index and the rest in the other."""
     texts = {f"f{n}-{k}": {"text": text} for n in range(6) for k, text in enumerate(family(n, 4, length=60))}
-    return tuple({id: one for id, one in texts.items() if (id[-1] in "01") == first} for first in (True, False))  # type: ignore[return-value]
+    first, rest = ({id: one for id, one in texts.items() if (id[-1] in "01") == is_first} for is_first in (True, False))
+    return first, rest
 
 
 def test_a_frozen_index_and_one_that_is_written(archive: Client) -> None:

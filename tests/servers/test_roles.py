@@ -73,7 +73,8 @@ def test_the_page_shows_the_roles_of_the_program() -> None:
 
 
 def test_commands_are_those_of_the_program() -> None:
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    program: Any = typer.main.get_command(app)
+    commands = program.commands
     for name in names():
         word, _, option = name.partition(" ")
         assert not option or option in {one for parameter in commands[word].params for one in parameter.opts}

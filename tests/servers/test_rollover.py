@@ -28,6 +28,7 @@ from es_neardupe.index.stored_settings import settings_mappings
 from es_neardupe.index.target import mappings_of, open_target
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.documents import Documents
+from es_neardupe.server.http_client import ServerClient
 
 pytestmark = pytest.mark.either("sidecar")
 
@@ -158,14 +159,15 @@ def rolled_over_at(client: Client, kind: str, moment: int, *, sidecar: bool) -> 
             rolling.roll()
             rolling.add(5, 9)
 
-        plain = client._driver  # type: ignore[attr-defined]
-        driver = client._driver = Interrupted(plain, moment, roll)  # type: ignore[attr-defined]
+        assert isinstance(client, ServerClient)
+        plain = client._driver
+        driver = client._driver = Interrupted(plain, moment, roll)
         try:
             with suppress(RolledOver):
                 found.enrich(batch=2)
                 found.group(evidence=True, batch=2)
         finally:
-            client._driver = plain  # type: ignore[attr-defined]
+            client._driver = plain
         if 0 < moment <= driver.requests:  # a faster run sends fewer: mappings are read again after a while
             users = theirs(client, rolling.name)
             assert len(users) == 9
@@ -317,8 +319,8 @@ def test_a_template_of_the_users_gives_later_indices_our_fields(
     with NearDupe(name, url=client.url) as dupes:
         sent = list(dupes.fingerprinted(actions))
     send(client, [({"create": {"_index": name, "_id": "d2"}}, {k: v for k, v in sent[0].items() if k[0] != "_"})])
-    done = NearDupe(name, client).enrich()  # type: ignore[assignment]
-    assert (done.prepared, done.scope.current, done.writes.written) == ((), 1, 2)  # type: ignore[attr-defined]
+    enriched = NearDupe(name, client).enrich()
+    assert (enriched.prepared, enriched.scope.current, enriched.writes.written) == ((), 1, 2)
     assert NearDupe(name, client).group().groups.largest == 3
 
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -79,8 +80,12 @@ ARGUMENTS = {
 
 def connected() -> list[str]:
     """All commands with options for credentials."""
-    found = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    return [name for name, one in found.items() if "password_file" in {p.name for p in getattr(one, "params", ())}]
+    program: Any = typer.main.get_command(app)
+    return [
+        name
+        for name, one in program.commands.items()
+        if "password_file" in {p.name for p in getattr(one, "params", ())}
+    ]
 
 
 def test_commands_are_found() -> None:

@@ -109,12 +109,12 @@ def _by_stored_keys(client: Client, index: str) -> list[tuple[str, str]]:
     return sorted((pair.a[1], pair.b[1]) for pair in found.pairs)
 
 
-def _ready(client: Client, index: str, **init: object) -> dict[str, JSON]:
+def _ready(client: Client, index: str, **init: Any) -> dict[str, JSON]:
     """An application's index with some families, and its sidecar index."""
     documents = texts(3, 20)
     make_index(client, index, PROPERTIES)
     put(client, index, documents)
-    NearDupe(index, client).init(Settings(("text",)), sidecar=True, **init)  # type: ignore[arg-type]
+    NearDupe(index, client).init(Settings(("text",)), sidecar=True, **init)
     return documents
 
 

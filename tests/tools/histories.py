@@ -105,8 +105,8 @@ class Plan:
 
     @property
     def settings(self) -> Settings:
-        bands = {"bands": 40, "rows": 3} if self.loose else {}
-        return Settings(("text",), threshold=self.threshold, **bands)  # type: ignore[arg-type]
+        bands: dict[str, Any] = {"bands": 40, "rows": 3} if self.loose else {}
+        return Settings(("text",), threshold=self.threshold, **bands)
 
 
 def plan(seed: int, *, steps: int, sidecar: bool, modules: bool) -> Plan:

@@ -24,6 +24,7 @@ from es_neardupe.index.target import index_states
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.connect import connect
 from es_neardupe.server.drivers.driver import Driver
+from es_neardupe.server.http_client import ServerClient
 from es_neardupe.server.login.settings import ConnectionSettings
 
 Command = tuple[str, dict[str, Any]]
@@ -99,8 +100,9 @@ def run_commands(client: Client, index: str, commands: Sequence[Command], **more
 
 def _child(sender: Connection, url: str, index: str, commands: Sequence[Command], moment: Moment | None) -> None:
     client = connect(ConnectionSettings(url=url))
-    fatal = _Fatal(client._driver, moment)  # type: ignore[attr-defined]
-    client._driver = fatal  # type: ignore[attr-defined]
+    assert isinstance(client, ServerClient)
+    fatal = _Fatal(client._driver, moment)
+    client._driver = fatal
     run_commands(client, index, commands, batch=10)
     sender.send(fatal.writes)
     if moment is not None:  # fewer writes than in the run that was counted

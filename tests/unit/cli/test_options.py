@@ -39,7 +39,8 @@ DATA_COMMANDS = sorted(set(PROGRAM.commands) - {"demo", "node", "help", "mcp", "
 def function_of(name: str) -> Callable[..., None]:
     """The function behind a command of the command line."""
     word = name.replace("-", "_")
-    return getattr(import_module(f"es_neardupe.cli.commands.{word}"), word)  # type: ignore[no-any-return]
+    found: Callable[..., None] = getattr(import_module(f"es_neardupe.cli.commands.{word}"), word)
+    return found
 
 
 @pytest.mark.parametrize(

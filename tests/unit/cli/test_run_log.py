@@ -306,7 +306,7 @@ def test_a_rehearsal_reads_what_was_put_into_mappings() -> None:
     """Of every index behind a name; fields are added, and the last ``_meta`` counts."""
     stored = {"properties": {"text": {"type": "text"}}, "_meta": {"yours": 1}}
     client = FakeClient()
-    client.request = lambda *_, **__: {"a": {"mappings": stored}, "b": {"mappings": {}}}  # type: ignore[method-assign]
+    client.request = lambda *_, **__: {"a": {"mappings": stored}, "b": {"mappings": {}}}  # type: ignore[method-assign]  # of this one client
     rehearsal = DryRunClient(client, 0, dry_run=True)
     assert rehearsal.request("GET", "/all/_mapping")["a"]["mappings"] == stored
     for number in (1, 2):

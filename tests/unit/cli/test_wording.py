@@ -37,10 +37,11 @@ HOSTILE = [
 ]
 NAMES = st.sampled_from(HOSTILE) | st.text(min_size=1, max_size=20)
 GIVEN = {"url": "http://a:9200", "profile": "my own", "prefix": "dup"}
+PROGRAM: Any = typer.main.get_command(app)
 ALL_OPTIONS = {
     one.name: one.opts[0]
     for word in ("group", "load", "init", "duplicates")
-    for one in typer.main.get_command(app).commands[word].params  # type: ignore[attr-defined]
+    for one in PROGRAM.commands[word].params
     if one.opts[0].startswith("--")
 }
 fixture_given = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -184,7 +184,7 @@ def test_other_measures_are_those_of_two_texts(name: MeasureName, monkeypatch: p
         said = function.explained(similarity, (len(one), len(other)), numbers)
         assert measure.label in said
         assert ("95 % interval" in said) == (name is MeasureName.ESTIMATE)
-        part, whole = re.search(r"title: ([\d,]+) of ([\d,]+) ", said).groups()  # type: ignore[union-attr]
+        ((part, whole),) = re.findall(r"title: ([\d,]+) of ([\d,]+) ", said)
         if name is MeasureName.WEIGHTED:  # without a sample, all weights are equal
             assert int(part) / int(whole) == pytest.approx(similarity)
         elif name is MeasureName.ESTIMATE:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import random
 import re
 from contextlib import redirect_stdout
 from itertools import pairwise
@@ -31,9 +32,9 @@ PLACES = st.builds(
 
 
 @given(st.lists(PLACES, unique_by=lambda one: one.id), st.randoms())
-def test_the_order_is_one_whatever_came_first(places: list[NewPlace], rng: object) -> None:
+def test_the_order_is_one_whatever_came_first(places: list[NewPlace], rng: random.Random) -> None:
     shuffled = list(places)
-    rng.shuffle(shuffled)  # type: ignore[attr-defined]
+    rng.shuffle(shuffled)
     assert in_order(shuffled) == in_order(places)
     found = in_order(places)
     assert sorted(found, key=repr) == sorted(places, key=repr)

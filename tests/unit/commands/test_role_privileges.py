@@ -83,7 +83,7 @@ class Asked:
 
 
 def checks(has: set[str] | None) -> list[tuple[str, str]]:
-    return [(one.level, one.message) for one in privilege_checks(Asked(has), NAMES)]  # type: ignore[arg-type]
+    return [(one.level, one.message) for one in privilege_checks(Asked(has), NAMES)]  # type: ignore[arg-type]  # a client with one request
 
 
 def test_what_doctor_says_of_privileges() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,9 +15,9 @@ from es_neardupe.records import Address
 IDS = ["a", "b", "c", "d"]
 
 
-def entry(group: str, size: int = 2, **more: object) -> GroupRecord:
+def entry(group: str, size: int = 2, **more: Any) -> GroupRecord:
     made = GroupRecord(group, "", "", None, size, size, Address("i", group), 0.9, 0.9, 0, 0, None, None, 0, None, ())
-    return replace(made, **more)  # type: ignore[arg-type]
+    return replace(made, **more)
 
 
 def events_of(records: list[GroupRecord]) -> dict[str, list[tuple[str, str | None]]]:

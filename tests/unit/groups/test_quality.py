@@ -95,7 +95,7 @@ def path(links: Any, start: int, end: int) -> list[int]:
         if done := [one for one in paths if one[-1] == end]:
             return done[0]
         paths = [[*one, row] for one in paths for row in range(6) if tuple(sorted((one[-1], row))) in links]
-        paths = [one for one in paths if one[-1] not in seen and not seen.add(one[-1])]  # type: ignore[func-returns-value]
+        paths = [one for one in paths if one[-1] not in seen and not seen.add(one[-1])]  # type: ignore[func-returns-value]  # None is meant
     return []
 
 

@@ -239,7 +239,7 @@ def test_a_split_query_matches_the_same_documents(query: Query) -> None:
 
     rest, bare = relaxed(query, P), without_entry(query, P)
     for doc in _DOCS:
-        made = change_parts(query, P, lambda part, _, doc=doc: answered(dict(part), doc))  # type: ignore[misc]
+        made = change_parts(query, P, lambda part, _, doc=doc: answered(dict(part), doc))  # type: ignore[misc]  # mypy infers no type
         assert _matches(made, {k: v for k, v in doc.items() if k.startswith(P)}) == _matches(query, doc)
         assert _matches(rest, doc) or not _matches(query, doc)
         if not any(field.startswith(P) for field in doc):

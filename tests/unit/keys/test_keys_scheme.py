@@ -167,4 +167,4 @@ def test_ids_differ_and_schemes_are_frozen() -> None:
     ]
     assert len({scheme.id for scheme in [base, *others]}) == 6
     with pytest.raises(FrozenInstanceError):
-        base.bands = 3  # type: ignore[misc]
+        base.bands = 3  # type: ignore[misc]  # a typing error

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jgo.maven import Artifact
@@ -375,9 +376,9 @@ class TestStop:
             ({"version": "3"}, 1),
         ],
     )
-    def test_only_what_fits(self, tmp_path: Path, asked: dict[str, object], stopped: int) -> None:
+    def test_only_what_fits(self, tmp_path: Path, asked: dict[str, Any], stopped: int) -> None:
         with stand_in(launch_of(tmp_path)):
-            assert len(control.stop(**asked)) == stopped  # type: ignore[arg-type]
+            assert len(control.stop(**asked)) == stopped
 
     def test_an_unknown_server_is_refused(self) -> None:
         with pytest.raises(NodeError, match="supported"):

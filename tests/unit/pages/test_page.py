@@ -9,6 +9,7 @@ import re
 import stat
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Cli
@@ -27,8 +28,8 @@ from es_neardupe.similarity.comparison import compare_texts
 from es_neardupe.similarity.measure import MEANINGS
 
 
-def read(a: str, b: str, **options: object) -> Reader:
-    return Reader(compare_page(compare_texts(a, b, **options)))  # type: ignore[arg-type]
+def read(a: str, b: str, **options: Any) -> Reader:
+    return Reader(compare_page(compare_texts(a, b, **options)))
 
 
 ANY = st.text(

@@ -121,7 +121,7 @@ def test_values(tmp_path: Path, name: str) -> None:
     }
 
 
-class Marked(pa.ExtensionType):  # type: ignore[misc]
+class Marked(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types
     """A type that the reader does not know."""
 
     def __init__(self) -> None:

@@ -317,7 +317,7 @@ def test_closed_early() -> None:
     before = threading.active_count()
     outcomes = write(client, noting(), batch=5, workers=2)
     first = next(outcomes)
-    outcomes.close()  # type: ignore[attr-defined]
+    outcomes.close()  # type: ignore[attr-defined]  # a generator
     assert first.done
     at_close, written = len(taken), len(client.bulks)
     time.sleep(0.02)

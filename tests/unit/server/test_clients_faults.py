@@ -295,7 +295,7 @@ def test_too_slow(start: Callable[..., Fake], product: Product) -> None:
         release.wait(60)
         return answer(request, headers, body)
 
-    fake.answer = stuck  # type: ignore[method-assign]
+    fake.answer = stuck  # type: ignore[method-assign]  # of this one server
     with pytest.raises(Unreachable, match="in time"):
         client.request("GET", "/x")
     release.set()

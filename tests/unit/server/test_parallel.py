@@ -70,7 +70,7 @@ def test_closing_early_closes_the_sources() -> None:
     world = World()
     items = world.read(3)
     next(items)
-    items.close()  # type: ignore[attr-defined]
+    items.close()  # type: ignore[attr-defined]  # a generator
     assert 1 <= world.closed <= 3
     assert running() == []
 

@@ -82,7 +82,7 @@ def parts(tree: FeatureTree) -> Any:
         Characters: lambda value: tuple(" ".join(tokenize(value))),
         Sentences: lambda value: tuple(" ".join(words) for one in sentences(value) if (words := tokenize(one))),
         Paragraphs: lambda value: tuple(" ".join(words) for one in paragraphs(value) if (words := tokenize(one))),
-    }[type(tree)]  # type: ignore[index]
+    }[type(tree)]  # type: ignore[index]  # each of them is a key
 
 
 def windows(sequence: tuple[Any, ...], size: int) -> list[tuple[Any, ...]]:
