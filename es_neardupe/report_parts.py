@@ -30,7 +30,7 @@ class EnrichScope:
     """Documents in scope when the run began."""
     excluded: int
     """Documents outside of the scope of ``query`` and the chosen relations, neither read nor written."""
-    left_alone: int
+    skipped: int
     """Documents of the index with skipped relations of a join field, by default children."""
     current: int | None
     """Documents in scope that already had a fingerprint of this scheme; None with a slice."""

@@ -171,7 +171,7 @@ def enrich(
         scope=EnrichScope(
             documents=done.before["scope"],
             excluded=done.before["everything"] - done.before["scope"],
-            left_alone=done.before["left_alone"],
+            skipped=done.before["skipped"],
             current=None if slice is not None else done.current,
             slice=None if slice is None else f"{slice[0]}/{slice[1]}",
             read=counted["read"],

@@ -94,7 +94,7 @@ def fingerprinted(
         found.settings,
         index=index.name,
         max_chars=max_chars,
-        left_alone=found.target.skipped_relations,
+        skipped_relations=found.target.skipped_relations,
         choose_groups=of_their_own(GroupIdsInUse(found).among),
     )
 
@@ -105,7 +105,7 @@ def fingerprinted_actions(
     *,
     index: str | None = None,
     max_chars: int = DEFAULT_MAX_CHARS,
-    left_alone: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    skipped_relations: Mapping[str, Sequence[str]] = MappingProxyType({}),
     choose_groups: ChooseGroups | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Add the fingerprint fields to bulk actions in the form of the drivers' ``helpers.bulk``.
@@ -118,10 +118,10 @@ def fingerprinted_actions(
     A document that is indexed as a whole gets the group that ``choose_groups`` returns; by default one of its own, see
     `of_their_own`. An update keeps the group id, and its document waits for ``group``.
 
-    ``left_alone``: join field -> the relations whose documents get no keys. An update without the relation of its
-    document marks it as stale.
+    ``skipped_relations``: join field -> the relations whose documents get no keys. An update without the relation of
+    its document marks it as stale.
     """
-    pieces = (_incoming(chunk, settings, index, max_chars, left_alone) for chunk in chunked(actions, _CHUNK))
+    pieces = (_incoming(chunk, settings, index, max_chars, skipped_relations) for chunk in chunked(actions, _CHUNK))
     for piece, groups in (choose_groups or of_their_own())(pieces):
         at = timestamp()
         for one, group in zip(piece, groups, strict=True):
@@ -141,12 +141,13 @@ def _incoming(
     settings: Settings,
     index: str | None,
     max_chars: int,
-    left_alone: Mapping[str, Sequence[str]],
+    skipped_relations: Mapping[str, Sequence[str]],
 ) -> list[Incoming]:
     """The actions of a chunk, with the fingerprints of those that have a complete text."""
-    skipped = [_is_skipped(action, left_alone) for action in chunk]
+    skipped = [_is_skipped(action, skipped_relations) for action in chunk]
     complete = [
-        not one and _is_complete(action, settings, left_alone) for action, one in zip(chunk, skipped, strict=True)
+        not one and _is_complete(action, settings, skipped_relations)
+        for action, one in zip(chunk, skipped, strict=True)
     ]
     sources = [_document(action) for action in chunk]
     texts = [source for source, one in zip(sources, complete, strict=True) if one]
@@ -183,7 +184,7 @@ def _document(action: Mapping[str, Any]) -> Mapping[str, Any]:
     return inner if isinstance(inner, Mapping) else {}
 
 
-def _is_complete(action: Mapping[str, Any], settings: Settings, left_alone: Mapping[str, Sequence[str]]) -> bool:
+def _is_complete(action: Mapping[str, Any], settings: Settings, skipped_relations: Mapping[str, Sequence[str]]) -> bool:
     """Whether an action has all that a fingerprint needs: all text fields and, with a join field, the relation."""
     if _type(action) in ("index", "create"):
         return True
@@ -191,7 +192,7 @@ def _is_complete(action: Mapping[str, Any], settings: Settings, left_alone: Mapp
     return (
         _type(action) == "update"
         and all(has_any(document, [name]) for name in settings.fields)
-        and (not left_alone or any(relation_in(document, name) for name in left_alone))
+        and (not skipped_relations or any(relation_in(document, name) for name in skipped_relations))
     )
 
 
@@ -199,9 +200,9 @@ def _changes_text(action: Mapping[str, Any], settings: Settings) -> bool:
     return _type(action) == "update" and has_any(_document(action), settings.fields)
 
 
-def _is_skipped(action: Mapping[str, Any], left_alone: Mapping[str, Sequence[str]]) -> bool:
+def _is_skipped(action: Mapping[str, Any], skipped_relations: Mapping[str, Sequence[str]]) -> bool:
     """Whether the document has a relation whose documents get no keys."""
-    return any(relation_in(_document(action), name) in relations for name, relations in left_alone.items())
+    return any(relation_in(_document(action), name) in relations for name, relations in skipped_relations.items())
 
 
 def _address(action: Mapping[str, Any], index: str | None) -> Address | None:

@@ -110,7 +110,7 @@ class InitReport:
     """How ``sample_mod`` was chosen; None if it was given or already stored."""
     by_lengths: BandsByLengths | None = None
     """With ``measure``: what the bands find, for the lengths of the texts."""
-    left_alone: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    skipped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Join field -> the relations whose documents are not processed."""
     rolls_over: bool = False
     """Whether the name is a data stream or an alias with a write index: it gets new indices by rollover."""
@@ -262,7 +262,7 @@ def _init_inline(index: UnpreparedIndex, metadata: IndexMetadata, by_texts: _ByT
     index = replace(index, settings=_with_group_field(mappings, index.settings))
     settings, sampling, bands = _chosen_by_texts(index, by_texts)
     index = replace(index, settings=settings)
-    left_alone = _checked_relations(index)
+    skipped = _checked_relations(index)
     rollover = alias_named(metadata.rollover_aliases(index.name), index.name)
     _check_hidden_names(index, rollover)
     next_prepared = None
@@ -280,7 +280,7 @@ def _init_inline(index: UnpreparedIndex, metadata: IndexMetadata, by_texts: _ByT
         prepared=tuple(to_prepare),
         sampling=sampling,
         by_lengths=bands,
-        left_alone=left_alone,
+        skipped=skipped,
         rolls_over=rollover is not None,
         next_prepared=next_prepared,
     )
@@ -309,13 +309,13 @@ def _init_sidecars(
     index = replace(index, settings=settings)
     rollover = alias_named(metadata.rollover_aliases(index.name), index.name)
     _check_hidden_names(index, rollover)
-    left_alone = _checked_relations(index)
+    skipped = _checked_relations(index)
     return replace(
         _report(index.name, tuple(sorted(index.mappings)), settings, dry_run=dry_run),
         prepared=sidecars.prepare(settings),
         sampling=sampling,
         by_lengths=bands,
-        left_alone=left_alone,
+        skipped=skipped,
         rolls_over=rollover is not None,
         sidecars=sidecars.names,
         write_group=sidecars.write_group,

@@ -196,7 +196,7 @@ def screened(
         found.settings,
         index=index.name,
         max_chars=max_chars,
-        left_alone=found.target.skipped_relations,
+        skipped_relations=found.target.skipped_relations,
         choose_groups=screen.choose_groups,
     )
 

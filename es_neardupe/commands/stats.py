@@ -72,7 +72,7 @@ class StatsScope:
 
     documents: int
     """In scope."""
-    left_alone: int
+    skipped: int
     """In addition, documents of relations of a join field that are not processed."""
     states: Mapping[str, int]
     """Documents with a fingerprint of the index's scheme, by state."""
@@ -184,7 +184,7 @@ def documents_in_scope(index: Index) -> StatsScope:
     numeric = {name: int(bucket["numeric"]["doc_count"]) for name, bucket in counted["parts"]["buckets"].items()}
     return StatsScope(
         documents=documents,
-        left_alone=index.documents.count() - documents if index.target.skipped_relations else 0,
+        skipped=index.documents.count() - documents if index.target.skipped_relations else 0,
         states={state.value: parts[state.value] for state in State},
         numeric=numeric[State.SIGNED.value] + numeric[State.SHORT.value],
         unknown=parts["unknown"],

@@ -130,7 +130,7 @@ class EvidencePlan(NamedTuple):
 
     fresh: Positions
     """Numbers of the judged pairs without a valid entry."""
-    judged_anew: Positions
+    decided_again: Positions
     """Numbers of the judged pairs whose entry is valid, but was decided by other limits, or has another verdict."""
     unchanged: int
     stale: list[str]
@@ -212,7 +212,7 @@ def plan(
     removed = stored.pairs[stale]
     return EvidencePlan(
         fresh=fresh,
-        judged_anew=np.flatnonzero(known & ~same),
+        decided_again=np.flatnonzero(known & ~same),
         unchanged=int(same.sum()),
         stale=[*_texts(removed[~np.isin(removed, ids[fresh])]), *stored.invalid],
     )
@@ -445,7 +445,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class EvidenceReport:
-    """``pairs = accepted + rejected``, and ``pairs = written + judged_anew + unchanged + left_out + refused``."""
+    """``pairs = accepted + rejected``, and ``pairs = written + decided_again + unchanged + left_out + refused``."""
 
     index: str
     """Hidden index with the evidence."""
@@ -467,7 +467,7 @@ class EvidenceReport:
     large: int
     """Pairs without a valid entry, before this run, of texts that have more than 100,000 words together: describing one
     can take a second."""
-    judged_anew: int
+    decided_again: int
     """Pairs whose entry only got a new decision."""
     unchanged: int
     left_out: int
@@ -591,7 +591,7 @@ def write_evidence(
     )
     send = partial(_send, store.client, batch=batch, workers=workers)
     written = send(described)
-    decided_again = send(decisions(store.name, corpus, judged.only(todo.judged_anew), basis, at))
+    decided_again = send(decisions(store.name, corpus, judged.only(todo.decided_again), basis, at))
     removed = send(Action(op="delete", index=store.name, id=id, body={}) for id in todo.stale)
     store.refresh()
     return EvidenceReport(
@@ -605,7 +605,7 @@ def write_evidence(
         without_edit=described.without_edit,
         without_passages=described.without_passages,
         large=large,
-        judged_anew=decided_again.counts["written"],
+        decided_again=decided_again.counts["written"],
         unchanged=todo.unchanged,
         left_out=len(todo.fresh) - described.number + decided_again.counts["deleted"],
         removed=removed.counts["written"] + removed.counts["deleted"],  # deleted: the answer may have been lost

@@ -77,7 +77,13 @@ def test_every_verified_pair_is_kept(client: Client, index_name: str) -> None:
     report, found, matches = run(client, index_name, min=0.8)
     entries = kept(client, evidence)
     assert report.pairs == report.written == report.compared + 2 == len(found.candidates) + 2 == len(entries)
-    assert (report.remembered, report.judged_anew, report.unchanged, report.removed, report.refused) == (0, 0, 0, 0, 0)
+    assert (report.remembered, report.decided_again, report.unchanged, report.removed, report.refused) == (
+        0,
+        0,
+        0,
+        0,
+        0,
+    )
     assert (report.left_out, report.without_edit) == (0, 0)
     assert report.accepted == matches.sum() + 2
     assert report.accepted + report.rejected == report.pairs
@@ -116,7 +122,7 @@ def test_no_two_contents_are_verified_twice(client: Client, index_name: str) -> 
     assert lost in {hit["_id"] for hit in hits(client, evidence)}
 
     lower = run(client, index_name, min=0.6)
-    assert (lower.report.compared, lower.report.written, lower.report.judged_anew) == (0, 0, first.report.pairs)
+    assert (lower.report.compared, lower.report.written, lower.report.decided_again) == (0, 0, first.report.pairs)
     assert lower.report.accepted > first.report.accepted
     entries = kept(client, evidence)
     assert {one["min"] for one in entries.values()} == {0.6}
@@ -199,4 +205,4 @@ def test_an_incremental_run_reads_the_evidence_around_a_change(client: Client, i
         assert [one["content_a"], one["content_b"]] == [now[one[side]["id"]] for side in "ab"]
     whole = NearDupe(index_name, client).group(evidence=True, rebuild=True).evidence
     assert whole is not None
-    assert (whole.compared, whole.written, whole.removed, whole.judged_anew) == (0, 0, 0, 0)
+    assert (whole.compared, whole.written, whole.removed, whole.decided_again) == (0, 0, 0, 0)

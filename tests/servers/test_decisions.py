@@ -138,11 +138,11 @@ def test_the_evidence_has_the_verdicts(client: Client, index_name: str) -> None:
     }
     again = news.group(evidence=True, rebuild=True).evidence
     assert again is not None
-    assert (again.written, again.judged_anew, again.removed) == (0, 0, 0)
+    assert (again.written, again.decided_again, again.removed) == (0, 0, 0)
     news.withdraw([one.id for one in news.decisions() if "c" not in {two.id for two in one.documents}])
     again = news.group(evidence=True).evidence
     assert again is not None
-    assert (again.judged_anew, again.removed) == (1, 1)  # a and x1 share no key
+    assert (again.decided_again, again.removed) == (1, 1)  # a and x1 share no key
     assert verdicts() == {"a c": "same"}
     news.group(evidence=True, ignore_reviews=True)
     assert verdicts() == {}

@@ -403,7 +403,7 @@ def of_enrich(case: Case) -> JSON:
         "scope": {
             "documents": len(scope),
             "excluded": len(case.before.documents) - len(scope),
-            "left_alone": 0,
+            "skipped": 0,
             "current": sum(one.processed for one in scope),
             "slice": None,
             "read": len(read),
@@ -737,7 +737,7 @@ def _evidence(case: Case) -> JSON:
         "without_edit": sum(after[id].get("edit") is None for id in written),
         "without_passages": sum(after[id].get("jaccard") is None for id in written),
         "large": 0,
-        "judged_anew": len(judged),
+        "decided_again": len(judged),
         "unchanged": every(len(after) - len(written) - len(judged)),
         "left_out": 0,
         "removed": len(before.keys() - after.keys()),
@@ -766,7 +766,7 @@ def of_stats(case: Case) -> JSON:
         "threshold": THRESHOLD,
         "scope": {
             "documents": len(index.documents) + index.orphans,
-            "left_alone": 0,
+            "skipped": 0,
             "states": {
                 state: sum(one.stored["state"] == state for one in processed)
                 for state in ("signed", "short", "empty", "too_large", "failed")

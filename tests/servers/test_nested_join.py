@@ -60,7 +60,7 @@ def test_children_are_left_alone(forum: str, client: Client, server_cli: Cli) ->
     shown = server_cli("enrich", forum)
     assert "of other relations, skipped" in shown.out
     report = NearDupe(forum, client).enrich(all=True)
-    assert (report.scope.documents, report.scope.excluded, report.scope.left_alone, report.writes.written) == (
+    assert (report.scope.documents, report.scope.excluded, report.scope.skipped, report.writes.written) == (
         5,
         5,
         5,
@@ -71,7 +71,7 @@ def test_children_are_left_alone(forum: str, client: Client, server_cli: Cli) ->
     grouped = NearDupe(forum, client).group()
     assert (grouped.scope.documents, grouped.groups.largest, grouped.scope.unprocessed) == (5, 5, 0)
     stats = NearDupe(forum, client).stats()
-    assert (stats.scope.documents, stats.scope.left_alone, stats.scope.unprocessed) == (5, 5, 0)
+    assert (stats.scope.documents, stats.scope.skipped, stats.scope.unprocessed) == (5, 5, 0)
     assert {one.level for one in NearDupe(forum, client).doctor()} == {"ok"}
     audit = NearDupe(forum, client).audit()
     assert (audit.documents, audit.recall.pairs, audit.recall.found) == (5, 10, 10)
@@ -98,7 +98,7 @@ def test_chosen_relations(forum: str, client: Client, server_cli: Cli, tmp_path:
     with pytest.raises(SchemeMismatch, match="relations: answer\\+vote, not all but children"):
         NearDupe(forum, client).init(Settings(("text",)))
     report = NearDupe(forum, client).enrich()
-    assert (report.writes.written, report.scope.left_alone) == (
+    assert (report.writes.written, report.scope.skipped) == (
         6,
         4,
     )  # 4 answers, the vote, and the one without a relation

@@ -94,9 +94,9 @@ def test_other_relations_are_left_alone(client: Client, index_name: str, monkeyp
     send(client, actions)
     before = state(client, index_name)
     report = NearDupe(index_name, client).init(SETTINGS, sidecar=True)
-    assert report.left_alone == {"kind": ("answer",)}
+    assert report.skipped == {"kind": ("answer",)}
     done = NearDupe(index_name, client).enrich()
-    assert (done.scope.documents, done.scope.left_alone, done.writes.written, done.scope.excluded) == (
+    assert (done.scope.documents, done.scope.skipped, done.writes.written, done.scope.excluded) == (
         6,
         6,
         6,
@@ -106,7 +106,7 @@ def test_other_relations_are_left_alone(client: Client, index_name: str, monkeyp
     assert (grouped.scope.documents, grouped.groups.grouped, grouped.scope.unprocessed) == (6, 6, 0)
     assert {hit["_id"] for hit in hits(client, f"{index_name}-neardupe-sidecar")} == {f"p{k}" for k in range(6)}
     shown = NearDupe(index_name, client).stats()
-    assert (shown.scope.documents, shown.scope.left_alone, shown.scope.unprocessed) == (6, 6, 0)
+    assert (shown.scope.documents, shown.scope.skipped, shown.scope.unprocessed) == (6, 6, 0)
     assert {hit.id for hit in NearDupe(index_name, client).similar(text=some[0], min=0.5).hits} == {
         f"p{k}" for k in range(6)
     }
@@ -119,7 +119,7 @@ def test_other_relations_are_left_alone(client: Client, index_name: str, monkeyp
     client.request("PUT", path(index_name, "_doc", "p3"), params={"routing": "p3", "refresh": True}, body=now_child)
     assert NearDupe(index_name, client).enrich().removed == 1
     after = NearDupe(index_name, client).stats()
-    assert (after.scope.documents, after.scope.left_alone, after.scope.states["signed"]) == (5, 7, 5)
+    assert (after.scope.documents, after.scope.skipped, after.scope.states["signed"]) == (5, 7, 5)
     assert NearDupe(index_name, client).group().scope.documents == 5
 
 

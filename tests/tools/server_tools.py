@@ -318,6 +318,6 @@ def reconcile(name: str, report: Any) -> None:
         if report.evidence:
             kept = report.evidence
             assert kept.pairs == kept.accepted + kept.rejected
-            assert kept.pairs == kept.written + kept.judged_anew + kept.unchanged + kept.left_out + kept.refused
+            assert kept.pairs == kept.written + kept.decided_again + kept.unchanged + kept.left_out + kept.refused
     if name == "clean":
         assert report.documents == report.writes.total

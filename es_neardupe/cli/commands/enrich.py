@@ -99,7 +99,7 @@ def enrich(
             [f"{index}, scheme {report.scheme}", "documents"],
             [
                 *([("documents out of scope", scope.excluded)] if scope.excluded else []),
-                *([("  of other relations, skipped", scope.left_alone)] if scope.left_alone else []),
+                *([("  of other relations, skipped", scope.skipped)] if scope.skipped else []),
                 ("documents in scope", scope.documents),
                 *([("  already enriched", scope.current)] if scope.current is not None else []),
             ],

@@ -178,7 +178,7 @@ def _show_groups(report: GroupReport) -> None:
         kept = report.evidence
         say(
             f"Evidence in {kept.index}: {counted(kept.pairs, 'pair')}, {kept.remembered:,} already known; "
-            f"{kept.written:,} written, {kept.judged_anew:,} decided again, {kept.removed:,} removed, "
+            f"{kept.written:,} written, {kept.decided_again:,} decided again, {kept.removed:,} removed, "
             f"{kept.left_out:,} skipped."
         )
         if kept.large:

@@ -215,8 +215,8 @@ def _show_lengths(found: BandsByLengths, wanted: float) -> None:
 
 
 def _show_skipped_relations(report: InitReport) -> None:
-    for name, skipped in report.left_alone.items():
-        say(f"Documents whose {name} is {' or '.join(skipped)} are skipped (--relation selects relations).")
+    for name, relations in report.skipped.items():
+        say(f"Documents whose {name} is {' or '.join(relations)} are skipped (--relation selects relations).")
 
 
 def _show_rollover(report: InitReport) -> None:

@@ -41,11 +41,11 @@ def stats(
     if scope.unknown:
         rows.append(("  of unknown state", scope.unknown))
     others = [("  of other schemes", scope.other_schemes), ("  unprocessed", scope.unprocessed)]
-    left_alone = [("in addition: of other relations, skipped", scope.left_alone)] if scope.left_alone else []
+    skipped = [("in addition: of other relations, skipped", scope.skipped)] if scope.skipped else []
     waiting = [("waiting for group", scope.ungrouped)]
     grouped = [("groups of two or more", groups.count), ("documents in them", groups.grouped)]
     name = f"{index}, scheme {report.scheme}" + (f" ({report.agree} bands must agree)" if report.agree > 1 else "")
-    print_table([name, "documents"], [("documents", scope.documents), *rows, *others, *left_alone])
+    print_table([name, "documents"], [("documents", scope.documents), *rows, *others, *skipped])
     if report.sidecars:
         say(f"Keys are stored in the sidecar index {', '.join(report.sidecars)}.")
     print_table(["groups", "value"], [*waiting, *grouped, ("largest", groups.largest)])

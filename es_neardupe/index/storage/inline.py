@@ -225,7 +225,7 @@ def counts_before(index: IndexHandle, request: EnrichRequest) -> dict[str, int]:
     return index.documents.counts(
         scope=queries.matching(scope),
         everything={"match_all": {}},
-        left_alone=queries.of_relations(index.target.skipped_relations),
+        skipped=queries.of_relations(index.target.skipped_relations),
         current=queries.all_of(scope, queries.fingerprinted(index.fields, index.scheme_id)),
     )
 

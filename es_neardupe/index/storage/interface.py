@@ -80,7 +80,7 @@ class EnrichResult:
     """Counts of a run that wrote fingerprints."""
 
     before: Mapping[str, int]
-    """Documents before the run: of the ``scope``, of ``everything``, and of skipped relations (``left_alone``)."""
+    """Documents before the run: of the ``scope``, of ``everything``, and of skipped relations (``skipped``)."""
     current: int
     """Documents in scope that had a fingerprint of the scheme before the run."""
     tally: BulkCounts

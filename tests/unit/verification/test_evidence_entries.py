@@ -117,7 +117,7 @@ def test_what_is_to_be_written(kinds: list[str], fates: list[str], asked: list[b
     fresh = [k for k, kind in enumerate(state) if kind in ("absent", "other measure")]
     again = ("other min", "other max", "other verdict")
     assert found.fresh.tolist() == fresh
-    assert found.judged_anew.tolist() == [k for k, kind in enumerate(state) if kind in again]
+    assert found.decided_again.tolist() == [k for k, kind in enumerate(state) if kind in again]
     assert found.unchanged == state.count("same")
     stale = {pair for pair, kind in kind_of.items() if kind != "absent" and pair not in holds}
     invalid = len(stale)

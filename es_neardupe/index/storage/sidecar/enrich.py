@@ -64,7 +64,7 @@ def enrich_sidecar(
     before = index.documents.counts(
         scope=scope,
         everything={"match_all": {}},
-        left_alone=queries.of_relations(index.target.skipped_relations),
+        skipped=queries.of_relations(index.target.skipped_relations),
     )
     every = request.since is None and (request.check or request.all)
     total, entries = before["scope"], count_entries(index)
