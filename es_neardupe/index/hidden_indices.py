@@ -227,7 +227,7 @@ def remove(index: IndexHandle, kinds: Iterable[HiddenIndex]) -> list[str]:
 
 
 class HiddenDocuments(Documents):
-    """The documents of a hidden index by their ids, whoever owns it."""
+    """The documents of a hidden index by their ids, of any owner."""
 
     def read(self, id: str) -> StoredDocument | None:
         """The current version of a document, without a refresh; None if it or the index does not exist."""
