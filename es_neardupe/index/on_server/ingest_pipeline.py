@@ -347,7 +347,9 @@ def set_pipelines(client: Client, index: str, before: IndexPipelines, after: Ind
 def users(client: Client, pipeline: str) -> list[User]:
     """Everything that names a pipeline."""
     found = [User("index", index) for index, one in index_pipelines(client, "*").items() if pipeline in one.names]
-    every = client.request("GET", path("_ingest", "pipeline")) or {}
+    every: Mapping[str, Any] = {}
+    with suppress(NotFound):  # the answer of OpenSearch if there is none at all
+        every = client.request("GET", path("_ingest", "pipeline")) or {}
     found += [User("pipeline", other) for other, body in every.items() if other != pipeline and _names(body, pipeline)]
     for kind in ("index_template", "component_template"):
         templates = client.request("GET", path(f"_{kind}")).get(f"{kind}s", [])
