@@ -19,12 +19,10 @@ from es_neardupe.groups.registry import Registry
 from es_neardupe.groups.reviewed import ReviewedGroups, ReviewFilter, ReviewState, TitledPage, review_of_groups
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
-from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
-from es_neardupe.index.hidden_indices import find as find_hidden
+from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.shown_fields import ShownFields, shown_fields
 from es_neardupe.records import Address
-from es_neardupe.server.documents import Documents
 from es_neardupe.server.search import find
 from es_neardupe.similarity.pair_relation import Relation
 from es_neardupe.wording import command
@@ -127,20 +125,19 @@ def load_for_filters(index: Index) -> None:
 def has_evidence(index: Index) -> bool:
     """Whether evidence is stored for an opened index, and this user may read it."""
     try:
-        return find_hidden(index, HiddenIndex.PAIRS) is not None
+        return HiddenStore(index, HiddenIndex.PAIRS).exists()
     except Forbidden:
         return False
 
 
 def _related(index: Index, relation: Relation) -> tuple[list[str], bool]:
     """The groups with two texts that have this relation, and whether all pairs were read."""
-    if find_hidden(index, HiddenIndex.PAIRS) is None:
+    evidence = HiddenStore(index, HiddenIndex.PAIRS, index.plain)
+    if not evidence.refreshed():
         raise SettingsError(
             f"Relations of documents are part of the evidence, and none is stored: run "
             f"`{command('group', index.name)} --evidence`."
         )
-    evidence = Documents(index.plain, hidden_index_name(index.target, HiddenIndex.PAIRS))
-    evidence.refresh_if_allowed()
     wanted = {"relation": relation.value, "decision": "accepted", "scheme": index.scheme_id}
     query = queries.all_of(*({"term": {field: value}} for field, value in wanted.items()))
     both = evidence.buckets(query, {"a": "content_a", "b": "content_b"})

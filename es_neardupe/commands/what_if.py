@@ -20,14 +20,13 @@ from es_neardupe.groups.decisions import Decisions, PairDecisions
 from es_neardupe.groups.linked_pairs import LinkedPairs, incomplete_clusters
 from es_neardupe.groups.registry import Registry
 from es_neardupe.groups.rules import RunRules, check_linkage, remembered_rules, rules_of
-from es_neardupe.index.hidden_indices import HiddenIndex, find
+from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.keys.arrays import Bytes, Flags, Ints
 from es_neardupe.options import Linkage, Matching, MeasureName
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import FingerprintColumns, one_line
-from es_neardupe.server.documents import Documents
 from es_neardupe.similarity.measure import ALIGNED, Measure
 from es_neardupe.verification.criterion import MatchOptions, check_min
 from es_neardupe.verification.evidence import StoredEvidence, read_evidence, stored_measure, valid_entries
@@ -223,11 +222,9 @@ def _stored_measure(index: Index, rules: RunRules) -> str:
     """The label of the last run's measure in evidence. Raises `IndexUnusable` if there is no evidence for it."""
     measure = stored_measure(rules.measure, rules.weights)
     query = {"bool": {"filter": [{"term": {"scheme": index.scheme_id}}, {"term": {"measure": measure}}]}}
-    if (name := find(index, HiddenIndex.PAIRS)) is not None:
-        pairs = Documents(index.client, name)
-        pairs.refresh_if_allowed()
-        if pairs.count(query):
-            return measure
+    pairs = HiddenStore(index, HiddenIndex.PAIRS)
+    if pairs.refreshed() and pairs.count(query):
+        return measure
     raise IndexUnusable(
         f"Index {index.name} has no evidence for {measure}, the measure of its last run. Run "
         f"`{command('group', index.name)} --evidence`."

@@ -14,7 +14,7 @@ from es_neardupe.commands.pipeline import pipeline
 from es_neardupe.errors import RequestError
 from es_neardupe.groups.compare_groupings import GroupChangeExample, GroupChanges, compare_groups
 from es_neardupe.groups.registry import Registry
-from es_neardupe.index.hidden_indices import OF_KEYS, HiddenIndex, ensure, find
+from es_neardupe.index.hidden_indices import OF_KEYS, HiddenIndex, HiddenStore
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import Phase
 from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines
@@ -231,10 +231,12 @@ def _inherit_groups(old: Index, new: Index, at: str) -> None:
 
     So the history of the groups continues.
     """
-    source, target = find(old, HiddenIndex.GROUPS), ensure(new, HiddenIndex.GROUPS)
-    if source is not None and not any(_pages_of_kind(Documents(new.plain, target), "run")):
-        hits = (hit for page in _pages_of_kind(Documents(new.plain, source), "group") for hit in page)
-        _write_all(Documents(new.plain, target), (Action("index", target, hit.id, hit.source) for hit in hits))
+    source, target = (HiddenStore(one, HiddenIndex.GROUPS, new.plain) for one in (old, new))
+    known = source.exists()
+    target.create()
+    if known and not any(_pages_of_kind(target, "run")):
+        hits = (hit for page in _pages_of_kind(source, "group") for hit in page)
+        _write_all(target, (Action("index", target.name, hit.id, hit.source) for hit in hits))
     last = Registry(old).last_run()
     if last is not None and last.rules is not None:
         rules = last.rules
@@ -246,9 +248,10 @@ def _inherit_groups(old: Index, new: Index, at: str) -> None:
 def _hand_over(new: Index, after: Index, at: str) -> None:
     """Replace the old registry and evidence by those of the new keys. Can be repeated."""
     for kind in OF_KEYS:
-        if (name := find(new, kind)) is None:
+        source, target = (HiddenStore(one, kind, new.plain) for one in (new, after))
+        if not source.exists():
             continue
-        source, target = Documents(new.plain, name), Documents(new.plain, ensure(after, kind))
+        target.create()
         source.refresh()
         target.refresh()
         _write_all(target, _endings(source, target, at))

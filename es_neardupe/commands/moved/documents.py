@@ -11,7 +11,7 @@ from es_neardupe.groups.registry import Registry
 from es_neardupe.groups.rules import DATES, column_of, field_types
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
-from es_neardupe.index.hidden_indices import HiddenIndex, find
+from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore
 from es_neardupe.index.index import Index
 from es_neardupe.index.permissions import partly_visible
 from es_neardupe.index.queries import JSON
@@ -22,7 +22,6 @@ from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.options import DEFAULT_MAX_CHARS, MAX_VERSIONS
 from es_neardupe.records import Address, Hit
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.documents import Documents
 from es_neardupe.wording import option
 
 _ADDRESS_NAMES = {*URLS, "address"}
@@ -285,10 +284,9 @@ class DeletedDocuments:
 
         None if that text is the ``current`` one.
         """
-        name = find(self._index, HiddenIndex.PAIRS)
-        if name is None:
+        pairs = HiddenStore(self._index, HiddenIndex.PAIRS)
+        if not pairs.exists():
             return None
-        pairs = Documents(self._index.client, name)
         body = {"size": 1, "query": self._entries({"a.id": id, "b.id": id}), "sort": [{"at": "desc"}]}
         entries = pairs.search(body)["hits"]["hits"]
         side = _side_of(entries[0]["_source"], id) if entries else None
@@ -307,7 +305,7 @@ class DeletedDocuments:
                     changed += 1
         return DeletedDocument(side.concrete, id, "evidence", tuple(copies), changed)
 
-    def _compared_with(self, pairs: Documents, content: str) -> dict[str, tuple[float, str]]:
+    def _compared_with(self, pairs: HiddenStore, content: str) -> dict[str, tuple[float, str]]:
         """Content hash of each text that was compared with a text -> resemblance, and when it was computed; from the
         hidden index ``pairs``."""
         similar: dict[str, tuple[float, str]] = {}
