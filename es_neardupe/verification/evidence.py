@@ -337,15 +337,20 @@ def _by_parts(portion: Portion, judged: JudgedPairs, part: Ints) -> Iterator[tup
         yield {int(low[some[0]]), int(high[some[0]])}, numbers[some]
 
 
+def _words(corpus: FingerprintColumns, judged: JudgedPairs) -> Ints:
+    """The words of the two texts of each pair together."""
+    return corpus.tokens[judged.left].astype(np.int64) + corpus.tokens[judged.right]
+
+
 class _PairProgress:
     """Reports described pairs, and the words of their texts if some are large: one pair of large texts takes as long as
     thousands of others."""
 
     def __init__(self, progress: Progress, corpus: FingerprintColumns, judged: JudgedPairs) -> None:
         self._progress = progress
-        self._words = corpus.tokens[judged.left].astype(np.int64) + corpus.tokens[judged.right]
+        self._words = _words(corpus, judged)
         large = int((self._words > LARGE_PAIR).sum())
-        self._stage = f"words of {large:,} {'pair' if large == 1 else 'pairs'} of large texts, and of the others"
+        self._stage = f"words of {counted(large, 'pair')} of large texts, and of the others"
         self._totals = len(self._words), int(self._words.sum())
         self._some_are_large = large > 0
         self._pairs = self._done = self._reported = 0
@@ -576,12 +581,12 @@ def write_evidence(
     todo = plan(
         evidence.stored, judged, corpus, basis, changed_or_deleted=changed_or_deleted, whole=whole, verdicts=verdicts
     )
-    large = int((corpus.tokens[judged.left] + corpus.tokens[judged.right] > LARGE_PAIR)[todo.fresh].sum())
+    fresh = judged.only(todo.fresh)
     described = _Counted(
         entries(
             store.name,
             corpus,
-            judged.only(todo.fresh),
+            fresh,
             basis,
             read=CurrentDocuments.of_corpus(index.client, index.settings, corpus).texts,
             scheme=index.settings.scheme,
@@ -604,7 +609,7 @@ def write_evidence(
         written=written.counts["written"],
         without_edit=described.without_edit,
         without_passages=described.without_passages,
-        large=large,
+        large=int((_words(corpus, fresh) > LARGE_PAIR).sum()),
         decided_again=decided_again.counts["written"],
         unchanged=todo.unchanged,
         left_out=len(todo.fresh) - described.number + decided_again.counts["deleted"],
