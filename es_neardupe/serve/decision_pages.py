@@ -94,9 +94,11 @@ def decision_pages(
     ) -> Response:
         current = site(request)
         _check(request, current, csrf, group, page)
-        withdrawn = current.of(opened(index_of(request), groups=True)).names(withdraw(index_of(request), decision))
-        done = current.group_link(group, page, done=f"Withdrawn: {withdrawn}") if group else current.link("/decisions")
-        return RedirectResponse(done, 303)
+        withdrawn = withdraw(index_of(request), decision)
+        if not group:
+            return RedirectResponse(current.link("/decisions"), 303)
+        names = current.of(opened(index_of(request), groups=True)).names(withdrawn)
+        return RedirectResponse(current.group_link(group, page, done=f"Withdrawn: {names}"), 303)
 
     @routes.post("/claim")
     def claim(
