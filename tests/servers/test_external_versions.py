@@ -120,7 +120,7 @@ def test_versions_that_no_server_gives_are_noticed(client: Client, index_name: s
 
 
 def test_small_versions_may_be_those_of_another_system(client: Client, index_name: str, server_cli: Cli) -> None:
-    """They cannot be told from those of the server, so `init` says what updates do to them."""
+    """They look like those of the server, so `init` says what updates do to them."""
     filled(client, index_name, 1)
     line = "add --versions external."
     assert line in server_cli("init", index_name, "--field", "text", "--dry-run").err
