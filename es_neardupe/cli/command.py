@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import cache
 from typing import Any
+from urllib.parse import urlsplit
 
 import typer
 import typer.core
 import typer.main
 
 from es_neardupe.cli import connection, run_log
-from es_neardupe.cli.phrasing import command_line, with_options
-from es_neardupe.wording import spoken
+from es_neardupe.options import DEFAULT_PREFIX
+from es_neardupe.wording import CommandLine, spoken
 
 UsageError: Any = typer.BadParameter.__base__
 """The error for wrong usage: of click, or of the copy of click in newer versions of typer."""
 
 _SHARED_HELP = "Connection and log (--url, --profile, ...): es-neardupe help connection"
+
+_PARAMETER = re.compile(r"`([a-z_]+)`")
+_REPEATED = ("--url", "--profile", "--prefix")
+"""Options that a suggested command repeats."""
 
 
 class Command(typer.core.TyperCommand):
@@ -107,3 +112,28 @@ def _unwrapped(text: str) -> str:
     """A docstring with one line per paragraph, and one line for each indented example."""
     text = re.sub(r"(?<=\S)\n(?=\S)", " ", text.replace("``", "`"))
     return re.sub(r"\n\n(?=  es-neardupe|  \S+ .*es-neardupe)", "\n", text)
+
+
+def command_line(options: Mapping[str, str], given: Mapping[str, Any]) -> CommandLine:
+    """What messages of a command name: its options (parameter -> option) and their values (parameter -> value)."""
+    values = {options[name]: value for name, value in given.items() if name in options and isinstance(value, str)}
+    repeated = {name: values[name] for name in _REPEATED if values.get(name)}
+    if "--url" in repeated:
+        repeated["--url"] = _without_login(repeated["--url"])
+    if repeated.get("--prefix") == DEFAULT_PREFIX:
+        del repeated["--prefix"]
+    return CommandLine(options, repeated)
+
+
+def with_options(help: str, options: Mapping[str, str]) -> str:
+    """A help text, which is fixed, with option names instead of the parameter names in backticks."""
+    return _PARAMETER.sub(lambda match: options.get(match[1], match[0]), help)
+
+
+def _without_login(url: str) -> str:
+    """A URL without user name and password."""
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError:
+        return "URL"
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

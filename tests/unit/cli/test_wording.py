@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from es_neardupe.candidates.large_buckets import Bucket
 from es_neardupe.cli import messages
 from es_neardupe.cli.app import app
+from es_neardupe.cli.command import command_line
 from es_neardupe.cli.commands import contained, group, groups, moved, what_if
 from es_neardupe.cli.output import fail, printable, say, warn
-from es_neardupe.cli.phrasing import command_line
 from es_neardupe.errors import InputError, NotFound
 from es_neardupe.report_parts import WriteCounts
 from es_neardupe.wording import command, connection_in_commands, counted, option, spoken
