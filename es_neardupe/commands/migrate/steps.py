@@ -25,7 +25,6 @@ from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.progress import Progress
 from es_neardupe.records import Action, Address, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
-from es_neardupe.server.documents import Documents
 from es_neardupe.server.failures import Failure, Failures
 from es_neardupe.verification.criterion import MatchOptions
 
@@ -259,7 +258,7 @@ def _hand_over(new: Index, after: Index, at: str) -> None:
         _write_all(target, (Action("index", target.name, hit.id, hit.source) for hit in hits))
 
 
-def _endings(source: Documents, target: Documents, at: str) -> Iterator[Action]:
+def _endings(source: HiddenStore, target: HiddenStore, at: str) -> Iterator[Action]:
     """The actions for documents of the hidden index ``target``, of the old keys, that ``source`` does not have: groups
     end, all others are deleted.
 
@@ -279,20 +278,20 @@ def _endings(source: Documents, target: Documents, at: str) -> Iterator[Action]:
                 yield Action("index", target.name, hit.id, {**hit.source, **ended})
 
 
-def _pages_of_kind(hidden: Documents, kind: str) -> Iterator[list[Hit]]:
+def _pages_of_kind(hidden: HiddenStore, kind: str) -> Iterator[list[Hit]]:
     """The documents of one kind in a hidden index, in pages."""
     hidden.refresh()
     yield from hidden.pages({"query": {"term": {"kind": kind}}}, page_size=1000)
 
 
-def _all(hidden: Documents) -> Iterator[Hit]:
+def _all(hidden: HiddenStore) -> Iterator[Hit]:
     for page in hidden.pages({"query": {"match_all": {}}}, page_size=1000):
         yield from page
 
 
-def _write_all(hidden: Documents, actions: Iterator[Action]) -> None:
+def _write_all(hidden: HiddenStore, actions: Iterator[Action]) -> None:
     """Write to a hidden index. Raises `RequestError` if the server rejects a document."""
-    for outcome in hidden.write(actions, workers=1):
+    for outcome in hidden.write_in_order(actions):
         if not (outcome.done or outcome.gone):
             raise RequestError(
                 f"The server rejected a document of the hidden index {hidden.name}: {outcome.reason}",
@@ -300,7 +299,6 @@ def _write_all(hidden: Documents, actions: Iterator[Action]) -> None:
                 type=outcome.type,
                 reason=outcome.reason,
             )
-    hidden.refresh()
 
 
 def _compare(old: Index, new: Index, progress: Progress) -> GroupChanges:
