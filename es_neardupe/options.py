@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from urllib.parse import urlsplit
 
 import typer
@@ -175,6 +175,15 @@ def _share(value: Any) -> float:
     if number == 1:
         raise typer.BadParameter(f"{value} is not between 0 and 1.")
     return number
+
+
+AUTO: Literal["auto"] = "auto"
+"""The value of ``ignore_common`` that finds the shingles to ignore in groups of unrelated texts."""
+
+
+def _share_or_auto(value: Any) -> float | Literal["auto"]:
+    """A number between 0 and 1, both excluded, or ``auto``."""
+    return AUTO if value == AUTO else _share(value)
 
 
 def list_of(kind: Callable[[str], Number], name: str) -> Callable[[Any], list[Number]]:
@@ -548,17 +557,16 @@ Renew = Annotated[
         rich_help_panel=_MEASURE,
     ),
 ]
-IgnoreCommon = Annotated[
-    float | None,
-    typer.Option(
-        "--ignore-common",
-        parser=_share,
-        metavar="SHARE",
-        help="Ignore shingles that occur in more than this share of the documents.",
-        show_default=False,
-        rich_help_panel=_MEASURE,
-    ),
-]
+IGNORE_COMMON = typer.Option(
+    "--ignore-common",
+    parser=_share_or_auto,
+    metavar="SHARE|auto",
+    help="Ignore shingles that occur in more than this share of the documents; auto: those of passages that hold "
+    "unrelated texts together.",
+    show_default=False,
+    rich_help_panel=_MEASURE,
+)
+IgnoreCommon = Annotated[float | Literal["auto"] | None, IGNORE_COMMON]
 
 # -- rules of `group`, remembered for the next run ---------------------------------------------------------------------
 
@@ -582,7 +590,8 @@ RULE_FEATURES = _rule(Features)
 RuleFeatures = Annotated[Sequence[str] | None, RULE_FEATURES]
 RuleNgram = Annotated[int | None, _rule(Ngram)]
 RuleWhitespace = Annotated[bool | None, _rule(Whitespace, param_decls=("--whitespace/--no-whitespace",))]
-RuleIgnoreCommon = Annotated[float | None, _rule(IgnoreCommon)]
+RULE_IGNORE_COMMON = _rule(IgnoreCommon)
+RuleIgnoreCommon = Annotated[float | Literal["auto"] | None, RULE_IGNORE_COMMON]
 RuleLinkage = Annotated[str | None, _one_of(_words(Linkage), "--linkage", help=_LINKAGE, show_default=_LAST)]
 RulePrincipal = Annotated[
     str | None,

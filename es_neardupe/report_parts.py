@@ -146,6 +146,8 @@ class GroupsLookedAt:
     """Pairs of members that are less similar than ``min``."""
     pairs_not_compared: int
     """Pairs of members of very large groups that were not compared."""
+    only_boilerplate: int
+    """Groups of which fewer than half of the other texts match the principal without the boilerplate that was found."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -250,6 +250,10 @@ from es_neardupe.similarity.histogram import (
 from es_neardupe.tables import (
     Table,
 )
+from es_neardupe.verification.boilerplate import (
+    Boilerplate,
+    SharedPassage,
+)
 from es_neardupe.verification.common_shingles import (
     CommonShinglesEffect,
     CommonShinglesUsed,
@@ -257,9 +261,6 @@ from es_neardupe.verification.common_shingles import (
 from es_neardupe.verification.criterion import (
     MatchOptions,
     WeightsUsed,
-)
-from es_neardupe.verification.dominating_passage import (
-    DominatingPassage,
 )
 from es_neardupe.verification.evidence import (
     EvidenceReport,
@@ -272,6 +273,7 @@ __all__ = [
     "BandsByLengths",
     "BandsReport",
     "Block",
+    "Boilerplate",
     "Bucket",
     "BucketSize",
     "Check",
@@ -295,7 +297,6 @@ __all__ = [
     "DistributionReport",
     "DocumentPair",
     "DocumentsInScope",
-    "DominatingPassage",
     "DuplicatesReport",
     "EnrichReport",
     "EnrichScope",
@@ -384,6 +385,7 @@ __all__ = [
     "ScreenReport",
     "SearchHit",
     "SearchReport",
+    "SharedPassage",
     "Shingle",
     "ShinglesReport",
     "ShownRequest",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from es_neardupe.cli.output import ExitCode, escaped, say, warn
-from es_neardupe.options import JACCARD, MeasureName
+from es_neardupe.options import AUTO, JACCARD, MeasureName
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from es_neardupe.report_parts import WriteCounts
     from es_neardupe.server.dry_run import ShownRequest
     from es_neardupe.server.failures import Failure, Failures
+    from es_neardupe.verification.boilerplate import Boilerplate
     from es_neardupe.verification.common_shingles import CommonShinglesUsed
     from es_neardupe.verification.criterion import WeightsUsed
-    from es_neardupe.verification.dominating_passage import DominatingPassage
 
 
 _MAX_BUCKETS = 3
@@ -48,28 +48,37 @@ def warn_of_buckets(skipped: int, large: Sequence[Bucket]) -> None:
         )
 
 
-def warn_of_dominating(index: str, found: DominatingPassage | None) -> None:
-    """Warn of boilerplate because of which different texts match, and name the option that ignores it."""
-    if found is None:
+def warn_of_boilerplate(index: str, found: Boilerplate, *, mend: str = "--ignore-common auto") -> None:
+    """Warn of clusters that only boilerplate holds together, and name the options that compare them by the rest."""
+    if not found.clusters:
         return
+    examined = counted(found.examined, "cluster")
     warn(
-        f"Different texts match because of a common passage: "
-        f"{counted(found.documents, 'document shares', 'documents share')} '{found.passage}'. Of "
-        f"{counted(found.pairs, 'pair')} of a sample of them, {found.matches:,} "
-        f"{'matches' if found.matches == 1 else 'match'}, and {found.remaining:,} without this passage: run "
-        f"`{command('group', index)} --ignore-common {found.ignore_common:g}`."
+        f"Of {examined} of five texts and more, {found.clusters:,} with {counted(found.documents, 'document')} "
+        f"{'is' if found.clusters == 1 else 'are'} held together only by boilerplate: run "
+        f"`{command('group', index)} {mend}`."
     )
+    for one in found.passages:
+        say(f"  {counted(one.documents, 'document shares', 'documents share')}: '{one.passage}'")
 
 
 def say_common(common: CommonShinglesUsed | None) -> None:
     """Show how many shingles were ignored, and in a dry run the effect."""
     if common is None:
         return
-    say(
-        f"{counted(common.shingles, 'shingle was ignored', 'shingles were ignored')}: more than {common.share:g} of "
-        f"{counted(common.documents, 'random document')} {'contains' if common.documents == 1 else 'contain'} "
-        f"{'it' if common.shingles == 1 else 'them'} (list {common.version} of {common.at})."
-    )
+    ignored = counted(common.shingles, "shingle was ignored", "shingles were ignored")
+    listed = f"list {common.version} of {common.at}"
+    if common.share == AUTO and not common.shingles:
+        say(f"No boilerplate was found that holds texts together, so nothing was ignored ({listed}).")
+    elif common.share == AUTO:
+        documents = counted(common.documents, "document", "documents")
+        say(f"{ignored}: passages that held clusters of {documents} together ({listed}).")
+    else:
+        say(
+            f"{ignored}: more than {common.share:g} of {counted(common.documents, 'random document')} "
+            f"{'contains' if common.documents == 1 else 'contain'} {'it' if common.shingles == 1 else 'them'} "
+            f"({listed})."
+        )
     if common.texts:
         documents = counted(
             common.texts,

@@ -16,7 +16,7 @@ from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.candidates.spill_to_disk import Scratch, scratch
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.errors import LeaseHeld, SettingsError
-from es_neardupe.groups.build import GroupingResult, form_groups, link
+from es_neardupe.groups.build import GroupingResult, LinkedClasses, form_groups, link
 from es_neardupe.groups.decisions import Decisions, PairDecisions, WaitingDecisions
 from es_neardupe.groups.incremental import RunScope, affected_pairs, choose_scope
 from es_neardupe.groups.registry import LastRun, Registry, remembered
@@ -42,9 +42,10 @@ from es_neardupe.report_parts import (
 )
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
+from es_neardupe.similarity.measure import SETS
+from es_neardupe.verification.boilerplate import Boilerplate, boilerplate, groups_held
 from es_neardupe.verification.common_shingles import CommonShinglesUsed, effect, store_list, used
 from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, match_criterion
-from es_neardupe.verification.dominating_passage import DominatingPassage, dominating_passage
 from es_neardupe.verification.evidence import Evidence, EvidenceReport, evidence_of, write_evidence
 from es_neardupe.verification.verify import Verified, verified_pairs
 from es_neardupe.wording import option
@@ -68,9 +69,8 @@ class GroupReport:
     """If ``detection`` is None, the probabilities for some kinds of pairs."""
     common: CommonShinglesUsed | None
     """With ``ignore_common``: the ignored shingles."""
-    dominating: DominatingPassage | None
-    """Boilerplate of a large bucket that makes different texts match; None if there is none, for another measure and in
-    an incremental run."""
+    boilerplate: Boilerplate
+    """The clusters that only boilerplate holds together, of the documents that the run processed."""
     scope: GroupScope
     pairs: PairCounts
     decisions: DecisionCounts
@@ -150,11 +150,11 @@ def group(
     unless reviewers disagree; ``ignore_reviews`` forms the groups without these decisions, in this run only.
 
     ``evidence`` stores every verified pair in a hidden index, and does not compare stored pairs again.
-    ``ignore_common``: shingles in more than this share of a sample of the documents are ignored; the list is stored and
-    used again until ``renew``. ``memory``: maximum memory in bytes; keys that do not fit are spilled to disk, with the
-    same result. ``slices``: number of parts to read at a time. ``tune``: see `tunable`. ``break_lease`` deletes the
-    lease of another run, which stops before its next write if it is alive. ``show_requests``: number of write requests
-    that a dry run returns.
+    ``ignore_common``: shingles in more than this share of a sample of the documents are ignored, or with ``auto`` those
+    of passages that hold groups of unrelated texts together; the list is stored and used again until ``renew``.
+    ``memory``: maximum memory in bytes; keys that do not fit are spilled to disk, with the same result. ``slices``:
+    number of parts to read at a time. ``tune``: see `tunable`. ``break_lease`` deletes the lease of another run, which
+    stops before its next write if it is alive. ``show_requests``: number of write requests that a dry run returns.
 
     Raises `SettingsError` for options that are unknown, contradict each other or have no effect on the measure, for
     rules of the last run that are no longer valid, and if ``memory`` or the disk is too small; `LeaseHeld` while
@@ -186,7 +186,7 @@ def group(
             whitespace=whitespace,
             ignore_common=ignore_common,
         )
-        criterion = match_criterion(index, match, renew=renew)
+        criterion = match_criterion(index, match, renew=renew, progress=progress)
         rules = rules_of(
             index,
             before[1],
@@ -240,6 +240,7 @@ def group(
             written, stored = run.write(scope, result, lease, waiting, decisions)
         mirrored = index.storage.write_group_ids(batch=batch, workers=workers, dry_run=dry_run)
     group_scope = _scope(index, scope, result)
+    by_boilerplate = boilerplate(index, verified.corpus, verified.classes, *verified.linked(linked.matches))
     return GroupReport(
         index=index.name,
         scheme=index.scheme_id,
@@ -247,11 +248,11 @@ def group(
         detection=criterion.detection,
         detection_cases=cases_in_index(index, criterion.measure, criterion.min),
         common=run.common_shingles(verified, with_effect=dry_run),
-        dominating=run.dominating_passage(scope, verified),
+        boilerplate=by_boilerplate,
         scope=group_scope,
         pairs=_pairs(index, result),
         decisions=_decisions(result),
-        groups=_groups(group_scope, result),
+        groups=_groups(group_scope, result, run.groups_held(linked, by_boilerplate)),
         writes=_writes(result, written, mirrored),
         evidence=stored,
         dry_run=dry_run,
@@ -437,13 +438,11 @@ class _Run:
         texts.store(whole=False)
         return written
 
-    def dominating_passage(self, scope: RunScope, verified: Verified) -> DominatingPassage | None:
-        """The boilerplate because of which different texts match."""
-        if not scope.whole or not self.criterion.measure.by_keys:
-            return None
-        return dominating_passage(
-            self.index, verified.corpus, verified.classes, verified.candidates, self.criterion.min
-        )
+    def groups_held(self, linked: LinkedClasses, found: Boilerplate) -> int:
+        """The number of groups that only boilerplate holds together, by the resemblance."""
+        criterion = self.criterion
+        minimum = criterion.min if criterion.measure.name in SETS else self.index.settings.threshold
+        return groups_held(self.index, linked.verified, linked.principal, minimum, found, self.progress)
 
     def common_shingles(self, verified: Verified, *, with_effect: bool) -> CommonShinglesUsed | None:
         """The ignored shingles, and with ``with_effect`` how many matches that changes."""
@@ -500,7 +499,7 @@ def _decisions(result: GroupingResult) -> DecisionCounts:
     )
 
 
-def _groups(scope: GroupScope, result: GroupingResult) -> GroupCounts:
+def _groups(scope: GroupScope, result: GroupingResult, only_boilerplate: int) -> GroupCounts:
     """The groups of the index: those that the run processed, and all others from the registry."""
     groups, others = result.records.values(), result.other_groups
     members = sum(one.size - 1 for one in groups)
@@ -517,6 +516,7 @@ def _groups(scope: GroupScope, result: GroupingResult) -> GroupCounts:
             mean_similarity=sum(one.mean_similarity * (one.size - 1) for one in groups) / members if members else None,
             pairs_below=sum(one.pairs_below for one in groups),
             pairs_not_compared=sum(one.pairs_not_compared for one in groups),
+            only_boilerplate=only_boilerplate,
         ),
     )
 

@@ -28,6 +28,7 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, Reference, one_line
 from es_neardupe.server.bulk import chunked
 from es_neardupe.tables import Table, Tabular
+from es_neardupe.verification.boilerplate import Boilerplate, boilerplate
 from es_neardupe.verification.common_shingles import CommonShinglesUsed, used
 from es_neardupe.verification.criterion import MatchOptions, WeightsUsed, match_criterion
 from es_neardupe.verification.verify import verified_pairs
@@ -114,6 +115,8 @@ class PairsReport(Sequence[Pair], Tabular):
     """For the measure weighted: the source of the weights."""
     common: CommonShinglesUsed | None
     """With ``ignore_common``: the ignored shingles."""
+    boilerplate: Boilerplate
+    """The clusters of linked pairs that only boilerplate holds together."""
     candidates: int
     """Pairs of distinct texts that were verified."""
     skipped: int
@@ -298,7 +301,7 @@ def pairs(
         whitespace=whitespace,
         ignore_common=ignore_common,
     )
-    match = match_criterion(index, options, renew=renew)
+    match = match_criterion(index, options, renew=renew, progress=progress)
     shown = shown_fields(index, fields)
     copies, rules = match.measure.copies_are_equal, GroupRules(max_bucket=max_bucket)
     limit = None if memory is None else MemoryLimit(memory)
@@ -328,6 +331,7 @@ def pairs(
         detection_cases=cases_in_index(index, match.measure, match.min),
         weights=match.weights,
         common=used(match.common, verifier) if match.common else None,
+        boilerplate=boilerplate(index, corpus, classes, *found.linked(match.matches(similarity))),
         candidates=len(candidates),
         skipped=candidates.skipped,
         large_buckets=with_passages(index, corpus, classes, candidates.large),

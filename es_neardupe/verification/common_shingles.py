@@ -1,29 +1,34 @@
-"""Common shingles (``--ignore-common``): shingles that many documents of an index have, in a list that is stored."""
+"""Common shingles (``--ignore-common``): shingles that many documents of an index have, or those of boilerplate that
+holds unrelated texts together, in a list that is stored."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import xxhash
 
+from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore
 from es_neardupe.index.index import Index
+from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.arrays import U64, Flags, Floats
-from es_neardupe.progress import Progress
+from es_neardupe.options import AUTO
+from es_neardupe.progress import Progress, silent
 from es_neardupe.server.search import fetch
 from es_neardupe.similarity.common_passages import covered_passages
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Ignored, Measure
+from es_neardupe.verification.boilerplate import boilerplate
 from es_neardupe.verification.feature_weights import frequencies, sampled
-from es_neardupe.verification.verify import Verified, Verifier
+from es_neardupe.verification.verify import Verified, Verifier, verified_pairs
 from es_neardupe.wording import counted, option
 
 MIN_DOCUMENTS = 100
@@ -40,9 +45,9 @@ class CommonShingles:
     """A list of common shingles."""
 
     ignored: Ignored
-    share: float
+    share: float | Literal["auto"]
     documents: int
-    """Documents of the sample."""
+    """Documents of the sample; with ``auto``, those of the clusters that the passages were found in."""
     at: str
     stored: bool
     """Whether the list is in the registry."""
@@ -67,9 +72,9 @@ class CommonShinglesUsed:
     """The list that a run used, for its report."""
 
     version: str
-    share: float
+    share: float | Literal["auto"]
     documents: int
-    """Documents of the sample."""
+    """Documents of the sample; with ``auto``, those of the clusters that the passages were found in."""
     at: str
     shingles: int
     texts: int
@@ -78,23 +83,28 @@ class CommonShinglesUsed:
     """Only in a dry run."""
 
 
-def common_shingles(index: Index, share: float, *, renew: bool) -> CommonShingles:
-    """The shingles that more than ``share`` of the documents have: the list in the registry, or one from a new sample.
+def common_shingles(
+    index: Index, share: float | Literal["auto"], minimum: float, *, renew: bool, progress: Progress = silent
+) -> CommonShingles:
+    """The shingles that more than ``share`` of the documents have, or with ``auto`` those of the boilerplate that holds
+    texts of this ``minimum`` resemblance together: the list in the registry, or a new one.
 
     Raises `SettingsError` for a share that is out of range or differs from that of the stored list, and `IndexUnusable`
     for an index with too few documents.
     """
-    if not 0 < share < 1:
+    if isinstance(share, str) and share != AUTO:
+        raise SettingsError(f"{option('ignore_common')} must be a share of the documents or auto, not {share!r}.")
+    if not isinstance(share, str) and not 0 < share < 1:
         raise SettingsError(f"{option('ignore_common')} must lie between 0 and 1, not {share}.")
     registry = HiddenStore(index, HiddenIndex.GROUPS)
     stored = registry.read(_id(index.target)) if not renew and registry.exists() else None
     if stored is None:
-        return _sampled(index, share, renew)
+        return _of_boilerplate(index, minimum, progress) if isinstance(share, str) else _sampled(index, share, renew)
     common = _decoded(stored.source.get("value"))
     if common.share != share:
         raise SettingsError(
-            f"The list of common shingles of {index.name} is for {option('ignore_common')} {common.share:g}. Use this "
-            f"value, or add {option('renew')} to create a list for {share:g}."
+            f"The list of common shingles of {index.name} is for {option('ignore_common')} {common.share}. Use this "
+            f"value, or add {option('renew')} to create a list for {share}."
         )
     return common
 
@@ -117,6 +127,15 @@ def _sampled(index: Index, share: float, renew: bool) -> CommonShingles:
     return CommonShingles(_ignored(shingles_above(weights, share)), share, weights.documents, sample.at, stored=False)
 
 
+def _of_boilerplate(index: Index, minimum: float, progress: Progress) -> CommonShingles:
+    """The shingles of passages that hold unrelated texts together, in clusters of texts with this resemblance."""
+    measure = Measure(shingle=index.settings.shingle, unit=index.settings.unit)
+    verified = verified_pairs(index, measure, read_fingerprints(index, progress), copies=True, progress=progress)
+    matches = verified.linked(verified.similarity >= minimum)
+    found = boilerplate(index, verified.corpus, verified.classes, *matches)
+    return CommonShingles(_ignored(found.ignored), AUTO, found.documents, timestamp(), stored=False)
+
+
 def shingles_above(weights: Weights, share: float) -> U64:
     """The shingles that more than this share of the sample of the weights have; sorted."""
     return weights.features[weights.frequencies > share * weights.documents]
@@ -131,7 +150,7 @@ def _decoded(value: Any) -> CommonShingles:
     try:
         features = np.array([int(one, 16) for one in value["hashes"]], np.uint64)
         common = CommonShingles(
-            _ignored(features), float(value["share"]), int(value["documents"]), str(value["at"]), stored=True
+            _ignored(features), _share(value["share"]), int(value["documents"]), str(value["at"]), stored=True
         )
         valid = common.ignored.version == value["version"] and bool((features[1:] > features[:-1]).all())
     except (KeyError, TypeError, ValueError, OverflowError):
@@ -141,6 +160,10 @@ def _decoded(value: Any) -> CommonShingles:
             f"The stored list of common shingles cannot be read: add {option('renew')} to create a new one."
         )
     return common
+
+
+def _share(stored: Any) -> float | Literal["auto"]:
+    return AUTO if stored == AUTO else float(stored)
 
 
 def store_list(index: Index, common: CommonShingles) -> None:

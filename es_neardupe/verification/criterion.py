@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from es_neardupe.candidates.detection import detection_of
 from es_neardupe.errors import SettingsError
@@ -13,6 +13,7 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.arrays import Flags, Floats
 from es_neardupe.options import DECIDING, Matching, MeasureName
+from es_neardupe.progress import Progress, silent
 from es_neardupe.similarity.features import FeatureTree, named_fields, parse_all
 from es_neardupe.similarity.measure import ALIGNED, SETS, Measure, named_measure
 from es_neardupe.verification.common_shingles import CommonShingles, common_shingles
@@ -34,8 +35,8 @@ class MatchOptions:
     ngram: int | None = None
     """Default: 1."""
     whitespace: bool = False
-    ignore_common: float | None = None
-    """Ignore shingles that more than this share of the documents have."""
+    ignore_common: float | Literal["auto"] | None = None
+    """Ignore shingles that more than this share of the documents have, or those of boilerplate that is found."""
 
     @classmethod
     def of(cls, settings: Settings) -> MatchOptions:
@@ -52,7 +53,7 @@ class MatchOptions:
         features: Sequence[str] | None = None,
         ngram: int | None = None,
         whitespace: bool | None = None,
-        ignore_common: float | None = None,
+        ignore_common: float | Literal["auto"] | None = None,
     ) -> MatchOptions:
         """A copy with the options that are not None replaced. Raises `SettingsError` for unknown names."""
         if features is not None:
@@ -107,8 +108,11 @@ class MatchCriterion:
         return self.measure.copies_are_equal and self.max >= 1
 
 
-def match_criterion(index: Index, options: MatchOptions, *, renew: bool = False) -> MatchCriterion:
-    """The criterion of these options in an index. ``renew`` recomputes the feature frequencies.
+def match_criterion(
+    index: Index, options: MatchOptions, *, renew: bool = False, progress: Progress = silent
+) -> MatchCriterion:
+    """The criterion of these options in an index. ``renew`` recomputes the feature frequencies, and finds the common
+    shingles again.
 
     Raises `SettingsError` for values out of range, unknown fields, and options without effect on the measure.
     """
@@ -122,7 +126,7 @@ def match_criterion(index: Index, options: MatchOptions, *, renew: bool = False)
         sets = Measure(shingle=settings.shingle, unit=settings.unit, sources=sources)
         weights = frequencies(index, sets, renew=renew)
     share = options.ignore_common
-    common = None if share is None else common_shingles(index, share, renew=renew)
+    common = None if share is None else common_shingles(index, share, minimum, renew=renew, progress=progress)
     measure = Measure(
         name,
         options.matching or Matching.LITERAL,

@@ -52,6 +52,10 @@ class Verified:
             matches[some] &= among[left[some]] & among[right[some]]
         return self.verifier.confirmed(left, right, matches, progress, among=among)
 
+    def linked(self, matches: Flags) -> tuple[Numbers, Numbers]:
+        """The candidate pairs that match, as pairs of classes."""
+        return self.candidates.left[matches], self.candidates.right[matches]
+
     def exist(self, left: Numbers, right: Numbers, progress: Progress = silent) -> Flags:
         """Whether the texts of pairs of classes inside still exist, after reading those that were not read yet; bool of
         the pairs."""

@@ -8,7 +8,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from conftest import Cli
+from conftest import Cli, read_jsonl
 from server_tools import JSON, living, make_index, one_line, ours, put, reconcile, shingles, true_pairs, words
 
 from es_neardupe import NearDupe, Settings
@@ -149,64 +149,94 @@ def filled(client: Client, name: str, texts: dict[str, str], settings: Settings 
     return news
 
 
-def test_a_passage_that_dominates_different_texts(client: Client, index_name: str, server_cli: Cli) -> None:
-    """Short texts with a long footer, 12 of them with a near-copy: the footer joins them all, and `group` names the
-    value of the option with which only the 12 pairs match. The audit counts such pairs apart."""
+def test_boilerplate_holds_unrelated_texts_together(client: Client, index_name: str, server_cli: Cli) -> None:
+    """Short texts with a long footer, 12 of them with a near-copy: the footer joins them all. `group`, `pairs` and
+    `audit` say so, and with the option that they name only the 12 pairs match. The audit counts such pairs apart."""
     footer = " ".join(words("footer", 90))
-    texts = {f"t{row:03}": f"{' '.join(words(row, 8))} {footer}" for row in range(240)}
+    texts = {f"t{row:03}": f"{' '.join(words(row, 8))} {footer}" for row in range(60)}
     texts |= {f"t{row:03}-copy": f"Re: {texts[f't{row:03}']}" for row in range(12)}
     wanted = {(f"t{row:03}", f"t{row:03}-copy") for row in range(12)}
     news = filled(client, index_name, texts)
 
-    plain = news.group(max_bucket=40)
-    assert plain.groups.largest > 200
-    found = plain.dominating
-    assert found is not None
-    assert found.passage.removesuffix("...") in footer
-    assert (found.pairs, found.matches) == (4950, 4950)
-    assert found.remaining <= 12
-    shown = server_cli("group", index_name, "--dry-run", "--rebuild")
-    assert f"run `es-neardupe group {index_name} --ignore-common {found.ignore_common:g}`." in shown.err
+    plain = news.group()
+    found = plain.boilerplate
+    assert (found.examined, found.clusters, found.documents) == (1, 1, plain.groups.largest) == (1, 1, 72)
+    assert plain.groups.looked_at.only_boilerplate == 1
+    (passage,) = found.passages
+    assert passage.passage.removesuffix("...") in footer
+    named = f"run `es-neardupe group {index_name} --ignore-common auto`."
+    assert all(named in server_cli(*line).err for line in (("group", index_name, "--rebuild"), ("pairs", index_name)))
 
-    audited = news.audit(max_bucket=40)
-    assert audited.boilerplate is not None
-    assert audited.boilerplate.found < audited.boilerplate.pairs
-    assert audited.boilerplate.pairs + audited.recall.pairs == len(true_pairs(texts, LEAST))
-    assert (audited.recall.pairs, audited.recall.recall) == (len(wanted), 1.0)
+    audited = news.audit()
+    assert audited.only_boilerplate is not None
+    assert audited.only_boilerplate.pairs + audited.recall.pairs == len(true_pairs(texts, LEAST))
+    assert (audited.recall.pairs, audited.recall.recall, audited.precision) == (len(wanted), 1.0, 1.0)
+    assert audited.precision_without_boilerplate == len(wanted) / audited.claims
+    assert named in server_cli("audit", index_name).err
     assert audited.recall.pairs == sum(one.recall.pairs for one in audited.lengths)
     assert sum(one.pairs for one in audited.lost) == 0
 
-    news.group(ignore_common=found.ignore_common)
-    groups = {id: fields["group"] for id, fields in ours(client, index_name).items()}
-    assert {(a, b) for a, b in combinations(sorted(groups), 2) if groups[a] == groups[b]} == wanted
-    assert news.group(rebuild=True, dry_run=True).dominating is None  # the option is used
+    mended = server_cli("group", index_name, "--ignore-common", "auto")
+    assert not mended.code, mended.err
+    assert "passages that held clusters of 72 documents together" in mended.err
+    assert grouped(client, index_name) == wanted
+    (stored,) = stored_lists(client, index_name)
+    assert stored["share"] == "auto"
+    again = news.group(rebuild=True, dry_run=True)
+    assert (again.rules.match.ignore_common, again.boilerplate.clusters, again.writes.written) == ("auto", 0, 0)
+    assert {(one.a.id, one.b.id) for one in news.pairs(ignore_common="auto")} == wanted
+
+    # A new mail below the footer is compared by its own words.
+    put(client, index_name, {"new": {"text": f"{' '.join(words('new', 8))} {footer}"}})
+    news.enrich()
+    assert (news.group().scope.whole, grouped(client, index_name)) == (False, wanted)
+    with pytest.raises(SettingsError, match="is for `ignore_common` auto"):
+        news.group(ignore_common=0.5)
 
 
-def test_a_passage_that_dominates_texts_with_shingles_of_characters(client: Client, index_name: str) -> None:
+def test_boilerplate_of_a_small_family_of_other_measures(client: Client, index_name: str, server_cli: Cli) -> None:
+    """Five texts are enough, without a large bucket, by any measure; four are not."""
+    header = " ".join(words("licence", 100))
+    texts = {f"{family}{row}": f"{header} {' '.join(words((family, row), 9))}" for family in "a" for row in range(5)}
+    other = " ".join(words("other", 100))
+    texts |= {f"b{row}": f"{other} {' '.join(words(('b', row), 9))}" for row in range(4)}
+    news = filled(client, index_name, texts)
+    report = news.group(measure="jaccard", dry_run=True)
+    found = report.boilerplate
+    assert (found.examined, found.clusters, found.documents) == (1, 1, 5)
+    assert (report.groups.count, report.groups.looked_at.only_boilerplate) == (2, 1)
+    said = server_cli("group", index_name, "--measure", "edit", "--dry-run").err
+    assert f"group {index_name} --default-rules --measure resemblance --ignore-common auto`" in said
+    assert news.group(ignore_common="auto", dry_run=True).groups.grouped == 4
+
+
+def grouped(client: Client, name: str) -> set[tuple[str, str]]:
+    """The pairs of documents in one group."""
+    groups = {id: fields["group"] for id, fields in ours(client, name).items()}
+    return {(a, b) for a, b in combinations(sorted(groups), 2) if groups[a] == groups[b]}
+
+
+def test_boilerplate_of_texts_with_shingles_of_characters(client: Client, index_name: str) -> None:
     footer = " ".join(words("footer", 90))
-    texts = {f"t{row:03}": f"{' '.join(words(row, 8))} {footer}" for row in range(150)}
+    texts = {f"t{row:03}": f"{' '.join(words(row, 8))} {footer}" for row in range(40)}
     texts |= {f"t{row:03}-copy": f"Re: {texts[f't{row:03}']}" for row in range(6)}
     news = filled(client, index_name, texts, CHARACTERS)
-    found = news.group(max_bucket=40, dry_run=True).dominating
-    assert found is not None
-    assert found.passage.removesuffix("...") in footer
-    assert found.remaining <= 6
-    news.group(ignore_common=found.ignore_common)
-    groups = {id: fields["group"] for id, fields in ours(client, index_name).items()}
-    grouped = {(a, b) for a, b in combinations(sorted(groups), 2) if groups[a] == groups[b]}
-    assert grouped == {(f"t{row:03}", f"t{row:03}-copy") for row in range(6)}
+    assert news.group(dry_run=True).boilerplate.clusters == 1
+    news.group(ignore_common="auto")
+    assert grouped(client, index_name) == {(f"t{row:03}", f"t{row:03}-copy") for row in range(6)}
 
 
 @pytest.mark.parametrize("settings", [SETTINGS, CHARACTERS], ids=["words", "characters"])
-def test_near_copies_are_not_dominated(client: Client, index_name: str, settings: Settings) -> None:
+def test_near_copies_have_no_boilerplate(client: Client, index_name: str, settings: Settings) -> None:
     """Form letters are one group because they are nearly equal: there is nothing to warn of."""
     letter = words("letter", 100)
     texts = {str(row): " ".join([*letter[: row % 90], f"name{row}", *letter[row % 90 + 1 :]]) for row in range(150)}
     news = filled(client, index_name, texts, settings)
     report = news.group(max_bucket=20)
     assert report.pairs.large_buckets
-    assert (report.groups.grouped, report.dominating) == (150, None)
-    assert news.audit(max_bucket=20, sample=50).boilerplate is None
+    assert (report.groups.grouped, report.boilerplate.examined, report.boilerplate.clusters) == (150, 1, 0)
+    audited = news.audit(max_bucket=20, sample=50)
+    assert (audited.only_boilerplate, audited.precision_without_boilerplate) == (None, None)
 
 
 def test_complete_linkage_of_form_letters(
@@ -262,3 +292,22 @@ def test_too_few_documents(client: Client, index_name: str) -> None:
     for share in (0.0, 1.0, -1.0, float("nan")):
         with pytest.raises(SettingsError, match="between 0 and 1"):
             NearDupe(index_name, client).group(ignore_common=share)
+
+
+@pytest.mark.parametrize("shingle", [5, 3], ids=["strict", "reader"])
+def test_mails_with_one_disclaimer(client: Client, index_name: str, shingle: int) -> None:
+    """740 mails, most of them with one disclaimer: groups mix threads, but not without it."""
+    threads = {one["id"]: one["thread"] for one in read_jsonl("cases/mails.jsonl.xz")}
+    texts = {one["id"]: one["text"] for one in read_jsonl("cases/mails.jsonl.xz")}
+    news = filled(client, index_name, texts, replace(SETTINGS, shingle=shingle))
+
+    def mixed() -> int:
+        groups: dict[str, set[str]] = {}
+        for id, fields in ours(client, index_name).items():
+            groups.setdefault(fields["group"], set()).add(threads[id])
+        return sum(len(some) > 1 for some in groups.values())
+
+    report = news.group()
+    assert mixed() > 40 < report.groups.looked_at.only_boilerplate
+    news.group(ignore_common="auto")
+    assert mixed() == 0

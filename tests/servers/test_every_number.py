@@ -44,6 +44,7 @@ from recount import (
     passages,
     places,
     resemblance,
+    shingle_set,
     star,
     word_edits,
 )
@@ -152,8 +153,6 @@ class World:
     """Whether the last run of ``group`` used linkage chain."""
     compared: frozenset[frozenset[str | None]] | None = None
     """The pairs of texts that commands with ``--max-bucket`` compare."""
-    dominated: bool = False
-    """Whether most texts have a common passage because of which they match."""
     printed: bool = False
     """Whether the text that commands print is checked too."""
     seen: Snapshot | None = None
@@ -449,6 +448,7 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
     touched = {one.content for one in inside}
     candidates = [pair for pair in index.candidates if touched & set(pair)]
     matches = [pair for pair in index.similar_texts(minimum) if touched >= set(pair)]
+    clusters = _clusters(matches)
     written = case.after.changed(case.before)
     if dry:
         written = [one for one in inside if not _is_stored(index, one, made)]
@@ -488,12 +488,13 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
                 "mean_similarity": sum(looked_values) / len(looked_values) if looked_values else 1.0,
                 "pairs_below": sum(_below(index, list(one), minimum) for one in looked),
                 "pairs_not_compared": 0,
+                "only_boilerplate": _groups_held(index, looked, clusters, minimum),
             },
         },
         "writes": _outcomes(case, written, unchanged=len(inside) - len(written)),
         **({"evidence": _evidence(case)} if "--evidence" in case.line and not dry else {}),
         **({"common": _common(case, index)} if "--ignore-common" in case.line else {}),
-        **({"dominating": _dominating(case)} if case.world.dominated and "--ignore-common" not in case.line else {}),
+        "boilerplate": _boilerplate(index, clusters),
         **case.seconds,
     }
 
@@ -686,38 +687,59 @@ def _common(case: Case, index: Snapshot) -> JSON:
     return found
 
 
-def _dominating(case: Case) -> JSON:
-    """The common passage of the largest bucket, whose texts are so few that all of them are compared."""
-    index, minimum = case.before, case.given("--min", THRESHOLD)
-    maximum = case.given("--max-bucket", 200)
-    documents, _, texts = min(
-        (-sum(len(index.texts[one]) for one in some), key, some)
-        for key, some in _buckets(index).items()
-        if len(some) > maximum
-    )
-    first = [index.texts[content][0] for content in texts]
-    pairs = list(combinations(first, 2))
-    matching = [pair for pair in pairs if resemblance(pair[0].shingles, pair[1].shingles) >= minimum]
-    share = _ignored_share(index, first)
-    common = _shingles_above(index, share)
-    remaining = sum(resemblance(*(_without(one, common) for one in pair)) >= minimum for pair in matching)
+def _boilerplate(index: Snapshot, clusters: Iterable[set[str]]) -> JSON:
+    """The clusters of five texts and more, and those whose rests outside of their common passages are unrelated."""
+    examined = [texts for texts in clusters if len(texts) >= 5]
+    held = [texts for texts in examined if _held_passages(index, texts)]
+    assert len(held) <= 1  # if there were several, their passages could be equal
+    documents = [sum(len(index.current(content)) for content in texts) for texts in held]
     return {
-        "documents": -documents,
-        "ignore_common": share,
-        "pairs": len(pairs),
-        "matches": len(matching),
-        "remaining": remaining,
+        "examined": len(examined),
+        "clusters": len(held),
+        "documents": sum(documents),
+        "passages": [{"clusters": 1, "documents": number} for number in documents],
     }
 
 
-def _ignored_share(index: Snapshot, texts: Sequence[Document]) -> float:
-    """Half of the share of documents that have nearly all shingles that most of these texts have, rounded."""
-    frequency, documents = _frequencies(index)
-    here = Counter(shingle for one in texts for shingle in one.shingles)
-    numbers = sorted(frequency[shingle] for shingle, number in here.items() if number > len(texts) / 2)
-    place = 0.05 * (len(numbers) - 1)
-    low, high = numbers[math.floor(place)], numbers[math.ceil(place)]
-    return float(f"{(low + (place - math.floor(place)) * (high - low)) / documents / 2:.1g}")
+def _groups_held(index: Snapshot, groups: Iterable[Iterable[str]], clusters: Iterable[set[str]], minimum: float) -> int:
+    """The groups of which fewer than half of the other texts match the principal without the boilerplate."""
+    common, held = _shingles_of_boilerplate(index, clusters), 0
+    for first, *others in groups if common else ():
+        texts = {index[id].content: index[id] for id in others if index[id].content != index[first].content}
+        similar = [resemblance(_without(one, common), _without(index[first], common)) for one in texts.values()]
+        held += 2 * sum(value >= minimum for value in similar) < len(similar)
+    return held
+
+
+def _shingles_of_boilerplate(index: Snapshot, clusters: Iterable[set[str]]) -> frozenset[int]:
+    passages = [one for texts in clusters if len(texts) >= 5 for one in _held_passages(index, texts)]
+    return frozenset(shingle for one in passages for shingle in shingle_set(" ".join(one), SHINGLE))
+
+
+def _held_passages(index: Snapshot, contents: Iterable[str]) -> list[tuple[str, ...]]:
+    """The passages of a group that only boilerplate holds together, of 20 of its texts."""
+    members = sorted((index.current(content)[0] for content in contents), key=in_order)
+    places = np.linspace(0, len(members) - 1, min(20, len(members))).astype(int).tolist()
+    texts = [members[place].tokens for place in places]
+    windows = [[tuple(tokens[k : k + 5]) for k in range(len(tokens) - 4)] for tokens in texts]
+    counts = Counter(window for some in windows for window in set(some))
+    common = {window for window, number in counts.items() if 2 * number > len(texts)}
+    flags = [
+        [any(w in common for w in some[max(k - 4, 0) : k + 1]) for k in range(len(tokens))]
+        for tokens, some in zip(texts, windows, strict=True)
+    ]
+    shown = ["".join("x" if one else "-" for one in some) for some in flags]
+    rests = [set(some) - common for some in windows]
+    pairs = [len(a & b) < 0.05 * len(a | b) if a | b else False for a, b in combinations(rests, 2)]
+    covered = sum(2 * some.count("x") >= len(some) for some in shown)
+    own = sum("-----" in some for some in shown)
+    if not (2 * covered > len(texts) and 2 * own > len(texts) and sum(pairs) >= 0.9 * len(pairs)):
+        return []
+    return [
+        tuple(tokens[match.start() : match.end()])
+        for tokens, some in zip(texts, shown, strict=True)
+        for match in re.finditer("x+", some)
+    ]
 
 
 def _evidence(case: Case) -> JSON:
@@ -1551,8 +1573,13 @@ def of_audit(case: Case) -> JSON:
     drawn = {one.id for one in _sample(case, list(index), size)}
     whole = len(drawn) == len(index.documents)
     every = {pair: value for pair, value in _true_pairs(index, minimum).items() if drawn & set(pair)}
-    dominating = _dominating(case) if case.world.dominated else {}
-    common = _shingles_above(index, dominating["ignore_common"]) if dominating else frozenset()
+    claims = [
+        pair
+        for pair in index.similar_texts(minimum)
+        if drawn & {one.id for text in pair for one in index.current(text)}
+    ]
+    clusters = _clusters(claims)
+    common = _shingles_of_boilerplate(index, clusters)
     apart = {pair for pair in every if resemblance(*(_without(index[id], common) for id in pair)) < minimum}
     true = {pair: value for pair, value in every.items() if pair not in apart}
     candidates: set[frozenset[str | None]] = set(map(frozenset, index.candidates))
@@ -1569,11 +1596,6 @@ def of_audit(case: Case) -> JSON:
     lengths = ("under 20", "20 to 99", "100 to 499", "500 to 1,999", "2,000 and more")
     by_length = {pair: lengths[bisect_right((20, 100, 500, 2000), len(one.tokens))] for pair, one in shorter.items()}
     by_script = {pair: _script(one.text or "") for pair, one in shorter.items()}
-    claims = [
-        pair
-        for pair in index.similar_texts(minimum)
-        if drawn & {one.id for text in pair for one in index.current(text)}
-    ]
     leading = {one.group: one for one in index if one.stored.get("principal") and one.processed}
     members = [
         one
@@ -1581,6 +1603,7 @@ def of_audit(case: Case) -> JSON:
         if one.id in drawn and one.stored.get("principal") is False and (one.stored.get("similarity") or 0) >= minimum
         if all(each.processed and not each.corrupt and not each.stale for each in (one, leading[one.group]))
     ]
+    alone = sum(resemblance(*(_without(index.current(text)[0], common) for text in pair)) >= minimum for pair in claims)
     advice = {"advice": _advice(minimum, true.values())} if case.said["advice"] else {}
     return {
         **advice,
@@ -1591,7 +1614,8 @@ def of_audit(case: Case) -> JSON:
         "sampled": len(drawn),
         "recall": recall(true),
         "within": recall(pair for pair in true if drawn >= set(pair)),
-        **({"dominating": dominating, "boilerplate": recall(apart)} if dominating else {}),
+        "boilerplate": _boilerplate(index, clusters),
+        **({"only_boilerplate": recall(apart), "precision_without_boilerplate": alone / len(claims)} if common else {}),
         "promised": detection(minimum, BANDS, ROWS),
         "expected": _found_on_average(true.values(), BANDS, ROWS),
         "lengths": [
@@ -1616,6 +1640,15 @@ def of_audit(case: Case) -> JSON:
         "precision": 1.0,
         **case.seconds,
     }
+
+
+def _clusters(pairs: Iterable[tuple[str, str]]) -> list[set[str]]:
+    """The texts that chains of pairs connect."""
+    clusters: list[set[str]] = []
+    for pair in pairs:
+        joined = [one for one in clusters if one & set(pair)]
+        clusters = [*(one for one in clusters if one not in joined), set(pair).union(*joined)]
+    return clusters
 
 
 def _found_on_average(similarities: Iterable[float], bands: int, rows: int) -> float:
@@ -2271,9 +2304,9 @@ def test_every_number_of_boilerplate(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Buckets that are too large, a passage that dominates, common shingles, and group ids written into documents."""
+    """Buckets that are too large, boilerplate, common shingles, and group ids written into documents."""
     monkeypatch.setenv("ES_NEARDUPE_CACHE", str(tmp_path))  # with the frequencies of shingles
-    world = World(client, index_name, server_cli, tmp_path, sidecar=sidecar, dominated=True, printed=not sidecar)
+    world = World(client, index_name, server_cli, tmp_path, sidecar=sidecar, printed=not sidecar)
     make_index(client, index_name)
     put(client, index_name, MAILS)
     storage = ["--sidecar", "--write-group"] if sidecar else []
@@ -2286,6 +2319,7 @@ def test_every_number_of_boilerplate(
     world.compared = frozenset(frozenset(index[one[side]["id"]].content for side in "ab") for one in listed)
     run = world.check("group", index_name, "--evidence", *bucket).said
     assert (run["writes"]["mirrored"] is not None) == sidecar
+    assert run["boilerplate"]["clusters"] == 1
     assert sum(one["skipped"] for one in run["pairs"]["large_buckets"]) > 2 * run["pairs"]["skipped"] > 0
     with world.unchanged():
         world.check("group", index_name, "--rebuild", "--dry-run", *bucket)

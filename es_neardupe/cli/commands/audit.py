@@ -10,7 +10,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName, Output
 from es_neardupe.cli.connection import open_index
-from es_neardupe.cli.messages import warn_of_dominating
+from es_neardupe.cli.messages import warn_of_boilerplate
 from es_neardupe.cli.output import (
     ExitCode,
     check_output,
@@ -113,8 +113,8 @@ def _rows(report: AuditReport) -> Iterator[tuple[object, ...]]:
     yield _row("  within the sample", report.within)
     for title, parts in (("tokens", report.lengths), ("script", report.scripts)):
         yield from (_part(title, one) for one in parts)
-    if report.boilerplate is not None:
-        yield _row("similar only because of a common passage", report.boilerplate)
+    if report.only_boilerplate is not None:
+        yield _row("similar only because of boilerplate", report.only_boilerplate)
 
 
 def _part(title: str, one: RecallPart) -> tuple[object, ...]:
@@ -130,6 +130,8 @@ def _expectations(report: AuditReport) -> Iterator[tuple[str, object]]:
     yield f"detection probability of a pair exactly {report.min:g} similar", report.promised
     yield "expected recall of the bands for these pairs", report.expected
     yield "precision", report.precision
+    if report.precision_without_boilerplate is not None:
+        yield "  without boilerplate", report.precision_without_boilerplate
     yield "  verified pairs of texts", report.claims
     yield "  members of stored groups", report.members
     yield "  wrong according to the texts", report.denied
@@ -157,7 +159,7 @@ def _examples(report: AuditReport, lost: list[LostPairs]) -> Iterator[tuple[obje
 def _warn(report: AuditReport) -> None:
     if not report.recall.pairs:
         warn("No document of the sample is in a true pair, so recall cannot be measured: use a larger --sample.")
-    warn_of_dominating(report.index, report.dominating)
+    warn_of_boilerplate(report.index, report.boilerplate)
     if report.denied:
         warn(
             f"{counted(report.denied, 'pair is', 'pairs are')} not as similar as stored or verified. Unless another "

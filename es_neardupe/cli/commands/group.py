@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,9 +22,9 @@ from es_neardupe.cli.messages import (
     say_tuning,
     show_first,
     show_left,
+    warn_of_boilerplate,
     warn_of_buckets,
     warn_of_detection,
-    warn_of_dominating,
 )
 from es_neardupe.cli.output import check_output, print_json, print_table, printable, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
@@ -34,6 +34,7 @@ from es_neardupe.wording import command, counted
 if TYPE_CHECKING:
     from es_neardupe.commands.group import GroupReport
     from es_neardupe.index.index import Index
+    from es_neardupe.verification.criterion import MatchOptions
 
 
 def group(
@@ -46,7 +47,7 @@ def group(
     features: Annotated[list[str] | None, options.RULE_FEATURES] = None,
     ngram: options.RuleNgram = None,
     whitespace: options.RuleWhitespace = None,
-    ignore_common: options.RuleIgnoreCommon = None,
+    ignore_common: Annotated[Any, options.RULE_IGNORE_COMMON] = None,
     linkage: options.RuleLinkage = None,
     principal: options.RulePrincipal = None,
     within: options.RuleWithin = None,
@@ -217,8 +218,19 @@ def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
         yield "  mean similarity to a principal", groups.mean_similarity
         yield "  pairs of members less similar to each other", groups.pairs_below
         yield "  pairs of members not compared", groups.pairs_not_compared
+        if groups.only_boilerplate:
+            yield "  held together only by boilerplate", groups.only_boilerplate
     if writes.mirrored is not None:
         yield "group ids written into documents", writes.mirrored.written
+
+
+def _without_boilerplate(match: MatchOptions) -> str:
+    """The options that compare texts without boilerplate, by shingles."""
+    if match.ignore_common is not None:
+        return "--ignore-common auto --renew"
+    return (
+        "--ignore-common auto" if match.by_resemblance else "--default-rules --measure resemblance --ignore-common auto"
+    )
 
 
 def _warn_of_groups(report: GroupReport) -> None:
@@ -263,4 +275,4 @@ def _warn_of_groups(report: GroupReport) -> None:
             f"{counted(report.pairs.open, 'pair of linked texts was', 'pairs of linked texts were')} "
             f"not compared, because there are too many of them. A higher --max-bucket compares more."
         )
-    warn_of_dominating(name, report.dominating)
+    warn_of_boilerplate(name, report.boilerplate, mend=_without_boilerplate(report.rules.match))

@@ -13,6 +13,7 @@ from es_neardupe.cli.messages import (
     range_text,
     say_common,
     say_measure,
+    warn_of_boilerplate,
     warn_of_buckets,
     warn_of_detection,
 )
@@ -46,7 +47,7 @@ def pairs(
     ngram: options.Ngram = None,
     whitespace: options.Whitespace = False,
     renew: options.Renew = False,
-    ignore_common: options.IgnoreCommon = None,
+    ignore_common: Annotated[Any, options.IGNORE_COMMON] = None,
     top: Annotated[
         int | None,
         typer.Option(min=1, help="Maximum number of pairs shown, most similar first.", show_default="all"),
@@ -107,6 +108,7 @@ def pairs(
     say_measure(found.measure, found.weights)
     say_common(found.common)
     warn_of_detection(found.min, found.detection, found.detection_cases)
+    warn_of_boilerplate(index, found.boilerplate)
     warn_of_buckets(found.skipped, found.large_buckets)
     if found.copies_not_listed:
         pairs = counted(found.copies_not_listed, "pair of further exact copies is", "pairs of further exact copies are")

@@ -53,9 +53,9 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.records import FingerprintColumns, Grouping, Hit, Reference, TextClasses
 from es_neardupe.similarity.formulas import resemblance
 from es_neardupe.similarity.measure import Measure
+from es_neardupe.verification.boilerplate import Boilerplate, boilerplate, without
 from es_neardupe.verification.criterion import check_min
 from es_neardupe.verification.current_texts import CurrentDocuments, current_hits
-from es_neardupe.verification.dominating_passage import dominating_passage
 from es_neardupe.verification.on_workers import ComparingWorkers
 from es_neardupe.verification.verify import Verifier
 from es_neardupe.wording import counted, option
@@ -109,15 +109,17 @@ def audit(
     _check(sample, seed)
     index.documents.refresh_if_allowed()
     total, chosen = _drawn(index, sample, seed, progress)
-    scope = _scope(index, chosen, minimum=minimum, max_bucket=max_bucket, slices=slices, progress=progress)
-    claims = VerifiedPairsCheck(index, scope, progress)
+    scope = _scope(index, chosen, max_bucket=max_bucket, slices=slices, progress=progress)
+    claims = VerifiedPairsCheck(index, scope, minimum, progress)
+    held = claims.boilerplate()
+    texts = SampleTexts(frozenset(scope.sample.addresses), InvertedIndex(scope.features), minimum, held)
     counts = RecallCounts(len(scope.sample.addresses))
-    for pairs, others, apart in _true_pairs(scope, index, progress):
+    for pairs, others, apart in _true_pairs(scope, texts, index, progress):
         claims.confirm(pairs, scope.sample, others)
         verdict = verdicts(scope.candidacy, scope.sample, others, pairs.inside, pairs.given)
         counts.add_boilerplate(pairs, verdict, apart, within=others is scope.sample)
         counts.add(pairs.only(~apart), verdict[~apart], scope.sample, others)
-    members = list(_memberships(index, chosen, scope)) if _grouped_by_resemblance(index) else None
+    members = list(_memberships(index, chosen, scope, minimum)) if _grouped_by_resemblance(index) else None
     wrong = [*claims.denied(), *(one for one in members or () if not one.is_right)]
     claimed = len(claims) + len(members or ())
     whole = len(scope.sample.addresses) >= total
@@ -132,8 +134,8 @@ def audit(
         sampled=len(scope.sample.addresses),
         recall=counts.all.recall(whole),
         within=counts.within.recall(whole),
-        dominating=scope.texts.dominating,
-        boilerplate=None if scope.texts.dominating is None else counts.boilerplate.recall(whole),
+        boilerplate=held,
+        only_boilerplate=counts.only_boilerplate.recall(whole) if held.clusters else None,
         promised=index.settings.scheme.detection(minimum),
         expected=counts.expected(index.settings.scheme),
         lengths=counts.lengths(whole),
@@ -143,6 +145,7 @@ def audit(
         members=None if members is None else len(members),
         denied=len(wrong),
         precision=1 - len(wrong) / claimed if claimed else None,
+        precision_without_boilerplate=claims.share_without(held, progress) if len(claims) and held.clusters else None,
         wrong=tuple(wrong[:_EXAMPLES]),
         reviewed=_reviewed(index, scope.corpus, minimum),
         advice=_advice(index.target, minimum, counts, whole),
@@ -223,14 +226,14 @@ class _AuditScope(NamedTuple):
     """The candidate pairs of classes."""
     candidacy: Candidacy
     sample: DocumentStates
-    texts: SampleTexts
+    features: list[U64]
+    """Of each document of the sample."""
 
 
 def _scope(
     index: Index,
     chosen: Sequence[Reference],
     *,
-    minimum: float,
     max_bucket: int,
     slices: int | None,
     progress: Progress,
@@ -246,14 +249,11 @@ def _scope(
         sampled += features_of(hits, index.settings)
         parts.append(states_of(hits, index.settings))
     sample = DocumentStates.joined(parts).among(candidacy)
-    dominating = dominating_passage(index, corpus, classes, pairs, minimum)
-    texts = SampleTexts(frozenset(sample.addresses), InvertedIndex(sampled), minimum, dominating)
-    return _AuditScope(corpus.without_keys(), classes, pairs.left, pairs.right, candidacy, sample, texts)
+    return _AuditScope(corpus.without_keys(), classes, pairs.left, pairs.right, candidacy, sample, sampled)
 
 
-def _true_pairs(scope: _AuditScope, index: Index, progress: Progress) -> Iterator[TruePairs]:
+def _true_pairs(scope: _AuditScope, texts: SampleTexts, index: Index, progress: Progress) -> Iterator[TruePairs]:
     """Every true pair once: first those within the sample, then those of a sampled document and any other one."""
-    texts = scope.texts
     for pairs in texts.inverted.within(texts.minimum):
         yield TruePairs(pairs, scope.sample, texts.only_boilerplate(pairs, texts.inverted.features))
     for found in true_pairs(index, texts, progress):
@@ -266,8 +266,8 @@ class VerifiedPairsCheck:
     The comparison with all texts must confirm each of them, with the same similarity.
     """
 
-    def __init__(self, index: Index, scope: _AuditScope, progress: Progress) -> None:
-        self._index, self._corpus = index, scope.corpus
+    def __init__(self, index: Index, scope: _AuditScope, minimum: float, progress: Progress) -> None:
+        self._index, self._corpus, self._classes, self._minimum = index, scope.corpus, scope.classes, minimum
         self._candidacy = scope.candidacy
         measure = Measure(shingle=index.settings.shingle, unit=index.settings.unit)
         workers = ComparingWorkers.of(index, measure)
@@ -277,13 +277,23 @@ class VerifiedPairsCheck:
         touched = sampled[scope.left] | sampled[scope.right]
         left, right = scope.left[touched], scope.right[touched]
         similarity = self._verifier.similarities(left, right, progress)
-        similar = similarity >= scope.texts.minimum
+        similar = similarity >= minimum
         self._left, self._right, self._similarity = left[similar], right[similar], similarity[similar]
         self._codes = scope.candidacy.coded(self._left, self._right)
         self._confirmed = np.zeros(len(self._codes), np.bool_)
 
     def __len__(self) -> int:
         return len(self._codes)
+
+    def boilerplate(self) -> Boilerplate:
+        """What only boilerplate holds together, of the clusters of these pairs."""
+        return boilerplate(self._index, self._corpus, self._classes, self._left, self._right)
+
+    def share_without(self, held: Boilerplate, progress: Progress) -> float:
+        """The share of the pairs that are similar without the passages of boilerplate, too."""
+        verifier = without(self._index, self._corpus, self._classes, held)
+        similarity = verifier.similarities(self._left, self._right, progress)
+        return float((similarity >= self._minimum).mean())
 
     def confirm(self, pairs: PairSimilarities, sample: DocumentStates, others: DocumentStates) -> None:
         """Confirm the verified pairs that are among these true pairs."""
@@ -328,7 +338,9 @@ def _grouped_by_resemblance(index: Index) -> bool:
     return last is not None and last.finished and last.rules is not None and last.rules.match.by_resemblance
 
 
-def _memberships(index: Index, sample: Sequence[Reference], scope: _AuditScope) -> Iterator[_Membership]:
+def _memberships(
+    index: Index, sample: Sequence[Reference], scope: _AuditScope, minimum: float
+) -> Iterator[_Membership]:
     """The sampled documents whose stored similarity to their principal is at least the minimum.
 
     Members are left out if one of both texts has changed since it was fingerprinted, or if no principal is stored.
@@ -340,7 +352,7 @@ def _memberships(index: Index, sample: Sequence[Reference], scope: _AuditScope) 
         members = [
             (hit, grouping)
             for hit, grouping in groupings
-            if grouping and not grouping.principal and grouping.similarity >= scope.texts.minimum
+            if grouping and not grouping.principal and grouping.similarity >= minimum
         ]
         principals = _principals(index, sorted({grouping.group for _, grouping in members}), source)
         hits = [*(hit for hit, _ in members), *principals.values()]

@@ -16,7 +16,7 @@ from es_neardupe.keys.intervals import wilson_interval
 from es_neardupe.keys.scheme import Scheme, Unit
 from es_neardupe.records import Address, one_line
 from es_neardupe.tables import Cell, Table, Tabular
-from es_neardupe.verification.dominating_passage import DominatingPassage
+from es_neardupe.verification.boilerplate import Boilerplate
 
 
 @dataclass(frozen=True)
@@ -125,11 +125,11 @@ class AuditReport(Tabular):
     """Recall among the pairs of a sampled document and any other document of the index."""
     within: Recall
     """Recall among the pairs with both documents in the sample."""
-    dominating: DominatingPassage | None
-    """Boilerplate of a large bucket, because of which different texts are similar; None if there is none."""
-    boilerplate: Recall | None
-    """Pairs of a sampled document with any other that are similar only because of this passage. They count nowhere
-    else. None without such a passage."""
+    boilerplate: Boilerplate
+    """The clusters of verified pairs of sampled documents that only boilerplate holds together."""
+    only_boilerplate: Recall | None
+    """Pairs of a sampled document with any other that are similar only because of these passages. They count nowhere
+    else. None without such passages."""
     promised: float
     """Probability that the bands find a pair exactly ``min`` similar."""
     expected: float | None
@@ -149,6 +149,9 @@ class AuditReport(Tabular):
     """Claims and members that the comparison of texts refutes."""
     precision: float | None
     """``1 - denied / (claims + members)``: any value except 1 is an error of the program. None if both are 0."""
+    precision_without_boilerplate: float | None
+    """The share of the ``claims`` that are also at least ``min`` similar without these passages. None without claims,
+    and without such passages."""
     wrong: tuple[RefutedPair, ...]
     """Some of the refuted pairs."""
     reviewed: ReviewedPairs | None
@@ -164,7 +167,7 @@ class AuditReport(Tabular):
         return Table(columns, ((self.index, self.scheme, self.min, *row) for row in self._rows()))
 
     def _rows(self) -> Iterator[tuple[Cell, ...]]:
-        shares = {"recall": self.recall, "within": self.within, "boilerplate": self.boilerplate}
+        shares = {"recall": self.recall, "within": self.within, "only_boilerplate": self.only_boilerplate}
         for part, share in shares.items():
             if share is not None:
                 yield part, None, *astuple(share)
@@ -244,7 +247,7 @@ class RecallCounts:
     """Counts of the true pairs, by length, script and reason of loss."""
 
     def __init__(self, sampled: int) -> None:
-        self.all, self.within, self.boilerplate = (PairCounter(sampled) for _ in range(3))
+        self.all, self.within, self.only_boilerplate = (PairCounter(sampled) for _ in range(3))
         self.lost: Counter[LossReason] = Counter()
         self._lengths = {name: PairCounter(sampled) for name in LENGTHS}
         self._scripts: dict[str, PairCounter] = defaultdict(lambda: PairCounter(sampled))
@@ -286,7 +289,7 @@ class RecallCounts:
     ) -> None:
         """Count the pairs that are similar only because of boilerplate (``apart``), which `add` does not get."""
         ends = (pairs.inside, pairs.given) if within else (pairs.inside,)
-        self._part(self.boilerplate, ends, verdict == FOUND, apart)
+        self._part(self.only_boilerplate, ends, verdict == FOUND, apart)
 
     @staticmethod
     def _part(part: PairCounter, ends: Iterable[Positions], found: Flags, chosen: Flags) -> None:

@@ -24,7 +24,7 @@ from es_neardupe.options import MAX_SLICES
 from es_neardupe.progress import Progress
 from es_neardupe.records import Address, Hit
 from es_neardupe.similarity.formulas import resemblances
-from es_neardupe.verification.dominating_passage import DominatingPassage
+from es_neardupe.verification.boilerplate import Boilerplate
 
 _STAGE = "comparing with all texts"
 
@@ -39,7 +39,7 @@ class TruePairs(NamedTuple):
     others: DocumentStates
     """The given documents of the pairs, without classes."""
     only_boilerplate: Flags
-    """Pairs that are similar only because of the dominating passage."""
+    """Pairs that are similar only because of boilerplate."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,12 @@ class SampleTexts:
     inverted: InvertedIndex
     """The features of the sample."""
     minimum: float
-    dominating: DominatingPassage | None
-    """Boilerplate of a large bucket, because of which different texts are similar."""
+    boilerplate: Boilerplate
+    """Passages because of which unrelated texts are similar."""
 
     @cached_property
-    def _without_passage(self) -> list[U64]:
-        return [] if self.dominating is None else self.dominating.without(self.inverted.features)
+    def _without_passages(self) -> list[U64]:
+        return self.boilerplate.without(self.inverted.features)
 
     def compared(self, hits: Sequence[Hit], settings: Settings) -> Iterator[TruePairs]:
         """The true pairs with documents that are not in the sample, in blocks."""
@@ -69,12 +69,12 @@ class SampleTexts:
             yield TruePairs(PairSimilarities(inside, places.reshape(-1), similarity), states, apart)
 
     def only_boilerplate(self, pairs: PairSimilarities, features: Sequence[U64]) -> Flags:
-        """Whether each pair of a sampled text and one of these features is less similar without the passage than the
+        """Whether each pair of a sampled text and one of these features is less similar without the passages than the
         minimum."""
-        if self.dominating is None:
+        if not self.boilerplate.clusters:
             return np.zeros(len(pairs.inside), np.bool_)
-        rest = [*self._without_passage, *self.dominating.without(features)]
-        return resemblances(rest, pairs.inside, pairs.given + len(self._without_passage)) < self.minimum
+        rest = [*self._without_passages, *self.boilerplate.without(features)]
+        return resemblances(rest, pairs.inside, pairs.given + len(self._without_passages)) < self.minimum
 
 
 def features_of(hits: Sequence[Hit], settings: Settings) -> list[U64]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import typer
 from hypothesis import HealthCheck, given, settings
@@ -21,6 +22,8 @@ from es_neardupe.cli.commands import contained, group, groups, moved, what_if
 from es_neardupe.cli.output import fail, printable, say, warn
 from es_neardupe.errors import InputError, NotFound
 from es_neardupe.report_parts import WriteCounts
+from es_neardupe.verification.boilerplate import Boilerplate, SharedPassage
+from es_neardupe.verification.criterion import MatchOptions
 from es_neardupe.wording import command, connection_in_commands, counted, option, spoken
 
 HOSTILE = [
@@ -135,8 +138,10 @@ def _of_group(number: int, index: str) -> None:
     report: Any = SimpleNamespace(
         index=index, scope=scope, pairs=pairs, writes=writes, decisions=SimpleNamespace(unsatisfied=number)
     )
-    report.rules = SimpleNamespace(measure="resemblance", weights=None, min=0.8)
-    report.common, report.dominating, report.detection, report.detection_cases = None, None, 1.0, ()
+    report.rules = SimpleNamespace(measure="resemblance", weights=None, min=0.8, match=MatchOptions())
+    shared = SharedPassage(index, number, number)
+    report.boilerplate = Boilerplate(number, number, number, (shared,), np.zeros(0, np.uint64))
+    report.common, report.detection, report.detection_cases = None, 1.0, ()
     group._warn_of_groups(report)
 
 
@@ -180,6 +185,9 @@ ONE: dict[Callable[[int, str], None], list[str]] = {
         "and window, keep the texts apart.",
         "Groups may be split: linkage complete requires every pair, and 1 pair of linked texts was not compared, "
         "because there are too many of them. A higher --max-bucket compares more.",
+        "Of 1 cluster of five texts and more, 1 with 1 document is held together only by boilerplate: run "
+        "`GROUP --ignore-common auto`.",
+        "  1 document shares: 'INDEX'",
     ],
     _of_contained: [
         "1 key that too many documents share was skipped: raise --max-candidates.",
@@ -217,6 +225,9 @@ TWO: dict[Callable[[int, str], None], list[str]] = {
         "and window, keep the texts apart.",
         "Groups may be split: linkage complete requires every pair, and 2 pairs of linked texts were not compared, "
         "because there are too many of them. A higher --max-bucket compares more.",
+        "Of 2 clusters of five texts and more, 2 with 2 documents are held together only by boilerplate: run "
+        "`GROUP --ignore-common auto`.",
+        "  2 documents share: 'INDEX'",
     ],
     _of_contained: [
         "2 keys that too many documents share were skipped: raise --max-candidates.",

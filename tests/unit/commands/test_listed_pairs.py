@@ -14,6 +14,7 @@ from es_neardupe.columns import RowLists
 from es_neardupe.commands.pairs import Pair, PairsReport
 from es_neardupe.errors import SettingsError
 from es_neardupe.records import Address
+from es_neardupe.verification.boilerplate import Boilerplate
 from es_neardupe.verification.criterion import check_min
 
 
@@ -43,6 +44,7 @@ def found(draw: st.DrawFn) -> tuple[PairsReport, Any, Any]:
         detection_cases=(),
         weights=None,
         common=None,
+        boilerplate=Boilerplate(0, 0, 0, (), np.zeros(0, np.uint64)),
         candidates=len(linked),
         skipped=0,
         large_buckets=(),

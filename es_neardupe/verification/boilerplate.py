@@ -1,0 +1,152 @@
+"""Boilerplate that holds unrelated texts of an index together (``--ignore-common auto`` compares them by the rest)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from es_neardupe.candidates.pair_arrays import components
+from es_neardupe.columns import RowLists
+from es_neardupe.display_text import beginning
+from es_neardupe.index.document_text import text_of
+from es_neardupe.index.index import Index
+from es_neardupe.keys.arrays import U64, Numbers, Positions
+from es_neardupe.keys.shingles import features
+from es_neardupe.progress import Progress, silent
+from es_neardupe.records import FingerprintColumns, TextClasses
+from es_neardupe.similarity.boilerplate import boilerplate_of
+from es_neardupe.similarity.measure import Ignored, Measure
+from es_neardupe.verification.on_workers import ComparingWorkers
+from es_neardupe.verification.verify import Verified, Verifier
+
+_MEMBERS = 5
+"""Minimum number of different texts in a cluster that is examined."""
+
+_CLUSTERS = 1000
+"""Maximum number of clusters that are examined, the largest ones."""
+
+_TEXTS = 20
+"""Texts of a cluster that are compared with each other."""
+
+_CHARACTERS = 100_000
+"""Characters of each of them."""
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class SharedPassage:
+    """A passage of boilerplate."""
+
+    passage: str
+    """Its beginning."""
+    clusters: int
+    """Clusters of which it is the longest passage of boilerplate."""
+    documents: int
+
+
+@dataclass(frozen=True)
+class Boilerplate:
+    """Passages that hold clusters of texts together, and say nothing about their subjects. A cluster is all that chains
+    of matches connect."""
+
+    examined: int
+    """Clusters of five different texts and more, at most the 1,000 largest."""
+    clusters: int
+    """Those that only boilerplate holds together."""
+    documents: int
+    """Documents of these clusters."""
+    passages: tuple[SharedPassage, ...]
+    """The longest passage of each of them, those of most documents first; at most three."""
+    _ignored: U64 = field(compare=False, repr=False)
+
+    @property
+    def ignored(self) -> U64:
+        """The shingles of all their passages; sorted."""
+        return self._ignored
+
+    def without(self, shingles: Sequence[U64]) -> list[U64]:
+        """The shingles of each text (sorted) that are not in these passages; all of them if there are no others."""
+        rest = (np.setdiff1d(one, self._ignored, assume_unique=True) for one in shingles)
+        return [some if len(some) else one for some, one in zip(rest, shingles, strict=True)]
+
+
+def boilerplate(
+    index: Index, corpus: FingerprintColumns, classes: TextClasses, left: Numbers, right: Numbers
+) -> Boilerplate:
+    """Examine the largest clusters of these matching pairs of classes, by the current texts of up to 20 members."""
+    clusters = _clusters(components(len(classes), left, right))
+    sizes = classes.sizes
+    held = list[tuple[str, int]]()
+    passages = list[str]()
+    for members in clusters:
+        texts = _texts(index, corpus, classes, members)
+        found = boilerplate_of(texts) if len(texts) >= _MEMBERS else None  # some were deleted meanwhile
+        if found is not None:
+            held.append((beginning(found[0]), int(sizes[members].sum())))
+            passages += found
+    settings = index.settings
+    of_passages = features(passages, settings.shingle, settings.unit)
+    return Boilerplate(
+        examined=len(clusters),
+        clusters=len(held),
+        documents=sum(documents for _, documents in held),
+        passages=_shown(held),
+        _ignored=np.unique(np.concatenate(of_passages)) if of_passages else np.zeros(0, np.uint64),
+    )
+
+
+def without(index: Index, corpus: FingerprintColumns, classes: TextClasses, found: Boilerplate) -> Verifier:
+    """A verifier by the resemblance without the passages of boilerplate."""
+    ignored = Ignored("boilerplate", found.ignored)
+    measure = Measure(shingle=index.settings.shingle, unit=index.settings.unit, ignored=ignored)
+    workers = ComparingWorkers.of(index, measure)
+    return Verifier(index.client, index.settings, corpus, classes, measure, workers=workers)
+
+
+def groups_held(
+    index: Index,
+    verified: Verified,
+    principal: Numbers,
+    minimum: float,
+    found: Boilerplate,
+    progress: Progress = silent,
+) -> int:
+    """The number of groups of which fewer than half of the other texts match the principal without the passages of
+    boilerplate. ``principal``: that of each class, itself if it is alone; shape (k,)."""
+    if not found.clusters:
+        return 0
+    verifier = without(index, verified.corpus, verified.classes, found)
+    members = np.flatnonzero(principal != np.arange(len(principal), dtype=np.int32))
+    matching = verifier.similarities(principal[members], members, progress) >= minimum
+    others = np.bincount(principal[members], minlength=len(principal))
+    return int((2 * np.bincount(principal[members], matching, len(principal)) < others).sum())
+
+
+def _clusters(cluster_of: Numbers) -> list[Positions]:
+    """The classes of each cluster to examine, the largest first. ``cluster_of``: the cluster of each class."""
+    order = np.argsort(cluster_of, kind="stable")
+    clusters = RowLists(order, np.flatnonzero(np.diff(cluster_of[order], prepend=-1, append=-1)))
+    chosen = np.flatnonzero(clusters.sizes >= _MEMBERS)
+    chosen = chosen[np.argsort(-clusters.sizes[chosen], kind="stable")][:_CLUSTERS]
+    return [clusters[number] for number in chosen.tolist()]
+
+
+def _texts(index: Index, corpus: FingerprintColumns, classes: TextClasses, members: Positions) -> list[str]:
+    """The current texts of some of the classes, evenly spread."""
+    spread = members[np.linspace(0, len(members) - 1, min(_TEXTS, len(members))).astype(np.intp)]
+    references = [corpus.references[row] for row in classes.first_of(spread).tolist()]
+    hits = index.documents.fetch(references, index.settings.fields)
+    return [text_of(hit.source, index.settings.fields)[:_CHARACTERS] for hit in hits if hit is not None]
+
+
+def _shown(held: Sequence[tuple[str, int]]) -> tuple[SharedPassage, ...]:
+    """The passages (of each cluster, with its documents) to show."""
+    of_each = [
+        SharedPassage(passage, len(some), sum(some))
+        for passage in dict.fromkeys(passage for passage, _ in held)
+        if (some := [documents for other, documents in held if other == passage])
+    ]
+    return tuple(sorted(of_each, key=lambda one: (-one.documents, one.passage))[:_SHOWN])
