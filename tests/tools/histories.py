@@ -28,9 +28,9 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, InputError, NotFound, SettingsError
 from es_neardupe.index.document_text import fingerprint_sources
 from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
+from es_neardupe.index.index import Index, opened
 from es_neardupe.index.storage.sidecar.indices import sidecar_name
 from es_neardupe.index.stored_fields import encode
-from es_neardupe.index.target import open_target
 from es_neardupe.server.client import Client, path, to_json
 
 FIELDS = {"text": {"type": "text"}, "n": {"type": "integer"}, "family": {"type": "keyword"}}
@@ -476,7 +476,7 @@ class World:
                 self.client.request("DELETE", document, params={"refresh": True})
 
     def hidden(self, kind: HiddenIndex) -> str:
-        return hidden_index_name(open_target(self.client, self.index), kind)
+        return hidden_index_name(opened(Index(self.index, self.client)).target, kind)
 
     # ---- hints
 
