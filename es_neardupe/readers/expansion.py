@@ -1,7 +1,8 @@
 """Expansion of Parquet and Arrow files: the memory for their parts, as the files state it, before they are decoded.
 
 A file of some hundred bytes can hold billions of rows, or a batch of gigabytes. A part that is both large and far
-larger than what is stored of it is not decoded.
+larger than what is stored of it is not decoded. A text that is stored once can be the value of many rows, which no
+description tells: so the rows are also counted while they are read.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ _MAX_DESCRIPTION = 2**28
 """Maximum size in bytes of a description of Arrow: of a schema, of a batch, or of a file."""
 _RATIO = 100
 """Maximum number of bytes of a larger part, decoded, for each byte of the file."""
+_RATIO_OF_ROWS = 1000
+"""The same for all rows together, which are decoded one after the other: what gzip can reach."""
 _ROW = 16
 """Bytes of a row and of a value of a list, at least: those of an empty one."""
 _BATCH_SIZE = 2**24
@@ -31,6 +34,26 @@ def _check(what: str, decoded: int, stored: int) -> None:
             f"{what}: {stored:,} bytes expand to {decoded:,}, more than {_RATIO} times as many. If this is intended, "
             f"write the file with smaller row groups or batches, or as JSON lines"
         )
+
+
+class RowSizes:
+    """The sizes of the rows of a file so far."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        place = stream.tell()
+        self._limit = max(_LARGE, _RATIO_OF_ROWS * _size(stream))
+        stream.seek(place)
+        self._rows = self._bytes = 0
+
+    def add(self, size: int) -> None:
+        """Count a row. Raises `OSError` if the rows expand too much."""
+        self._rows += 1
+        self._bytes += size
+        if self._bytes > self._limit:
+            raise OSError(
+                f"its first rows ({self._rows:,}) expand to {self._bytes:,} bytes, more than {_RATIO_OF_ROWS:,} times "
+                f"the size of the file. If this is intended, write the file as JSON lines"
+            )
 
 
 # -- Parquet -----------------------------------------------------------------------------------------------------------

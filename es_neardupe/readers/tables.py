@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.folders import install_extra
-from es_neardupe.readers.expansion import check_arrow, check_parquet
+from es_neardupe.readers.expansion import RowSizes, check_arrow, check_parquet
 from es_neardupe.readers.json_lines import invalid_json, parsed_line
 from es_neardupe.readers.streams import MAX_EXPANDED
 from es_neardupe.server.numbers import literal_number
@@ -55,11 +55,15 @@ def table_rows(stream: IO[bytes], suffix: str) -> Iterator[TableRow | str]:
     import pyarrow as pa
 
     try:
+        sizes = RowSizes(stream)
         schema, batches = _parquet(stream) if suffix == ".parquet" else _arrow(stream)
         columns = _columns(schema)
         for batch in batches:
             for row in range(batch.num_rows):
-                yield _row(columns, batch, row)
+                room = _Room()
+                made = _row(columns, batch, row, room)
+                sizes.add(room.used)
+                yield made
     except _UnsupportedColumn as error:
         raise OSError(str(error)) from error
     except MemoryError as error:  # a length of a damaged file
@@ -110,6 +114,11 @@ class _Room:
         self.bytes = MAX_EXPANDED
         self.values = _MAX_VALUES
 
+    @property
+    def used(self) -> int:
+        """Bytes of the values that were taken, also of the one that exceeded the limit."""
+        return MAX_EXPANDED - self.bytes
+
     def take(self, size: int, values: int = 0) -> None:
         """Raises `ValueError` if the row exceeds a limit."""
         self.bytes -= size
@@ -135,12 +144,11 @@ def _check_names(names: list[str], where: str) -> None:
         raise _UnsupportedColumn(f"{where} has a column twice: {', '.join(twice)}")
 
 
-def _row(columns: list[tuple[str, _Reader]], batch: Any, row: int) -> TableRow | str:
-    room = _Room()
+def _row(columns: list[tuple[str, _Reader]], batch: Any, row: int, room: _Room) -> TableRow | str:
     try:
         room.take(0, len(columns))
         source = {name: _value(read, batch.column(n)[row], room) for n, (name, read) in enumerate(columns)}
-        return TableRow(source, MAX_EXPANDED - room.bytes)
+        return TableRow(source, room.used)
     except UnicodeDecodeError as error:
         return f"not UTF-8 ({error.reason} at byte {error.start} of a text)"
     except OverflowError:
