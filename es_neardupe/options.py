@@ -22,6 +22,8 @@ from urllib.parse import urlsplit
 import typer
 from typer.models import OptionInfo
 
+from es_neardupe.wording import option
+
 DEFAULT_PREFIX = "neardupe"
 
 DEFAULT_MAX_CHARS = 10_000_000
@@ -288,7 +290,7 @@ def wrong_engine(engine: str, *, insecure: bool = False) -> str | None:
     if parts.scheme == "tcp" and not insecure and not _is_loopback(parts.hostname or ""):
         return (
             f"Whoever reaches a Dask scheduler can run programs on its workers, and {engine} has no encryption and no "
-            f"authentication: use tls://, or add `insecure_engine` in a network that you trust."
+            f"authentication: use tls://, or add {option('insecure_engine')} in a network that you trust."
         )
     return None
 

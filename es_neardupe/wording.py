@@ -26,6 +26,11 @@ _current: list[CommandLine | None] = [None]
 """Of this process, since its threads make messages too; None: messages are for Python and HTTP."""
 
 
+def current() -> CommandLine | None:
+    """For whom messages are made now; see `spoken`."""
+    return _current[-1]
+
+
 @contextmanager
 def spoken(on: CommandLine | None) -> Iterator[None]:
     """Messages that are made meanwhile are for this command line, or with None for Python and HTTP."""

@@ -13,6 +13,7 @@ import ssl
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import islice
 from multiprocessing import resource_tracker, util
 from types import TracebackType
@@ -24,9 +25,11 @@ import distributed
 from distributed.scheduler import KilledWorker
 from distributed.worker import thread_state
 
+from es_neardupe import wording
 from es_neardupe.engines.engine import Kept
 from es_neardupe.errors import EngineError, NeardupeError
 from es_neardupe.progress import Progress
+from es_neardupe.wording import option
 
 S = TypeVar("S")
 P = TypeVar("P")
@@ -132,8 +135,8 @@ class DaskEngine:
                         raise self._ended() from None
                     raise EngineError(
                         f"The scheduler at {self._engine} has lost all of its workers. Start others with "
-                        f"`dask worker {self._engine}`, and run the same command again; without `engine`, it needs "
-                        f"none."
+                        f"`dask worker {self._engine}`, and run the same command again; without "
+                        f"{option('engine')}, it needs none."
                     ) from None
 
     @property
@@ -164,7 +167,7 @@ class DaskEngine:
                 failed = error
         raise EngineError(
             f"The processes of {self._engine} ended before they could work, {_STARTS} times: check the memory of this "
-            f"machine, choose fewer processes, or omit `engine`."
+            f"machine, choose fewer processes, or omit {option('engine')}."
         ) from failed
 
     def _connect(self, address: str | distributed.LocalCluster, stack: ExitStack) -> distributed.Client:
@@ -203,7 +206,8 @@ class DaskEngine:
                 raise self._ended() from error
             raise EngineError(
                 f"The scheduler at {self._engine} was lost, and the tasks with it. Check the address, or start the "
-                f"scheduler and its workers again; then run the same command again. Without `engine`, it needs neither."
+                f"scheduler and its workers again; then run the same command again. Without {option('engine')}, it "
+                f"needs neither."
             ) from error
         except (ImportError, AttributeError, RuntimeError, TypeError) as error:
             if self._opened is None:
@@ -267,8 +271,9 @@ def _same(shared: S) -> S:
 
 def _checked(task: Callable[[S, P], R], here: Mapping[str, str | None]) -> Callable[[S, P], R]:
     """A task that raises `ImportError` on a worker with other versions than ``here``, such as one that joins during a
-    run. It is sent as a whole, so that it needs nothing of these versions, and loads the task itself afterwards."""
-    packed = pickle.dumps(task)
+    run. It is sent as a whole, so that it needs nothing of these versions, and loads the task itself afterwards. Its
+    messages are those of the command here."""
+    packed = pickle.dumps(partial(_spoken, wording.current(), task))
 
     def checked(shared: S, part: P) -> R:
         import pickle
@@ -288,6 +293,11 @@ def _checked(task: Callable[[S, P], R], here: Mapping[str, str | None]) -> Calla
         return result
 
     return checked
+
+
+def _spoken(on: wording.CommandLine | None, task: Callable[[S, P], R], shared: S, part: P) -> R:
+    with wording.spoken(on):
+        return task(shared, part)
 
 
 def _check_versions(client: distributed.Client) -> dict[str, str | None]:

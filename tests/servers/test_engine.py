@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.metadata import version
 from multiprocessing.process import BaseProcess as Process
 from pathlib import Path
@@ -43,6 +44,7 @@ from es_neardupe.options import PRESETS
 from es_neardupe.server.client import Client, path
 from es_neardupe.verification import verify
 from es_neardupe.verification.current_texts import CurrentDocuments
+from es_neardupe.wording import CommandLine, spoken
 
 
 @pytest.fixture(scope="module")
@@ -186,6 +188,16 @@ def test_errors_of_tasks_are_those_of_the_command(news: NearDupe, client: Client
     assert "is blocked for writing" in str(blocked.value)
 
 
+def test_errors_of_tasks_name_the_options_of_the_command(news: NearDupe, server_url: str, engine: str) -> None:
+    task = replace(IndexOnWorkers.of(opened(news), 1), url="http://other:9200", options={"url": server_url})
+    for on, named in ((CommandLine({"url": "--url"}), "--url"), (None, "`url`")):
+        with spoken(on), pytest.raises(EngineError) as refused:
+            list(_writes(task, engine))
+        assert str(refused.value) == (
+            f"A worker connects to {server_url}, and this command to http://other:9200: name the server by {named}."
+        )
+
+
 def test_no_error_is_its_own_cause(client: Client) -> None:
     """Workers follow the causes of an error to the end: they have hung."""
     with pytest.raises(NotFound) as missing:
@@ -224,7 +236,10 @@ def _error(server_cli: Cli, *arguments: str) -> str:
 
 def test_no_scheduler(server_cli: Cli, news: NearDupe, unused_port: int) -> None:
     message = _error(server_cli, "group", news.name, "--engine", "tcp://10.1.2.3:8786")
-    assert "tcp://10.1.2.3:8786 has no encryption and no authentication: use tls://, or add" in message
+    assert (
+        "tcp://10.1.2.3:8786 has no encryption and no authentication: use tls://, or add --insecure-engine in a"
+        in message
+    )
     message = _error(server_cli, "group", news.name, "--engine", f"tcp://127.0.0.1:{unused_port}")
     assert f"No Dask scheduler answers at tcp://127.0.0.1:{unused_port}" in message
 
