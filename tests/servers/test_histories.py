@@ -44,17 +44,27 @@ def test_histories(client: Client, index_name: str, tmp_path: Path, server_cli: 
 @pytest.mark.long
 @pytest.mark.timeout(7200)
 def test_many_histories(
-    client: Client, index_name: str, tmp_path: Path, server_cli: Cli, request: pytest.FixtureRequest
+    client: Client,
+    index_name: str,
+    tmp_path: Path,
+    server_cli: Cli,
+    request: pytest.FixtureRequest,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Each round has a seed of its own, which is printed. All rounds are played, even if one fails."""
     first, rounds = (request.config.getoption(f"--histories-{name}") for name in ("seed", "rounds"))
     failed = []
+
+    def say(line: str) -> None:
+        with capsys.disabled():
+            print(line, flush=True)
+
     for seed in range(first, first + rounds):
         started = time.monotonic()
         try:
             check(client, index_name, tmp_path, server_cli, seed, families=FAMILIES, steps=STEPS)
         except AssertionError as error:
             failed.append(str(error))
-            print(error, flush=True)
-        print(f"seed {seed}: {FAMILIES} histories, {time.monotonic() - started:.0f} s", flush=True)
+            say(str(error))
+        say(f"seed {seed}: {FAMILIES} histories, {time.monotonic() - started:.0f} s")
     assert not failed, "\n\n".join(failed)
