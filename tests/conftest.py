@@ -14,7 +14,8 @@ import sys
 import sysconfig
 import tempfile
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,9 +150,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     of several. With the servers of one product, all tests run on each of them."""
     names = config.getoption("--servers").split(",")
     if len({_kind(name) for name in names}) > 1 and not config.getoption("--record"):
+        values = _values_to_choose(items)
         chosen: dict[bool, list[pytest.Item]] = {True: [], False: []}
         for item in items:
-            chosen[_runs_on_its_server(item) and _has_the_chosen_value(item)].append(item)
+            chosen[_runs_on_its_server(item) and _has_the_chosen_value(item, values)].append(item)
         config.hook.pytest_deselected(items=chosen[False])
         items[:] = chosen[True]
     for item in items:
@@ -204,14 +206,32 @@ def _runs_on_its_server(item: pytest.Item) -> bool:
     return server == names[zlib.crc32(name.encode()) % len(names)]
 
 
-def _has_the_chosen_value(item: pytest.Item) -> bool:
-    """Whether a test marked ``either(parameter)`` has the one of two values of this parameter that a hash of its name
-    chooses."""
+def _values_to_choose(items: list[pytest.Item]) -> dict[str, list[Any]]:
+    """Test -> the values of the parameter that it is marked with by ``either``. Their numbers in pytest depend on its
+    other parameters, among them the server."""
+    values: dict[str, list[Any]] = defaultdict(list)
+    for item in items:
+        if (given := _either(item)) is not None and given[1] not in values[given[0]]:
+            values[given[0]].append(given[1])
+    return values
+
+
+def _either(item: pytest.Item) -> tuple[str, Any] | None:
+    """A test marked ``either(parameter)``, and its value of this parameter; None if it has none."""
     mark, callspec = item.get_closest_marker("either"), getattr(item, "callspec", None)
-    if mark is None or callspec is None or mark.args[0] not in callspec.indices:
+    if mark is None or callspec is None or mark.args[0] not in callspec.params:
+        return None
+    return item.nodeid.partition("[")[0], callspec.params[mark.args[0]]
+
+
+def _has_the_chosen_value(item: pytest.Item, values: Mapping[str, list[Any]]) -> bool:
+    """Whether a test marked ``either(parameter)`` has the one of the ``values`` of this parameter that a hash of its
+    name chooses."""
+    if (given := _either(item)) is None:
         return True
-    name = getattr(item, "originalname", item.name)
-    return bool(callspec.indices[mark.args[0]] == zlib.crc32(name.encode()) % 2)
+    test, value = given
+    name = test.rpartition("::")[2]
+    return bool(value == values[test][zlib.crc32(name.encode()) % len(values[test])])
 
 
 def _fills_an_index_for_its_module(item: pytest.Item) -> bool:

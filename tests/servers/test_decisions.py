@@ -73,7 +73,7 @@ def test_different_texts_leave_the_group_with_their_copies(client: Client, index
     assert decision.similarity == news.compare("a", "b").value(MeasureName.RESEMBLANCE)
 
     report = news.group()
-    assert report.scope.reason == "0 new or changed documents, 1 new decisions"
+    assert report.scope.reason == "0 new or changed documents, 1 new decision"
     assert (report.scope.whole, report.decisions.different, report.decisions.unsatisfied) == (False, 1, 0)
     assert groups(news) == [{"a", "c", "d"}, {"b", "copy"}]
     assert news.group().scope.affected == 0
@@ -89,7 +89,7 @@ def test_different_texts_leave_the_group_with_their_copies(client: Client, index
     assert news.decisions() == []
     assert [one.withdrawn is None for one in news.decisions(withdrawn=True)] == [False]
     assert news.withdraw([decision.id])[0].withdrawn is not None
-    assert news.group().scope.reason == "0 new or changed documents, 1 new decisions"
+    assert news.group().scope.reason == "0 new or changed documents, 1 new decision"
     assert groups(news) == [ALL]
     if not sidecar:
         assert_settled(client, index_name)
