@@ -216,7 +216,8 @@ def group(
     with scratch() as files, nullcontext() if dry_run else held(index, progress=progress) as lease:
         last = _last_run(registry) if default_rules else _unchanged_last_run(index, registry, before)
         feed = index.storage.group_feed(stores=not dry_run)  # it refreshes the index
-        run = replace(run, feed=feed)
+        fields = index.storage.field_feed(stores=not dry_run) if rules.columns else None
+        run = replace(run, feed=feed, field_feed=fields)
         waiting = WaitingDecisions() if run.decisions is None else run.decisions.waiting()
         scope = choose_scope(
             index,
@@ -224,6 +225,7 @@ def group(
             last,
             run.rules,
             feed=feed,
+            field_feed=fields,
             evidence=evidence,
             only_words=criterion.measure.copies_are_equal,
             decisions=waiting,
@@ -239,6 +241,9 @@ def group(
         else:
             written, stored = run.write(scope, result, lease, waiting, decisions)
         mirrored = index.storage.write_group_ids(batch=batch, workers=workers, dry_run=dry_run)
+        if fields is not None and mirrored is not None:
+            fields.note_all_written(mirrored.written)
+            fields.store(whole=False)
     group_scope = _scope(index, scope, result)
     by_boilerplate = boilerplate(index, verified.corpus, verified.classes, *verified.linked(linked.matches))
     return GroupReport(
@@ -302,6 +307,8 @@ class _Run:
     """None: they are ignored."""
     feed: ChangeFeed | None = None
     """The documents that were written since the last run; None if each of them has no similarity."""
+    field_feed: ChangeFeed | None = None
+    """Those that were written since the last run has used their fields; None if it has not, or `feed` shows them."""
 
     @property
     def shards(self) -> Sequence[int | None]:
@@ -410,8 +417,9 @@ class _Run:
                 counted=counted,
                 unsatisfied=result.linked.decisions.unsatisfied,
             )
-            if self.feed is not None:
-                self.feed.store(whole=True)
+            for feed in (self.feed, self.field_feed):
+                if feed is not None:
+                    feed.store(whole=True)
             if self.decisions is not None:
                 self.decisions.settle(waiting)
         return written, stored

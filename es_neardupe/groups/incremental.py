@@ -11,11 +11,12 @@ of members that would move are read too, until no further document moves.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,6 +102,7 @@ def choose_scope(
     rules: RunRules,
     *,
     feed: ChangeFeed | None,
+    field_feed: ChangeFeed | None,
     evidence: bool,
     only_words: bool,
     decisions: WaitingDecisions,
@@ -113,11 +115,14 @@ def choose_scope(
 
     ``feed``: the documents that were written since the last run; None if each of them has no similarity.
 
+    ``field_feed``: with rules that have fields, the documents that were written since the last run has used these, if
+    ``feed`` does not show them.
+
     ``only_words``: whether the measure depends on nothing but the words that fingerprints are made from. If it also
     uses other fields, their changes are not noticed, so each run processes the whole index.
     """
-    changed = _changed(index, feed, last)
-    found = _counted(index, changed)
+    changed, other_fields = _changed(index, feed, last), _other_fields(index, field_feed)
+    found = _counted(index, changed, other_fields)
     documents, waiting = found["documents"], found["waiting"]
     different = _differences(last, rules, evidence)
     noted, uuids = (last.indices if last else {}), index.target.uuids
@@ -127,11 +132,8 @@ def choose_scope(
         reason = f"restored or copied since the last run: {', '.join(copied)}"
     if reason is None and not only_words:
         reason = "the measure uses more than the words that keys are made from"
-    if reason is None and feed is None and (columns := rules.group.columns):
-        names = ", ".join(column["field"] for column in columns)
-        reason = f"with a sidecar index, changes of {names} cannot be noticed"
-    if reason is None and feed is not None:
-        reason = _why_unnoticed(feed, noted)
+    if reason is None:
+        reason = _why_unnoticed(feed, noted) or _why_unnoticed(field_feed, noted)
     if reason is None and waiting > _MAX_WAITING * documents:
         are = "is" if waiting == 1 else "are"
         reason = f"{waiting:,} of {counted(documents, 'document')} {are} new or changed"
@@ -152,7 +154,7 @@ def choose_scope(
         DocumentQuery({"terms": {index.fields.group: chunk}}) for chunk in chunked(sorted(broken), queries.MAX_TERMS)
     )
     grouped = queries.grouped(index.fields, index.scheme_id)  # the others are read once, as ungrouped
-    written = (DocumentQuery(queries.all_of(query, grouped), shard) for shard, query in changed.items())
+    written = (DocumentQuery(queries.all_of(query, grouped), shard) for query, shard in chain(changed, other_fields))
     decided = (DocumentQuery(_with_content(index, chunk)) for chunk in chunked(sorted(decisions.contents), _TERMS))
     alone = (DocumentQuery(queries.unlike_principals(index.fields)),) if check else ()
     seeds = (DocumentQuery(ungrouped), *written, *of_groups, *decided, *alone)
@@ -161,7 +163,7 @@ def choose_scope(
         reason += f", {counted(len(broken), 'group that lost documents', 'groups that lost documents')}"
     if decisions:
         reason += f", {counted(len(decisions.versions), 'new decision')}"
-    altered = lost or bool(changed or decisions)
+    altered = lost or bool(changed or other_fields or decisions)
     return RunScope(False, reason, documents, settled, seeds, altered, broken, last.unsatisfied)
 
 
@@ -188,40 +190,60 @@ def next_run(index: Index) -> NextRun:
     registry = Registry(index)
     try:
         last, feed = registry.last_run(), index.storage.group_feed(stores=False)
+        columns = () if last is None or last.rules is None else last.rules.group.columns
+        field_feed = index.storage.field_feed(stores=False) if columns else None
         decisions = Decisions(index).count_waiting()
     except (Forbidden, NameTaken, SettingsError):
-        return NextRun(_counted(index, {})["waiting"], lost=False)
-    changed = _changed(index, feed, last)
-    found = _counted(index, changed)
+        return NextRun(_counted(index)["waiting"], lost=False)
+    found = _counted(index, _changed(index, feed, last), _other_fields(index, field_feed))
     if last is None:
         return NextRun(found["documents"], lost=False, decisions=decisions)
     lost = (found["principals"], found["members"]) != (last.principals, last.members)
     lost = lost and not (feed is not None and feed.all_kept)
-    known = (
-        last.finished and last.principals is not None and (feed is None or _why_unnoticed(feed, last.indices) is None)
-    )
+    known = last.finished and last.principals is not None and _why_unnoticed(feed, last.indices) is None
     return NextRun(found["waiting"], lost=known and lost, decisions=decisions)
 
 
-def _changed(index: Index, feed: ChangeFeed | None, last: LastRun | None) -> dict[int | None, dict[str, Any]]:
-    """Queries for the documents that were written since the last run, by the number of their shards; of an index that
-    is new since then, all documents."""
+def _changed(index: Index, feed: ChangeFeed | None, last: LastRun | None) -> list[DocumentQuery]:
+    """Queries for the documents that were written since the last run; of an index that is new since then, all
+    documents."""
     if feed is None or feed.reason is not None:
-        return {}
+        return []
     new = [name for name in feed.unknown if last is None or last.indices.get(name) != index.target.uuids[name]]
-    found: dict[int | None, dict[str, Any]] = {}
+    found = []
     for shard in feed.shards:
         clauses = [{"terms": {"_index": new}}] if new else []
         if (written := feed.changed(shard)) is not None:
             clauses.append(written)
         if clauses:
-            found[shard] = {"bool": {"should": clauses, "minimum_should_match": 1}}
+            found.append(DocumentQuery({"bool": {"should": clauses, "minimum_should_match": 1}}, shard))
     return found
 
 
-def _counted(index: Index, changed: Mapping[int | None, dict[str, Any]]) -> dict[str, int]:
+def _other_fields(index: Index, feed: ChangeFeed | None) -> list[DocumentQuery]:
+    """Queries for the documents that were written since the last run, by their ids: their keys are elsewhere. Of an
+    index that is new since then, all documents wait."""
+    found: list[DocumentQuery] = []
+    if feed is None or feed.reason is not None:
+        return found
+    for shard in feed.shards:
+        if (written := feed.changed(shard)) is None:
+            continue
+        for page in index.plain_documents.pages({"query": written, "_source": False}, page_size=_PAGE, shard=shard):
+            ids: dict[str, list[str]] = defaultdict(list)
+            for hit in page:
+                ids[hit.index].append(hit.id)
+            for name, some in ids.items():
+                found.append(DocumentQuery(queries.all_of({"term": {"_index": name}}, {"ids": {"values": some}})))
+    return found
+
+
+def _counted(
+    index: Index, changed: Iterable[DocumentQuery] = (), other_fields: Iterable[DocumentQuery] = ()
+) -> dict[str, int]:
     """The number of ``documents`` with a fingerprint, of those that are ``waiting`` or were changed since the last run,
-    and of the ``principals`` and ``members`` that were not."""
+    and of the ``principals`` and ``members`` that were not ``changed``. A document of which only ``other_fields`` may
+    have changed is still in its group."""
     fields, scheme = index.fields, index.scheme_id
     kinds = queries.principals_and_members(fields, scheme)
 
@@ -233,7 +255,7 @@ def _counted(index: Index, changed: Mapping[int | None, dict[str, Any]]) -> dict
             members=kinds["members"],
         )
 
-    def of_changed(shard: int | None, query: dict[str, Any]) -> Iterator[dict[str, int]]:
+    def of_changed(query: dict[str, Any], shard: int | None) -> Iterator[dict[str, int]]:
         several = index.documents.counts(
             shard=shard,
             waiting=queries.all_of(query, queries.grouped(fields, scheme)),
@@ -242,17 +264,23 @@ def _counted(index: Index, changed: Mapping[int | None, dict[str, Any]]) -> dict
         )
         yield several | {name: -several[name] for name in kinds}
 
+    def of_other_fields(query: dict[str, Any], shard: int | None) -> Iterator[dict[str, int]]:
+        yield {"waiting": index.documents.count(queries.all_of(query, queries.grouped(fields, scheme)), shard=shard)}
+
     found: Counter[str] = Counter()
     sources: list[Callable[[], Iterator[dict[str, int]]]] = [all_documents]
-    sources += [partial(of_changed, shard, query) for shard, query in changed.items()]
+    sources += [partial(of_changed, *one) for one in changed]
+    sources += [partial(of_other_fields, *one) for one in other_fields]
     with closing(in_threads(sources, _SEARCHES)) as parts:
         for part in parts:
             found.update(part)
     return found
 
 
-def _why_unnoticed(feed: ChangeFeed, noted: Mapping[str, str]) -> str | None:
-    """Why documents that were written since the last run cannot be found; None if they can."""
+def _why_unnoticed(feed: ChangeFeed | None, noted: Mapping[str, str]) -> str | None:
+    """Why documents that were written since the last run cannot be found; None if they can, or need not be."""
+    if feed is None:
+        return None
     if feed.reason is not None:
         return f"changes cannot be noticed: {feed.reason}"
     return next(

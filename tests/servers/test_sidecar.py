@@ -365,6 +365,33 @@ def test_routing_is_kept(client: Client, index_name: str) -> None:
 
 
 @pytest.mark.parametrize("write_group", [False, True])
+def test_rules_with_fields_look_at_what_has_changed(client: Client, index_name: str, write_group: bool) -> None:
+    """No entry shows a change of a field: the documents do."""
+    ids = sorted(_ready(client, index_name, write_group=write_group))
+    for id in ids:
+        change(client, index_name, id, {"source": "a"})
+    news = NearDupe(index_name, client)
+    news.enrich()
+    assert news.group(within="source", principal="date:asc").scope.whole
+    again = news.group()
+    assert (again.scope.whole, again.scope.affected) == (False, 0)
+    (first, *_) = news.groups()
+    assert first.principal is not None
+    change(client, index_name, first.principal.id, {"source": "b"})
+    (waits,) = [one.message for one in news.doctor() if one.name == "groups"]
+    assert "1" in waits
+    for enriched in (False, True):
+        if enriched:
+            change(client, index_name, first.principal.id, {"source": "a"})
+            news.enrich()
+        report = news.group()
+        assert (report.scope.whole, report.scope.affected) == (False, first.size)
+        assert report.writes.written > 0
+        assert news.group(rebuild=True, dry_run=True).writes.written == 0
+        assert news.group().scope.affected == 0
+
+
+@pytest.mark.parametrize("write_group", [False, True])
 def test_a_block_of_ours_is_told_by_its_name(client: Client, index_name: str, write_group: bool) -> None:
     _ready(client, index_name, write_group=write_group)
     ours = f"{index_name}-neardupe-sidecar"

@@ -96,6 +96,9 @@ class InlineStorage:
         """The changes of the index: new documents have all group fields already."""
         return ChangeFeed(self._index, Consumer.GROUPS, stores=stores)
 
+    def field_feed(self, *, stores: bool) -> None:
+        """None: a change of any field is one of the document."""
+
     def check_writable(self) -> None:
         """Check the indices of the target."""
         check_writable(self.client, self._index.name)

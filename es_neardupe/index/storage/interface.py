@@ -158,6 +158,10 @@ class Storage(Protocol):
         """The documents whose fingerprints ``group`` has not processed; None if each of them has no similarity.
         Refreshes the index. ``stores``: see `ChangeFeed`."""
 
+    def field_feed(self, *, stores: bool) -> ChangeFeed | None:
+        """The documents that were written since ``group`` has used fields of them, if their fingerprints do not show
+        that; None if those of `group_feed` are all. Refreshes the index."""
+
     def check_writable(self) -> None:
         """Raises `Blocked` if an index that keys or group ids are written to is read-only."""
 

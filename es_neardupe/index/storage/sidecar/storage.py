@@ -22,6 +22,7 @@ from es_neardupe.index.migration_state import Phase, replaced_prefix
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.settings import Settings
+from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.storage.collapse import CollapsedPage, CollapsedSearch, collapse_request
 from es_neardupe.index.storage.field_writes import Change, FieldWriter, document_writer
 from es_neardupe.index.storage.interface import EnrichRequest, EnrichResult, GroupIdsWritten, OnWorkers, Send
@@ -83,6 +84,10 @@ class SidecarStorage:
     def group_feed(self, *, stores: bool) -> None:
         """None: entries that ``group`` has not processed have no similarity."""
         self._index.documents.refresh()
+
+    def field_feed(self, *, stores: bool) -> ChangeFeed:
+        """The changes of the index itself: an entry has no fields of its document."""
+        return ChangeFeed(self._index, Consumer.GROUPS, stores=stores)
 
     def check_writable(self) -> None:
         """Check the sidecar indices, and the documents' indices if group ids are written there."""
