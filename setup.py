@@ -86,6 +86,7 @@ def compiled(module: str) -> Extension:
     return Extension(
         module,
         [f"{module.replace('.', '/')}.c"],
+        depends=[str(header) for header in sorted(Path(module.replace(".", "/")).parent.glob("*.h"))],
         define_macros=[("Py_LIMITED_API", "0x030B0000")] if LIMITED_API else [],
         extra_compile_args=options,
         optional=not REQUIRE_KERNEL,

@@ -27,6 +27,7 @@ from clusters import cluster
 from fault_proxy import FaultProxy
 from hypothesis import HealthCheck, settings
 from jvm_tools import start_quickly
+from lanes import WIDTHS, lanes
 from secured import Secured, secured
 from secured_opensearch import secured_opensearch
 from secured_users import ROLES, USERS, opensearch_users
@@ -325,12 +326,13 @@ def built_kernel() -> None:
         pytest.skip("the package was installed without a compiler")
 
 
-@pytest.fixture(params=["native", "numpy"], scope="module")
+@pytest.fixture(params=["numpy", *WIDTHS], scope="module")
 def inner_loops(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Run the tests of a module with the inner loops in C, and again with numpy's."""
-    if request.param == "native":
+    """Run the tests of a module with numpy's inner loops, and with those in C of each width that this processor has."""
+    if request.param != "numpy":
         request.getfixturevalue("built_kernel")
-        yield
+        with lanes(request.param):
+            yield
         return
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(hashing, "kernel", None)

@@ -5,6 +5,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #if !PY_LITTLE_ENDIAN
@@ -13,6 +14,9 @@
 
 #ifdef _MSC_VER
 #include <intrin.h>
+#define RESTRICT __restrict
+#else
+#define RESTRICT restrict
 #endif
 
 /* One function for each kind of processor, chosen when it is loaded: glibc can, musl and macOS cannot. */
@@ -41,6 +45,7 @@ static uint64_t mix64(uint64_t value)
 #define SINGLE (1u << 25)
 #define EXPANDS (1u << 26)
 #define MARK (1u << 27)
+#define DIGIT (1u << 28)
 #define FIRST (1u << 29)
 #define SECOND (1u << 30)
 
@@ -79,7 +84,7 @@ static int reserve(Content *content, Py_ssize_t bytes)
     if (content->capacity - content->length >= bytes)
         return 1;
     Py_ssize_t capacity = 2 * content->capacity + bytes;
-    uint8_t *grown = PyMem_Realloc(content->bytes, capacity);
+    uint8_t *grown = realloc(content->bytes, capacity); /* without the global lock */
     if (!grown)
         return 0;
     content->bytes = grown;
@@ -320,7 +325,7 @@ static PyObject *normalize(PyObject *self, PyObject *args)
     }
     Py_XDECREF(is_ascii);
     PyMem_Free(text.points);
-    PyMem_Free(content.bytes);
+    free(content.bytes);
     PyBuffer_Release(&entries);
     PyBuffer_Release(&pool);
     PyBuffer_Release(&combining);
@@ -545,11 +550,658 @@ static PyObject *extremes(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* From here on: `signed_texts`, which does all of the work for one text after the other. */
+
+#define BATCH 64
+#define GROUP 64
+#define SHIFTS 8
+#define PAD 80 /* blanks behind a folded text: a block of 64 bytes and two words are read beyond its end */
+
+typedef struct {
+    void (*fold_ascii)(const uint8_t *, Py_ssize_t, uint8_t *);
+    Py_ssize_t (*fold_prefix)(const Py_UCS4 *, uint8_t *);
+    Py_ssize_t (*find_edges)(const uint8_t *, Py_ssize_t, uint32_t *);
+    void (*hash_batch)(const uint64_t *, const uint64_t *, uint64_t *);
+    void (*shingle_batch)(const uint64_t *, Py_ssize_t, uint64_t *);
+    void (*extremes_of_group)(const uint64_t *, Py_ssize_t, const uint32_t *, const uint32_t *, uint32_t *, uint32_t *);
+} Loops;
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(NO_LANES)
+#include <immintrin.h>
+#define HAVE_LANES
+
+/* Of 16 bytes, see fold_ascii. */
+static inline __m128i fold_16(__m128i source)
+{
+    const __m128i bit = _mm_set1_epi8(0x20);
+    __m128i lower = _mm_or_si128(source, bit), from_a = _mm_sub_epi8(lower, _mm_set1_epi8('a'));
+    __m128i from_0 = _mm_sub_epi8(source, _mm_set1_epi8('0'));
+    __m128i word = _mm_or_si128(_mm_cmpeq_epi8(_mm_min_epu8(from_a, _mm_set1_epi8(25)), from_a),
+                                _mm_cmpeq_epi8(_mm_min_epu8(from_0, _mm_set1_epi8(9)), from_0));
+    __m128i line = _mm_cmpeq_epi8(source, _mm_set1_epi8('_'));
+    __m128i kept = _mm_or_si128(_mm_and_si128(word, lower), _mm_and_si128(line, source));
+    return _mm_or_si128(kept, _mm_andnot_si128(_mm_or_si128(word, line), bit));
+}
+#endif
+
+#define NAME(x) x##_plain
+#define PROCESSOR
+#define LANE_BITS 0
+#include "_lanes.h"
+#undef NAME
+#undef PROCESSOR
+#undef LANE_BITS
+
+#ifdef HAVE_LANES
+#define NAME(x) x##_256
+#define PROCESSOR __attribute__((target("avx2,bmi,popcnt")))
+#define LANE_BITS 256
+#include "_lanes.h"
+#undef NAME
+#undef PROCESSOR
+#undef LANE_BITS
+#define NAME(x) x##_512
+#define PROCESSOR __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,bmi,popcnt")))
+#define LANE_BITS 512
+#include "_lanes.h"
+#undef NAME
+#undef PROCESSOR
+#undef LANE_BITS
+#endif
+
+static const Loops *loops = &loops_plain;
+
+/* Choose the loops of the widest vectors that this processor has, at most so many bits. Returns the bits. */
+static int choose_loops(int most)
+{
+    loops = &loops_plain;
+#ifdef HAVE_LANES
+    __builtin_cpu_init(); /* Clang does not do so for a shared library */
+    if (most < 256 || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") ||
+        !__builtin_cpu_supports("popcnt"))
+        return 0;
+    loops = &loops_256;
+    if (most < 512 || !__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+        !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl") ||
+        !__builtin_cpu_supports("avx512vbmi2"))
+        return 256;
+    loops = &loops_512;
+    return 512;
+#else
+    (void)most;
+    return 0;
+#endif
+}
+
+PyDoc_STRVAR(use_lanes_doc, "use_lanes(bits) -> int: use vectors of at most so many bits, 0: plain C; returns the bits "
+                            "of those that this processor has. The widest are used without this call, which is for tests.");
+
+static PyObject *use_lanes(PyObject *self, PyObject *bits)
+{
+    long most = PyLong_AsLong(bits);
+    if (most == -1 && PyErr_Occurred())
+        return NULL;
+    return PyLong_FromLong(choose_loops(most < 256 ? 0 : most < 512 ? 256 : 512));
+}
+
+/* Flags of the short table; the upper half is the number of bytes. */
+#define IS_SINGLE 1u
+#define IS_SLOW 2u
+#define IS_FIRST 4u
+#define IS_WORD 8u
+
+/* The table of unicode.py in two levels: blocks of 256 code points, each as the UTF-8 of what replaces it. */
+typedef struct {
+    const uint16_t *block;
+    const uint32_t *bytes;
+    const uint8_t *flags;
+} Short;
+
+static uint8_t *write_utf8(uint8_t *at, uint32_t point)
+{
+    Content one = {at, 0, 0, 1};
+    write_character(&one, point & TARGET);
+    return at + one.length;
+}
+
+/* What decides about the next character of a text that is folded. */
+typedef struct {
+    uint32_t before; /* flags of the character before: IS_WORD, IS_FIRST */
+    uint32_t closed; /* 1: it ends its token */
+    uint8_t combining;
+} State;
+
+/* Any code point: those that map to several or none, marks, and those that may compose with the one before. */
+static int fold_point(const Table *table, Py_UCS4 point, int composed, State *state, Content *folded, Py_ssize_t left)
+{
+    uint32_t one = BLANK;
+    const uint32_t *several;
+    Py_ssize_t count = mapped(table, point, &one, &several);
+    if (!reserve(folded, 5 * count + 8 * left + PAD))
+        return -1;
+    uint8_t *at = folded->bytes + folded->length;
+    for (Py_ssize_t k = 0; k < count; k++) {
+        uint32_t entry = several ? entry_of(table, several[k]) : one, target = entry & TARGET;
+        if (!(entry & WORD) || ((entry & MARK) && !(state->before & IS_WORD))) {
+            *at++ = BLANK;
+            state->before = state->closed = state->combining = 0;
+            continue;
+        }
+        uint8_t combining = (entry & MARK) && target < CODE_POINTS ? table->combining[target] : 0;
+        int found = ((entry & SECOND) && (state->before & IS_FIRST)) || (combining && state->combining > combining);
+        if (found && !composed)
+            return 0;
+        if (!combining)
+            state->before = IS_WORD | (entry & FIRST ? IS_FIRST : 0);
+        state->combining = combining;
+        int single = (entry & SINGLE) != 0, attached = !single && (entry & MARK);
+        if (!attached && (single || state->closed))
+            *at++ = BLANK;
+        at = write_utf8(at, target);
+        state->closed = attached ? state->closed : (uint32_t)single;
+    }
+    folded->length = at - folded->bytes;
+    return 1;
+}
+
+/* The folded bytes of a text, separators as blanks. Returns 1, 0 if it must be composed first, or -1 without memory. */
+static int fold_points(const Table *table, const Short *brief, const Py_UCS4 *points, Py_ssize_t size, int composed,
+                       Content *folded)
+{
+    const uint16_t *block = brief->block;
+    const uint32_t *bytes = brief->bytes;
+    const uint8_t *flags_of = brief->flags;
+    uint32_t before = 0, closed = 0; /* as in State */
+    uint8_t combining = 0;
+    folded->length = 0;
+    for (Py_ssize_t from = 0; from < size; from += 16) {
+        Py_ssize_t count = size - from < 16 ? size - from : 16, k = 0;
+        if (!reserve(folded, 8 * count + PAD))
+            return -1;
+        uint8_t *at = folded->bytes + folded->length;
+        if (count == 16 && points[from] < 0x80) {
+            *at = BLANK;
+            at += closed;
+            k = loops->fold_prefix(points + from, at);
+            at += k;
+            before = flags_of[(size_t)block[0] << 8 | at[-1]];
+            closed = combining = 0;
+        }
+        for (; k < count; k++) {
+            Py_UCS4 point = points[from + k];
+            size_t place = (size_t)block[point >> 8] << 8 | (point & 0xFF);
+            uint32_t flags = flags_of[place];
+            if (flags & IS_SLOW) {
+                State state = {before, closed, combining};
+                folded->length = at - folded->bytes;
+                int made = fold_point(table, point, composed, &state, folded, count - k);
+                if (made < 1)
+                    return made;
+                at = folded->bytes + folded->length;
+                before = state.before;
+                closed = state.closed;
+                combining = state.combining;
+                continue;
+            }
+            *at = BLANK;
+            at += (flags & IS_SINGLE) | closed;
+            memcpy(at, &bytes[place], 4);
+            at += flags >> 4 & 7;
+            before = flags;
+            closed = flags & IS_SINGLE;
+            combining = 0;
+        }
+        folded->length = at - folded->bytes;
+    }
+    return reserve(folded, PAD) ? 1 : -1;
+}
+
+/* Memory that is used for one text after the other. */
+typedef struct {
+    Content folded;
+    uint32_t *edge;
+    uint64_t *token, *value, *table;
+    uint16_t *first, *met;
+    Py_ssize_t edges, tokens;
+    uint64_t word[2 * BATCH], size[BATCH];
+} Work;
+
+static int grow(void *pointer, Py_ssize_t *capacity, Py_ssize_t wanted, size_t size)
+{
+    void **memory = pointer;
+    if (*capacity >= wanted)
+        return 1;
+    void *grown = realloc(*memory, (size_t)wanted * size);
+    if (!grown)
+        return 0;
+    *memory = grown;
+    *capacity = wanted;
+    return 1;
+}
+
+/* What is found out about a text. */
+typedef struct {
+    PyObject *source;
+    const uint8_t *ascii; /* or NULL */
+    Py_ssize_t first, size; /* of its code points, then of its content */
+    Py_ssize_t tokens, features;
+    int made, numeric;
+    uint8_t *slots, *keys;
+} Signed;
+
+/* The bytes of two words that belong to a token of so many. */
+static uint64_t PARTS[17][2];
+
+static void make_parts(void)
+{
+    for (int size = 0; size <= 16; size++)
+        for (int byte = 0; byte < size; byte++)
+            PARTS[size][byte / 8] |= UINT64_C(0xFF) << (8 * (byte % 8));
+}
+
+/* Hash the tokens between edges, and write them with single blanks: the end of the content. Words and sizes of a batch
+ * are numbers of earlier ones where the last batch has fewer tokens. */
+static uint8_t *hash_edges(Work *work, Py_ssize_t tokens, uint8_t *content)
+{
+    const uint32_t *edge = work->edge;
+    for (Py_ssize_t from = 0; from < tokens; from += BATCH) {
+        Py_ssize_t count = tokens - from < BATCH ? tokens - from : BATCH;
+        int any_long = 0;
+        for (Py_ssize_t k = 0; k < count; k++, edge += 2) {
+            uint64_t size = edge[1] - edge[0], some = size < 16 ? size : 16, word[2];
+            const uint8_t *at = work->folded.bytes + edge[0];
+            memcpy(word, at, 16);
+            memcpy(content, word, 16);
+            work->word[2 * k] = word[0] & PARTS[some][0];
+            work->word[2 * k + 1] = word[1] & PARTS[some][1];
+            work->size[k] = size;
+            if (size > 16) {
+                memcpy(content + 16, at + 16, size - 16);
+                any_long = 1;
+            }
+            content[size] = BLANK;
+            content += size + 1;
+        }
+        loops->hash_batch(work->word, work->size, work->token + from);
+        for (Py_ssize_t k = 0; any_long && k < count; k++)
+            for (Py_ssize_t number = 2; 8 * number < (Py_ssize_t)work->size[k]; number++) {
+                uint64_t word;
+                memcpy(&word, work->folded.bytes + work->edge[2 * (from + k)] + 8 * number, 8);
+                work->token[from + k] += term(word, (Py_ssize_t)work->size[k], number);
+            }
+    }
+    return tokens ? content - 1 : content;
+}
+
+/* How many of some numbers differ, by a hash table of 16 places or more. */
+static Py_ssize_t count_in_table(const uint64_t *number, Py_ssize_t count, uint64_t *slot)
+{
+    uint64_t mask = 15;
+    while (mask < 2 * (uint64_t)count)
+        mask = 2 * mask + 1;
+    memset(slot, 0, 8 * (size_t)(mask + 1));
+    Py_ssize_t distinct = 0, zero = 0;
+    for (Py_ssize_t k = 0; k < count; k++) {
+        uint64_t place = number[k] >> 32 & mask;
+        while (slot[place] && slot[place] != number[k])
+            place = (place + 1) & mask;
+        zero |= !number[k];
+        distinct += number[k] && !slot[place];
+        slot[place] = number[k];
+    }
+    return distinct + zero;
+}
+
+/* How many of the shingle hashes differ. Each looks up who came first to its place, without a branch; nearly all are
+ * alone. Those that met another there are compared with it, and if they differ with each other. */
+static Py_ssize_t count_distinct(Work *work, const uint64_t *value, Py_ssize_t size)
+{
+    if (size >= UINT16_MAX)
+        return count_in_table(value, size, work->table);
+    uint64_t mask = 255;
+    while (mask < 4 * (uint64_t)size)
+        mask = 2 * mask + 1;
+    uint16_t *first = work->first, *met = work->met;
+    memset(first, 0, 2 * (size_t)(mask + 1));
+    Py_ssize_t meetings = 0;
+    for (Py_ssize_t k = 0; k < size; k++) {
+        uint16_t *place = &first[value[k] & mask], before = *place;
+        met[meetings] = (uint16_t)k;
+        meetings += before != 0;
+        *place = before ? before : (uint16_t)(k + 1);
+    }
+    Py_ssize_t others = 0, distinct = size - meetings;
+    for (Py_ssize_t m = 0; m < meetings; m++) {
+        uint64_t one = value[met[m]];
+        work->table[others] = one;
+        others += value[first[one & mask] - 1] != one;
+    }
+    return others ? distinct + count_in_table(work->table, others, work->table + others) : distinct;
+}
+
+typedef struct {
+    Py_ssize_t shingle, permutations, bands, rows;
+    const uint32_t *shift, *multiplier; /* multipliers: a whole number of groups */
+} Recipe;
+
+static uint8_t cut(uint32_t value)
+{
+    value = (value ^ value >> 16) * 0x85EBCA6Bu;
+    value = (value ^ value >> 13) * 0xC2B2AE35u;
+    return (uint8_t)(value >> 24);
+}
+
+#define KEY_BYTES 8 /* of a band key, in Latin-1 */
+
+static void write_keys(const Recipe *recipe, const uint8_t *slot, uint8_t *key)
+{
+    static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    for (Py_ssize_t band = 0; band < recipe->bands; band++, key += KEY_BYTES) {
+        uint64_t sum = 0;
+        for (Py_ssize_t row = 0; row < recipe->rows; row++)
+            sum = sum * MULTIPLIER + *slot++ + 1;
+        sum = mix64(sum) >> 22;
+        uint8_t *at = key;
+        *at++ = band < 64 ? (uint8_t)DIGITS[band] : (uint8_t)(0xC0 + band - 64);
+        for (int k = 36; k >= 0; k -= 6)
+            *at++ = (uint8_t)DIGITS[sum >> k & 63];
+    }
+}
+
+/* Whether all tokens consist of digits: the first character says no to nearly every text. */
+static int only_digits(const Table *table, const uint8_t *at, const uint8_t *end)
+{
+    while (at < end) {
+        int more = *at < 0x80 ? 0 : *at < 0xE0 ? 1 : *at < 0xF0 ? 2 : 3;
+        uint32_t point = *at < 0x80 ? *at : *at & (0x3Fu >> more);
+        for (at++; more && at < end; more--)
+            point = point << 6 | (*at++ & 0x3F);
+        if (point != BLANK && !(entry_of(table, point) & DIGIT))
+            return 0;
+    }
+    return 1;
+}
+
+/* Sign a text; its content is appended. Returns 0 without memory. */
+static int sign_text(const Table *table, const Short *brief, const Recipe *recipe, Signed *one, const Py_UCS4 *points,
+                     int composed, Work *work, Content *contents)
+{
+    Content *folded = &work->folded;
+    if (one->ascii) {
+        folded->length = 0;
+        if (!reserve(folded, one->size + PAD))
+            return 0;
+        loops->fold_ascii(one->ascii, one->size, folded->bytes);
+        folded->length = one->size;
+        one->made = 1;
+    } else
+        one->made = fold_points(table, brief, points + one->first, one->size, composed, folded);
+    if (one->made < 1)
+        return one->made == 0;
+    memset(folded->bytes + folded->length, BLANK, PAD);
+    if (folded->length >= UINT32_MAX - PAD || !grow(&work->edge, &work->edges, folded->length + 80, sizeof(uint32_t)))
+        return 0;
+    Py_ssize_t tokens = loops->find_edges(folded->bytes, folded->length, work->edge) / 2;
+    Py_ssize_t space = tokens + recipe->shingle + 2 * BATCH;
+    if (work->tokens < space) {
+        Py_ssize_t old[5] = {0};
+        Py_ssize_t most = space < UINT16_MAX ? space : UINT16_MAX;
+        work->tokens = 0;
+        if (!grow(&work->token, &old[0], space, 8) || !grow(&work->value, &old[1], space, 8) ||
+            !grow(&work->table, &old[2], 6 * space + 64, 8) || !grow(&work->first, &old[3], 8 * most + 256, 2) ||
+            !grow(&work->met, &old[4], most + 1, 2))
+            return 0;
+        work->tokens = space;
+    }
+    if (!reserve(contents, folded->length + 32))
+        return 0;
+    one->first = contents->length;
+    uint8_t *end = hash_edges(work, tokens, contents->bytes + contents->length);
+    one->size = end - (contents->bytes + contents->length);
+    contents->length += one->size;
+    one->tokens = tokens;
+    Py_ssize_t windows = count_shingles(tokens, recipe->shingle);
+    Py_ssize_t size = tokens < recipe->shingle ? tokens : recipe->shingle;
+    if (!windows)
+        return 1;
+    memset(work->token + tokens, 0, 8 * (size_t)(BATCH + size));
+    for (Py_ssize_t from = 0; from < windows; from += BATCH)
+        loops->shingle_batch(work->token + from, size, work->value + from);
+    one->features = count_distinct(work, work->value, windows);
+    uint32_t least[GROUP], greatest[GROUP];
+    uint8_t low[GROUP], high[GROUP];
+    Py_ssize_t half = (recipe->permutations + 1) / 2;
+    for (Py_ssize_t from = 0; from < half; from += GROUP) {
+        loops->extremes_of_group(work->value, windows, recipe->shift, recipe->multiplier + from, least, greatest);
+        for (int k = 0; k < GROUP; k++) {
+            low[k] = cut(least[k]);
+            high[k] = cut(~greatest[k]);
+        }
+        Py_ssize_t lows = half - from < GROUP ? half - from : GROUP, highs = recipe->permutations - half - from;
+        memcpy(one->slots + from, low, (size_t)lows);
+        if (highs > 0)
+            memcpy(one->slots + half + from, high, (size_t)(highs < GROUP ? highs : GROUP));
+    }
+    write_keys(recipe, one->slots, one->keys);
+    one->numeric = only_digits(table, end - one->size, end);
+    return 1;
+}
+
+/* Setters of the fields of a class with slots, which are called without their names being looked up. */
+typedef struct {
+    PyObject *field[9];
+    descrsetfunc set[9];
+} Fields;
+
+static int set_field(const Fields *fields, int number, PyObject *made, PyObject *value)
+{
+    int failed = !value || fields->set[number](fields->field[number], made, value) < 0;
+    Py_XDECREF(value);
+    return !failed;
+}
+
+static PyObject *increased(PyObject *object)
+{
+    Py_INCREF(object);
+    return object;
+}
+
+/* The record of a signed text; NULL with an exception. */
+static PyObject *record(const Recipe *recipe, const Signed *one, const uint8_t *contents, PyTypeObject *class,
+                        PyObject *none, const Fields *fields, PyObject *id, PyObject *states, PyObject *digest)
+{
+    PyObject *content = PyBytes_FromStringAndSize((const char *)contents + one->first, one->size);
+    PyObject *hash = content ? PyObject_CallFunctionObjArgs(digest, content, NULL) : NULL;
+    Py_XDECREF(content);
+    PyObject *keys = hash ? PyTuple_New(recipe->bands) : NULL;
+    for (Py_ssize_t band = 0; keys && band < recipe->bands; band++) {
+        PyObject *key = PyUnicode_DecodeLatin1((const char *)one->keys + KEY_BYTES * band, KEY_BYTES, NULL);
+        if (!key || PyTuple_SetItem(keys, band, key) < 0)
+            Py_CLEAR(keys);
+    }
+    if (keys)
+        PyObject_GC_UnTrack(keys); /* str alone: as the collector does itself */
+    PyObject *made = keys ? PyType_GenericNew(class, none, NULL) : NULL;
+    PyObject *state = PyTuple_GetItem(states, one->tokens >= recipe->shingle ? 0 : 1);
+    if (!made || !state || !set_field(fields, 0, made, increased(id)) || !set_field(fields, 1, made, increased(state)) ||
+        !set_field(fields, 2, made, increased(hash)) || !set_field(fields, 3, made, increased(keys)) ||
+        !set_field(fields, 4, made, PyBytes_FromStringAndSize((const char *)one->slots, recipe->permutations)) ||
+        !set_field(fields, 5, made, PyLong_FromSsize_t(one->tokens)) ||
+        !set_field(fields, 6, made, PyLong_FromSsize_t(one->features)) ||
+        !set_field(fields, 7, made, PyBool_FromLong(one->numeric)) || !set_field(fields, 8, made, increased(Py_None)))
+        Py_CLEAR(made);
+    else
+        PyObject_GC_UnTrack(made); /* frozen, and it refers to no container that is tracked */
+    Py_XDECREF(hash);
+    Py_XDECREF(keys);
+    return made;
+}
+
+PyDoc_STRVAR(signed_texts_doc,
+             "signed_texts(texts: list of str, composed: bool, arrays of the table, arrays of the short table, "
+             "(shingle, permutations, bands, rows), uint32 shifts[8], uint32 multipliers, class, fields, id, states, "
+             "digest, empty) -> (list, list of int): for each text its record, ``empty`` without tokens; and the "
+             "numbers of those in whose place is, as a str, the text that must be composed first.");
+
+static PyObject *signed_texts(PyObject *self, PyObject *args)
+{
+    PyObject *list, *class, *names, *id, *states, *digest, *empty;
+    Py_buffer entries, pool, combining, pairs, block, bytes, flags, shifts, multipliers;
+    Recipe recipe;
+    int composed;
+    if (!PyArg_ParseTuple(args, "O!p(y*y*y*y*)(y*y*y*)(nnnn)y*y*O!O!OO!OO", &PyList_Type, &list, &composed, &entries,
+                          &pool, &combining, &pairs, &block, &bytes, &flags, &recipe.shingle, &recipe.permutations,
+                          &recipe.bands, &recipe.rows, &shifts, &multipliers, &PyType_Type, &class, &PyTuple_Type, &names,
+                          &id, &PyTuple_Type, &states, &digest, &empty))
+        return NULL;
+    PyObject *found = NULL, *later = NULL, *is_ascii = NULL, *none = NULL;
+    PyObject *texts = PyList_AsTuple(list); /* which nobody changes */
+    Fields fields = {{0}, {0}};
+    Text all = {0};
+    Py_ssize_t capacity = 0, length = 0, count = texts ? PyTuple_Size(texts) : 0;
+    Content contents = {0};
+    Work work = {0};
+    Signed *one = NULL;
+    uint8_t *results = NULL;
+    Table table = {entries.buf, combining.buf, pool.buf, pool.len / 4, pairs.buf, pairs.len / 8};
+    Short brief = {block.buf, bytes.buf, flags.buf};
+    recipe.shift = shifts.buf;
+    recipe.multiplier = multipliers.buf;
+    int fits = entries.len == 4 * CODE_POINTS && combining.len == CODE_POINTS && block.len == 2 * (CODE_POINTS >> 8) &&
+               bytes.len == 4 * flags.len && shifts.len == 4 * SHIFTS && multipliers.len % (4 * GROUP) == 0 &&
+               recipe.shingle > 0 && recipe.permutations > 0 && recipe.permutations <= multipliers.len / 2 &&
+               recipe.bands > 0 && recipe.bands <= 128 && recipe.rows > 0 &&
+               recipe.rows <= recipe.permutations / recipe.bands && PyTuple_Size(names) == 9 && PyTuple_Size(states) == 2;
+    for (Py_ssize_t k = 0; fits && k < CODE_POINTS >> 8; k++)
+        fits = 256 * ((Py_ssize_t)brief.block[k] + 1) <= flags.len;
+    if (texts && !fits)
+        PyErr_Format(PyExc_ValueError, "arrays that do not fit together");
+    for (int k = 0; fits && k < 9; k++) {
+        fields.field[k] = PyObject_GetAttr(class, PyTuple_GetItem(names, k));
+        void *setter = fields.field[k] ? PyType_GetSlot(Py_TYPE(fields.field[k]), Py_tp_descr_set) : NULL;
+        memcpy(&fields.set[k], &setter, sizeof(setter)); /* standard C has no cast to a function */
+        if (!fields.set[k]) {
+            fits = 0;
+            if (!PyErr_Occurred())
+                PyErr_Format(PyExc_TypeError, "a class with slots is needed");
+        }
+    }
+    if (!texts || !fits || !(is_ascii = PyObject_GetAttrString((PyObject *)&PyUnicode_Type, "isascii")) ||
+        !(none = PyTuple_New(0)) || !(later = PyList_New(0)))
+        goto done;
+    Py_ssize_t width = recipe.permutations + KEY_BYTES * recipe.bands;
+    one = calloc((size_t)count + 1, sizeof(Signed));
+    results = malloc((size_t)(count + 1) * (size_t)width);
+    if (!one || !results) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    for (Py_ssize_t k = 0; k < count; k++) {
+        one[k].source = PyTuple_GetItem(texts, k);
+        one[k].slots = results + k * width;
+        one[k].keys = one[k].slots + recipe.permutations;
+        if (!PyUnicode_Check(one[k].source)) {
+            PyErr_Format(PyExc_TypeError, "a list of texts is needed");
+            goto done;
+        }
+        PyObject *answer = PyObject_CallFunctionObjArgs(is_ascii, one[k].source, NULL);
+        if (!answer)
+            goto done;
+        int ascii = answer == Py_True;
+        Py_DECREF(answer);
+        if (ascii) {
+            if (!(one[k].ascii = (const uint8_t *)PyUnicode_AsUTF8AndSize(one[k].source, &one[k].size)))
+                goto done;
+            continue;
+        }
+        one[k].first = length;
+        one[k].size = PyUnicode_GetLength(one[k].source);
+        if (capacity - length < one[k].size) {
+            Py_ssize_t wanted = 2 * capacity + one[k].size;
+            if (!grow(&all.points, &capacity, wanted, sizeof(Py_UCS4))) {
+                PyErr_NoMemory();
+                goto done;
+            }
+        }
+        if (!PyUnicode_AsUCS4(one[k].source, all.points + length, one[k].size, 0))
+            goto done;
+        length += one[k].size;
+    }
+    int enough = 1;
+    Py_BEGIN_ALLOW_THREADS;
+    for (Py_ssize_t k = 0; enough && k < count; k++) {
+        Signed kept = one[k];
+        enough = sign_text(&table, &brief, &recipe, &one[k], all.points, composed, &work, &contents);
+        if (!one[k].made) { /* to be composed first */
+            one[k].first = kept.first;
+            one[k].size = kept.size;
+        }
+    }
+    Py_END_ALLOW_THREADS;
+    if (!enough) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    found = PyList_New(count);
+    for (Py_ssize_t k = 0; found && k < count; k++) {
+        PyObject *made;
+        if (!one[k].made) {
+            PyObject *number = PyLong_FromSsize_t(k);
+            if (!number || PyList_Append(later, number) < 0) {
+                Py_XDECREF(number);
+                Py_CLEAR(found);
+                break;
+            }
+            Py_DECREF(number);
+            Text text = {all.points + one[k].first, one[k].size, one[k].size};
+            made = mapped_text(&table, &text);
+        } else if (!one[k].tokens)
+            made = increased(empty);
+        else
+            made = record(&recipe, &one[k], contents.bytes, (PyTypeObject *)class, none, &fields, id, states, digest);
+        if (!made || PyList_SetItem(found, k, made) < 0)
+            Py_CLEAR(found);
+    }
+done:
+    for (int k = 0; k < 9; k++)
+        Py_XDECREF(fields.field[k]);
+    Py_XDECREF(is_ascii);
+    Py_XDECREF(none);
+    Py_XDECREF(texts);
+    free(one);
+    free(results);
+    free(all.points);
+    free(contents.bytes);
+    free(work.folded.bytes);
+    free(work.edge);
+    free(work.token);
+    free(work.value);
+    free(work.table);
+    free(work.first);
+    free(work.met);
+    PyBuffer_Release(&entries);
+    PyBuffer_Release(&pool);
+    PyBuffer_Release(&combining);
+    PyBuffer_Release(&pairs);
+    PyBuffer_Release(&block);
+    PyBuffer_Release(&bytes);
+    PyBuffer_Release(&flags);
+    PyBuffer_Release(&shifts);
+    PyBuffer_Release(&multipliers);
+    if (!found) {
+        Py_XDECREF(later);
+        return NULL;
+    }
+    return Py_BuildValue("NN", found, later);
+}
+
 static PyMethodDef methods[] = {
     {"normalize", normalize, METH_VARARGS, normalize_doc},
     {"token_runs", token_runs, METH_O, token_runs_doc},
     {"shingle_runs", shingle_runs, METH_VARARGS, shingle_runs_doc},
     {"extremes", extremes, METH_VARARGS, extremes_doc},
+    {"signed_texts", signed_texts, METH_VARARGS, signed_texts_doc},
+    {"use_lanes", use_lanes, METH_O, use_lanes_doc},
     {NULL, NULL, 0, NULL},
 };
 
@@ -558,5 +1210,7 @@ static struct PyModuleDef module = {
 
 PyMODINIT_FUNC PyInit__kernel(void)
 {
+    make_parts();
+    choose_loops(512);
     return PyModule_Create(&module);
 }

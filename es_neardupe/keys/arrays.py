@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 I32 = NDArray[np.int32]
+U16 = NDArray[np.uint16]
 U32 = NDArray[np.uint32]
 U64 = NDArray[np.uint64]
 Octets = NDArray[np.uint8]

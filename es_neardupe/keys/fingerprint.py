@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import repeat
 
 import numpy as np
 import xxhash
 
+from es_neardupe.keys import hashing
 from es_neardupe.keys.bands import band_keys, sample_keys
-from es_neardupe.keys.minhash import sign
-from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.minhash import constants, sign
+from es_neardupe.keys.scheme import Scheme, Unit
 from es_neardupe.keys.shingles import feature_counts, shingles
+from es_neardupe.keys.short_table import short_table
 from es_neardupe.keys.text import chunks, normalize
 from es_neardupe.keys.unicode import DIGIT, table
 from es_neardupe.records import Fingerprint, State
@@ -30,14 +34,19 @@ def stream_fingerprints(texts: Sequence[str], scheme: Scheme, max_chars: int = 1
     """Like `fingerprints`, but yields the fingerprints of the first texts before the last texts are processed."""
     if isinstance(texts, str):
         raise TypeError("fingerprints takes a sequence of texts, not one text")
-    allowed = [text if len(text) <= max_chars else "" for text in texts]
-    made = (fingerprint for chunk in chunks(allowed) for fingerprint in _fingerprint_chunk(chunk, scheme))
-    too_large = without_keys(scheme, State.TOO_LARGE)
-    for text, fingerprint in zip(texts, made, strict=True):
-        yield fingerprint if len(text) <= max_chars else too_large
+    too_large = None
+    for chunk in chunks(texts):
+        if max(map(len, chunk)) <= max_chars:
+            yield from _fingerprint_chunk(chunk, scheme)
+            continue
+        too_large = too_large or without_keys(scheme, State.TOO_LARGE)
+        made = _fingerprint_chunk([text if len(text) <= max_chars else "" for text in chunk], scheme)
+        yield from (one if len(text) <= max_chars else too_large for text, one in zip(chunk, made, strict=True))
 
 
 def _fingerprint_chunk(texts: Sequence[str], scheme: Scheme) -> list[Fingerprint]:
+    if hashing.kernel is not None and scheme.unit is Unit.WORD and not scheme.sample_mod:
+        return _natively(texts, scheme)
     contents = normalize(texts)
     found = shingles(contents, scheme.shingle, scheme.unit)
     signed = sign(found, scheme)
@@ -51,6 +60,35 @@ def _fingerprint_chunk(texts: Sequence[str], scheme: Scheme) -> list[Fingerprint
     samples = sample_keys(found, scheme.sample_mod) if scheme.sample_mod else repeat(None)
     rows = zip(repeat(scheme.id), states, hashes, keys, slots, tokens, features, numeric, samples)
     return [Fingerprint(*row) if row[5] else without_keys(scheme, State.EMPTY) for row in rows]
+
+
+_FIELDS = tuple(Fingerprint.__dataclass_fields__)
+_GROUP = 64
+
+
+@lru_cache(maxsize=8)
+def recipe(scheme: Scheme) -> tuple[object, ...]:
+    """The arguments of the kernel that depend on the scheme only."""
+    half = (scheme.permutations + 1) // 2
+    shifts, multipliers = constants(scheme.seed, half)
+    padded = np.append(multipliers, np.ones(-half % _GROUP, np.uint32))
+    numbers = scheme.shingle, scheme.permutations, scheme.bands, scheme.rows
+    states, empty = (State.SIGNED, State.SHORT), without_keys(scheme, State.EMPTY)
+    return numbers, shifts, padded, Fingerprint, _FIELDS, scheme.id, states, xxhash.xxh3_128_hexdigest, empty
+
+
+def _natively(texts: Sequence[str], scheme: Scheme) -> list[Fingerprint]:
+    """All of it in C; only canonical composition, which few texts need, is done here."""
+    assert hashing.kernel is not None
+    given = tuple(table()), short_table(), *recipe(scheme)
+    found: list[Fingerprint]
+    found, decomposed = hashing.kernel.signed_texts(list(texts), False, *given)
+    if decomposed:
+        composed = [unicodedata.normalize("NFC", str(found[number])) for number in decomposed]
+        made, _ = hashing.kernel.signed_texts(composed, True, *given)
+        for number, one in zip(decomposed, made, strict=True):
+            found[number] = one
+    return found
 
 
 def _only_numbers(content: bytes) -> bool:

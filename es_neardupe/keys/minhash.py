@@ -40,7 +40,7 @@ def sign(found: Shingles, scheme: Scheme) -> Signatures:
 
 
 @lru_cache(maxsize=8)
-def _constants(seed: int, multipliers: int) -> tuple[U32, U32]:
+def constants(seed: int, multipliers: int) -> tuple[U32, U32]:
     """The upper halves of the stream: 8 shifts, then the multipliers, made odd."""
     drawn = (stream(seed, _SHIFTS + multipliers) >> np.uint64(32)).astype(np.uint32)
     return drawn[:_SHIFTS], drawn[_SHIFTS:] | np.uint32(1)
@@ -58,7 +58,7 @@ def _extremes(values: U32, starts: Ints, scheme: Scheme) -> U32:
     half = (scheme.permutations + 1) // 2
     extremes = np.empty((2 * half, len(starts)), np.uint32)
     permute = _permute if hashing.kernel is None else _permute_natively
-    permute(values, starts, *_constants(scheme.seed, half), extremes)
+    permute(values, starts, *constants(scheme.seed, half), extremes)
     np.invert(extremes[half:], out=extremes[half:])
     return extremes[: scheme.permutations]
 
@@ -87,7 +87,7 @@ def slot_minima(values: U64, scheme: Scheme) -> tuple[U32, Ints]:
     gives it (int64[permutations]). ``values``: the shingle hashes, at least one.
     """
     half = (scheme.permutations + 1) // 2
-    shifts, multipliers = _constants(scheme.seed, half)
+    shifts, multipliers = constants(scheme.seed, half)
     low = values.astype(np.uint32)
     minima, places = np.empty(2 * half, np.uint32), np.empty(2 * half, np.int64)
     for number in range(half):

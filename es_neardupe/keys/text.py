@@ -33,14 +33,18 @@ def chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
 
     A chunk has at most 256 texts and about half a million characters; a longer text is a chunk of its own.
     """
-    first, chars = 0, 0
-    for number, text in enumerate(texts):
-        if number > first and (number - first == CHUNK_TEXTS or chars + len(text) > CHUNK_CHARS):
-            yield texts[first:number]
-            first, chars = number, 0
-        chars += len(text)
-    if first < len(texts):
-        yield texts[first:]
+    first = 0
+    while first < len(texts):
+        chunk = texts[first : first + CHUNK_TEXTS]
+        if sum(map(len, chunk)) > CHUNK_CHARS:
+            chars = 0
+            for number, text in enumerate(chunk):
+                chars += len(text)
+                if number and chars > CHUNK_CHARS:
+                    chunk = chunk[:number]
+                    break
+        yield chunk
+        first += len(chunk)
 
 
 def tokenize(text: str) -> list[str]:

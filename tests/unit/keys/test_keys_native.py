@@ -4,36 +4,74 @@ from __future__ import annotations
 
 import random
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lanes import WIDTHS, lanes
 
 from es_neardupe.keys import hashing
-from es_neardupe.keys.fingerprint import fingerprints
+from es_neardupe.keys.fingerprint import fingerprints, recipe
 from es_neardupe.keys.scheme import Scheme, Unit
 from es_neardupe.keys.shingles import features, token_hashes
+from es_neardupe.keys.short_table import short_table
 from es_neardupe.keys.unicode import table
 
 WORDS = st.text("ab é漢ก\N{COMBINING ACUTE ACCENT}\0\N{ROMAN NUMERAL ONE}ẞİ_-", max_size=30)
 TEXTS = st.lists(st.text() | WORDS | WORDS.map(lambda word: f"{word} " * 20), max_size=12)
 
+DEFAULT = Scheme(bands=16, rows=8)
+
 pytestmark = pytest.mark.usefixtures("built_kernel")
 
 
-@given(TEXTS, st.integers(1, 12), st.sampled_from([16, 127, 128]), st.sampled_from(Unit))
-def test_the_same_bits(texts: list[str], shingle: int, permutations: int, unit: Unit) -> None:
-    scheme = Scheme(shingle=shingle, permutations=permutations, bands=4, rows=4, unit=unit)
-    native_ones = fingerprints(texts, scheme), features(texts, shingle, unit), token_hashes(texts)
+@contextmanager
+def numpy_alone() -> Iterator[None]:
     kernel, hashing.kernel = hashing.kernel, None
     try:
-        of_numpy = fingerprints(texts, scheme), features(texts, shingle, unit), token_hashes(texts)
+        yield
     finally:
         hashing.kernel = kernel
-    assert native_ones[0] == of_numpy[0]
-    for found, expected in zip(native_ones[1] + native_ones[2], of_numpy[1] + of_numpy[2], strict=True):
-        np.testing.assert_array_equal(found, expected)
+
+
+@given(TEXTS, st.integers(1, 12), st.sampled_from([16, 127, 128, 256]), st.sampled_from(Unit))
+def test_the_same_bits(texts: list[str], shingle: int, permutations: int, unit: Unit) -> None:
+    scheme = Scheme(shingle=shingle, permutations=permutations, bands=4, rows=4, unit=unit)
+    native_ones = features(texts, shingle, unit), token_hashes(texts)
+    with numpy_alone():
+        expected = fingerprints(texts, scheme)
+        of_numpy = features(texts, shingle, unit), token_hashes(texts)
+    for width in WIDTHS:
+        with lanes(width):
+            assert fingerprints(texts, scheme) == expected
+    for found, others in zip(native_ones[0] + native_ones[1], of_numpy[0] + of_numpy[1], strict=True):
+        np.testing.assert_array_equal(found, others)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_texts_at_the_borders_of_blocks(width: int) -> None:
+    """Blocks of 16 code points, 64 bytes and 64 tokens; words of 8 and 16 bytes; 64 permutations; 65,535 features."""
+    texts = [f"{'x' * before} {'Yz' * token}é" for before in (*range(14, 18), *range(62, 66)) for token in range(20)]
+    texts += [" ".join(f"{number:x}" for number in range(size)) for size in (*range(62, 70), *range(127, 131), 70_000)]
+    texts += ["a b " * 40_000, "é" * 200, "é " * 200, "漢" * 70, "a\N{COMBINING ACUTE ACCENT}" * 70]
+    for permutations in (8, 127, 128, 129, 256):
+        scheme = Scheme(shingle=3, permutations=permutations, bands=2, rows=4)
+        with numpy_alone():
+            expected = fingerprints(texts, scheme)
+        with lanes(width):
+            assert fingerprints(texts, scheme) == expected
+
+
+def test_the_widest_vectors_are_used() -> None:
+    assert hashing.kernel is not None
+    assert hashing.kernel.use_lanes(0) == 0
+    widest = hashing.kernel.use_lanes(2**40)
+    assert widest in WIDTHS
+    assert [hashing.kernel.use_lanes(bits) for bits in WIDTHS] == [min(bits, widest) for bits in WIDTHS]
 
 
 @given(st.lists(st.text(), max_size=5), st.lists(st.binary(), max_size=5), st.randoms(use_true_random=False))
@@ -106,6 +144,71 @@ def test_shingles_that_cannot_be(bounds: list[int], size: int) -> None:
     assert hashing.kernel is not None
     with pytest.raises(ValueError, match="do not fit"):
         hashing.kernel.shingle_runs(np.zeros(4, np.uint64), np.array(bounds, np.int64), size)
+
+
+def arguments(**changed: Any) -> list[Any]:
+    """Those of ``signed_texts`` for the default scheme, with some changed."""
+    tables, (numbers, *others) = {**table()._asdict(), **dict(zip("ABC", short_table(), strict=True))}, recipe(DEFAULT)
+    named = dict(
+        zip(("shifts", "multipliers", "class", "fields", "id", "states", "digest", "empty"), others, strict=True)
+    )
+    given = {"texts": ["a text"], "composed": False, **tables, "numbers": numbers, **named} | changed
+    arrays = [given.pop(name) for name in tables]
+    texts, composed, *rest = given.values()
+    return [texts, composed, tuple(arrays[:4]), tuple(arrays[4:]), *rest]
+
+
+def test_signing_any_arrays() -> None:
+    """What callers never send: it reads no byte beyond its end, and ends."""
+    assert hashing.kernel is not None
+    chance = np.random.default_rng(1)
+    texts = ["".join(map(chr, chance.integers(32, 0xD800, 300))) for _ in range(20)]
+    for width in WIDTHS:
+        with lanes(width):
+            for _ in range(5):
+                noise = {
+                    name: chance.integers(0, 2**32, len(array), np.uint32).astype(array.dtype)
+                    for name, array in (*table()._asdict().items(), ("B", short_table()[1]), ("C", short_table()[2]))
+                }
+                found, later = hashing.kernel.signed_texts(*arguments(texts=texts, **noise))
+                assert len(found) == len(texts)
+                assert [isinstance(one, str) for one in found] == [number in later for number in range(len(texts))]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param({"entries": np.zeros(9, np.uint32)}, id="entries"),
+        pytest.param({"combining": np.zeros(9, np.uint8)}, id="classes"),
+        pytest.param({"A": np.zeros(9, np.uint16)}, id="blocks"),
+        pytest.param({"A": np.full(0x1100, 0xFFFF, np.uint16)}, id="blocks beyond the short table"),
+        pytest.param({"C": np.zeros(9, np.uint8)}, id="flags"),
+        pytest.param({"shifts": np.zeros(7, np.uint32)}, id="shifts"),
+        pytest.param({"multipliers": np.ones(63, np.uint32)}, id="part of a group"),
+        pytest.param({"multipliers": np.ones(0, np.uint32)}, id="too few multipliers"),
+        pytest.param({"numbers": (0, 128, 16, 8)}, id="shingles of nothing"),
+        pytest.param({"numbers": (5, 0, 16, 8)}, id="no slots"),
+        pytest.param({"numbers": (5, 128, 0, 8)}, id="no bands"),
+        pytest.param({"numbers": (5, 256, 129, 1)}, id="too many bands"),
+        pytest.param({"numbers": (5, 128, 16, 9)}, id="more rows than slots"),
+        pytest.param({"fields": ("scheme",)}, id="fields"),
+        pytest.param({"states": ()}, id="states"),
+    ],
+)
+def test_arguments_of_signing_that_do_not_fit(changed: dict[str, Any]) -> None:
+    assert hashing.kernel is not None
+    with pytest.raises(ValueError, match="do not fit"):
+        hashing.kernel.signed_texts(*arguments(**changed))
+
+
+def test_what_cannot_be_signed() -> None:
+    assert hashing.kernel is not None
+    with pytest.raises(TypeError, match="texts"):
+        hashing.kernel.signed_texts(*arguments(texts=["a", b"bytes"]))
+    with pytest.raises(TypeError, match="slots"):
+        hashing.kernel.signed_texts(*arguments(fields=("__doc__",) * 9))
+    with pytest.raises(ZeroDivisionError):
+        hashing.kernel.signed_texts(*arguments(digest=lambda content: 1 / 0))
 
 
 def test_other_things_than_bytes() -> None:
