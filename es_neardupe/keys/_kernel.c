@@ -48,6 +48,8 @@ static uint64_t mix64(uint64_t value)
 #define DIGIT (1u << 28)
 #define FIRST (1u << 29)
 #define SECOND (1u << 30)
+#define DOTTED (1u << 31)
+#define DOT_ABOVE 0x307
 
 /* The arrays of unicode.py. */
 typedef struct {
@@ -77,6 +79,7 @@ typedef struct {
     uint32_t first;
     uint8_t combining;
     int base;
+    uint32_t dotted; /* whether a dot above would belong to an i */
 } Context;
 
 static int reserve(Content *content, Py_ssize_t bytes)
@@ -118,6 +121,16 @@ static void write_character(Content *content, uint32_t entry)
     }
     content->open = attached ? content->open : !single;
     content->length = at - content->bytes;
+}
+
+/* Whether a mapped code point is a dot above that belongs to an i. */
+static int is_dot_of_i(uint32_t entry, uint32_t *dotted)
+{
+    if ((entry & TARGET) == DOT_ABOVE && *dotted)
+        return 1;
+    if (!(entry & MARK) || !(entry & DOTTED))
+        *dotted = entry & DOTTED;
+    return 0;
 }
 
 /* Whether a mapped code point is part of a word; a mark is one only after a word character. */
@@ -190,6 +203,8 @@ static int make_content(const Table *table, const Text *text, int composed, Cont
             return -1;
         for (Py_ssize_t k = 0; k < count; k++) {
             uint32_t entry = several ? entry_of(table, several[k]) : one;
+            if (is_dot_of_i(entry, &context.dotted))
+                continue;
             if (!in_word(entry, &context)) {
                 content->open = 0;
                 context.first = context.combining = 0;
@@ -242,7 +257,7 @@ static uint32_t composed_pair(const Table *table, uint32_t first, uint32_t secon
 static PyObject *mapped_text(const Table *table, const Text *text)
 {
     Py_ssize_t length = 0, capacity = 0;
-    uint32_t one = BLANK;
+    uint32_t one = BLANK, dotted = 0;
     const uint32_t *several;
     for (Py_ssize_t at = 0; at < text->size; at++)
         capacity += mapped(table, text->points[at], &one, &several);
@@ -254,6 +269,8 @@ static PyObject *mapped_text(const Table *table, const Text *text)
         for (Py_ssize_t k = 0; k < count; k++) {
             uint32_t entry = several ? entry_of(table, several[k]) : one;
             uint32_t point = (entry & WORD) && (entry & TARGET) < CODE_POINTS ? entry & TARGET : BLANK, pair = 0;
+            if (is_dot_of_i(entry, &dotted))
+                continue;
             if ((entry & SECOND) && length)
                 pair = composed_pair(table, points[length - 1], point);
             if (pair && pair < CODE_POINTS)
@@ -644,11 +661,12 @@ static PyObject *use_lanes(PyObject *self, PyObject *bits)
     return PyLong_FromLong(choose_loops(most < 256 ? 0 : most < 512 ? 256 : 512));
 }
 
-/* Flags of the short table; the upper half is the number of bytes. */
+/* Flags of the short table; between the lower four and the upper one is the number of bytes. */
 #define IS_SINGLE 1u
 #define IS_SLOW 2u
 #define IS_FIRST 4u
 #define IS_WORD 8u
+#define IS_DOTTED 128u
 
 /* The table of unicode.py in two levels: blocks of 256 code points, each as the UTF-8 of what replaces it. */
 typedef struct {
@@ -666,7 +684,7 @@ static uint8_t *write_utf8(uint8_t *at, uint32_t point)
 
 /* What decides about the next character of a text that is folded. */
 typedef struct {
-    uint32_t before; /* flags of the character before: IS_WORD, IS_FIRST */
+    uint32_t before; /* flags of the character before: IS_WORD, IS_FIRST, IS_DOTTED */
     uint32_t closed; /* 1: it ends its token */
     uint8_t combining;
 } State;
@@ -682,6 +700,9 @@ static int fold_point(const Table *table, Py_UCS4 point, int composed, State *st
     uint8_t *at = folded->bytes + folded->length;
     for (Py_ssize_t k = 0; k < count; k++) {
         uint32_t entry = several ? entry_of(table, several[k]) : one, target = entry & TARGET;
+        uint32_t dotted = state->before & IS_DOTTED;
+        if (is_dot_of_i(entry, &dotted))
+            continue;
         if (!(entry & WORD) || ((entry & MARK) && !(state->before & IS_WORD))) {
             *at++ = BLANK;
             state->before = state->closed = state->combining = 0;
@@ -693,6 +714,7 @@ static int fold_point(const Table *table, Py_UCS4 point, int composed, State *st
             return 0;
         if (!combining)
             state->before = IS_WORD | (entry & FIRST ? IS_FIRST : 0);
+        state->before = (state->before & ~IS_DOTTED) | (dotted ? IS_DOTTED : 0);
         state->combining = combining;
         int single = (entry & SINGLE) != 0, attached = !single && (entry & MARK);
         if (!attached && (single || state->closed))

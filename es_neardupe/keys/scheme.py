@@ -16,10 +16,11 @@ All arithmetic is on unsigned 64-bit numbers (32-bit where noted), modulo 2^64 (
 **Tokens.** NFKC_Casefold (UAX 44), with the repertoire frozen at Unicode 13.0. ``unicode_v1.json`` lists, by first
 and last code point, those that map to themselves (``word``), those that are removed (``removed``), and the other
 mappings: to one code point (``mapped``: first, last, step, and what is added) or to several (``expanded``). All other
-code points become blanks, lone surrogates and NUL among them. The mapped text is composed canonically (NFC). A token
-is a longest run of word characters, but each of ``single`` begins and ends one. A mark (``mark``) after a blank, or at
-the beginning, is a blank; one that is not single stays in the token of the character before it. ``digit`` lists the
-digits of texts that are ``numeric``.
+code points become blanks, lone surrogates and NUL among them. A dot above (U+0307) after one of ``dotted`` is removed;
+only marks of other classes (``combining``) than 230 may stand between them. The text is composed canonically (NFC). A
+token is a longest run of word characters, but each of ``single`` begins and ends one. A mark (``mark``) after a blank,
+or at the beginning, is a blank; one that is not single stays in the token of the character before it. ``digit`` lists
+the digits of texts that are ``numeric``.
 
 **Content hash.** ``xxh3_128`` of the tokens joined by single spaces, in UTF-8, as 32 hexadecimal digits.
 

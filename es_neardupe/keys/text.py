@@ -15,7 +15,7 @@ import xxhash
 
 from es_neardupe.keys import hashing
 from es_neardupe.keys.arrays import U32, Bytes, Ints
-from es_neardupe.keys.unicode import EXPANDS, MARK, SECOND, SINGLE, TARGET, WORD, table
+from es_neardupe.keys.unicode import DOT_ABOVE, DOTTED, EXPANDS, MARK, SECOND, SINGLE, TARGET, WORD, table
 
 Range = tuple[int, int]
 """The first character or word, and the one after the last."""
@@ -144,13 +144,26 @@ def _mapped(points: U32) -> tuple[U32, Ints]:
     found = entries[points]
     expands = (found & EXPANDS) != 0
     if not expands.any():
-        return found & np.uint32(TARGET), np.arange(len(points))
+        return _without_dots(found & np.uint32(TARGET), np.arange(len(points)))
     place = np.where(expands, found & np.uint32(TARGET), 0)
     counts = np.where(expands, pool[place], 1).astype(np.int64)
     sources = np.repeat(np.arange(len(points)), counts)
     number = np.arange(len(sources)) - np.repeat(np.cumsum(counts) - counts, counts)
     several = pool[np.minimum(place[sources] + 1 + number, len(pool) - 1)]
-    return np.where(expands[sources], entries[several], found[sources]) & np.uint32(TARGET), sources
+    return _without_dots(np.where(expands[sources], entries[several], found[sources]) & np.uint32(TARGET), sources)
+
+
+def _without_dots(points: U32, sources: Ints) -> tuple[U32, Ints]:
+    """Mapped code points, and the places that they come from, without a dot above after an `i`: only marks that it can
+    be reordered across may stand between them."""
+    dots = points == DOT_ABOVE
+    if not dots.any():
+        return points, sources
+    entries = table().entries[points]
+    across = dots | ((entries & (MARK | DOTTED)) == (MARK | DOTTED))
+    before = np.maximum.accumulate(np.where(across, -1, np.arange(len(points))))
+    kept = ~dots | (before < 0) | ((entries[before] & DOTTED) == 0)
+    return points[kept], sources[kept]
 
 
 def _may_compose(points: U32) -> bool:

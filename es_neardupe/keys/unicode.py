@@ -13,6 +13,8 @@ The mapping differs from NFKC_Casefold in these points:
 - Marks that writers leave out at will are removed, as default ignorable code points are: Arabic vowel and Quranic
   marks and tatweel (Lucene's ArabicNormalizer does so), Hebrew points and accents, Syriac vowel marks (The Unicode
   Standard, chapter 9), and enclosing marks. All other marks stay: they distinguish words.
+- ``I``, ``i``, ``İ`` and ``ı`` are one letter, or Turkish words in capitals would be other words: ``ı`` is mapped to
+  ``i``, and a dot above (U+0307) after an ``i`` is removed.
 """
 
 from __future__ import annotations
@@ -42,6 +44,14 @@ FIRST = 1 << 29
 """Flag: the first code point of a canonical composition, or the result of one."""
 SECOND = 1 << 30
 """Flag: the second code point of a canonical composition (``NFC_Quick_Check`` is not Yes)."""
+
+DOTTED = 1 << 31
+"""Flag: ``i``, alone or with a mark of another class than a dot above, after which that dot is removed. Such a mark by
+itself has the flag too: canonically, a dot can be reordered across it, so one after it is removed if there is an ``i``
+before it."""
+DOT_ABOVE = 0x307
+_ABOVE = 230
+"""The combining class of a dot above."""
 
 _CODE_POINTS = 0x110000
 _BLANK = 0x20
@@ -109,12 +119,13 @@ def table() -> CharacterTable:
     for first, last in data["word"]:
         entries[first : last + 1] = points[first : last + 1] | np.uint32(WORD)
     names = ((SINGLE, "single"), (MARK, "mark"), (DIGIT, "digit"), (FIRST, "first"), (SECOND, "second"))
-    for flag, name in names:
+    for flag, name in (*names, (DOTTED, "dotted")):
         for first, last in data[name]:
             entries[first : last + 1] |= np.uint32(flag)
     combining = np.zeros(_CODE_POINTS, np.uint8)
     for first, last, number in data["combining"]:
         combining[first : last + 1] = number
+    entries[(combining != 0) & (combining != _ABOVE)] |= np.uint32(DOTTED)
     for first, last, step, delta in data["mapped"]:
         sources = points[first : last + 1 : step]
         entries[sources] = entries[sources + np.uint32(delta % 2**32)]
@@ -168,10 +179,15 @@ def build(assigned: list[list[int]] | None = None) -> dict[str, Any]:
         while text != before:
             before, text = text, unicodedata.normalize("NFKC", text).casefold()
             text = "".join(one for one in text if ord(one) not in ignorable)
-        text = unicodedata.normalize("NFC", "".join(one for one in text if ord(one) not in removed))
+        text = "".join(one for one in text if ord(one) not in removed)
+        text = unicodedata.normalize("NFC", text.replace("i\u0307", "i").replace("\u0131", "i"))
         if point in emoji or text[:1] in ("", " ") or not any(map(is_word, text)):
             return None
         return text
+
+    def is_dotted(character: str) -> bool:
+        parts = unicodedata.normalize("NFD", character)
+        return parts[0] == "i" and not any(unicodedata.combining(mark) in (0, _ABOVE) for mark in parts[1:])
 
     def is_word(character: str) -> bool:
         return character == "_" or unicodedata.category(character)[0] in "LNM"
@@ -197,6 +213,7 @@ def build(assigned: list[list[int]] | None = None) -> dict[str, Any]:
         "digit": _runs([point for point in same if unicodedata.category(chr(point)) == "Nd"]),
         "first": _runs([point for point in same if point in firsts]),
         "second": _runs([point for point in same if point in seconds]),
+        "dotted": _runs([point for point in same if is_dotted(chr(point))]),
         "combining": [[first, last, delta] for first, last, step, delta in _progressions(classes, 1)],
         "mapped": _progressions(
             [(p, ord(target) - p) for p, target in targets.items() if len(target) == 1 and target != chr(p)], 2

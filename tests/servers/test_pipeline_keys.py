@@ -35,7 +35,7 @@ LENGTHS = (1, 2, 3, 5, 9, 20, 60, 200)
 
 
 def random_texts(number: int) -> list[str]:
-    """Texts of several kinds of characters: ASCII, all words, all marks, one script, anything, digits."""
+    """Texts of several kinds of characters: ASCII, all words, all marks, one script, anything, digits, dots of i."""
     rng, entries = random.Random(17), table().entries
     words = np.flatnonzero(entries & (WORD | EXPANDS)).tolist()
     marks = np.flatnonzero(entries & (MARK | SECOND)).tolist()
@@ -46,6 +46,7 @@ def random_texts(number: int) -> list[str]:
         lambda: rng.randrange(0xE00, 0xE80) if rng.random() < 0.6 else rng.randrange(0x1000, 0x1200),
         lambda: rng.choice((rng.randrange(0xD800), rng.randrange(0xE000, 0x32000))),
         lambda: rng.choice([0x30, 0x37, 0x20, 0x663, 0x96A]),
+        lambda: ord(rng.choice("iiIİıįịḭía\u0301\u0307\u0307\u0307\u0323\u0330\u0328\u00adﬁ𝚤\U0001d165")),
     ]
     texts = []
     for count in range(number):

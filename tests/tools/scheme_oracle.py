@@ -45,11 +45,24 @@ def unicode_mapping() -> dict[str, str]:
     return found | {chr(p): "" for a, b in data["removed"] for p in range(a, b + 1)}
 
 
+def without_dots_of_i(text: str) -> str:
+    """Without a dot above after an i, alone or with marks that the dot can be reordered across."""
+    kept, dotted = "", False
+    for char in text:
+        if char == "\u0307" and dotted:
+            continue
+        if unicodedata.combining(char) in (0, 230):
+            dotted = char in "i\u012f\u1e2d\u1ecb"
+        kept += char
+    return kept
+
+
 def oracle_tokens(text: str) -> list[str]:
     mapping, table = unicode_mapping(), unicode_table()
     tokens: list[list[str]] = [[]]
     in_word, closed = False, True
-    for char in unicodedata.normalize("NFC", "".join(mapping.get(char, " ") for char in text)):
+    mapped = without_dots_of_i("".join(mapping.get(char, " ") for char in text))
+    for char in unicodedata.normalize("NFC", mapped):
         mark = char in table["mark"]
         in_word = char in table["word"] and (in_word or not mark)
         if not in_word:

@@ -19,14 +19,14 @@ import numpy as np
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.hashing import stream
 from es_neardupe.keys.scheme import Scheme, Unit
-from es_neardupe.keys.unicode import DIGIT, EXPANDS, MARK, SECOND, SINGLE, TARGET, WORD, table
+from es_neardupe.keys.unicode import DIGIT, DOTTED, EXPANDS, MARK, SECOND, SINGLE, TARGET, WORD, table
 
 MAX_SCRIPT = 65_535
 """Maximum size of a script on a server, in bytes."""
 MAX_CHARS = 1_000_000
 """Maximum length of a text, in UTF-16. Documents with longer texts get no keys from the script."""
 
-_FLAGS = ((WORD, 1), (SINGLE, 2), (MARK, 4), (DIGIT, 8), (SECOND, 16))
+_FLAGS = ((WORD, 1), (SINGLE, 2), (MARK, 4), (DIGIT, 8), (SECOND, 16), (DOTTED, 32))
 _MAPPED = 96
 _COMPOSES = 128
 _PAGE = 128

@@ -30,7 +30,7 @@ INTERESTING = st.sampled_from(
     list("abcABC_09 .,\0\n'éÉßẞσΣςẛſİıIǅ\u0301\u0378\u212a\u212bȺȾ")
     + list("あアーｱ東\U00020000\U0003fffdไทยນ့ကក😀𐐀\ud800\udfff")
     + list("½ﬁ㎏ｶﾞか\u3099\u1112\u1161\u11ab한்\u0bc6\u0bbe=≠\u0338\u0323\u0327\u00ad\u200d\ufe0f\u20e3\u064b\u0640ة")
-    + ["नमस्ते", "a b c d e f g", "pneumonoultramicroscopic"]
+    + ["i\u0307", "I\u0307", "ị\u0307", "i\u0323", "į", "नमस्ते", "a b c d e f g", "pneumonoultramicroscopic"]
 )
 TEXTS = st.lists(st.text(ANY_CHARACTER) | st.lists(INTERESTING, max_size=40).map("".join), max_size=12)
 SCHEMES = st.sampled_from(
