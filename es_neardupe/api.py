@@ -30,7 +30,6 @@ from es_neardupe.commands import screened as _screened
 from es_neardupe.commands import search as _search
 from es_neardupe.commands import shingles as _shingles
 from es_neardupe.commands import similar as _similar
-from es_neardupe.commands import stats as _stats
 from es_neardupe.commands import version as _version
 from es_neardupe.commands import watch as _watch
 from es_neardupe.commands import what_if as _what_if
@@ -40,6 +39,7 @@ from es_neardupe.commands.doctor import doctor as _doctor
 from es_neardupe.commands.duplicates import duplicates as _duplicates
 from es_neardupe.commands.migrate import migrate as _migrate
 from es_neardupe.commands.moved import moved as _moved
+from es_neardupe.commands.stats import stats as _stats
 from es_neardupe.index.index import Index
 from es_neardupe.log_events import is_logged, log_event, loggable_arguments, logged_progress, new_run
 from es_neardupe.options import DEFAULT_PREFIX, document_options

@@ -18,7 +18,7 @@ from es_neardupe.commands.contained import ContainedReport
 from es_neardupe.commands.decide import DecisionReport
 from es_neardupe.commands.pairs import Pair
 from es_neardupe.commands.similar import SimilarHit, SimilarReport
-from es_neardupe.commands.stats import StatsReport
+from es_neardupe.commands.stats.counts import StatsReport
 from es_neardupe.groups.collate import GroupCollation
 from es_neardupe.groups.decisions import Decision, Verdict
 from es_neardupe.groups.read import Group

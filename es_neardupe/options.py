@@ -7,10 +7,12 @@ name parameters in backticks; the command line shows the names of the options in
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import ipaddress
 import json
 import re
+import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -1111,6 +1113,27 @@ def option_of(annotation: Any) -> OptionInfo | None:
     return next((one for one in get_args(annotation)[1:] if isinstance(one, OptionInfo)), None)
 
 
+def option_parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """The parameters of a function of the library that are options, by their names."""
+    parameters = signature_of(function).parameters
+    return {name: one for name, one in parameters.items() if option_of(one.annotation) is not None}
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """A signature with evaluated types. Those that a module imports only for type checkers, to be light, are names."""
+    function = inspect.unwrap(function)
+    return inspect.signature(function, locals=_Known(vars(sys.modules[function.__module__])), eval_str=True)
+
+
+class _Known(dict[str, Any]):
+    """The names of a module; any other stands for itself."""
+
+    def __missing__(self, name: str) -> Any:
+        if hasattr(builtins, name):
+            raise KeyError(name)
+        return TypeVar(name)  # it can be a part of a type, and has a name
+
+
 _Class = TypeVar("_Class", bound=type)
 
 
@@ -1134,7 +1157,7 @@ class _Shown(str):
 
 def _shown_signature(function: Callable[..., Any]) -> inspect.Signature:
     """The signature of a method, without the metadata of options."""
-    signature = inspect.signature(function, eval_str=True)
+    signature = signature_of(function)
     first, *others = signature.parameters.values()
     shown = [one.replace(annotation=_Shown(type_text(one.annotation)), default=_shown_default(one)) for one in others]
     return inspect.Signature(
@@ -1162,11 +1185,12 @@ def type_text(annotation: Any) -> str:
 
 
 def _explained(function: Callable[..., Any]) -> Iterator[str]:
-    for parameter in inspect.signature(function, eval_str=True).parameters.values():
-        if (option := option_of(parameter.annotation)) is not None:
-            default = f" Default: {option.show_default}." if isinstance(option.show_default, str) else ""
-            text = f"{parameter.name}: {option.help}{_range(option)}{default}"
-            yield from textwrap.wrap(text, 110, initial_indent="    ", subsequent_indent="        ")
+    for name, parameter in option_parameters(function).items():
+        option = option_of(parameter.annotation)
+        assert option is not None
+        default = f" Default: {option.show_default}." if isinstance(option.show_default, str) else ""
+        text = f"{name}: {option.help}{_range(option)}{default}"
+        yield from textwrap.wrap(text, 110, initial_indent="    ", subsequent_indent="        ")
 
 
 def _range(option: OptionInfo) -> str:

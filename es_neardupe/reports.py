@@ -140,13 +140,7 @@ from es_neardupe.commands.similar import (
     SimilarHit,
     SimilarReport,
 )
-from es_neardupe.commands.stats import (
-    BucketSize,
-    GroupSizes,
-    LargestBuckets,
-    StatsReport,
-    StatsScope,
-)
+from es_neardupe.commands.stats.counts import BucketSize, GroupSizes, LargestBuckets, StatsReport, StatsScope
 from es_neardupe.commands.version import (
     VersionReport,
 )

@@ -17,7 +17,7 @@ import es_neardupe
 from es_neardupe import NearDupe, json_models, local, reports
 from es_neardupe.cli.app import app
 from es_neardupe.cli.command import shared_parameters
-from es_neardupe.options import option_of, type_text
+from es_neardupe.options import option_of, signature_of, type_text
 
 PAGES = {
     "reference/commands": "Commands",
@@ -150,7 +150,7 @@ def _called(function: Any, name: str) -> Iterator[str]:
     """Signature, docstring and options of a function, or of a class and its constructor."""
     text = (inspect.getdoc(function) or "").partition("\nOptions:\n")[0]
     if not (inspect.isclass(function) and issubclass(function, Exception)):
-        signature = inspect.signature(inspect.unwrap(function), eval_str=True)
+        signature = signature_of(function)
         parameters = list(signature.parameters.values())
         given = {"self", "cls", "index"} if name in vars(NearDupe) else {"self", "cls"}
         shown = [_parameter(one) for one in parameters if one.name not in given]

@@ -26,7 +26,7 @@ from es_neardupe.commands.group_pages import (
     read_values,
 )
 from es_neardupe.commands.similar import similar
-from es_neardupe.commands.stats import stats
+from es_neardupe.commands.stats.stats import stats
 from es_neardupe.display_text import validation_message
 from es_neardupe.errors import LoginRefused, NeardupeError
 from es_neardupe.groups.collate import collate_group

@@ -22,7 +22,7 @@ from es_neardupe.commands.group_pages import (
     read_values,
 )
 from es_neardupe.commands.search import search
-from es_neardupe.commands.stats import documents_in_scope
+from es_neardupe.commands.stats.counts import documents_in_scope
 from es_neardupe.errors import SettingsError
 from es_neardupe.groups.collate import GroupCollation, collate_group
 from es_neardupe.groups.decisions import Decisions

@@ -12,9 +12,9 @@ from conftest import Cli
 from server_tools import JSON, change, family, hits, make_index, put, reconcile, send, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands import stats
 from es_neardupe.commands.group import GroupReport
-from es_neardupe.commands.stats import StatsReport
+from es_neardupe.commands.stats import counts
+from es_neardupe.commands.stats.counts import GroupSizes, StatsReport
 from es_neardupe.errors import SettingsError
 from es_neardupe.server.client import Client, ForwardingClient
 
@@ -208,7 +208,7 @@ class Measuring(ForwardingClient):
 def test_requests_and_answers_do_not_grow_with_the_documents(
     client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch, sidecar: bool
 ) -> None:
-    monkeypatch.setattr(stats, "_SAMPLE", 20)
+    monkeypatch.setattr(counts, "_SAMPLE", 20)
     make_index(client, index_name)
     neardupe = NearDupe(index_name, client)
     neardupe.init(SETTINGS, sidecar=sidecar)
@@ -240,16 +240,16 @@ def test_groups_are_counted_page_by_page(
     client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch, sidecar: bool
 ) -> None:
     """Damaged groups too: each is as large as `groups` says."""
-    monkeypatch.setattr(stats, "_GROUPS", 2)
+    monkeypatch.setattr(counts, "_GROUPS", 2)
     make_index(client, index_name, settings={"number_of_shards": 2})
     sources = {f"g{n}d{k}": {"text": text} for n in range(7) for k, text in enumerate(family(n, n + 2))}
     put(client, index_name, sources)
     neardupe = NearDupe(index_name, client)
     neardupe.init(SETTINGS, sidecar=sidecar)
     neardupe.enrich()
-    assert neardupe.stats().groups == stats.GroupSizes(0, 0, 0, {})
+    assert neardupe.stats().groups == GroupSizes(0, 0, 0, {})
     neardupe.group()
-    assert neardupe.stats().groups == stats.GroupSizes(7, 35, 8, dict.fromkeys(range(8, 1, -1), 1))
+    assert neardupe.stats().groups == GroupSizes(7, 35, 8, dict.fromkeys(range(8, 1, -1), 1))
     by_size = {one.size: one for one in neardupe.groups()}
     for size in (2, 5):  # two groups without a principal, the first of them without any pair
         principal = by_size[size].principal
@@ -261,7 +261,7 @@ def test_groups_are_counted_page_by_page(
     if not sidecar:
         change(client, index_name, by_size[8].members[3].id, {"neardupe": {"group": "no id"}})
         change(client, index_name, by_size[8].members[4].id, {"neardupe": {"similarity": 7}})
-    assert neardupe.stats().groups == stats.GroupSizes.of(one.size for one in neardupe.groups())
+    assert neardupe.stats().groups == GroupSizes.of(one.size for one in neardupe.groups())
     assert neardupe.stats().groups.count == 6
 
 
@@ -280,7 +280,7 @@ def test_large_buckets_are_found_in_a_sample_and_counted_in_all(
     largest = [number for _, number in stored.most_common(3)]
     assert largest[0] > 20
     for sample, sampled in ((30, 30), (1000, 120)):
-        monkeypatch.setattr(stats, "_SAMPLE", sample)
+        monkeypatch.setattr(counts, "_SAMPLE", sample)
         found = neardupe.stats(buckets=3).buckets
         assert found is not None
         assert found.sampled == sampled

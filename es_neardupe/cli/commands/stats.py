@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.output import print_json, print_table, say
 from es_neardupe.cli.run_log import result
+from es_neardupe.commands.stats.stats import stats as library
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import counted
 
 
-def stats(
-    index: IndexName,
-    *,
-    buckets: options.LargestBuckets = None,
-    disk_usage: options.DiskUsage = False,
-    prefix: options.Prefix = DEFAULT_PREFIX,
-    as_json: AsJson = False,
-) -> None:
+@with_options_of(library)
+def stats(index: IndexName, *, prefix: options.Prefix = DEFAULT_PREFIX, as_json: AsJson = False, **given: Any) -> None:
     """Show what is in an index: documents by state, schemes, groups and their sizes.
 
     Examples:
@@ -27,9 +25,7 @@ def stats(
 
       es-neardupe stats news --buckets 10
     """
-    from es_neardupe.commands.stats import stats as stats_
-
-    report = stats_(open_index(index, prefix), buckets=buckets, disk_usage=disk_usage)
+    report = library(open_index(index, prefix), **given)
     result(report)
     if as_json:
         print_json(report)
@@ -57,5 +53,5 @@ def stats(
     if report.bytes_per_document:
         sizes = [(name, round(size)) for name, size in report.bytes_per_document.items()]
         print_table(["field", "bytes on disk per document, without _source"], sizes)
-    elif disk_usage:
+    elif given["disk_usage"]:
         say("This server does not report disk usage per field.")

@@ -27,7 +27,7 @@ from es_neardupe.cli.app import app
 from es_neardupe.cli.command import ConnectedCommand, shared_parameters
 from es_neardupe.commands.bands import bands
 from es_neardupe.errors import SettingsError
-from es_neardupe.options import option_of, parse_duration, parse_query, parse_since
+from es_neardupe.options import option_of, option_parameters, parse_duration, parse_query, parse_since
 
 CONNECTION = set(inspect.signature(connection.options).parameters)
 OF_RUNS = set(inspect.signature(run_log.options).parameters)
@@ -221,46 +221,44 @@ ELSEWHERE = {
 """Parameters of commands that no library function of the same name has."""
 
 
-def option_parameters(function: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
+def defaults_of(function: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
     """Parameter -> its option and its default, for those with an option."""
-    hints = inspect.signature(inspect.unwrap(function), eval_str=True).parameters
-    found = {name: (option_of(one.annotation), one.default) for name, one in hints.items()}
-    return {name: (option, default) for name, (option, default) in found.items() if option is not None}
+    return {name: (option_of(one.annotation), one.default) for name, one in option_parameters(function).items()}
 
 
 @pytest.mark.parametrize("name", DATA_COMMANDS)
 def test_commands_and_library_functions_have_the_same_options(name: str) -> None:
     """The same option, word for word, by the same name and with the same default."""
     function: Any = bands if name == "bands" else getattr(NearDupe, name.replace("-", "_"))
-    library = option_parameters(function) | option_parameters(NearDupe.__init__)
+    library = defaults_of(function) | defaults_of(NearDupe.__init__)
     if name in ("watch", "migrate"):  # which pass on the options of group
-        library = option_parameters(NearDupe.group) | library
-    own = option_parameters(function_of(name))
+        library = defaults_of(NearDupe.group) | library
+    own = defaults_of(function_of(name))
     if name == "init":  # the settings, each of which `bands` has too, but for these
-        library |= option_parameters(bands)
+        library |= defaults_of(bands)
         own = {key: one for key, one in own.items() if key not in ("preset", "shingle", "sample_mod")}
     for key, (option, default) in own.items():
         if key in ELSEWHERE.get(name, set()) | {"as_json", "yes", "failures"}:
             continue
         assert option is library[key][0], key
         assert (default or None) == (library[key][1] or None), key  # a list that is not given is None, or ()
-    missing = set(option_parameters(function)) - set(own) - ELSEWHERE.get(name, set())
+    missing = set(defaults_of(function)) - set(own) - ELSEWHERE.get(name, set())
     assert missing <= {"fields", "shingle", "sample_mod"}, missing
 
 
 def test_options_of_other_functions() -> None:
-    groups, advice = option_parameters(function_of("groups")), option_parameters(NearDupe.suggest_keep)
+    groups, advice = defaults_of(function_of("groups")), defaults_of(NearDupe.suggest_keep)
     assert groups["keep_policy"] == advice["policy"]
     assert {key: groups[key] for key in ("min_size", "top", "group")} == {
         key: advice[key] for key in ("min_size", "top", "group")
     }
-    assert option_parameters(NearDupe.moved) == option_parameters(NearDupe.moved_all)
-    assert option_parameters(NearDupe.search) == option_parameters(NearDupe.search_request)
+    assert defaults_of(NearDupe.moved) == defaults_of(NearDupe.moved_all)
+    assert defaults_of(NearDupe.search) == defaults_of(NearDupe.search_request)
 
 
 @pytest.mark.parametrize("name", ["threshold", "detection", "shingle", "permutations", "agree"])
 def test_defaults_of_settings_that_are_shown(name: str) -> None:
-    option = option_parameters(function_of("init"))[name][0]
+    option = defaults_of(function_of("init"))[name][0]
     assert option.show_default == str(getattr(Settings, name))
 
 
@@ -283,7 +281,7 @@ def test_python_shows_the_options_of_a_command() -> None:
     shown = inspect.getdoc(NearDupe.group) or ""
     words = " ".join(shown.split())
     assert shown.count("\nOptions:\n") == 1
-    for name, (option, _) in option_parameters(NearDupe.group).items():
+    for name, (option, _) in defaults_of(NearDupe.group).items():
         assert f"{name}: {option.help}" in words
     assert "min: Minimum similarity, in (0, 1]. Default: as in the last run." in words
     assert get_type_hints(NearDupe.group)["workers"] is int

@@ -47,7 +47,7 @@ from es_neardupe.commands.pipeline import PipelineReport
 from es_neardupe.commands.search import Copy, SearchHit, SearchReport
 from es_neardupe.commands.shingles import ShinglesReport, shingles_of
 from es_neardupe.commands.similar import Detection, SimilarHit, SimilarReport
-from es_neardupe.commands.stats import GroupSizes, LargestBuckets, StatsReport, StatsScope
+from es_neardupe.commands.stats.counts import GroupSizes, LargestBuckets, StatsReport, StatsScope
 from es_neardupe.commands.version import VersionReport
 from es_neardupe.commands.watch import Round, RoundPairs, RoundScope, RoundWrites
 from es_neardupe.commands.what_if import Threshold, WhatIfReport

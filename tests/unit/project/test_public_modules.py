@@ -7,6 +7,7 @@ import importlib
 import inspect
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -111,9 +112,12 @@ def parts_of(hint: Any, found: dict[type, None]) -> None:
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """The types of a function, but for those of optional packages."""
+    """The types of a function, but for those of optional packages. Commands import theirs only for type checkers."""
+    modules = [one for name, one in sys.modules.items() if name.startswith("es_neardupe.")]
+    classes = {name: one for module in modules for name, one in vars(module).items() if inspect.isclass(one)}
+    function = inspect.unwrap(function)
     try:
-        return get_type_hints(inspect.unwrap(function))
+        return get_type_hints(function, function.__globals__, {**classes, **function.__globals__})
     except NameError:
         return {}
 

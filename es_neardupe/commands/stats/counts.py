@@ -1,8 +1,4 @@
-"""``stats``: what an index contains: documents by state, schemes, groups; on request large buckets and bytes.
-
-All numbers are counted by the server, so neither memory nor the number of requests grows with the number of documents.
-Only groups are counted in pages: one for every few thousand groups of two or more.
-"""
+"""Counts of documents, groups and large buckets of an index, all made by the server."""
 
 from __future__ import annotations
 
@@ -11,19 +7,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from es_neardupe import options
 from es_neardupe.candidates.fingerprints import read_corpus, source_of
 from es_neardupe.candidates.join import bucket_sizes
-from es_neardupe.errors import RequestError, SettingsError
+from es_neardupe.errors import RequestError
 from es_neardupe.groups.incremental import next_run
 from es_neardupe.index import queries
-from es_neardupe.index.index import Index, opened
+from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.index.slices import random_hits
 from es_neardupe.index.stored_fields import KEY_LENGTH, group_of
 from es_neardupe.records import Product, State, one_line
 from es_neardupe.server.client import path
-from es_neardupe.wording import option
 
 _GROUPS = 5000
 """Groups counted in one request."""
@@ -34,7 +28,7 @@ _SAMPLE = 10_000
 _COUNTED = 1000
 """Maximum number of buckets of the sample whose documents are counted."""
 
-_MAX_BUCKETS = 100
+MAX_BUCKETS = 100
 
 
 @dataclass(frozen=True)
@@ -140,40 +134,6 @@ class StatsReport:
         )
 
 
-def stats(
-    index: Index,
-    *,
-    buckets: options.LargestBuckets = None,
-    disk_usage: options.DiskUsage = False,
-) -> StatsReport:
-    """Count the documents and groups of an index.
-
-    ``buckets``: number of the largest buckets to report. They are searched among the keys of 10,000 random documents.
-    ``disk_usage`` makes the server read all files of the index. Raises `SettingsError` for a number out of range.
-
-    >>> report = news.stats()
-    >>> report.scope.documents, report.scope.unprocessed, report.groups.count, report.groups.largest
-    (9, 0, 1, 3)
-    """
-    if buckets is not None and not 1 <= buckets <= _MAX_BUCKETS:
-        raise SettingsError(f"{option('buckets')} must lie between 1 and {_MAX_BUCKETS}.")
-    index = opened(index)
-    scope = documents_in_scope(index)
-    return StatsReport(
-        index=index.name,
-        indices=index.target.indices,
-        sidecars=index.storage.sidecars,
-        scheme=index.scheme_id,
-        agree=index.settings.scheme.agree,
-        fields=index.settings.fields,
-        threshold=index.settings.threshold,
-        scope=scope,
-        groups=_group_sizes(index),
-        buckets=None if buckets is None else _largest_buckets(index, buckets),
-        bytes_per_document=_bytes(index, scope.documents) if disk_usage else None,
-    )
-
-
 def documents_in_scope(index: Index) -> StatsScope:
     """Count the documents of an opened index."""
     index.documents.refresh_if_allowed()
@@ -195,7 +155,7 @@ def documents_in_scope(index: Index) -> StatsScope:
     )
 
 
-def _group_sizes(index: Index) -> GroupSizes:
+def group_sizes(index: Index) -> GroupSizes:
     """The sizes of the stored groups, counted in pages. A group whose principal was deleted has only its members."""
     sizes: Counter[int] = Counter()
     after: Mapping[str, Any] | None = None
@@ -213,7 +173,7 @@ def _group_sizes(index: Index) -> GroupSizes:
             return GroupSizes.of(size for size in sizes.elements() if size > 1)
 
 
-def _largest_buckets(index: Index, number: int) -> LargestBuckets:
+def largest_buckets(index: Index, number: int) -> LargestBuckets:
     """Find the keys that are most frequent in a sample, and count their documents."""
     fields, scheme = index.fields, index.settings.scheme
     size = min(_SAMPLE, index.target.max_result_window)
@@ -231,7 +191,7 @@ def _largest_buckets(index: Index, number: int) -> LargestBuckets:
     return LargestBuckets(len(hits), tuple(found[:number]))
 
 
-def _bytes(index: Index, documents: int) -> dict[str, float] | None:
+def bytes_per_document(index: Index, documents: int) -> dict[str, float] | None:
     """Mean bytes of each field. Only Elasticsearch has an API for this."""
     if index.client.server.product is not Product.ELASTICSEARCH or not documents:
         return None

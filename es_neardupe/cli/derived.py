@@ -1,0 +1,59 @@
+"""Commands of the command line whose options are those of a function of the library, written only there."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from inspect import Parameter
+from typing import Annotated, Any, get_args, get_origin
+
+from es_neardupe.options import option_of, option_parameters
+
+_Command = Callable[..., None]
+
+
+def with_options_of(*functions: Callable[..., Any]) -> Callable[[_Command], _Command]:
+    """A decorator: the command takes the options of library functions in place of its ``**options``, which it passes
+    on. An option with the name of one of its own parameters is not taken."""
+
+    def derived(command: _Command) -> _Command:
+        own = inspect.signature(command, eval_str=True).parameters
+        library = {name: one for function in functions for name, one in option_parameters(function).items()}
+        taken = [one for name, one in library.items() if name not in own]
+        lists = {one.name: one.default for one in taken if get_origin(_type_of(one)) is Sequence}
+
+        def run(**given: Any) -> None:
+            """Typer has an empty list or None for a list that is not given."""
+            command(**{name: value or lists.get(name, value) for name, value in given.items()})
+
+        arguments = [one for one in own.values() if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
+        options = [one for one in own.values() if one.kind is Parameter.KEYWORD_ONLY]
+        parameters = [*arguments, *map(_for_typer, taken), *options]
+        run.__name__, run.__module__, run.__doc__ = command.__name__, command.__module__, command.__doc__
+        run.__dict__["__signature__"] = inspect.Signature(parameters)
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        return run
+
+    return derived
+
+
+def _for_typer(parameter: Parameter) -> Parameter:
+    """An option with a type that typer knows. A sequence of texts is an option that can be repeated; any other value
+    with a parser is one word."""
+    kind, option = _type_of(parameter), option_of(parameter.annotation)
+    assert option is not None
+    if kind == Sequence[str]:
+        kind = list[str] | None
+    elif option.parser is not None:
+        kind = Any
+    else:
+        kind = get_args(parameter.annotation)[0]
+    default = None if parameter.default == () else parameter.default
+    return parameter.replace(annotation=Annotated[kind, option], default=default)
+
+
+def _type_of(parameter: Parameter) -> Any:
+    """The type of an option, without None."""
+    kind = get_args(parameter.annotation)[0]
+    given = [one for one in get_args(kind) if one is not type(None)]
+    return given[0] if type(None) in get_args(kind) and len(given) == 1 else kind
