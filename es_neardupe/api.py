@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from importlib.metadata import version as version_of
-from inspect import isfunction, isgeneratorfunction, signature, unwrap
+from inspect import isfunction, isgeneratorfunction, unwrap
 from types import TracebackType
 from typing import Any, ParamSpec, TypeGuard, TypeVar, cast
 
@@ -17,7 +17,6 @@ from es_neardupe.commands import clean as _clean
 from es_neardupe.commands import compare as _compare
 from es_neardupe.commands import contained as _contained
 from es_neardupe.commands import decide as _decide
-from es_neardupe.commands import enrich as _enrich
 from es_neardupe.commands import fingerprinted as _fingerprinted
 from es_neardupe.commands import fold as _fold
 from es_neardupe.commands import group as _group
@@ -37,15 +36,17 @@ from es_neardupe.commands.audit import audit as _audit
 from es_neardupe.commands.distribution import distribution as _distribution
 from es_neardupe.commands.doctor import doctor as _doctor
 from es_neardupe.commands.duplicates import duplicates as _duplicates
+from es_neardupe.commands.enrich import enrich as _enrich
 from es_neardupe.commands.migrate import migrate as _migrate
 from es_neardupe.commands.moved import moved as _moved
 from es_neardupe.commands.stats import stats as _stats
 from es_neardupe.index.index import Index
 from es_neardupe.log_events import is_logged, log_event, loggable_arguments, logged_progress, new_run
-from es_neardupe.options import DEFAULT_PREFIX, document_options
+from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect, wrap
 from es_neardupe.server.login.resolve import resolve_settings
+from es_neardupe.signatures import document_options, signature_of
 
 _Self = TypeVar("_Self", bound="NearDupe")
 _Class = TypeVar("_Class", bound=type)
@@ -66,7 +67,7 @@ def _logged(command: Callable[_P, _R]) -> Callable[_P, _R]:
 
     An iterator starts when its first element is requested.
     """
-    parameters = signature(command)
+    parameters = signature_of(command)
     iterates = isgeneratorfunction(unwrap(command))
 
     @wraps(command)

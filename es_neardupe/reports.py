@@ -77,9 +77,7 @@ from es_neardupe.commands.duplicates.results import (
     PairsStageReport,
     SkippedGroup,
 )
-from es_neardupe.commands.enrich import (
-    EnrichReport,
-)
+from es_neardupe.commands.enrich.report import EnrichReport
 from es_neardupe.commands.fold import (
     FoldReport,
 )
@@ -216,6 +214,7 @@ from es_neardupe.report_parts import (
     PairCounts,
     WriteCounts,
 )
+from es_neardupe.run_options import RunOptions
 from es_neardupe.server.dry_run import (
     ShownRequest,
 )
@@ -370,6 +369,7 @@ __all__ = [
     "RoundPairs",
     "RoundScope",
     "RoundWrites",
+    "RunOptions",
     "RunRules",
     "SampledDetection",
     "SampledKey",

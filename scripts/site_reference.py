@@ -17,7 +17,7 @@ import es_neardupe
 from es_neardupe import NearDupe, json_models, local, reports
 from es_neardupe.cli.app import app
 from es_neardupe.cli.command import shared_parameters
-from es_neardupe.options import option_of, signature_of, type_text
+from es_neardupe.signatures import option_of, signature_of, type_text
 
 PAGES = {
     "reference/commands": "Commands",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from inspect import Parameter
 from typing import Annotated, Any, get_args, get_origin
 
-from es_neardupe.options import option_of, option_parameters
+from es_neardupe.signatures import option_of, option_parameters
 
 _Command = Callable[..., None]
 

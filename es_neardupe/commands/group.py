@@ -24,10 +24,8 @@ from es_neardupe.groups.rules import RunRules, check_linkage, remembered_rules, 
 from es_neardupe.groups.write import write_groups
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.index_on_workers import on_engine
 from es_neardupe.index.permissions import check_sees_all, check_updates
 from es_neardupe.index.runs.lease import Lease, delete_lease, held
-from es_neardupe.index.runs.tuning import tunable
 from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.storage.interface import GroupIdsWritten
 from es_neardupe.progress import Progress, silent
@@ -40,6 +38,7 @@ from es_neardupe.report_parts import (
     PairCounts,
     WriteCounts,
 )
+from es_neardupe.run_options import on_engine, tunable
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.similarity.measure import SETS

@@ -17,7 +17,6 @@ from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.index.document_text import fingerprint_sources, has_any
 from es_neardupe.index.index import Index, opened_inline
 from es_neardupe.index.mapping import relation_in
-from es_neardupe.index.runs.tuning import tunable
 from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.index.target import IndexTarget
@@ -28,6 +27,7 @@ from es_neardupe.readers.files import FileRecord, Problem, check_paths, read_rec
 from es_neardupe.readers.streams import Reading
 from es_neardupe.records import Action, Address, Outcome, one_line
 from es_neardupe.report_parts import FingerprintWrites, LoadScope
+from es_neardupe.run_options import tunable
 from es_neardupe.server.bulk import TOO_LARGE, BulkCounts, chunked, larger_than_accepted, write
 from es_neardupe.server.client import Client
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest

@@ -20,12 +20,12 @@ from es_neardupe.candidates.spill_to_disk import scratch
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.columns import RowLists
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.index_on_workers import on_engine
 from es_neardupe.index.shown_fields import ShownFields, read_each_shown_fields, shown_fields
 from es_neardupe.keys.arrays import Floats, Ints, Numbers
 from es_neardupe.options import DEFAULT_MAX_BUCKET, MAX_SHOWN
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, Reference, one_line
+from es_neardupe.run_options import on_engine
 from es_neardupe.server.bulk import chunked
 from es_neardupe.tables import Table, Tabular
 from es_neardupe.verification.boilerplate import Boilerplate, boilerplate

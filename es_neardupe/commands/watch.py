@@ -11,7 +11,8 @@ from itertools import chain
 from threading import Event
 
 from es_neardupe import options
-from es_neardupe.commands.enrich import EnrichReport, enrich
+from es_neardupe.commands.enrich.enrich import enrich
+from es_neardupe.commands.enrich.report import EnrichReport
 from es_neardupe.commands.group import GroupReport, group
 from es_neardupe.errors import (
     BeingMigrated,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial, wraps
-from inspect import signature
-from typing import Any, ParamSpec, TypeVar
+from functools import lru_cache, partial
+from typing import Any
 from uuid import uuid4
 
-from es_neardupe.engines.chosen import engine_of, until_cancelled
+from es_neardupe.engines.chosen import until_cancelled
 from es_neardupe.engines.engine import Engine
 from es_neardupe.errors import ConnectError, EngineError, SettingsError
 from es_neardupe.index.index import Index
@@ -23,28 +22,8 @@ from es_neardupe.server.login.resolve import resolve_settings
 from es_neardupe.server.login.settings import ConnectionSettings
 from es_neardupe.wording import option
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
 _OPENED = 4
 """Indices that a worker keeps open, for the runs that use it."""
-
-
-def on_engine(command: Callable[P, R]) -> Callable[P, R]:
-    """Implement the options ``engine`` and ``insecure_engine`` of a command: it gets an index with this engine, which
-    is closed when the command ends. Raises `SettingsError` and `EngineError`."""
-    parameters = signature(command)
-
-    @wraps(command)
-    def run(*given: P.args, **options: P.kwargs) -> R:
-        bound = parameters.bind(*given, **options)
-        engine, insecure = bound.arguments.get("engine"), bound.arguments.get("insecure_engine", False)
-        with engine_of(engine, insecure=insecure) as opened:
-            if opened is not None:
-                bound.arguments["index"] = bound.arguments["index"].on_engine(opened)
-            return command(*bound.args, **bound.kwargs)
-
-    return run
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from kill_tools import Moment, run_to_death
 from server_tools import TEXT, change, family, make_index, put, theirs, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.enrich import EnrichReport
+from es_neardupe.commands.enrich.report import EnrichReport
 from es_neardupe.errors import Conflict, NotFound, RequestError
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer, SeqNos

@@ -112,7 +112,7 @@ def _client(url: str | None) -> Client:
 
 def _run(index: Index, records: list[FileRecord], settings: Settings, words: str | None) -> None:
     from es_neardupe.commands.demo import create_index, index_plain, search_hits
-    from es_neardupe.commands.enrich import enrich
+    from es_neardupe.commands.enrich.enrich import enrich
     from es_neardupe.commands.group import group
     from es_neardupe.commands.groups import groups
     from es_neardupe.commands.init import init

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, FailuresFile, IndexName
 from es_neardupe.cli.connection import AGAIN, AGAIN_FROM_START, open_index, resumable
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import (
     fail_on_writes,
     left_by,
@@ -21,34 +24,21 @@ from es_neardupe.cli.messages import (
 )
 from es_neardupe.cli.output import check_output, print_json, print_table, progress_bars, warn
 from es_neardupe.cli.run_log import result
-from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.commands.enrich.enrich import enrich as library
+from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 
 
+@with_options_of(library)
 def enrich(
     index: IndexName,
     *,
-    check: options.CheckTexts = False,
-    since: options.SinceText = None,
-    all: options.All = False,
-    new_only: options.NewOnly = False,
-    query: options.Query = None,
-    slice: options.SliceText = None,
-    slices: options.Slices = None,
-    workers: options.Workers = 2,
-    batch: options.Batch = 500,
     max_rate: options.MaxRate = None,
     max_load: options.MaxLoad = None,
-    max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
-    engine: options.EngineName = None,
-    insecure_engine: options.InsecureEngine = False,
-    in_cluster: options.InCluster = False,
     prefix: options.Prefix = DEFAULT_PREFIX,
-    tune: options.Tune = False,
-    dry_run: options.DryRun = False,
-    show_requests: options.ShowRequests = 0,
     failures: FailuresFile = None,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """Add keys to all documents, by partial updates. Can be run again at any time, also after it was killed.
 
@@ -65,30 +55,11 @@ def enrich(
 
       es-neardupe enrich news --slice "$((SLURM_ARRAY_TASK_ID + 1))/16"
     """
-    from es_neardupe.commands.enrich import enrich as enrich_
-
+    dry_run = given["dry_run"]
     check_output(failures)
-    with resumable(again=AGAIN_FROM_START if all else AGAIN), progress_bars() as progress:
-        report = enrich_(
-            open_index(index, prefix, max_rate=max_rate, max_load=max_load),
-            check=check,
-            since=since,
-            all=all,
-            new_only=new_only,
-            query=query,
-            slice=slice,
-            slices=slices,
-            workers=workers,
-            batch=batch,
-            max_chars=max_chars,
-            engine=engine,
-            insecure_engine=insecure_engine,
-            in_cluster=in_cluster,
-            tune=tune,
-            dry_run=dry_run,
-            show_requests=show_requests,
-            progress=progress,
-        )
+    with resumable(again=AGAIN_FROM_START if given["all"] else AGAIN), progress_bars() as progress:
+        opened = open_index(index, prefix, max_rate=max_rate, max_load=max_load)
+        report = library(opened, **given, progress=progress)
     result(report)
     scope, writes, mirrored = report.scope, report.writes, report.writes.mirrored
     say_prepared(index, report.prepared, dry_run=dry_run)
@@ -132,7 +103,7 @@ def enrich(
         )
     warn_of_empty(index, writes.states)
     say_reread(scope.reread)
-    if since is None:
+    if given["since"] is None:
         warn_of_unnoticed(index, scope.unnoticed)
     if writes.conflicts:
         them = "it" if writes.conflicts == 1 else "them"

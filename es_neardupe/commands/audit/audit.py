@@ -40,7 +40,6 @@ from es_neardupe.groups.decisions import Decision, Decisions, Verdict, agreed_ve
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.index_on_workers import on_engine
 from es_neardupe.index.slices import address_hashes
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.index.target import IndexTarget
@@ -51,6 +50,7 @@ from es_neardupe.keys.text import packed_hashes
 from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import FingerprintColumns, Grouping, Hit, Reference, TextClasses
+from es_neardupe.run_options import on_engine
 from es_neardupe.similarity.formulas import resemblance
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.boilerplate import Boilerplate, boilerplate, without

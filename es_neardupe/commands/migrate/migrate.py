@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from es_neardupe import options
 from es_neardupe.commands.clean import clean
-from es_neardupe.commands.enrich import enrich
+from es_neardupe.commands.enrich.enrich import enrich
 from es_neardupe.commands.migrate.plan import MigrationOptions, MigrationPlan, open_plan
 from es_neardupe.commands.migrate.steps import MigrationProgress, MigrationRun, MigrationWork, refresh_both
 from es_neardupe.commands.pipeline import pipeline
@@ -23,7 +23,6 @@ from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
 from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines, check_keys
 from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
 from es_neardupe.index.runs.lease import held
-from es_neardupe.index.runs.tuning import tunable
 from es_neardupe.index.storage.field_writes import document_writer
 from es_neardupe.index.stored_settings import settings_mappings
 from es_neardupe.index.target import stored_settings
@@ -31,6 +30,7 @@ from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import one_line
 from es_neardupe.report_parts import WriteCounts
+from es_neardupe.run_options import tunable
 from es_neardupe.server.bulk import BulkCounts, write
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.failures import Failures

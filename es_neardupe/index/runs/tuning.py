@@ -8,17 +8,15 @@ command that writes restores the settings.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import wraps
-from inspect import signature
-from typing import Any, ParamSpec, TypeVar, cast
+from dataclasses import dataclass
+from typing import Any
 
 from es_neardupe.errors import Forbidden, NeardupeError, NotFound
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.hidden_indices import HiddenDocuments
-from es_neardupe.index.index import Index, opened
+from es_neardupe.index.index import Index
 from es_neardupe.index.runs.lease import held, is_held, written_now
 from es_neardupe.index.stored_settings import sidecar_mappings
 from es_neardupe.index.target import mappings_of
@@ -212,38 +210,6 @@ class _TunedIndex:
                 type=error.type,
                 reason=error.reason,
             ) from error
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def tunable(command: Callable[P, R]) -> Callable[P, R]:
-    """Implement the option ``tune`` of a command: the settings of its indices are lowered while it runs, and the field
-    ``tuned`` of its report contains their former values. Also without the option, settings that a killed run left
-    lowered are restored.
-
-    The command takes an index, and by keyword ``tune`` and ``dry_run``; a dry run changes no settings. Raises what
-    `tuned` raises.
-    """
-    parameters = signature(command)
-
-    @wraps(command)
-    def run(*given: P.args, **options: P.kwargs) -> R:
-        arguments = parameters.bind(*given, **options).arguments
-        index: Index = arguments["index"]
-        if arguments.get("dry_run"):
-            return command(*given, **options)
-        progress = arguments.get("progress", silent)
-        restore_abandoned(index.plain, tuned_mappings(index), progress)
-        if not arguments.get("tune"):
-            return command(*given, **options)
-        opened_index = opened(index, adopting=True, writes=command.__name__ != "migrate")
-        with tuned(opened_index, command.__name__, progress) as lowered:
-            report: Any = command(*given, **options)
-        return cast("R", replace(report, tuned=lowered))
-
-    return run
 
 
 def tuned_mappings(index: IndexHandle) -> dict[str, dict[str, Any]]:

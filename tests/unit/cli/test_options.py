@@ -27,7 +27,8 @@ from es_neardupe.cli.app import app
 from es_neardupe.cli.command import ConnectedCommand, shared_parameters
 from es_neardupe.commands.bands import bands
 from es_neardupe.errors import SettingsError
-from es_neardupe.options import option_of, option_parameters, parse_duration, parse_query, parse_since
+from es_neardupe.options import parse_duration, parse_query, parse_since
+from es_neardupe.signatures import option_of, option_parameters
 
 CONNECTION = set(inspect.signature(connection.options).parameters)
 OF_RUNS = set(inspect.signature(run_log.options).parameters)

@@ -36,7 +36,7 @@ from es_neardupe.commands.distribution.report import (
     ThresholdLevel,
 )
 from es_neardupe.commands.doctor.doctor import Check
-from es_neardupe.commands.enrich import EnrichReport
+from es_neardupe.commands.enrich.report import EnrichReport
 from es_neardupe.commands.fold import FoldReport
 from es_neardupe.commands.group import GroupReport
 from es_neardupe.commands.init import InitReport
@@ -66,6 +66,7 @@ from es_neardupe.report_parts import (
     WriteCounts,
 )
 from es_neardupe.server.login.resolve import _PROFILE_TYPES, own_source, usual_sources
+from es_neardupe.signatures import signature_of
 from es_neardupe.similarity.comparison import Block, CompareReport, Matched
 from es_neardupe.similarity.differences import Fact
 from es_neardupe.similarity.explained_scores import Score
@@ -532,7 +533,7 @@ def test_methods() -> None:
     for name, listed in documented.items():
         function = getattr(NearDupe, name)
         given = {"client", "index", "prefix", "settings", "paths", "self", "actions", "return"}
-        assert listed == set(function.__annotations__) - given, name
+        assert listed == set(signature_of(function).parameters) - given, name
 
 
 # Pages, links, blocks, words

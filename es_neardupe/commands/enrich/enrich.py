@@ -3,62 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from es_neardupe import options
 from es_neardupe.errors import IndexUnusable, SettingsError
-from es_neardupe.index.index import Index, opened
-from es_neardupe.index.index_on_workers import enrich_slices, on_engine
-from es_neardupe.index.mapping import check_range_field
-from es_neardupe.index.on_server.in_cluster import enrich_in_cluster
-from es_neardupe.index.permissions import check_sees_all, check_updates
-from es_neardupe.index.runs.lease import held
-from es_neardupe.index.runs.tuning import tunable
-from es_neardupe.index.storage.interface import EnrichRequest, Send
 from es_neardupe.options import DEFAULT_MAX_CHARS, Versions
-from es_neardupe.progress import Progress, silent
-from es_neardupe.records import one_line
-from es_neardupe.report_parts import EnrichScope, FingerprintWrites
-from es_neardupe.server.bulk import pretend
-from es_neardupe.server.dry_run import DryRunClient, ShownRequest
+from es_neardupe.run_options import RUN_DEFAULTS, RunOptions, Unpack, on_engine, tunable
 from es_neardupe.wording import command, option
 
-_WORKERS = 2
-"""Default number of parallel bulk requests."""
-
-
-@dataclass(frozen=True)
-class EnrichReport:
-    """Result of `enrich`: ``scope.read`` is the sum of the writes."""
-
-    index: str
-    scheme: str
-    prepared: tuple[str, ...]
-    """Indices from a rollover that got the fields and settings of the others in this run."""
-    scope: EnrichScope
-    writes: FingerprintWrites
-    removed: int
-    """Entries of deleted documents, removed from the sidecar index."""
-    dry_run: bool
-    seconds: float = field(compare=False)
-    requests: tuple[ShownRequest, ...] = ()
-    """The first write requests of a dry run, up to ``show_requests``."""
-    tuned: Mapping[str, Mapping[str, str | None]] | None = None
-    """With ``tune``: index -> the settings that were lowered, with their restored values."""
-
-    def __repr__(self) -> str:
-        return one_line(
-            self,
-            index=self.index,
-            documents=self.scope.documents,
-            read=self.scope.read,
-            written=self.writes.written,
-            left=self.writes.left,
-            dry_run=self.dry_run,
-        )
+if TYPE_CHECKING:
+    from es_neardupe.commands.enrich.report import EnrichReport
+    from es_neardupe.index.index import Index
 
 
 @tunable
@@ -66,23 +24,15 @@ class EnrichReport:
 def enrich(
     index: Index,
     *,
-    query: options.Query = None,
-    slice: options.Slice = None,
     check: options.CheckTexts = False,
     since: options.Since = None,
     all: options.All = False,
     new_only: options.NewOnly = False,
-    slices: options.Slices = None,
-    workers: options.Workers = _WORKERS,
-    batch: options.Batch = 500,
+    query: options.Query = None,
+    slice: options.Slice = None,
     max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
-    engine: options.EngineName = None,
-    insecure_engine: options.InsecureEngine = False,
     in_cluster: options.InCluster = False,
-    tune: options.Tune = False,
-    dry_run: options.DryRun = False,
-    show_requests: options.ShowRequests = 0,
-    progress: Progress = silent,
+    **run: Unpack[RunOptions],
 ) -> EnrichReport:
     """Fingerprint the documents that have no fingerprint of the index's scheme, and those whose text has changed.
 
@@ -103,42 +53,43 @@ def enrich(
     >>> report.scope.documents, report.writes.written
     (9, 9)
     """
+    from es_neardupe.commands.enrich.report import EnrichReport
+    from es_neardupe.index.index import opened
+    from es_neardupe.index.index_on_workers import enrich_slices
+    from es_neardupe.index.mapping import check_range_field
+    from es_neardupe.index.on_server.in_cluster import enrich_in_cluster
+    from es_neardupe.index.permissions import check_sees_all, check_updates
+    from es_neardupe.index.runs.lease import held
+    from es_neardupe.index.storage.interface import EnrichRequest, Send
+    from es_neardupe.report_parts import EnrichScope, FingerprintWrites
+    from es_neardupe.server.bulk import pretend
+    from es_neardupe.server.dry_run import DryRunClient
+
+    run = {**RUN_DEFAULTS, **run}
+    workers, batch, progress = run["workers"], run["batch"], run["progress"]
+    dry_run, show_requests = run["dry_run"], run["show_requests"]
     started = time.monotonic()
     if slice is not None and (why := options.wrong_slice(*slice)) is not None:
         raise SettingsError(why)
     _check_together(new_only=new_only, check=check, all=all, since=since is not None)
-    if engine is not None and (slice is not None or show_requests):
+    if run["engine"] is not None and (slice is not None or show_requests):
         raise SettingsError(
             f"{option('engine')} and {option('slice' if slice else 'show_requests')} are given: omit one of them."
         )
     _check_together(
         in_cluster=in_cluster,
         slice=slice is not None,
-        slices=slices is not None,
-        engine=engine is not None,
+        slices=run["slices"] is not None,
+        engine=run["engine"] is not None,
         all=all,
-        workers=workers != _WORKERS,
+        workers=workers != RUN_DEFAULTS["workers"],
         max_chars=max_chars != DEFAULT_MAX_CHARS,
         max_load=index.plain.pace.share(1)[1] is not None,
         show_requests=show_requests > 0,
     )
     dry_client = DryRunClient(index.client, show_requests, dry_run=dry_run)
     index = opened(index.through(dry_client) if dry_run else index, adopting=True, writes=not dry_run)
-    if new_only and index.storage.sidecars:
-        raise SettingsError(
-            f"{option('new_only')} has no effect on {index.name}, whose keys are in a sidecar index: its changes are "
-            f"known."
-        )
-    if in_cluster and index.storage.sidecars:
-        raise IndexUnusable(
-            f"The server cannot make the keys of {index.name}, which are in a sidecar index: run "
-            f"`{command('enrich', index.name)}` without --in-cluster."
-        )
-    if in_cluster and index.settings.versions is Versions.EXTERNAL:
-        raise IndexUnusable(
-            f"The server would raise the versions of the documents of {index.name}, which another system sets: run "
-            f"`{command('enrich', index.name)}` without --in-cluster."
-        )
+    _check_index(index, new_only=new_only, in_cluster=in_cluster)
     check_sees_all(index, "enriching")
     prepared = index.target.new
     if not dry_run:
@@ -151,7 +102,7 @@ def enrich(
     send: Send = partial(index.documents.write, batch=batch, workers=1 if dry_run else workers, versions=True)
     if dry_run and not show_requests:
         send = pretend
-    request = EnrichRequest(query, check, since, all, max_chars, dry_run, slice, slices, new_only)
+    request = EnrichRequest(query, check, since, all, max_chars, dry_run, slice, run["slices"], new_only)
     # Whole documents replace what another run has written since they were read, unless it has raised their version.
     alone = index.settings.versions is Versions.EXTERNAL and not (dry_run or index.target.inherits)
     with held(index, "enrich", progress=progress) if alone else nullcontext():
@@ -194,3 +145,22 @@ def _check_together(**given: bool) -> None:
     (first, is_given), *others = given.items()
     if is_given and (other := next((name for name, also in others if also), None)):
         raise SettingsError(f"{option(first)} and {option(other)} are given: omit one of them.")
+
+
+def _check_index(index: Index, *, new_only: bool, in_cluster: bool) -> None:
+    """Raise an error for an option that does not suit the storage of the opened index."""
+    if new_only and index.storage.sidecars:
+        raise SettingsError(
+            f"{option('new_only')} has no effect on {index.name}, whose keys are in a sidecar index: its changes are "
+            f"known."
+        )
+    if in_cluster and index.storage.sidecars:
+        raise IndexUnusable(
+            f"The server cannot make the keys of {index.name}, which are in a sidecar index: run "
+            f"`{command('enrich', index.name)}` without --in-cluster."
+        )
+    if in_cluster and index.settings.versions is Versions.EXTERNAL:
+        raise IndexUnusable(
+            f"The server would raise the versions of the documents of {index.name}, which another system sets: run "
+            f"`{command('enrich', index.name)}` without --in-cluster."
+        )

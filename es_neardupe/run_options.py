@@ -1,0 +1,120 @@
+"""Options of how a command runs, the same for all commands, and what they do in all of them.
+
+A command takes them as ``**run: Unpack[RunOptions]``, and completes them by ``run = {**RUN_DEFAULTS, **run}``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
+
+from es_neardupe import options
+from es_neardupe.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack as Unpack  # noqa: PLC0414  # commands import it from here
+
+    from es_neardupe.index.index import Index
+else:
+
+    class Unpack:
+        """At run time, a type for `Unpack` of Python 3.11: ``Unpack[X]`` is X."""
+
+        def __class_getitem__(cls, kind: Any) -> Any:
+            return kind
+
+
+class _Watched(TypedDict, total=False):
+    progress: Progress
+
+
+class ReadOptions(_Watched, total=False):
+    """How the keys of an index are read: the number of slices, and where they are processed."""
+
+    slices: options.Slices
+    engine: options.EngineName
+    insecure_engine: options.InsecureEngine
+
+
+class WriteOptions(_Watched, total=False):
+    """How documents are written: requests, settings of the index meanwhile (see `tunable`), and dry runs."""
+
+    workers: options.Workers
+    batch: options.Batch
+    tune: options.Tune
+    dry_run: options.DryRun
+    show_requests: options.ShowRequests
+
+
+class RunOptions(ReadOptions, WriteOptions, total=False):
+    """How a command runs that reads all keys and writes documents."""
+
+
+READ_DEFAULTS: ReadOptions = {"progress": silent, "slices": None, "engine": None, "insecure_engine": False}
+WRITE_DEFAULTS: WriteOptions = {
+    "progress": silent,
+    "workers": 2,
+    "batch": 500,
+    "tune": False,
+    "dry_run": False,
+    "show_requests": 0,
+}
+RUN_DEFAULTS: RunOptions = {**READ_DEFAULTS, **WRITE_DEFAULTS}
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def on_engine(command: Callable[P, R]) -> Callable[P, R]:
+    """Implement the options ``engine`` and ``insecure_engine`` of a command: it gets an index with this engine, which
+    is closed when the command ends. Raises `SettingsError` and `EngineError`."""
+
+    @wraps(command)
+    def run(*given: P.args, **named: P.kwargs) -> R:
+        from es_neardupe.engines.chosen import engine_of
+
+        engine = cast("str | None", named.get("engine"))
+        with engine_of(engine, insecure=bool(named.get("insecure_engine"))) as opened:
+            if opened is None:
+                return command(*given, **named)
+            index = _index_of(given, named).on_engine(opened)
+            others = {name: one for name, one in named.items() if name != "index"}
+            return cast("Callable[..., R]", command)(index, *given[1:], **others)
+
+    return run
+
+
+def tunable(command: Callable[P, R]) -> Callable[P, R]:
+    """Implement the option ``tune`` of a command: the settings of its indices are lowered while it runs, and the field
+    ``tuned`` of its report contains their former values. Also without the option, settings that a killed run left
+    lowered are restored.
+
+    The command takes an index, and by keyword ``tune`` and ``dry_run``; a dry run changes no settings. Raises what
+    `tuned` raises.
+    """
+
+    @wraps(command)
+    def run(*given: P.args, **named: P.kwargs) -> R:
+        from es_neardupe.index.index import opened
+        from es_neardupe.index.runs.tuning import restore_abandoned, tuned, tuned_mappings
+
+        if named.get("dry_run"):
+            return command(*given, **named)
+        index = _index_of(given, named)
+        progress = cast("Progress", named.get("progress", silent))
+        restore_abandoned(index.plain, tuned_mappings(index), progress)
+        if not named.get("tune"):
+            return command(*given, **named)
+        opened_index = opened(index, adopting=True, writes=command.__name__ != "migrate")
+        with tuned(opened_index, command.__name__, progress) as lowered:
+            report: Any = command(*given, **named)
+        return cast("R", replace(report, tuned=lowered))
+
+    return run
+
+
+def _index_of(given: tuple[Any, ...], named: dict[str, Any]) -> Index:
+    """The index that a command was called with."""
+    return cast("Index", given[0] if given else named["index"])

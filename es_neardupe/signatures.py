@@ -1,0 +1,125 @@
+"""Signatures of the functions of the library: their options, for the command line and for ``help()`` in Python.
+
+The module of a command is light: it imports what it needs when it runs, and types only for type checkers. So the types
+of its function cannot all be evaluated.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from typer.models import OptionInfo
+
+from es_neardupe.run_options import RUN_DEFAULTS
+
+
+def option_of(annotation: Any) -> OptionInfo | None:
+    """The option of an alias; None for any other type."""
+    return next((one for one in get_args(annotation)[1:] if isinstance(one, OptionInfo)), None)
+
+
+def option_parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """The parameters of a function of the library that are options, by their names."""
+    parameters = signature_of(function).parameters
+    return {name: one for name, one in parameters.items() if option_of(one.annotation) is not None}
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """A signature with evaluated types, and with the keywords of its ``**run``. Types that a module imports only for
+    type checkers are names."""
+    function = inspect.unwrap(function)
+    names = _Known(vars(sys.modules[function.__module__]))
+    signature = inspect.signature(function, locals=names, eval_str=True)
+    return signature.replace(parameters=[one for each in signature.parameters.values() for one in _named(each)])
+
+
+def _named(parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
+    """The parameters that the caller can give: for ``**run: Unpack[RunOptions]``, its keywords with their defaults."""
+    if parameter.kind is not inspect.Parameter.VAR_KEYWORD or not hasattr(parameter.annotation, "__total__"):
+        yield parameter
+        return
+    types = get_type_hints(parameter.annotation, include_extras=True)
+    for name in sorted(types, key="progress".__eq__):  # a callback is the last one
+        default = RUN_DEFAULTS[name]  # type: ignore[literal-required]
+        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=types[name], default=default)
+
+
+class _Known(dict[str, Any]):
+    """The names of a module; any other stands for itself."""
+
+    def __missing__(self, name: str) -> Any:
+        if hasattr(builtins, name):
+            raise KeyError(name)
+        return TypeVar(name)  # it can be a part of a type, and has a name
+
+
+_Class = TypeVar("_Class", bound=type)
+
+
+def document_options(cls: _Class) -> _Class:
+    """Make ``help()`` of each method readable: its options below its docstring, and a signature with plain types."""
+    for name, method in vars(cls).items():
+        if inspect.isfunction(method) and not name.startswith("_") and "\nOptions:\n" not in (method.__doc__ or ""):
+            lines = list(_explained(method))
+            if lines:
+                method.__doc__ = "\n".join([inspect.getdoc(method) or "", "", "Options:", *lines])
+            if hasattr(method, "__wrapped__"):  # the function keeps its own
+                method.__dict__["__signature__"] = _shown_signature(method)
+    return cls
+
+
+class _Shown(str):
+    """A part of a signature that is shown without quotes."""
+
+    __repr__ = str.__str__
+
+
+def _shown_signature(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a method, without the metadata of options."""
+    signature = signature_of(function)
+    first, *others = signature.parameters.values()
+    shown = [one.replace(annotation=_Shown(type_text(one.annotation)), default=_shown_default(one)) for one in others]
+    return inspect.Signature(
+        [first.replace(name="self", annotation=first.empty), *shown],
+        return_annotation=_Shown(type_text(signature.return_annotation)),
+    )
+
+
+def _shown_default(parameter: inspect.Parameter) -> Any:
+    default = parameter.default
+    if isinstance(default, Enum):
+        return default.value
+    return _Shown("...") if inspect.isfunction(default) else default
+
+
+def type_text(annotation: Any) -> str:
+    """A type without the modules of its parts, and without the metadata of an option."""
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    if get_origin(annotation) is Union:
+        return " | ".join(type_text(part) for part in get_args(annotation))
+    if annotation is type(None):
+        annotation = None
+    return re.sub(r"\b(?:[A-Za-z_]\w*\.)+(?=[A-Za-z])|~", "", inspect.formatannotation(annotation))
+
+
+def _explained(function: Callable[..., Any]) -> Iterator[str]:
+    for name, parameter in option_parameters(function).items():
+        option = option_of(parameter.annotation)
+        assert option is not None
+        default = f" Default: {option.show_default}." if isinstance(option.show_default, str) else ""
+        text = f"{name}: {option.help}{_range(option)}{default}"
+        yield from textwrap.wrap(text, 110, initial_indent="    ", subsequent_indent="        ")
+
+
+def _range(option: OptionInfo) -> str:
+    if option.min is not None and option.max is not None:
+        return f" From {option.min} to {option.max}."
+    return "" if option.min is None else f" At least {option.min}."
