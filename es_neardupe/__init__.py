@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from es_neardupe.api import NearDupe
-    from es_neardupe.commands.bands import bands
+    from es_neardupe.commands.bands.bands import bands
     from es_neardupe.commands.distinct import distinct
     from es_neardupe.commands.moved.moved import moved_table
     from es_neardupe.commands.shingles import shingles_of
@@ -59,7 +59,7 @@ _MODULES = {
     "Scheme": "keys.scheme",
     "Settings": "index.settings",
     "asgi": "serve.application",
-    "bands": "commands.bands",
+    "bands": "commands.bands.bands",
     "compare_page": "pages.page",
     "compare_texts": "similarity.comparison",
     "distinct": "commands.distinct",

@@ -21,7 +21,6 @@ from es_neardupe.commands import fingerprinted as _fingerprinted
 from es_neardupe.commands import fold as _fold
 from es_neardupe.commands import group as _group
 from es_neardupe.commands import groups as _groups
-from es_neardupe.commands import init as _init
 from es_neardupe.commands import load as _load
 from es_neardupe.commands import pairs as _pairs
 from es_neardupe.commands import pipeline as _pipeline
@@ -37,6 +36,7 @@ from es_neardupe.commands.distribution import distribution as _distribution
 from es_neardupe.commands.doctor import doctor as _doctor
 from es_neardupe.commands.duplicates import duplicates as _duplicates
 from es_neardupe.commands.enrich import enrich as _enrich
+from es_neardupe.commands.init import init as _init
 from es_neardupe.commands.migrate import migrate as _migrate
 from es_neardupe.commands.moved import moved as _moved
 from es_neardupe.commands.stats import stats as _stats

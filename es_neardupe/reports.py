@@ -32,9 +32,7 @@ from es_neardupe.commands.audit.report import (
 from es_neardupe.commands.audit.why_missed import (
     LossReason,
 )
-from es_neardupe.commands.bands import (
-    BandsReport,
-)
+from es_neardupe.commands.bands.report import BandsReport
 from es_neardupe.commands.clean import (
     CleanReport,
 )
@@ -90,10 +88,7 @@ from es_neardupe.commands.groups import (
     Redundant,
     SuggestKeepReport,
 )
-from es_neardupe.commands.init import (
-    InitReport,
-    Sampling,
-)
+from es_neardupe.commands.init.steps import InitReport, Sampling
 from es_neardupe.commands.load import (
     LoadReport,
 )

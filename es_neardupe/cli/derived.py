@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter
 from typing import Annotated, Any, get_args, get_origin
 
@@ -37,6 +37,11 @@ def with_options_of(*functions: Callable[..., Any]) -> Callable[[_Command], _Com
     return derived
 
 
+def options_for(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the given options that a library function takes, for a command with the options of several."""
+    return {name: given[name] for name in option_parameters(function) if name in given}
+
+
 def _for_typer(parameter: Parameter) -> Parameter:
     """An option with a type that typer knows. A sequence of texts is an option that can be repeated; any other value
     with a parser is one word."""
@@ -49,7 +54,7 @@ def _for_typer(parameter: Parameter) -> Parameter:
     else:
         kind = get_args(parameter.annotation)[0]
     default = None if parameter.default == () else parameter.default
-    return parameter.replace(annotation=Annotated[kind, option], default=default)
+    return parameter.replace(annotation=Annotated[kind, option], default=default, kind=Parameter.KEYWORD_ONLY)
 
 
 def _type_of(parameter: Parameter) -> Any:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from es_neardupe import options
+from typing import Any
+
 from es_neardupe.cli.arguments import AsJson
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.output import plot_curve, print_json, print_table, show, warn
+from es_neardupe.commands.bands.bands import bands as library
 from es_neardupe.display_text import score_text
 from es_neardupe.wording import counted
 
 
+@with_options_of(library)
 def bands(
     *,
-    preset: options.PresetOfBands = None,
-    threshold: options.Threshold = None,
-    detection: options.Detection = None,
-    permutations: options.Permutations = None,
-    bands: options.Bands = None,
-    rows: options.Rows = None,
-    agree: options.Agree = None,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """Show the bands for a threshold, their size in each document, and the probability of finding a pair.
 
@@ -28,17 +26,8 @@ def bands(
 
       es-neardupe bands --preset supershingles
     """
-    from es_neardupe.commands.bands import bands as bands_
 
-    report = bands_(
-        threshold,
-        preset=preset,
-        detection=detection,
-        permutations=permutations,
-        bands=bands,
-        rows=rows,
-        agree=agree,
-    )
+    report = library(**given)
     if as_json:
         print_json(report)
         return

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.derived import options_for, with_options_of
 from es_neardupe.cli.messages import show_first
 from es_neardupe.cli.output import print_json, say, show, warn
 from es_neardupe.cli.run_log import result
+from es_neardupe.commands.bands.bands import bands
+from es_neardupe.commands.init.init import init as library
 from es_neardupe.display_text import score_text
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
     from es_neardupe.candidates.detection import BandsByLengths
-    from es_neardupe.commands.init import InitReport
+    from es_neardupe.commands.init.steps import InitReport
 
 
 _HOW_TO_USE = (
@@ -27,24 +30,17 @@ _HOW_TO_USE = (
 )
 
 
+@with_options_of(bands, library)
 def init(
     index: IndexName,
-    *,
     fields: Annotated[
         list[str],
         typer.Option("--field", metavar="FIELD", help="Text field; repeat it to join several in this order."),
     ],
     preset: options.Preset = None,
-    threshold: options.Threshold = None,
-    measure: options.ThresholdMeasure = None,
-    detection: options.Detection = None,
     shingle: Annotated[str | None, options.SHINGLE] = None,
-    permutations: options.Permutations = None,
-    bands: options.Bands = None,
-    rows: options.Rows = None,
-    agree: options.Agree = None,
     sample_mod: options.SampleMod = 0,
-    sample_keys: options.SampleKeys = None,
+    *,
     relations: Annotated[
         list[str] | None,
         typer.Option(
@@ -56,14 +52,8 @@ def init(
     ] = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     group_field: options.GroupField = None,
-    versions: options.VersionsOption = None,
-    create: options.Create = False,
-    template: options.Template = False,
-    sidecar: options.Sidecar = False,
-    write_group: options.WriteGroup = False,
-    dry_run: options.DryRun = False,
-    show_requests: options.ShowRequests = 0,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """Prepare an index: choose the keys and add fields for them to the mapping. Changes no document.
 
@@ -99,39 +89,22 @@ def init(
 
       es-neardupe init news --field body --group-field neardupe_group
     """
-    from es_neardupe.commands.init import init as init_
+
     from es_neardupe.index.settings import Settings
 
-    measure = measure or options.preset_measure(preset)
+    given["measure"] = given["measure"] or options.preset_measure(preset)
     settings = Settings.chosen(
         tuple(fields),
         preset=preset,
-        measure=measure,
-        threshold=threshold,
-        detection=detection,
+        measure=given["measure"],
         shingle=shingle,
-        permutations=permutations,
-        bands=bands,
-        rows=rows,
-        agree=agree,
         sample_mod=sample_mod,
         relations=tuple(relations or ()),
         prefix=prefix,
         group_field=group_field,
+        **options_for(bands, given),
     )
-    report = init_(
-        open_index(index, prefix),
-        settings,
-        measure=measure,
-        sample_keys=sample_keys,
-        versions=versions,
-        create=create,
-        template=template,
-        sidecar=sidecar,
-        write_group=write_group,
-        dry_run=dry_run,
-        show_requests=show_requests,
-    )
+    report = library(open_index(index, prefix), settings, **options_for(library, given))
     result(report)
     if as_json:
         print_json(report)
@@ -150,18 +123,18 @@ def init(
         source = "--bands and --rows" if preset is None else f"the preset {preset}, which is for higher thresholds"
         warn(f"That is less than --detection {settings.detection:g}: the bands are those of {source}.")
     _show_sampling(report)
-    if sample_keys is not None and report.sampling is None:
-        warn(f"The index keeps its --sample-mod: --sample-keys {sample_keys:,} was ignored.")
+    if given["sample_keys"] is not None and report.sampling is None:
+        warn(f"The index keeps its --sample-mod: --sample-keys {given['sample_keys']:,} was ignored.")
     _show_skipped_relations(report)
     _show_rollover(report)
     if (
-        versions is None
+        given["versions"] is None
         and report.versions == "internal"
         and report.prepared
         and not (report.created or report.sidecars)
     ):
         say("Updates raise the versions of documents: if another system sets these, add --versions external.")
-    if not dry_run:
+    if not given["dry_run"]:
         following = f"{command('load', index)} FILE" if report.created else command("enrich", index)
         say(f"Next: {following}")
 

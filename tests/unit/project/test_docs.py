@@ -21,7 +21,8 @@ import es_neardupe
 from es_neardupe import NearDupe, Scheme, Settings, features, fingerprints, tokenize
 from es_neardupe.cli.app import app
 from es_neardupe.commands.audit.report import AuditReport, LostPairs, MissedPair, Recall, RecallPart
-from es_neardupe.commands.bands import BandsReport, bands
+from es_neardupe.commands.bands.bands import bands
+from es_neardupe.commands.bands.report import BandsReport
 from es_neardupe.commands.clean import CleanReport
 from es_neardupe.commands.contained import ContainedHit, ContainedReport, SampledDetection
 from es_neardupe.commands.distribution.report import (
@@ -39,7 +40,7 @@ from es_neardupe.commands.doctor.doctor import Check
 from es_neardupe.commands.enrich.report import EnrichReport
 from es_neardupe.commands.fold import FoldReport
 from es_neardupe.commands.group import GroupReport
-from es_neardupe.commands.init import InitReport
+from es_neardupe.commands.init.steps import InitReport
 from es_neardupe.commands.load import LoadReport
 from es_neardupe.commands.migrate.migrate import MigrateReport, MigrateWrites
 from es_neardupe.commands.moved.moved import MovedReport, NewPlace

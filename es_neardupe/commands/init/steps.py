@@ -1,4 +1,4 @@
-"""``init``: adds the mapping and the chosen settings to an index. Writes no document."""
+"""Steps of ``init``: mappings and settings of indices and sidecar indices, and the choice of bands and sampled keys."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from es_neardupe import options
 from es_neardupe.candidates.detection import (
     BandsByLengths,
     TextLength,
@@ -21,7 +20,6 @@ from es_neardupe.errors import (
     Forbidden,
     IndexUnusable,
     MappingConflict,
-    NotFound,
     RequestError,
     SchemeMismatch,
     SettingsError,
@@ -35,17 +33,15 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import check_relations, check_source, check_text_fields, relations_to_skip
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.rollover import RolloverAlias, alias_named, next_index_has
-from es_neardupe.index.runs.tuning import restore_abandoned, tuned_mappings
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.slices import external_version, random_hits
-from es_neardupe.index.storage.sidecar.indices import Sidecars, check_inline
+from es_neardupe.index.storage.sidecar.indices import Sidecars
 from es_neardupe.index.target import (
     IndexMetadata,
     IndexTarget,
     check_name,
     mapping_to_add,
     mappings_of,
-    metadata_of,
     put_settings,
     result_window,
     stored_group_field,
@@ -57,9 +53,8 @@ from es_neardupe.options import MeasureName, Versions
 from es_neardupe.records import one_line
 from es_neardupe.server.client import path
 from es_neardupe.server.documents import Documents
-from es_neardupe.server.dry_run import DryRunClient, ShownRequest
+from es_neardupe.server.dry_run import ShownRequest
 from es_neardupe.server.search import fetch_portions
-from es_neardupe.similarity.measure import named_measure
 from es_neardupe.wording import command, counted, option
 
 _SAMPLE = 500
@@ -151,85 +146,8 @@ class InitReport:
         )
 
 
-def init(
-    index: Index,
-    settings: Settings,
-    *,
-    measure: options.ThresholdMeasure = None,
-    sample_keys: options.SampleKeys = None,
-    versions: options.VersionsOption = None,
-    create: options.Create = False,
-    template: options.Template = False,
-    sidecar: options.Sidecar = False,
-    write_group: options.WriteGroup = False,
-    dry_run: options.DryRun = False,
-    show_requests: options.ShowRequests = 0,
-) -> InitReport:
-    """Add the ``neardupe`` fields and the settings to the mapping of an index, alias or pattern.
-
-    ``create`` creates a missing index, with a text mapping for the fields. ``sample_keys`` chooses ``sample_mod`` by
-    the lengths of the existing texts, unless the index has a ``sample_mod`` already.
-
-    ``measure``: that of the threshold in the settings, ``jaccard`` or ``containment-longer``. Bands and the stored
-    threshold, a resemblance, are then chosen by the lengths of random texts, or of `default_lengths` if there are none;
-    an index that has bands already keeps them.
-
-    ``sidecar`` stores keys and groups
-    in a separate index and leaves this one unchanged, except for the group id with ``write_group``.
-
-    ``template`` returns a component template that gives later indices the fields from the start, even if no index
-    exists yet. Like ``dry_run``, it writes nothing. A dry run returns its first ``show_requests`` write requests.
-
-    ``versions``: who sets the versions of documents, by default the stored value, else ``internal``; then
-    `IndexUnusable` is raised if documents have versions that the server has not given them. With ``external``,
-    documents are written as a whole, with the version that they have (`es_neardupe.index.storage.field_writes`).
-
-    ``settings.group_field``: a keyword field at the top level of the documents, which gets a copy of their group id. It
-    can be added later; the next `enrich` then writes it.
-
-    Running ``init`` again with the same settings changes nothing. Raises `SchemeMismatch` if the index has other
-    settings, `MappingConflict`, `IndexUnusable`, `NotFound` or `Blocked`, before anything is written.
-
-    >>> report = news.init(Settings(fields=("title", "body"), threshold=0.8), create=True)
-    >>> report.bands, report.rows, round(report.detection, 4)
-    (16, 6, 0.9923)
-    """
-    by_texts = _ByTexts(None if measure is None else named_measure(measure, options.BY_LENGTHS), sample_keys)
-    _check(index, settings, by_texts, sidecar=sidecar, write_group=write_group, exists=not (create or template))
-    client, name = index.plain, index.name
-    dry_client = DryRunClient(client, show_requests, dry_run=dry_run)
-    dry_run = dry_run or template
-    writer = dry_client if dry_run else client
-    try:
-        metadata = metadata_of(client, name)
-    except NotFound:
-        if not (create or template):
-            raise
-        if name != name.lower() or name.startswith("-"):
-            raise SettingsError(f"A new index cannot have the name {name!r}: use {name.lower()!r}.") from None
-        metadata = None
-    if metadata is None:
-        missing = UnpreparedIndex(name, writer, {}, settings)
-        report = _create(missing, by_texts, template=template, dry_run=dry_run)
-    else:
-        if not dry_run:
-            restore_abandoned(client, tuned_mappings(index))
-            metadata = metadata_of(client, name)
-        unprepared = UnpreparedIndex(name, writer, metadata.with_source_modes, settings)
-        if write_group or not sidecar:
-            unprepared = _with_versions(unprepared, metadata, versions)
-        if sidecar:
-            report = _init_sidecars(unprepared, metadata, by_texts, write_group=write_group, dry_run=dry_run)
-        else:
-            check_inline(client, metadata.mappings, settings.prefix)
-            report = _init_inline(unprepared, metadata, by_texts, dry_run=dry_run)
-    if template:
-        report = replace(report, template=_component_template(report.chosen(settings)))
-    return replace(report, requests=dry_client.shown)
-
-
-def _check(
-    index: Index, settings: Settings, by_texts: _ByTexts, *, sidecar: bool, write_group: bool, exists: bool
+def check_options(
+    index: Index, settings: Settings, by_texts: ByTexts, *, sidecar: bool, write_group: bool, exists: bool
 ) -> None:
     """Raises `SettingsError` for options that contradict each other. ``exists``: whether the index must exist."""
     if by_texts.sample_keys is not None and settings.sample_mod:
@@ -256,7 +174,7 @@ def _check(
         )
 
 
-def _init_inline(index: UnpreparedIndex, metadata: IndexMetadata, by_texts: _ByTexts, *, dry_run: bool) -> InitReport:
+def init_inline(index: UnpreparedIndex, metadata: IndexMetadata, by_texts: ByTexts, *, dry_run: bool) -> InitReport:
     """Add fields and settings to the mapping of the indices."""
     mappings = index.mappings
     index = replace(index, settings=_with_group_field(mappings, index.settings))
@@ -299,8 +217,8 @@ def _prepare(index: UnpreparedIndex, name: str) -> None:
         ) from error
 
 
-def _init_sidecars(
-    index: UnpreparedIndex, metadata: IndexMetadata, by_texts: _ByTexts, *, write_group: bool, dry_run: bool
+def init_sidecars(
+    index: UnpreparedIndex, metadata: IndexMetadata, by_texts: ByTexts, *, write_group: bool, dry_run: bool
 ) -> InitReport:
     """Create the sidecar indices that are missing."""
     sidecars = Sidecars(index, write_group=write_group)
@@ -339,7 +257,7 @@ def _checked_relations(index: UnpreparedIndex) -> Mapping[str, tuple[str, ...]]:
     return relations_to_skip(index.mappings.values(), relations)
 
 
-def _create(index: UnpreparedIndex, by_texts: _ByTexts, *, template: bool, dry_run: bool) -> InitReport:
+def init_missing(index: UnpreparedIndex, by_texts: ByTexts, *, template: bool, dry_run: bool) -> InitReport:
     """Create the index, or with ``template`` only check the settings of indices that do not exist yet."""
     settings = index.settings
     check_name(index.name)
@@ -406,7 +324,7 @@ def _with_group_field(mappings: Mapping[str, Any], settings: Settings) -> Settin
     return replace(settings, group_field=stored_group_field(mappings.values(), settings.prefix))
 
 
-def _with_versions(index: UnpreparedIndex, metadata: IndexMetadata, versions: Versions | None) -> UnpreparedIndex:
+def with_versions(index: UnpreparedIndex, metadata: IndexMetadata, versions: Versions | None) -> UnpreparedIndex:
     """With the given ``versions`` in the settings, else with the stored ones. Raises `IndexUnusable` for an index
     without any, of which documents have versions that the server has not given them."""
     known = [stored_settings(mapping, index.settings.prefix) for mapping in index.mappings.values()]
@@ -461,7 +379,7 @@ def _report(name: str, indices: tuple[str, ...], settings: Settings, *, dry_run:
 
 
 @dataclass(frozen=True)
-class _ByTexts:
+class ByTexts:
     """What is chosen by the lengths of the texts."""
 
     measure: MeasureName | None
@@ -471,7 +389,7 @@ class _ByTexts:
 
 
 def _chosen_by_texts(
-    index: UnpreparedIndex, by_texts: _ByTexts
+    index: UnpreparedIndex, by_texts: ByTexts
 ) -> tuple[Settings, Sampling | None, BandsByLengths | None]:
     """The settings with what is chosen by the lengths of the texts; what is stored already is kept."""
     bands = None
@@ -560,6 +478,6 @@ def _lengths(index: UnpreparedIndex, scope: Mapping[str, Any]) -> list[TextLengt
     return lengths
 
 
-def _component_template(settings: Settings) -> dict[str, Any]:
+def component_template(settings: Settings) -> dict[str, Any]:
     """The body of a component template that adds fields and settings to new indices."""
     return {"template": {"mappings": mapping_to_add(settings)}}

@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from es_neardupe import options
-from es_neardupe.index.settings import Settings
-from es_neardupe.records import one_line
+
+if TYPE_CHECKING:
+    from es_neardupe.commands.bands.report import BandsReport
+
 
 _STEPS = 20
-
-
-@dataclass(frozen=True)
-class BandsReport:
-    """The bands for a threshold, and their detection curve."""
-
-    threshold: float
-    bands: int
-    rows: int
-    agree: int
-    """Bands that a candidate pair shares."""
-    permutations: int
-    key_bytes: int
-    """Bytes of the keys in each document."""
-    detection: float
-    """Probability that a pair exactly at the threshold becomes a candidate: ``1 - (1 - s^rows)^bands`` if one band
-    is enough."""
-    wanted_detection: float
-    step: float
-    """Similarity near which the curve rises most steeply: ``(1/bands)^(1/rows)`` if one band is enough."""
-    curve: tuple[tuple[float, float], ...]
-    """(similarity, probability), from 0.05 to 1 in steps of 0.05."""
-
-    def __repr__(self) -> str:
-        return one_line(
-            self, threshold=self.threshold, bands=self.bands, rows=self.rows, agree=self.agree, detection=self.detection
-        )
 
 
 def bands(
@@ -54,6 +29,9 @@ def bands(
     None: the default of `Settings.chosen`. Raises `SettingsError` for values out of range, or if no bands reach
     ``detection``.
     """
+    from es_neardupe.commands.bands.report import BandsReport
+    from es_neardupe.index.settings import Settings
+
     settings = Settings.chosen(
         ("text",),
         preset=preset,
