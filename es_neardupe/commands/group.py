@@ -449,7 +449,9 @@ class _Run:
         """The number of groups that only boilerplate holds together, by the resemblance."""
         criterion = self.criterion
         minimum = criterion.min if criterion.measure.name in SETS else self.index.settings.threshold
-        return groups_held(self.index, linked.verified, linked.principal, minimum, found, self.progress)
+        return groups_held(
+            self.index, linked.verified, linked.principal, found, minimum=minimum, progress=self.progress
+        )
 
     def common_shingles(self, verified: Verified, *, with_effect: bool) -> CommonShinglesUsed | None:
         """The ignored shingles, and with ``with_effect`` how many matches that changes."""

@@ -110,8 +110,9 @@ def groups_held(
     index: Index,
     verified: Verified,
     principal: Numbers,
-    minimum: float,
     found: Boilerplate,
+    *,
+    minimum: float,
     progress: Progress = silent,
 ) -> int:
     """The number of groups of which fewer than half of the other texts match the principal without the passages of
