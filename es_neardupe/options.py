@@ -121,28 +121,31 @@ class Versions(str, Enum):
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "strict": {"threshold": 0.8, "shingle": 5},
     # Fröbe et al., CopyCat: Near-Duplicates within and between the ClueWeb and the Common Crawl, SIGIR 2021, and their
-    # reproduction at ECIR 2020, with pairs graded by people.
-    "reader": {"threshold": 0.7, "shingle": 3},
+    # reproduction at ECIR 2020, with pairs graded by people. On these, edit agrees with people better than any other
+    # measure.
+    "reader": {"threshold": 0.7, "shingle": 3, "measure": MeasureName.EDIT, "min": 0.71},
     # Two of six supershingles: Broder et al., Syntactic clustering of the Web, 1997; Henzinger, Finding near-duplicate
     # web pages, 2006. The threshold is the lowest multiple of 0.001 that has the default detection.
     "supershingles": {"threshold": 0.976, "shingle": 8, "permutations": 84, "bands": 6, "rows": 14, "agree": 2},
-    # `init` chooses bands for a threshold by this measure, from the lengths of the texts.
+    # `init` chooses bands for the threshold by this measure, from the lengths of the texts.
     "short": {"threshold": 0.6, "shingle": 2, "measure": MeasureName.JACCARD},
 }
-"""Preset -> settings. Of a preset with bands, only the threshold can be changed."""
+"""Preset -> settings. Of a preset with bands, only the threshold can be changed. With a measure and ``min``, the keys
+are for the threshold by resemblance, and the measure decides."""
 
 PRESETS_IN_WORDS: Mapping[str, str] = {
     "strict": "copies with few changes: 5-word shingles, threshold 0.8; the default",
-    "reader": "what people call near-duplicates: 3-word shingles, threshold 0.7",
+    "reader": "what people call near-duplicates: 3-word shingles, threshold 0.7, edit 0.71 decides",
     "supershingles": "nearly identical long texts: 8-word shingles, two keys of six must agree",
-    "short": "titles, ads, mails: 2-word shingles, bands from the lengths of the texts",
+    "short": "texts below 30 words, such as titles: 2-word shingles, bands from the lengths of the texts",
 }
 """Preset -> what it finds, and how."""
 
 
 def preset_measure(preset: str | None) -> str | None:
-    """The measure of the threshold of a preset; None for resemblance."""
-    return PRESETS.get(preset or "", {}).get("measure")
+    """The measure by which the threshold of a preset is given; None for resemblance."""
+    settings = PRESETS.get(preset or "", {})
+    return None if "min" in settings else settings.get("measure")
 
 
 BY_LENGTHS = (MeasureName.JACCARD, MeasureName.CONTAINMENT_LONGER)

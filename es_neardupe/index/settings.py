@@ -9,7 +9,7 @@ from typing import Any
 
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.keys.scheme import Scheme, Unit, choose_bands, shingle_of
-from es_neardupe.options import DEFAULT_PREFIX, PRESETS, MeasureName, Versions
+from es_neardupe.options import DEFAULT_PREFIX, PRESETS, MeasureName, Versions, preset_measure
 from es_neardupe.wording import option
 
 OPTIONAL_IN_META = ("relations", "measure", "min", "groups_only", "group_field", "versions")
@@ -45,7 +45,7 @@ class Settings:
     measure: MeasureName = MeasureName.RESEMBLANCE
     """The measure that decides a match unless another one is given."""
     min: float | None = None
-    """The threshold by ``measure``, if the keys were chosen for one that is not the resemblance."""
+    """The minimum by ``measure``, if that is not the resemblance."""
     groups_only: bool = False
     """Whether the prefix holds groups of the pairs of a request, and no keys."""
     group_field: str | None = None
@@ -61,7 +61,7 @@ class Settings:
         object.__setattr__(self, "versions", None if self.versions is None else Versions(self.versions))
         if (self.min is None) != (self.measure is MeasureName.RESEMBLANCE):
             raise SettingsError(
-                f"{option('min')} is the threshold of a measure other than resemblance: give both, or neither."
+                f"{option('min')} is the minimum by a measure other than resemblance: give both, or neither."
             )
         if not 0 < self.threshold_of(self.measure) <= 1:
             raise SettingsError(f"The threshold must lie in (0, 1], not {self.threshold_of(self.measure)}.")
@@ -106,8 +106,10 @@ class Settings:
             return cls(fields, **_with_unit(given))
         if preset not in PRESETS:
             raise SettingsError(f"Unknown preset {preset!r}. Presets: {', '.join(PRESETS)}.")
-        fixed = {name: value for name, value in PRESETS[preset].items() if name != "measure"}
-        if len(fixed) < len(PRESETS[preset]):
+        fixed = dict(PRESETS[preset])
+        if measure is not None:
+            fixed = {name: value for name, value in fixed.items() if name not in ("measure", "min")}
+        if preset_measure(preset):
             if measure is None:
                 raise SettingsError(
                     f"The preset {preset} needs the lengths of texts: it is for `init` and `migrate` with an index."

@@ -193,3 +193,19 @@ def test_init_with_other_settings_shows_the_difference(client: Client, filled: s
     )
     assert "permutations" not in line
     assert mapping(client, filled) == before
+
+
+def test_the_measure_of_the_preset_reader_decides(client: Client, index_name: str, server_cli: Cli) -> None:
+    """Its keys are those of 3-word shingles, and runs use edit unless they get another measure."""
+    make_index(client, index_name)
+    put(client, index_name, {str(number): {"text": text} for number, text in enumerate(family("reader", 6))})
+    said = server_cli("init", index_name, "--field", "text", "--preset", "reader")
+    assert "use --measure edit --min 0.71." in said.err
+    news = NearDupe(index_name, client)
+    news.enrich()
+    report = news.group()
+    assert (report.rules.match.measure.value, report.rules.min, report.groups.count) == ("edit", 0.71, 1)
+    assert all(pair.measure == "edit" and pair.similarity >= 0.71 for pair in news.pairs())
+    assert news.similar(id="0").hits
+    again = server_cli("init", index_name, "--field", "text", "--preset", "reader")
+    assert "nothing to do" in again.out

@@ -61,11 +61,11 @@ def init(
 
       strict: copies with few changes: 5-word shingles, threshold 0.8; the default
 
-      reader: what people call near-duplicates: 3-word shingles, threshold 0.7
+      reader: what people call near-duplicates: 3-word shingles, threshold 0.7, edit 0.71 decides
 
       supershingles: nearly identical long texts: 8-word shingles, two keys of six must agree
 
-      short: titles, ads, mails: 2-word shingles, bands from the lengths of the texts
+      short: texts below 30 words, such as titles: 2-word shingles, bands from the lengths of the texts
 
     Examples:
 
@@ -73,11 +73,11 @@ def init(
 
       es-neardupe init news --field body --preset reader
 
-      es-neardupe init ads --field text --threshold 0.6 --create
+      es-neardupe init articles --field text --threshold 0.6 --create
 
       es-neardupe init titles --field title --preset short --measure S_L --threshold 0.7
 
-      es-neardupe init ads --field text --preset short --shingle 5c
+      es-neardupe init titles --field title --preset short --shingle 5c
 
       es-neardupe init archive --field body --preset supershingles
 
@@ -119,7 +119,10 @@ def init(
     show_first(report.requests)
     if report.by_lengths is not None:
         _show_lengths(report.by_lengths, settings.detection)
-    elif report.detection < settings.detection:
+    if (chosen := report.chosen(settings)).min is not None:
+        match = f"--measure {chosen.measure.value} --min {chosen.min:g}"
+        say(f"Without other options, group, pairs and similar use {match}.")
+    if report.by_lengths is None and report.detection < settings.detection:
         source = "--bands and --rows" if preset is None else f"the preset {preset}, which is for higher thresholds"
         warn(f"That is less than --detection {settings.detection:g}: the bands are those of {source}.")
     _show_sampling(report)
@@ -179,7 +182,6 @@ def _show_lengths(found: BandsByLengths, wanted: float) -> None:
         f"{least:.2f} to {most:.2f} of its shingles of {shingle_text(found.shingle, found.unit)}, the median is "
         f"{middle:.2f}, and becomes a candidate with probability {score_text(found.detection)} on average."
     )
-    say(f"Without other options, group, pairs and similar use --measure {found.measure.value} --min {found.min:g}.")
     if found.only_copies:
         short = counted(found.only_copies, "of these texts is", "of these texts are")
         say(f"{short} so short that only exact copies are {found.min:g} similar.")

@@ -131,8 +131,8 @@ class InitReport:
             agree=self.agree,
             sample_mod=self.sample_mod,
             group_field=self.group_field,
-            measure=MeasureName.RESEMBLANCE if self.by_lengths is None else self.by_lengths.measure,
-            min=None if self.by_lengths is None else self.by_lengths.min,
+            measure=settings.measure if self.by_lengths is None else self.by_lengths.measure,
+            min=settings.min if self.by_lengths is None else self.by_lengths.min,
         )
 
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from es_neardupe.commands.distribution.recommendation import _after_one_word, _by_pairs
 from es_neardupe.index.settings import Settings
-from es_neardupe.options import PRESETS, PRESETS_IN_WORDS
+from es_neardupe.options import PRESETS, PRESETS_IN_WORDS, MeasureName
 from es_neardupe.similarity.histogram import Histogram
 
 STRICT = Settings(("text",)).scheme
@@ -62,3 +62,6 @@ def test_every_preset_is_explained() -> None:
     assert Settings.chosen(("text",), preset="strict") == Settings(("text",))
     reader = Settings.chosen(("text",), preset="reader")
     assert (reader.shingle, reader.threshold, reader.scheme.bands, reader.scheme.rows) == (3, 0.7, 17, 4)
+    assert (reader.measure, reader.min) == (MeasureName.EDIT, 0.71)
+    other = Settings.chosen(("text",), preset="reader", measure="jaccard")
+    assert (other.shingle, other.measure, other.min) == (3, MeasureName.RESEMBLANCE, None)  # the caller chooses it
