@@ -16,13 +16,15 @@ from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.scheme import Scheme, Unit, bands_for, mean_detection
-from es_neardupe.options import MeasureName
+from es_neardupe.options import BY_LENGTHS, PRESETS, MeasureName
 from es_neardupe.records import Fingerprint
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.wording import counted
 
 _RATIOS = (1, 2, 5)
 _RESEMBLANCES = (0.8, 0.5, 0.2)
+_BY_WORDS = ("strict", "reader")
+"""The presets with shingles of words for texts of any length, those for longer texts first."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,60 @@ def _median_length(index: Index) -> TextLength:
     """The median length of the documents that have any tokens, as the server estimates it; 0 without such."""
     found = index.documents.search(queries.median_lengths(index.fields))["aggregations"]
     return TextLength(*(round(found[name]["values"]["50.0"] or 0) for name in ("tokens", "features")))
+
+
+_WORD = 5
+"""Characters of a word, about."""
+
+_MANY = 0.25
+"""Share of the documents from which their lengths matter."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShortTexts:
+    """Documents that are too short for the keys of an index: if one word of such a text is changed, both texts are less
+    similar than the threshold of the keys."""
+
+    words: int
+    """Texts of fewer words are too short."""
+    short: int
+    """Documents with such a text."""
+    documents: int
+    """Documents with any words."""
+    threshold: float
+    preset: str | None
+    """The preset whose keys suit these texts; None if they are less than a quarter of the documents."""
+
+
+def least_words(shingle: int, unit: Unit, threshold: float) -> int:
+    """The number of words of the shortest text that has at least this resemblance with a copy in which one word in the
+    middle is another one."""
+    changed, width = (shingle, 1) if unit is Unit.WORD else (shingle + _WORD - 1, _WORD)
+    needed = math.ceil(changed * (1 + threshold) / (1 - threshold) - 1e-9)
+    return math.ceil((needed + shingle - 1) / width)
+
+
+def short_texts(index: Index) -> ShortTexts | None:
+    """The documents that are too short for the keys of an index, as the server counts them. None if the bands were
+    chosen by the lengths of the texts, or for exact copies."""
+    settings = index.settings
+    if settings.measure in BY_LENGTHS or settings.threshold == 1:
+        return None
+    words = least_words(settings.shingle, settings.unit, settings.threshold)
+    others = {name: least_words(PRESETS[name]["shingle"], Unit.WORD, PRESETS[name]["threshold"]) for name in _BY_WORDS}
+    name = index.fields.tokens
+    below = {f"below_{limit}": {"range": {name: {"gte": 1, "lt": limit}}} for limit in {words, *others.values()}}
+    found = index.documents.counts(shard=None, documents={"range": {name: {"gte": 1}}}, **below)
+    many = _MANY * found["documents"]
+    suited = (one for one, limit in others.items() if limit < words and found[f"below_{limit}"] < many)
+    short = found[f"below_{words}"]
+    return ShortTexts(
+        words=words,
+        short=short,
+        documents=found["documents"],
+        threshold=settings.threshold,
+        preset=next(suited, "short") if short and short >= many else None,
+    )
 
 
 def _shapes(measure: Measure, minimum: float, scheme: Scheme, length: TextLength) -> Iterator[tuple[str, float]]:

@@ -17,7 +17,7 @@ from es_neardupe.wording import command, counted
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from es_neardupe.candidates.detection import DetectionCase
+    from es_neardupe.candidates.detection import DetectionCase, ShortTexts
     from es_neardupe.candidates.large_buckets import Bucket
     from es_neardupe.report_parts import WriteCounts
     from es_neardupe.server.dry_run import ShownRequest
@@ -124,6 +124,18 @@ def warn_of_empty(index: str, states: Mapping[str, int]) -> None:
             f"{empty:,} of {counted(written, 'document')} {'has' if empty == 1 else 'have'} no text: "
             f"`{command('doctor', index)}` shows {'its' if empty == 1 else 'their'} fields."
         )
+
+
+def warn_of_short(index: str, found: ShortTexts | None) -> None:
+    """Warn if many documents are too short for the keys, and name the preset that suits them."""
+    if found is None or found.preset is None:
+        return
+    warn(
+        f"{found.short:,} of {counted(found.documents, 'document')} {'has' if found.short == 1 else 'have'} fewer than "
+        f"{counted(found.words, 'word')}: one changed word makes two such texts less than {found.threshold:g} similar, "
+        f"so these keys miss near-copies. `{command('migrate', index)} --preset {found.preset}` makes keys that suit "
+        f"them."
+    )
 
 
 def say_tuning(tuned: Mapping[str, Mapping[str, str | None]] | None) -> None:

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 from es_neardupe import options
-from es_neardupe.candidates.detection import DetectionCase, cases_in_index
+from es_neardupe.candidates.detection import DetectionCase, ShortTexts, cases_in_index, short_texts
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.join import with_passages
 from es_neardupe.candidates.memory_limit import MemoryLimit
@@ -70,6 +70,8 @@ class GroupReport:
     """With ``ignore_common``: the ignored shingles."""
     boilerplate: Boilerplate
     """The clusters that only boilerplate holds together, of the documents that the run processed."""
+    short: ShortTexts | None
+    """Documents that are too short for the keys; None if the keys were chosen by the lengths of the texts."""
     scope: GroupScope
     pairs: PairCounts
     decisions: DecisionCounts
@@ -253,6 +255,7 @@ def group(
         detection_cases=cases_in_index(index, criterion.measure, criterion.min),
         common=run.common_shingles(verified, with_effect=dry_run),
         boilerplate=by_boilerplate,
+        short=short_texts(index),
         scope=group_scope,
         pairs=_pairs(index, result),
         decisions=_decisions(result),

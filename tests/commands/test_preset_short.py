@@ -231,3 +231,24 @@ def test_migrate_to_and_from_characters(client: Client, index_name: str) -> None
     scheme = mapping(client, index_name)["_meta"]["neardupe"]["scheme"]
     assert (scheme["shingle"], scheme.get("unit")) == (2, None)
     assert ("mail4a", "mail4b") in found_pairs(index, measure="S_L", min=0.6)
+
+
+def test_short_mails_in_an_index_with_other_keys(client: Client, index_name: str, server_cli: Cli) -> None:
+    """500 mails of 4 to 10 words, 100 of them "Yes." and another mail: `enrich` and `group` say that the keys do not
+    suit them, and with the preset that they name all of these are found."""
+    texts = {one["id"]: one["text"] for one in read_jsonl("cases/short_mails.jsonl.xz")}
+    index = filled(client, index_name, texts)
+    index.init(Settings(("text",)))
+    hint = (
+        f"500 of 500 documents have fewer than 49 words: one changed word makes two such texts less than 0.8 similar, "
+        f"so these keys miss near-copies. `es-neardupe migrate {index_name} --preset short` makes keys that suit them."
+    )
+    for name in ("enrich", "group"):
+        assert hint in server_cli(name, index_name).err
+    assert len(index.pairs()) < 40
+    migrated = server_cli("migrate", index_name, "--preset", "short", "--yes")
+    assert not migrated.code, migrated.err
+    assert "fewer than" not in migrated.err + server_cli("group", index_name).err
+    found = found_pairs(index, measure="S_L", min=0.8)
+    assert len(found) == 100
+    assert all(texts[other] == f"Yes. {texts[one]}" for one, other in found)

@@ -410,6 +410,7 @@ def of_enrich(case: Case) -> JSON:
         },
         "writes": _fingerprints(case, written, unchanged=len(unchanged)),
         "removed": case.before.orphans - (0 if dry else case.after.orphans),
+        "short": _short(case.after),
         **case.seconds,
     }
 
@@ -495,6 +496,7 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
         **({"evidence": _evidence(case)} if "--evidence" in case.line and not dry else {}),
         **({"common": _common(case, index)} if "--ignore-common" in case.line else {}),
         "boilerplate": _boilerplate(index, clusters),
+        "short": _short(case.after),
         **case.seconds,
     }
 
@@ -685,6 +687,18 @@ def _common(case: Case, index: Snapshot) -> JSON:
         before, after = (one.similar_texts(minimum).keys() for one in (case.before, index))
         found["effect"] = {"without": len(before), "gained": len(after - before), "lost": len(before - after)}
     return found
+
+
+def _short(index: Snapshot) -> JSON:
+    """The documents with fewer words than a text that one changed word leaves at the threshold."""
+    words = next(
+        number
+        for number in range(1, 1000)
+        if (shingles := number - SHINGLE + 1) > SHINGLE and (shingles - SHINGLE) / (shingles + SHINGLE) >= THRESHOLD
+    )
+    lengths = [tokens for one in index if (tokens := one.stored.get("tokens") or 0) > 0]
+    short = sum(one < words for one in lengths)
+    return {"words": words, "short": short, "documents": len(lengths), "threshold": THRESHOLD}
 
 
 def _boilerplate(index: Snapshot, clusters: Iterable[set[str]]) -> JSON:

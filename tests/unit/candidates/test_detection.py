@@ -10,10 +10,12 @@ from itertools import product
 import pytest
 from unit_tools import words
 
-from es_neardupe.candidates.detection import DetectionCase, TextLength, detection_cases, detection_of
+from es_neardupe.candidates.detection import DetectionCase, TextLength, detection_cases, detection_of, least_words
 from es_neardupe.keys.fingerprint import fingerprints
-from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.scheme import Scheme, Unit
+from es_neardupe.keys.shingles import features
 from es_neardupe.options import Matching, MeasureName
+from es_neardupe.similarity.formulas import resemblance
 from es_neardupe.similarity.measure import Measure
 
 SCHEME = Scheme.for_threshold(0.8)
@@ -137,3 +139,17 @@ def test_supershingles() -> None:
     scheme = Scheme(bands=6, rows=14, agree=2)
     for case in detection_cases(Measure(MeasureName.EDIT), 0.9, scheme, TextLength(300, 0)):
         assert case.probability == scheme.detection(case.resemblance)
+
+
+@pytest.mark.parametrize(
+    ("shingle", "unit", "threshold", "words"),
+    [(5, Unit.WORD, 0.8, 49), (3, Unit.WORD, 0.7, 19), (8, Unit.WORD, 0.976, 666), (2, Unit.WORD, 0.5, 7)],
+)
+def test_least_words(shingle: int, unit: Unit, threshold: float, words: int) -> None:
+    """A text of so many words, and a copy with another word in the middle, just reach the threshold."""
+    assert least_words(shingle, unit, threshold) == words
+    for number, reaches in ((words, True), (words - 1, False)):
+        text = [f"w{place}" for place in range(number)]
+        other = [*text[: number // 2], "new", *text[number // 2 + 1 :]]
+        one, two = features([" ".join(text), " ".join(other)], shingle, unit)
+        assert (resemblance(one, two) >= threshold) == reaches
