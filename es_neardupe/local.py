@@ -11,38 +11,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import AbstractContextManager, contextmanager
+from functools import wraps
+from typing import ParamSpec
 
-from es_neardupe.local_server.control import running, start, start_or_find, stop
+from es_neardupe.local_server.control import running, start, stop
 from es_neardupe.local_server.state import Node, Stopped
-from es_neardupe.local_server.versions import DEFAULT_SERVER
 
 __all__ = ["Node", "Stopped", "node", "running", "start", "stop"]
 
+P = ParamSpec("P")
 
-@contextmanager
-def node(
-    server: str = DEFAULT_SERVER,
-    version: str | None = None,
-    *,
-    port: int | None = None,
-    heap: str = "512m",
-    data: Path | str | None = None,
-    offline: bool = False,
-    timeout: float = 120.0,
-    say: Callable[[str], None] = lambda _: None,
-) -> Iterator[Node]:
-    """A local server for the time of a block. The arguments are those of `start`.
 
-    It is stopped at the end, unless it was running before. Its indices stay in ``data``, for the next start. Raises
-    `NodeError` if it cannot be started or stopped.
-    """
-    found, started = start_or_find(
-        server, version, port=port, heap=heap, data=data, offline=offline, timeout=timeout, say=say
-    )
-    try:
-        yield found
-    finally:
-        if started:
-            stop(found.server, found.version, port=found.port, data=found.data)
+def _for_a_block(start: Callable[P, Node]) -> Callable[P, AbstractContextManager[Node]]:
+    @contextmanager
+    @wraps(start, assigned=())  # its parameters
+    def node(*given: P.args, **options: P.kwargs) -> Iterator[Node]:
+        """A local server for the time of a block. The arguments are those of `start`.
+
+        It is stopped at the end, unless it was running before. Its indices stay in ``data``, for the next start. Raises
+        `NodeError` if it cannot be started or stopped.
+        """
+        found = start(*given, **options)
+        try:
+            yield found
+        finally:
+            if found.started:
+                stop(found.server, found.version, port=found.port, data=found.data)
+
+    return node
+
+
+node = _for_a_block(start)

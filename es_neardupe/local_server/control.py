@@ -53,21 +53,6 @@ def start(
     ``offline`` forbids downloads. ``say`` is called with a message before each slow step.
     Raises `NodeError` if the server cannot be started or does not answer within ``timeout`` seconds.
     """
-    return start_or_find(server, version, port=port, heap=heap, data=data, offline=offline, timeout=timeout, say=say)[0]
-
-
-def start_or_find(
-    server: str,
-    version: str | None,
-    *,
-    port: int | None,
-    heap: str,
-    data: Path | str | None,
-    offline: bool,
-    timeout: float,
-    say: Callable[[str], None],
-) -> tuple[Node, bool]:
-    """As `start`, and whether the server was started: False if it was already running."""
     release = pick(server, version)
     if not re.fullmatch(r"[1-9][0-9]*[kKmMgG]", heap):
         raise NodeError(f"{heap!r} is not a heap size. Use a size such as 512m or 2g.")
@@ -94,7 +79,7 @@ def start_or_find(
             if port not in (None, node.port):
                 raise NodeError(f"{_name(node)} is already running at {node.url}. Stop it to change its port.")
             _wait_until_ready(node, launch.pid_file, timeout)
-    return node, started
+    return replace(node, started=started)
 
 
 def status() -> Status:

@@ -12,7 +12,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +38,14 @@ class Node:
     data: Path
     """The folder of its indices, settings and log."""
     log: Path
+    started: bool = field(default=False, compare=False, repr=False)
+    """Whether the call that returned it has started it."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON types."""
-        return {**asdict(self), "data": str(self.data), "log": str(self.log)}
+        """The fields as JSON types, except ``started``."""
+        fields = {**asdict(self), "data": str(self.data), "log": str(self.log)}
+        del fields["started"]
+        return fields
 
 
 @dataclass(frozen=True, slots=True)
