@@ -220,7 +220,7 @@ def parse_query(value: Any) -> Mapping[str, Any]:
         return value  # type: ignore[no-any-return]
     try:
         text = Path(value[1:]).read_text("utf-8") if value.startswith("@") else value
-        query = json.loads(text, parse_constant=_no_constant)
+        query = json.loads(text, parse_constant=no_constant)
     except (OSError, ValueError, RecursionError) as error:
         raise typer.BadParameter(f"The query cannot be read: {error}.") from error
     if isinstance(query, dict) and set(query) == {"query"}:
@@ -230,7 +230,8 @@ def parse_query(value: Any) -> Mapping[str, Any]:
     return query
 
 
-def _no_constant(name: str) -> None:
+def no_constant(name: str) -> None:
+    """Raises `ValueError` for NaN and the infinities, which Python takes for JSON."""
     raise ValueError(f"{name} is not a JSON number")
 
 

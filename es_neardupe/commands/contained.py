@@ -21,7 +21,7 @@ from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Address, Fingerprint, Hit, Reference, one_line
 from es_neardupe.server.bulk import chunked
 from es_neardupe.similarity.comparison import Block, Containments, Direction, Side
-from es_neardupe.verification.criterion import check_min
+from es_neardupe.verification.criterion import check_min, matching_named
 from es_neardupe.verification.current_texts import current_hits, current_source
 from es_neardupe.wording import command, option
 
@@ -159,7 +159,7 @@ def contained(
         raise SettingsError(f"{option('top')} and {option('max_candidates')} must be 1 or more.")
     check_min(min)
     index = _opened(index)
-    how = _matching(matching)
+    how = matching_named(matching)
     mod = index.settings.scheme.sample_mod
     probe = _document(index, id) if id is not None else _text(text or "")
     (fingerprint,) = fingerprints([probe.side.text], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
@@ -195,14 +195,6 @@ def _opened(index: Index) -> Index:
             f"another prefix."
         )
     return index
-
-
-def _matching(name: Matching | str) -> Matching:
-    try:
-        return Matching(name)
-    except ValueError:
-        known = ", ".join(one.value for one in Matching)
-        raise SettingsError(f"Unknown matching {str(name)!r}. Known: {known}.") from None
 
 
 def _document(index: Index, document: str | Address) -> _Probe:

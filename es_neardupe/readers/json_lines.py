@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
 
+from es_neardupe.options import no_constant
 from es_neardupe.server.numbers import literal_number
 
 _MAX_DEPTH = 100
@@ -24,16 +25,12 @@ def parsed_line(line: bytes, encoding: str) -> Any:
     servers reject, or that exceeds a limit."""
     _check_size(line)
     text = line.rstrip(b"\r\n").decode(encoding)
-    return json.loads(text, parse_constant=_no_constant, parse_float=literal_number)
+    return json.loads(text, parse_constant=no_constant, parse_float=literal_number)
 
 
 def invalid_json(error: json.JSONDecodeError) -> str:
     """Why a line is no JSON, and where."""
     return f"invalid JSON ({error.msg.removesuffix(' at')} at column {error.colno})"
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON number")
 
 
 def _check_size(line: bytes) -> None:

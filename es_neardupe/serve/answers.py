@@ -1,10 +1,10 @@
-"""Answers to requests that failed: HTTP status of an error, and problem JSON (RFC 9457)."""
+"""Answers to requests: pages, and for those that failed, the HTTP status of an error and problem JSON (RFC 9457)."""
 
 from __future__ import annotations
 
 from http import HTTPStatus
 
-from fastapi.responses import JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 
 from es_neardupe.errors import (
     ConnectError,
@@ -17,6 +17,7 @@ from es_neardupe.errors import (
     RequestError,
     SettingsError,
 )
+from es_neardupe.pages.site import Hosted
 
 _STATUSES: tuple[tuple[type[NeardupeError], int], ...] = (
     (NotFound, 404),
@@ -27,6 +28,11 @@ _STATUSES: tuple[tuple[type[NeardupeError], int], ...] = (
     (ConnectError, 503),
     (IncompleteAnswer, 503),
 )
+
+
+def page_answer(page: Hosted) -> HTMLResponse:
+    """A page with its policy."""
+    return HTMLResponse(page.html, headers={"Content-Security-Policy": page.policy})
 
 
 def status_of(error: NeardupeError) -> int:

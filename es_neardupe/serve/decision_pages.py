@@ -21,8 +21,8 @@ from es_neardupe.index.shown_fields import ShownFields, shown_fields
 from es_neardupe.json_results import decision_json
 from es_neardupe.pages.application import Site
 from es_neardupe.pages.decisions import DecisionRequest, decision_preview_page, decisions_page
-from es_neardupe.pages.site import Hosted
 from es_neardupe.records import Address
+from es_neardupe.serve.answers import page_answer
 from es_neardupe.serve.guard import same
 from es_neardupe.serve.site_pages import PATIENCE
 from es_neardupe.server.bulk import chunked
@@ -155,7 +155,7 @@ def decision_pages(
         titles = titles_of(current, shown_fields(current, fields), documents)
         given = {"author": author, "verdict": verdict, "state": state}
         following = None if found.after is None else json.dumps(found.after)
-        return _answer(
+        return page_answer(
             decisions_page(
                 site(request).of(current),
                 found,
@@ -189,17 +189,13 @@ def _check(request: Request, current: Site, csrf: str, group: str = "", page: st
         raise Forbidden("The form is not from this application: open the page again.", status=403)
 
 
-def _answer(page: Hosted) -> HTMLResponse:
-    return HTMLResponse(page.html, headers={"Content-Security-Policy": page.policy})
-
-
 def _preview(
     site: Site, index: Index, fields: Sequence[str], asked: DecisionRequest, report: DecisionReport
 ) -> HTMLResponse:
     """The page of a decision that is not stored yet, with the fields to show of its documents."""
     seen = {address for one in report.decisions for address in one.documents}
     titles = titles_of(index, shown_fields(index, fields), sorted(seen))
-    return _answer(decision_preview_page(site.of(index), asked, report, titles))
+    return page_answer(decision_preview_page(site.of(index), asked, report, titles))
 
 
 def _verdict(name: str) -> Verdict:

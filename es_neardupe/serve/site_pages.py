@@ -33,14 +33,9 @@ from es_neardupe.index.shown_fields import shown_fields
 from es_neardupe.options import Matching
 from es_neardupe.pages.application import Site
 from es_neardupe.pages.collation import group_file, group_page
-from es_neardupe.pages.site import (
-    Hosted,
-    comparison_page,
-    groups_page,
-    overview_page,
-    search_page,
-)
+from es_neardupe.pages.site import comparison_page, groups_page, overview_page, search_page
 from es_neardupe.records import by_address
+from es_neardupe.serve.answers import page_answer
 from es_neardupe.similarity.pair_relation import Relation
 
 PATIENCE = 0.3
@@ -71,7 +66,7 @@ def site_pages(
         reviews = reviewed.read(current, PATIENCE)
         waiting = Decisions(current).count_waiting()
         documents, overview = documents_in_scope(current), group_overview(current)
-        return _answer(overview_page(site(request), documents, overview, reviews=reviews, waiting=waiting))
+        return page_answer(overview_page(site(request), documents, overview, reviews=reviews, waiting=waiting))
 
     @routes.get("/groups")
     def groups(request: Request) -> HTMLResponse:
@@ -100,7 +95,7 @@ def site_pages(
             reviewed=reviewed,
             patience=PATIENCE,
         )
-        return _answer(
+        return page_answer(
             groups_page(
                 site(request).of(current),
                 found,
@@ -130,7 +125,7 @@ def site_pages(
 
     @routes.get("/group")
     def group(request: Request, id: str = "") -> HTMLResponse:
-        return _answer(group_page(*collated(request, id), done=request.query_params.get("done", "")[:300]))
+        return page_answer(group_page(*collated(request, id), done=request.query_params.get("done", "")[:300]))
 
     @routes.get("/group/file")
     def file_of_group(request: Request, id: str = "") -> HTMLResponse:
@@ -148,23 +143,19 @@ def site_pages(
             raise SettingsError("Give the ids of two documents: a and b.")
         matching = _chosen(Matching, request.query_params.get("matching") or Matching.LITERAL.value)
         found = compare(index_of(request), by_address(a, a_index), by_address(b, b_index), fields=fields)
-        return _answer(comparison_page(site(request), found, matching))
+        return page_answer(comparison_page(site(request), found, matching))
 
     @routes.get("/search")
     def results(request: Request) -> HTMLResponse:
         text = request.query_params.get("q", "").strip()
         start = _whole(request.query_params, "start") or 0
         if not text:
-            return _answer(search_page(site(request), text, None))
+            return page_answer(search_page(site(request), text, None))
         current = opened(index_of(request), groups=True)
         found = search(current, text, size=_HITS, start=start, fields=fields, expand=True)
-        return _answer(search_page(site(request).of(current), text, found))
+        return page_answer(search_page(site(request).of(current), text, found))
 
     return routes
-
-
-def _answer(page: Hosted) -> HTMLResponse:
-    return HTMLResponse(page.html, headers={"Content-Security-Policy": page.policy})
 
 
 def _chosen(kind: type[_Choice], value: str) -> _Choice:

@@ -60,7 +60,7 @@ class MatchOptions:
             parse_all(features)
         given = {
             "measure": None if measure is None else named_measure(measure, DECIDING),
-            "matching": None if matching is None else _matching(matching),
+            "matching": None if matching is None else matching_named(matching),
             "min": min,
             "max": max,
             "features": None if features is None else tuple(features),
@@ -148,7 +148,8 @@ def match_criterion(
     )
 
 
-def _matching(name: str) -> Matching:
+def matching_named(name: str) -> Matching:
+    """The matching of this name, which may be one. Raises `SettingsError` for an unknown one."""
     try:
         return Matching(name)
     except ValueError:
