@@ -121,6 +121,30 @@ def test_a_run_survives_the_loss_and_return_of_a_node(three: Cluster, how: str) 
         client.request("DELETE", path(INDEX))
 
 
+@pytest.mark.long
+def test_a_copy_that_could_not_be_allocated(three: Cluster) -> None:
+    """A file is where its folder would be; when it is removed, `wait_for_green` makes the server try again."""
+    names = "index.routing.allocation.include._name"
+    with three.client(OURS) as client:
+        make_index(client, INDEX, settings={"number_of_shards": 1, "number_of_replicas": 0, names: "n0"})
+        uuid = client.request("GET", path(INDEX))[INDEX]["settings"]["index"]["uuid"]
+        (folder,) = (three.home / "n0").rglob(uuid)
+        obstacle = three.home / "n1" / folder.relative_to(three.home / "n0") / "0"
+        obstacle.parent.mkdir(parents=True)
+        obstacle.write_text("")
+        client.request("PUT", path(INDEX, "_settings"), body={names: "n0,n1", "index.number_of_replicas": 1})
+
+        def given_up() -> bool:
+            copy = {"index": INDEX, "shard": 0, "primary": False}
+            explained = client.request("GET", path("_cluster", "allocation", "explain"), body=copy)
+            return bool(explained.get("unassigned_info", {}).get("failed_allocation_attempts") == 5)
+
+        wait_until(given_up, 60)
+        obstacle.unlink()
+        wait_for_green(client, 3)
+        client.request("DELETE", path(INDEX))
+
+
 class Writers(threading.Thread):
     """Clients that change texts of random documents by partial updates until they are stopped."""
 

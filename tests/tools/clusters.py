@@ -195,23 +195,39 @@ def manager(client: Client) -> int:
 
 
 def wait_for_green(client: Client, nodes: int) -> JSON:
-    """Wait until this number of nodes has joined, and every copy of every shard is active and none is moving."""
+    """Wait until this number of nodes has joined, and every copy of every shard is active and none is moving.
+
+    A server gives up a copy that could not be allocated five times in a row, for example because the node that has left
+    and returned still closes an earlier one: then it is asked to try again.
+    """
     params: dict[str, Any] = {
         "wait_for_status": "green",
         "wait_for_nodes": str(nodes),
         "wait_for_no_relocating_shards": True,
         "timeout": "25s",
     }
-    for attempt in range(5):  # three nodes on a busy machine
+    for _ in range(5):  # three nodes on a busy machine
         try:
             health: JSON = client.request("GET", path("_cluster", "health"), params=params)
         except RequestError as error:  # the answer of OpenSearch after the time
-            if error.status != 408 or attempt == 4:
+            if error.status != 408:
                 raise
         else:
             if not health["timed_out"]:
                 return health
-    raise AssertionError(health)
+        client.request("POST", path("_cluster", "reroute"), params={"retry_failed": True, "metric": "none"})
+    raise AssertionError(f"not green: {_why_not_green(client)}")
+
+
+def _why_not_green(client: Client) -> JSON:
+    """The state of the cluster, its nodes, and why a shard has not been allocated."""
+    found: JSON = {"health": client.request("GET", path("_cluster", "health"))}
+    for name in ("nodes", "shards", "recovery"):
+        params: JSON = {"format": "json", "active_only": True} if name == "recovery" else {"format": "json"}
+        found[name] = client.request("GET", path("_cat", name), params=params)
+    with contextlib.suppress(RequestError):  # all shards are allocated
+        found["allocation"] = client.request("GET", path("_cluster", "allocation", "explain"))
+    return found
 
 
 def copies(client: Client, index: str) -> dict[int, set[str]]:
