@@ -118,6 +118,32 @@ class Versions(str, Enum):
     """The system that the documents come from, by ``version_type=external``."""
 
 
+class Clean(str, Enum):
+    """What is left out of texts before their keys are made."""
+
+    HTML = "html"
+    """Markup, and what browsers do not show."""
+    HTML_MAIN = "html-main"
+    """Also what is not the main text of a page: menus, footers, lists of links."""
+    MAIL = "mail"
+    """Quotes, headers and signatures of mails."""
+
+
+class Mask(str, Enum):
+    """Kinds of parts of texts that are replaced by one placeholder each, in the order in which they are tried."""
+
+    SOURCE = "source"
+    """Place in source code, such as ``Name.java:52``; it stays as it is, so no other kind replaces its number."""
+    URL = "url"
+    EMAIL = "email"
+    UUID = "uuid"
+    TIME = "time"
+    IP = "ip"
+    PATH = "path"
+    HEX = "hex"
+    DIGITS = "digits"
+
+
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "strict": {"threshold": 0.8, "shingle": 5},
     # Fröbe et al., CopyCat: Near-Duplicates within and between the ClueWeb and the Common Crawl, SIGIR 2021, and their

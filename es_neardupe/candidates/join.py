@@ -31,7 +31,7 @@ from es_neardupe.candidates.pair_arrays import DistinctPairs, buckets, first_wit
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import CorruptFingerprint
-from es_neardupe.index.document_text import text_of
+from es_neardupe.index.document_text import prepared_text
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import decode_signature, stored_fields
 from es_neardupe.keys.arrays import I32, U64, Flags, Numbers, Octets, Positions
@@ -317,4 +317,4 @@ def _passage(index: Index, corpus: FingerprintColumns, classes: TextClasses, sam
     """The beginning of the passage that the current texts of these classes share; "" if there is none."""
     references = [corpus.references[row] for row in classes.first_of(sample).tolist()]
     sources = ({} if hit is None else hit.source for hit in index.documents.fetch(references, index.settings.fields))
-    return beginning(common_passage([text_of(one, index.settings.fields)[:_SEARCHED] for one in sources]))
+    return beginning(common_passage([prepared_text(one, index.settings)[:_SEARCHED] for one in sources]))

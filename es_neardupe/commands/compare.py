@@ -7,9 +7,10 @@ from dataclasses import replace
 from es_neardupe import options
 from es_neardupe.display_text import named
 from es_neardupe.errors import InputError, SettingsError
-from es_neardupe.index.document_text import read_text
+from es_neardupe.index.document_text import read_values
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.shown_fields import NO_FIELDS, ShownFields, shown_fields
+from es_neardupe.keys.prepare.placed import PlacedText
 from es_neardupe.keys.scheme import shingle_of, shingle_text
 from es_neardupe.records import Address
 from es_neardupe.similarity.comparison import CompareReport, compare_texts
@@ -59,7 +60,7 @@ def compare(
     if shown.beginning_of is not None:  # of the texts that are compared anyway
         shown = NO_FIELDS
     one, fields_a = _text(index, a, shown)
-    other, fields_b = _text(index, b, shown) if b is not None else (text or "", {})
+    other, fields_b = _text(index, b, shown) if b is not None else (scheme.preparation.placed(text or ""), {})
     found = compare_texts(
         one,
         other,
@@ -78,10 +79,11 @@ def _name(index: Index, document: str | Address) -> str:
     return named(document, several=len(index.target.indices) > 1)
 
 
-def _text(index: Index, document: str | Address, shown: ShownFields) -> tuple[str, dict[str, str]]:
-    """The text of a document, and its fields to show."""
+def _text(index: Index, document: str | Address, shown: ShownFields) -> tuple[PlacedText, dict[str, str]]:
+    """The prepared text of a document, and its fields to show."""
     address, source = current_source(index, document, [*index.settings.fields, *shown.names])
     try:
-        return read_text(source, index.settings.fields), shown.of(source)
+        values = read_values(source, index.settings.fields)
     except InputError as error:
         raise InputError(f"Document {address.id!r} of index {address.index} cannot be compared: {error}") from error
+    return index.settings.scheme.preparation.placed(values), shown.of(source)

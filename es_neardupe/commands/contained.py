@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from es_neardupe import options
 from es_neardupe.errors import CorruptFingerprint, NotInitialised, SettingsError
 from es_neardupe.index import queries
-from es_neardupe.index.document_text import read_text, text_of
+from es_neardupe.index.document_text import read_values, values_of
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.stored_fields import count_of, decode_samples, group_of, stored_fields
 from es_neardupe.keys.fingerprint import fingerprints
@@ -121,7 +121,8 @@ class ContainedReport:
 
 @dataclass(frozen=True)
 class _Probe:
-    side: Side
+    id: str
+    values: Sequence[str]
     name: dict[str, Any]
     address: Address | None
 
@@ -161,13 +162,15 @@ def contained(
     index = _opened(index)
     how = matching_named(matching)
     mod = index.settings.scheme.sample_mod
+    whole = index.settings.scheme.preparation.whole
     probe = _document(index, id) if id is not None else _text(text or "")
-    (fingerprint,) = fingerprints([probe.side.text], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
+    side = Side.of(probe.id, whole.placed(probe.values))
+    (fingerprint,) = fingerprints([probe.values], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
     keys = list(dict.fromkeys(fingerprint.samples or ()))
     passage = index.settings.unit.passage(index.settings.shingle)
     scope = queries.others(query, probe.address)
     candidates = _find_candidates(index, keys, scope=scope, maximum=max_candidates, progress=progress)
-    comparer = _Comparer(index, keys, Containments(probe.side, how, passage, min))
+    comparer = _Comparer(index, keys, Containments(side, how, passage, min, whole))
     hits = sorted(comparer.hits(candidates.references, progress), key=_rank)
     return ContainedReport(
         query=probe.name | _described(fingerprint),
@@ -200,11 +203,11 @@ def _opened(index: Index) -> Index:
 def _document(index: Index, document: str | Address) -> _Probe:
     fields = index.settings.fields
     address, source = current_source(index, document, fields)
-    return _Probe(Side.of(address.id, read_text(source, fields)), address._asdict(), address)
+    return _Probe(address.id, read_values(source, fields), address._asdict(), address)
 
 
 def _text(text: str) -> _Probe:
-    return _Probe(Side.of("text", text), {"text": text[:80]}, None)
+    return _Probe("text", [text], {"text": text[:80]}, None)
 
 
 def _described(fingerprint: Fingerprint) -> dict[str, Any]:
@@ -321,7 +324,7 @@ class _Comparer:
         except CorruptFingerprint:
             self.unreadable += 1
             return None
-        found = self._containments.of(text_of(hit.source, self._index.settings.fields))
+        found = self._containments.of(values_of(hit.source, self._index.settings.fields))
         if found is None or not keys:  # changed since it became a candidate
             return None
         matched = len(self._keys & keys)

@@ -13,7 +13,7 @@ from es_neardupe.display_text import named
 from es_neardupe.errors import IndexUnusable, InputError, NotFound, SettingsError
 from es_neardupe.groups.decisions import Decision, Decisions, Verdict
 from es_neardupe.index import queries
-from es_neardupe.index.document_text import text_of
+from es_neardupe.index.document_text import TextFields, prepared_text
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.index.stored_fields import group_of, stored_fields
@@ -210,7 +210,7 @@ class _Text:
         fields, prefix = index.settings.fields, index.settings.prefix
         address, source = current_source(index, document, [*fields, index.fields.content, index.fields.group])
         id, concrete = address.id, address.index
-        (content,) = contents([text_of(source, fields)])
+        (content,) = contents([prepared_text(source, index.settings)])
         if not content:
             raise InputError(f"Document {id!r} of index {concrete} has no words: no decision about it can be stored.")
         if seen is not None and seen != content:
@@ -235,7 +235,7 @@ def _made(
         raise SettingsError(
             f"{_both((copies[0].address, first.address))} are exact copies: copies are always in one group."
         )
-    scheme, fields = index.settings.scheme, index.settings.fields
+    scheme, fields = index.settings.scheme, TextFields.of(index.settings)
     measure = Measure(shingle=scheme.shingle, unit=scheme.unit)
     right = np.arange(1, len(texts))
     values = similarities(measure, [one.source for one in texts], fields, np.zeros_like(right), right).tolist()

@@ -17,7 +17,7 @@ from es_neardupe.candidates.recent_documents import ByKey, Candidate, RecentDocu
 from es_neardupe.commands.fingerprinted import Incoming, Piece, fingerprinted_actions, own_groups
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
-from es_neardupe.index.document_text import text_of
+from es_neardupe.index.document_text import TextFields, prepared_text
 from es_neardupe.index.index import Index, opened_inline
 from es_neardupe.index.stored_fields import count_of, group_of, stored_fields
 from es_neardupe.index.target import IndexTarget
@@ -532,11 +532,11 @@ class _Piece:
     def _changed(self, candidates: Iterable[Candidate]) -> set[Candidate]:
         """Those that were changed or deleted since they got their keys."""
         read = [one for one in candidates if one.source is not None or not one.exists]
-        found = contents([text_of(one.source or {}, self.index.settings.fields) for one in read])
+        found = contents([prepared_text(one.source or {}, self.index.settings) for one in read])
         return {one for one, content in zip(read, found, strict=True) if content != one.content}
 
     def _compare(self, pairs: Iterable[tuple[Candidate, Candidate]]) -> None:
-        measure, fields = self.criterion.measure, self.index.settings.fields
+        measure, fields = self.criterion.measure, TextFields.of(self.index.settings)
         waiting = list[tuple[Candidate, Candidate]]()
         for pair in pairs:
             if pair in self._similarity:
@@ -549,7 +549,10 @@ class _Piece:
             return
         unread = list(dict.fromkeys(one for _, one in waiting if one.source is None and one.exists))
         sources = current_sources(
-            self.index.client, [one.reference for one in unread], [one.tokens for one in unread], measure.fields(fields)
+            self.index.client,
+            [one.reference for one in unread],
+            [one.tokens for one in unread],
+            measure.fields(fields.names),
         )
         for one, source in zip(unread, sources, strict=True):
             one.source, one.exists = source, source is not None

@@ -11,15 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from es_neardupe.errors import InputError, SettingsError
-from es_neardupe.index.document_text import read_text
+from es_neardupe.index.document_text import read_values
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.stored_fields import encode, stored_fields
 from es_neardupe.keys.arrays import U64
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.minhash import slot_minima
+from es_neardupe.keys.prepare.preparation import Text, length
 from es_neardupe.keys.scheme import Scheme, Unit
-from es_neardupe.keys.shingles import token_hashes, window_hashes
-from es_neardupe.keys.text import Range, spans, tokenize
+from es_neardupe.keys.shingles import features, token_hashes, window_hashes
+from es_neardupe.keys.text import Range, tokenize
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Fingerprint, State, one_line
 from es_neardupe.verification.current_texts import current_source
@@ -69,8 +70,8 @@ class Band(NamedTuple):
 class SampledKey(NamedTuple):
     """A sampled key."""
 
-    shingle: int
-    """Number of the first shingle with this hash."""
+    shingle: int | None
+    """Number of the first shingle with this hash; None if it is in a part that the preparation leaves out."""
     key: str
 
 
@@ -96,6 +97,8 @@ class ShinglesReport:
     scheme: str
     settings: Mapping[str, int | str]
     """The settings of the scheme."""
+    prepared: str | None
+    """What the preparation of the scheme leaves of the text; None if there is none."""
     state: State
     content: str
     """Content hash; "" without tokens."""
@@ -160,12 +163,12 @@ def shingles(index: Index, id: str | None = None, *, text: str | None = None) ->
     names = [f"{settings.prefix}.{name}" for name in _STORED]
     address, source = current_source(index, id, [*settings.fields, *names])
     try:
-        text = read_text(source, settings.fields)
-        fingerprint = _fingerprint(text, settings.scheme)
+        values = read_values(source, settings.fields)
+        fingerprint = _fingerprint(values, settings.scheme)
     except InputError as error:
         raise InputError(f"Document {id!r} of index {address.index} cannot get keys: {error}") from error
     stored = _compared(stored_fields(source, settings.prefix), fingerprint)
-    return replace(_report(text, fingerprint, settings.scheme, id), index=address.index, stored=stored)
+    return replace(_report(values, fingerprint, settings.scheme, id), index=address.index, stored=stored)
 
 
 def shingles_of(text: str, scheme: Scheme, *, name: str = "text") -> ShinglesReport:
@@ -173,24 +176,27 @@ def shingles_of(text: str, scheme: Scheme, *, name: str = "text") -> ShinglesRep
     return _report(text, _fingerprint(text, scheme), scheme, name)
 
 
-def _fingerprint(text: str, scheme: Scheme) -> Fingerprint:
-    if len(text) > DEFAULT_MAX_CHARS:
-        raise InputError(f"The text has {len(text):,} characters, the maximum is {DEFAULT_MAX_CHARS:,}. Shorten it.")
+def _fingerprint(text: Text, scheme: Scheme) -> Fingerprint:
+    if length(text) > DEFAULT_MAX_CHARS:
+        raise InputError(f"The text has {length(text):,} characters, the maximum is {DEFAULT_MAX_CHARS:,}. Shorten it.")
     (fingerprint,) = fingerprints([text], scheme)
     return fingerprint
 
 
-def _report(text: str, fingerprint: Fingerprint, scheme: Scheme, name: str) -> ShinglesReport:
-    (hashes,) = token_hashes([text])
-    (units,) = token_hashes([text], scheme.unit)
+def _report(text: Text, fingerprint: Fingerprint, scheme: Scheme, name: str) -> ShinglesReport:
+    placed = scheme.preparation.placed(text)
+    prepared = placed.prepared
+    (hashes,) = token_hashes([prepared])
+    (units,) = token_hashes([prepared], scheme.unit)
     size = min(scheme.shingle, max(len(units), 1))
     windows = window_hashes(units, size)
-    words = zip(tokenize(text), hashes.tolist(), spans(text).tolist(), strict=True)
+    words = zip(tokenize(prepared), hashes.tolist(), placed.spans.tolist(), strict=True)
     return ShinglesReport(
         index=None,
         name=name,
         scheme=scheme.id,
         settings=scheme.to_dict(),
+        prepared=prepared if scheme.preparation else None,
         state=fingerprint.state,
         content=fingerprint.content,
         numeric=fingerprint.numeric,
@@ -202,7 +208,7 @@ def _report(text: str, fingerprint: Fingerprint, scheme: Scheme, name: str) -> S
         bands=tuple(
             Band((band * scheme.rows, (band + 1) * scheme.rows), key) for band, key in enumerate(fingerprint.bands)
         ),
-        samples=_samples(windows, fingerprint, scheme),
+        samples=_samples(text, windows, fingerprint, scheme),
         stored=None,
     )
 
@@ -219,13 +225,14 @@ def _slots(windows: U64, fingerprint: Fingerprint, scheme: Scheme) -> tuple[Slot
     return tuple(Slot(f"{minimum:08x}", place, byte) for minimum, place, byte in rows)
 
 
-def _samples(windows: U64, fingerprint: Fingerprint, scheme: Scheme) -> tuple[SampledKey, ...] | None:
+def _samples(text: Text, windows: U64, fingerprint: Fingerprint, scheme: Scheme) -> tuple[SampledKey, ...] | None:
     """The sampled keys in the order of the features that they are made of."""
     if fingerprint.samples is None:
         return None
-    values, first = np.unique(windows, return_index=True)
-    chosen = first[values % np.uint64(scheme.sample_mod) == 0].tolist()
-    return tuple(SampledKey(place, key) for place, key in zip(chosen, fingerprint.samples, strict=True))
+    places = {value: len(windows) - 1 - back for back, value in enumerate(windows[::-1].tolist())}
+    (whole,) = features([scheme.preparation.whole.text(text)], scheme.shingle, scheme.unit)
+    chosen = whole[whole % np.uint64(scheme.sample_mod) == 0].tolist() if fingerprint.samples else []
+    return tuple(SampledKey(places.get(value), key) for value, key in zip(chosen, fingerprint.samples, strict=True))
 
 
 def _compared(stored: Mapping[str, Any], fingerprint: Fingerprint) -> StoredKeys:

@@ -11,7 +11,7 @@ from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase, TextLength, detection_cases
 from es_neardupe.errors import CorruptFingerprint, NeardupeError, SettingsError
 from es_neardupe.index import queries
-from es_neardupe.index.document_text import are_small, read_text, text_of
+from es_neardupe.index.document_text import are_small, prepared_text, read_values
 from es_neardupe.index.index import Index, with_texts
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.shown_fields import ShownFields, shown_fields
@@ -121,7 +121,7 @@ class SimilarReport(Tabular):
 
 @dataclass(frozen=True)
 class _Probe:
-    text: str
+    values: Sequence[str]
     source: Mapping[str, Any]
     name: dict[str, Any]
     address: Address | None = None
@@ -214,17 +214,17 @@ def _text(text: str, target: IndexTarget, match: MatchCriterion) -> _Probe:
     names = named_fields(match.measure.sources)
     if names:
         raise SettingsError(f"A text has no field {names[0]!r}: compare a document of the index by its {option('id')}.")
-    return _Probe(text, {target.settings.fields[0]: text}, {"text": text[:80]})
+    return _Probe([text], {target.settings.fields[0]: text}, {"text": text[:80]})
 
 
 def _document(index: Index, document: str | Address, match: MatchCriterion) -> _Probe:
     """The current text of a document, and the other fields that are compared."""
     address, source = current_source(index, document, match.measure.fields(index.settings.fields), unique=True)
-    return _Probe(read_text(source, index.settings.fields), source, address._asdict(), address)
+    return _Probe(read_values(source, index.settings.fields), source, address._asdict(), address)
 
 
 def _fingerprint(index: Index, probe: _Probe) -> Fingerprint:
-    (fingerprint,) = fingerprints([probe.text], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
+    (fingerprint,) = fingerprints([probe.values], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
     return fingerprint
 
 
@@ -256,7 +256,7 @@ def _with_stored_keys(
     if len(own) != 1 or "_routing" in own[0] or queries.UNCHANGED not in own[0].get("matched_queries", ()):
         return None
     source = own[0]["_source"]
-    probe = _Probe(read_text(source, index.settings.fields), source, {"index": address.index, "id": id}, address)
+    probe = _Probe(read_values(source, index.settings.fields), source, {"index": address.index, "id": id}, address)
     fingerprint = _stored_fingerprint(index, probe)
     if fingerprint is None:
         return None
@@ -269,7 +269,12 @@ def _stored_fingerprint(index: Index, probe: _Probe) -> Fingerprint | None:
         stored = decode(stored_fields(probe.source, index.settings.prefix))
     except CorruptFingerprint:
         return None
-    return stored if (stored.scheme, [stored.content]) == (index.scheme_id, contents([probe.text])) else None
+    return (
+        stored
+        if (stored.scheme, [stored.content])
+        == (index.scheme_id, contents([index.settings.scheme.preparation.text(probe.values)]))
+        else None
+    )
 
 
 def _source(index: Index, texts: Sequence[str]) -> bool | list[str]:
@@ -409,7 +414,7 @@ class _Compared:
         lost = {address: one for address, one in by_address.items() if one.copies}
         for hit, similarity in compared_with(index, match.measure, self.probe.source, read):
             one, copies = by_address[hit.address], 0
-            if one.copies and contents([text_of(hit.source, index.settings.fields)]) == [one.content]:
+            if one.copies and contents([prepared_text(hit.source, index.settings)]) == [one.content]:
                 copies = one.copies
                 del lost[hit.address]
             if match.min <= similarity <= match.max:

@@ -18,7 +18,7 @@ from es_neardupe.similarity import batch
 
 _PACKAGES = (
     *("elasticsearch", "elastic-transport", "opensearch-py", "urllib3"),
-    *("numpy", "scipy", "xxhash", "orjson", "rapidfuzz", "pydantic", "tenacity", "typer", "rich"),
+    *("numpy", "scipy", "xxhash", "orjson", "rapidfuzz", "selectolax", "pydantic", "tenacity", "typer", "rich"),
 )
 """Packages whose version can explain a failure."""
 

@@ -15,7 +15,7 @@ from typing import Any
 from es_neardupe.errors import NotFound, SettingsError
 from es_neardupe.groups.read import Member, MemberPage, read_member, read_members, unknown_group
 from es_neardupe.groups.registry import GroupRecord
-from es_neardupe.index.document_text import text_of
+from es_neardupe.index.document_text import values_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.shown_fields import ShownFields, read_shown_fields
 from es_neardupe.keys.text import Range, contents
@@ -178,12 +178,12 @@ def collate_group(
     if sources[0] is None:
         raise NotFound(f"Document {chosen.id!r} of group {group} was deleted.", status=404)
     existing = [k for k, source in enumerate(sources) if source is not None]
-    texts = [text_of(sources[k] or {}, index.settings.fields) for k in existing]
     scheme = index.settings.scheme
+    texts = [scheme.preparation.placed(values_of(sources[k] or {}, index.settings.fields)) for k in existing]
     found = collate(texts, passage=scheme.unit.passage(scheme.shingle))
     changed = [
         bool(stored := page.content.get(read[k][0].address)) and stored != content
-        for k, content in zip(existing, contents(texts), strict=True)
+        for k, content in zip(existing, contents([one.prepared for one in texts]), strict=True)
     ]
     fields = _fields(index, shown, read, sources, left_out)
 

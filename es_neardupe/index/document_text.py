@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe.errors import DocumentTooLarge, InputError
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.fingerprint import stream_fingerprints, without_keys
+from es_neardupe.keys.prepare.preparation import AS_IT_IS, Preparation
 from es_neardupe.records import Fingerprint, Hit, State
 from es_neardupe.server.documents import Documents
 from es_neardupe.server.request_sizes import size_of
@@ -20,12 +22,43 @@ def fingerprint_sources(
     sources: Sequence[Mapping[str, Any]], settings: Settings, max_chars: int
 ) -> Iterator[Fingerprint]:
     """The fingerprint of each document's text, in order; of state ``failed`` if a field does not contain text."""
-    texts = [readable_text(source, settings.fields) for source in sources]
+    # a text whose values are prepared one by one is not joined before
+    read = readable_values if settings.scheme.preparation else readable_text
+    texts = [read(source, settings.fields) for source in sources]
     readable = [text for text in texts if text is not None]
     fingerprints = stream_fingerprints(readable, settings.scheme, max_chars=max_chars)
     failed = without_keys(settings.scheme, State.FAILED)
     for text in texts:
         yield failed if text is None else next(fingerprints)
+
+
+@dataclass(frozen=True)
+class TextFields:
+    """The fields whose values make up the texts of documents, and what is compared of these."""
+
+    names: tuple[str, ...]
+    preparation: Preparation = AS_IT_IS
+
+    @classmethod
+    def of(cls, settings: Settings) -> TextFields:
+        """Those of an index."""
+        return cls(settings.fields, settings.scheme.preparation)
+
+    def text(self, source: Mapping[str, Any]) -> str:
+        """The prepared text of a document; "" if a field contains an object."""
+        if not self.preparation:
+            return text_of(source, self.names)
+        return self.preparation.text(values_of(source, self.names))
+
+    def values(self, source: Mapping[str, Any]) -> list[str]:
+        """The prepared values; none if a field contains an object."""
+        values = values_of(source, self.names)
+        return self.preparation.texts(values) if self.preparation else values
+
+
+def prepared_text(source: Mapping[str, Any], settings: Settings) -> str:
+    """The text of a document as it is compared: prepared as for the keys of the index."""
+    return TextFields.of(settings).text(source)
 
 
 def readable_text(source: Mapping[str, Any], fields: Sequence[str]) -> str | None:
@@ -39,6 +72,14 @@ def readable_text(source: Mapping[str, Any], fields: Sequence[str]) -> str | Non
 def text_of(source: Mapping[str, Any], fields: Sequence[str]) -> str:
     """As `read_text`; "" instead of an error."""
     return readable_text(source, fields) or ""
+
+
+def readable_values(source: Mapping[str, Any], fields: Sequence[str]) -> list[str] | None:
+    """As `read_values`; None instead of an error."""
+    try:
+        return read_values(source, fields)
+    except InputError:
+        return None
 
 
 def has_any(source: Mapping[str, Any], fields: Sequence[str]) -> bool:
@@ -63,6 +104,11 @@ def read_text(source: Mapping[str, Any], fields: Sequence[str]) -> str:
     return "\n".join(parts)
 
 
+def read_values(source: Mapping[str, Any], fields: Sequence[str]) -> list[str]:
+    """The values that `read_text` joins."""
+    return [part for name in fields for part in _parts(source, name)]
+
+
 def values_by_field(source: Mapping[str, Any], fields: Sequence[str]) -> dict[str, list[str]]:
     """The values of each field, as in `read_text`; none for a field that contains an object."""
     plain = {name: source.get(name) for name in fields if "." not in name}
@@ -77,11 +123,8 @@ def values_at(source: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def values_of(source: Mapping[str, Any], fields: Sequence[str]) -> list[str]:
-    """The values of the fields in the given order, as joined by `read_text`; none if a field contains an object."""
-    try:
-        return [part for name in fields for part in _parts(source, name)]
-    except InputError:
-        return []
+    """As `read_values`; none if a field contains an object."""
+    return readable_values(source, fields) or []
 
 
 def _parts(source: Mapping[str, Any], name: str) -> list[str]:

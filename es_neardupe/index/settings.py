@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from es_neardupe.errors import IndexUnusable, SettingsError
+from es_neardupe.keys.prepare.preparation import Preparation
 from es_neardupe.keys.scheme import Scheme, Unit, choose_bands, shingle_of
-from es_neardupe.options import DEFAULT_PREFIX, PRESETS, MeasureName, Versions, preset_measure
+from es_neardupe.options import DEFAULT_PREFIX, PRESETS, Clean, Mask, MeasureName, Versions, preset_measure
 from es_neardupe.wording import option
 
 OPTIONAL_IN_META = ("relations", "measure", "min", "groups_only", "group_field", "versions")
@@ -42,6 +43,10 @@ class Settings:
     prefix: str = DEFAULT_PREFIX
     relations: tuple[str, ...] = ()
     unit: Unit = Unit.WORD
+    clean: Clean | str | None = None
+    """What is left out of texts before their keys are made."""
+    mask: Sequence[Mask] | Sequence[str] = ()
+    """Kinds of parts of texts that are replaced by placeholders; also their names separated by commas, or ``all``."""
     measure: MeasureName = MeasureName.RESEMBLANCE
     """The measure that decides a match unless another one is given."""
     min: float | None = None
@@ -84,7 +89,10 @@ class Settings:
             agree=self.agree,
             sample_mod=self.sample_mod,
             unit=self.unit,
+            preparation=Preparation.named(self.clean, self.mask),
         )
+        object.__setattr__(self, "clean", scheme.preparation.clean)
+        object.__setattr__(self, "mask", scheme.preparation.masks)
         object.__setattr__(self, "scheme", scheme)
 
     @classmethod
@@ -210,6 +218,8 @@ class Settings:
             agree=scheme.agree,
             sample_mod=scheme.sample_mod,
             unit=scheme.unit,
+            clean=scheme.preparation.clean,
+            mask=scheme.preparation.masks,
             prefix=prefix,
             relations=tuple(relations),
             measure=MeasureName(meta.get("measure", MeasureName.RESEMBLANCE)),
@@ -228,8 +238,9 @@ class Settings:
         return [f"{name}: {mine[name]}, not {theirs[name]}" for name in mine if mine[name] != theirs[name]]
 
     def _comparable(self) -> dict[str, Any]:
-        scheme = {name: value for name, value in asdict(self.scheme).items() if name != "version"}
+        scheme = {name: value for name, value in asdict(self.scheme).items() if name not in ("version", "preparation")}
         scheme["unit"] = self.unit.value
+        scheme["preparation"] = str(self.scheme.preparation)
         chosen = {"fields": "+".join(self.fields), "threshold": self.threshold, "detection": self.detection}
         relations = "+".join(self.relations) or "all but children"
         stored = "groups of a request" if self.groups_only else "keys"

@@ -13,16 +13,17 @@ import xxhash
 from es_neardupe.keys import hashing
 from es_neardupe.keys.bands import band_keys, sample_keys
 from es_neardupe.keys.minhash import constants, sign
+from es_neardupe.keys.prepare.preparation import Text, length
 from es_neardupe.keys.scheme import Scheme, Unit
-from es_neardupe.keys.shingles import feature_counts, shingles
+from es_neardupe.keys.shingles import Shingles, feature_counts, shingles
 from es_neardupe.keys.short_table import short_table
 from es_neardupe.keys.text import chunks, normalize
 from es_neardupe.keys.unicode import DIGIT, table
 from es_neardupe.records import Fingerprint, State
 
 
-def fingerprints(texts: Sequence[str], scheme: Scheme, max_chars: int = 10_000_000) -> list[Fingerprint]:
-    """The fingerprints of texts, in their order.
+def fingerprints(texts: Sequence[Text], scheme: Scheme, max_chars: int = 10_000_000) -> list[Fingerprint]:
+    """The fingerprints of texts, in their order. A text may be given as the values of several fields.
 
     A text of more than ``max_chars`` characters is not read: it gets the state ``too_large`` and no keys.
     The fingerprint of a text does not depend on its neighbours.
@@ -30,24 +31,25 @@ def fingerprints(texts: Sequence[str], scheme: Scheme, max_chars: int = 10_000_0
     return list(stream_fingerprints(texts, scheme, max_chars))
 
 
-def stream_fingerprints(texts: Sequence[str], scheme: Scheme, max_chars: int = 10_000_000) -> Iterator[Fingerprint]:
+def stream_fingerprints(texts: Sequence[Text], scheme: Scheme, max_chars: int = 10_000_000) -> Iterator[Fingerprint]:
     """Like `fingerprints`, but yields the fingerprints of the first texts before the last texts are processed."""
     if isinstance(texts, str):
         raise TypeError("fingerprints takes a sequence of texts, not one text")
     too_large = None
-    for chunk in chunks(texts):
-        if max(map(len, chunk)) <= max_chars:
+    for chunk in chunks(texts, length):
+        if max(map(length, chunk)) <= max_chars:
             yield from _fingerprint_chunk(chunk, scheme)
             continue
         too_large = too_large or without_keys(scheme, State.TOO_LARGE)
-        made = _fingerprint_chunk([text if len(text) <= max_chars else "" for text in chunk], scheme)
-        yield from (one if len(text) <= max_chars else too_large for text, one in zip(chunk, made, strict=True))
+        made = _fingerprint_chunk([text if length(text) <= max_chars else "" for text in chunk], scheme)
+        yield from (one if length(text) <= max_chars else too_large for text, one in zip(chunk, made, strict=True))
 
 
-def _fingerprint_chunk(texts: Sequence[str], scheme: Scheme) -> list[Fingerprint]:
+def _fingerprint_chunk(texts: Sequence[Text], scheme: Scheme) -> list[Fingerprint]:
+    prepared = scheme.preparation.texts(texts)
     if hashing.kernel is not None and scheme.unit is Unit.WORD and not scheme.sample_mod:
-        return _natively(texts, scheme)
-    contents = normalize(texts)
+        return _natively(prepared, scheme)
+    contents = normalize(prepared)
     found = shingles(contents, scheme.shingle, scheme.unit)
     signed = sign(found, scheme)
     keys = band_keys(signed, scheme.bands, scheme.rows)
@@ -57,9 +59,17 @@ def _fingerprint_chunk(texts: Sequence[str], scheme: Scheme) -> list[Fingerprint
     octets, width = signed.tobytes(), scheme.permutations
     slots = [octets[start : start + width] for start in range(0, len(octets), width)]
     numeric = map(_only_numbers, contents)
-    samples = sample_keys(found, scheme.sample_mod) if scheme.sample_mod else repeat(None)
+    samples = _samples(texts, found, scheme) if scheme.sample_mod else repeat(None)
     rows = zip(repeat(scheme.id), states, hashes, keys, slots, tokens, features, numeric, samples)
     return [Fingerprint(*row) if row[5] else without_keys(scheme, State.EMPTY) for row in rows]
+
+
+def _samples(texts: Sequence[Text], found: Shingles, scheme: Scheme) -> list[tuple[str, ...]]:
+    """The sampled keys of texts, given their shingles. They are those of whole texts: passages that are left out for
+    other keys are found, too."""
+    if scheme.preparation:
+        found = shingles(normalize(scheme.preparation.whole.texts(texts)), scheme.shingle, scheme.unit)
+    return sample_keys(found, scheme.sample_mod)
 
 
 _FIELDS = tuple(Fingerprint.__dataclass_fields__)

@@ -63,7 +63,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from enum import Enum
 from functools import lru_cache
 from typing import Any
@@ -71,6 +71,7 @@ from typing import Any
 import xxhash
 
 from es_neardupe.errors import SettingsError
+from es_neardupe.keys.prepare.preparation import AS_IT_IS, Preparation
 from es_neardupe.wording import counted
 
 MAX_BANDS = 128
@@ -136,6 +137,8 @@ class Scheme:
     """One in ``sample_mod`` features becomes a sampled key; 0: none."""
     unit: Unit = Unit.WORD
     """What shingles consist of."""
+    preparation: Preparation = AS_IT_IS
+    """What is left out of texts before they are normalised."""
 
     def __post_init__(self) -> None:
         try:
@@ -143,7 +146,7 @@ class Scheme:
         except ValueError:
             raise SettingsError(f"unit must be word or character, not {self.unit!r}") from None
         for field in fields(self):
-            if field.name != "unit" and type(value := getattr(self, field.name)) is not int:
+            if field.name not in ("unit", "preparation") and type(value := getattr(self, field.name)) is not int:
                 raise SettingsError(f"{field.name} must be a whole number, not {value!r}")
         _check("version", self.version, 1, 1)
         _check("shingle", self.shingle, 1, MAX_SHINGLE)
@@ -167,18 +170,21 @@ class Scheme:
 
     def to_dict(self) -> dict[str, int | str]:
         """The settings by name, without later additions that have their default, so that ids do not change."""
-        named = asdict(self) | {"unit": self.unit.value}
-        return {name: value for name, value in named.items() if value != _LATER.get(name)}
+        prepared = {"clean": self.preparation.clean, "mask": self.preparation.mask}
+        named = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "preparation"}
+        chosen = {name: value for name, value in (named | prepared).items() if value != _LATER.get(name)}
+        return {name: value.value if isinstance(value, Enum) else value for name, value in chosen.items()}
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any]) -> Scheme:
         """The scheme of `to_dict`. Raises `SettingsError` if a key is missing, unknown or has the wrong type."""
-        names = {field.name for field in fields(cls)}
+        names = {field.name for field in fields(cls)} - {"preparation"} | {"clean", "mask"}
         if missing := sorted(names - set(mapping) - set(_LATER)):
             raise SettingsError(f"the scheme lacks {', '.join(missing)}")
         if unknown := sorted(map(str, set(mapping) - names)):
             raise SettingsError(f"the scheme has unknown settings: {', '.join(unknown)}")
-        return cls(**mapping)
+        named = {name: value for name, value in mapping.items() if name not in ("clean", "mask")}
+        return cls(**named, preparation=Preparation.named(mapping.get("clean"), mapping.get("mask", "")))
 
     @classmethod
     def for_threshold(
@@ -211,7 +217,7 @@ class Scheme:
         return float((self.agree / self.bands) ** (1 / self.rows))
 
 
-_LATER = {"agree": 1, "sample_mod": 0, "unit": Unit.WORD.value}
+_LATER = {"agree": 1, "sample_mod": 0, "unit": Unit.WORD, "clean": None, "mask": ""}
 """Settings that were added later, with their defaults."""
 
 

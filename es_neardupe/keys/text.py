@@ -7,8 +7,9 @@ texts do. The C kernel does the mapping; without it, numpy does.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 import xxhash
@@ -16,6 +17,8 @@ import xxhash
 from es_neardupe.keys import hashing
 from es_neardupe.keys.arrays import U32, Bytes, Ints
 from es_neardupe.keys.unicode import DOT_ABOVE, DOTTED, EXPANDS, MARK, SECOND, SINGLE, TARGET, WORD, table
+
+Some = TypeVar("Some", bound=Sized)
 
 Range = tuple[int, int]
 """The first character or word, and the one after the last."""
@@ -28,7 +31,7 @@ _ASCII = bytes(ord(chr(byte).lower()) if chr(byte).isalnum() or byte == ord("_")
 """For `bytes.translate` of ASCII."""
 
 
-def chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+def chunks(texts: Sequence[Some], length: Callable[[Some], int] = len) -> Iterator[Sequence[Some]]:
     """Split ``texts`` into chunks that fit into the processor's cache.
 
     A chunk has at most 256 texts and about half a million characters; a longer text is a chunk of its own.
@@ -36,10 +39,10 @@ def chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
     first = 0
     while first < len(texts):
         chunk = texts[first : first + CHUNK_TEXTS]
-        if sum(map(len, chunk)) > CHUNK_CHARS:
+        if sum(map(length, chunk)) > CHUNK_CHARS:
             chars = 0
             for number, text in enumerate(chunk):
-                chars += len(text)
+                chars += length(text)
                 if number and chars > CHUNK_CHARS:
                     chunk = chunk[:number]
                     break
@@ -217,6 +220,11 @@ def packed_hashes(hashes: Sequence[str]) -> Bytes:
 def hash_text(packed: bytes) -> str:
     """An element of `packed_hashes` as text."""
     return packed.ljust(16, b"\0").hex() if packed else ""
+
+
+def word_counts(texts: Sequence[str]) -> list[int]:
+    """The number of tokens of each text."""
+    return [content.count(b" ") + 1 if content else 0 for content in normalize(texts)]
 
 
 def contents(texts: Sequence[str]) -> list[str]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.arrays import U64, Flags, Ints
+from es_neardupe.keys.prepare.placed import PlacedText
 from es_neardupe.keys.shingles import span_hashes, token_hashes
 from es_neardupe.keys.text import Range
 from es_neardupe.records import one_line
@@ -136,7 +137,7 @@ class Collation:
         return [next(found) if _is_short(one.words) else () for one in places]
 
 
-def collate(texts: Sequence[str], *, passage: int = DEFAULT_MIN_WORDS) -> Collation:
+def collate(texts: Sequence[str | PlacedText], *, passage: int = DEFAULT_MIN_WORDS) -> Collation:
     """Collate texts; the first is the reference. ``passage``: minimum number of words in a common passage.
 
     Differences of several texts that overlap or touch in the reference are one place, extended to whole units such as
@@ -148,7 +149,7 @@ def collate(texts: Sequence[str], *, passage: int = DEFAULT_MIN_WORDS) -> Collat
     """
     if not 1 <= len(texts) <= MAX_TEXTS:
         raise SettingsError(f"A collation has 1 to {MAX_TEXTS} texts, not {len(texts)}.")
-    hashes = token_hashes(texts)
+    hashes = token_hashes([one if isinstance(one, str) else one.prepared for one in texts])
     rows, left_out = _rows(hashes)
     distinct = [hashes[row[0]] for row in rows]
     sides = tuple(side_of(str(row[0]), texts[row[0]]) for row in rows)

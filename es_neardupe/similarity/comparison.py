@@ -11,9 +11,11 @@ import numpy as np
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.keys.arrays import U64, Ints
+from es_neardupe.keys.prepare.placed import PlacedText
+from es_neardupe.keys.prepare.preparation import AS_IT_IS, Preparation, Text
 from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme, Unit
 from es_neardupe.keys.shingles import token_hashes, window_hashes
-from es_neardupe.keys.text import Range, spans
+from es_neardupe.keys.text import Range
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.records import one_line
 from es_neardupe.similarity import formulas
@@ -37,30 +39,35 @@ class Side:
     """File name or document id."""
     characters: int
     words: int
-    _text: str = field(repr=False)
-    _spans: Ints = field(repr=False, compare=False)
+    """Words that are compared; of a prepared text, those that are left."""
+    _text: PlacedText = field(repr=False)
     fields: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Field -> its text, for the fields to show; empty for a file."""
 
     @classmethod
-    def of(cls, name: str, text: str) -> Side:
+    def of(cls, name: str, text: str | PlacedText) -> Side:
         """A text with its words."""
-        words = spans(text)
-        return cls(name, len(text), len(words), text, words)
+        placed = PlacedText(text, text) if isinstance(text, str) else text
+        return cls(name, len(placed.original), len(placed.spans), placed)
 
     @property
     def text(self) -> str:
         """The original text."""
-        return self._text
+        return self._text.original
+
+    @property
+    def prepared(self) -> str:
+        """What is compared of it."""
+        return self._text.prepared
 
     @property
     def spans(self) -> Ints:
-        """int64[words, 2]: the first character of each word and the one after its last."""
-        return self._spans
+        """int64[words, 2]: the first character of each word in the original text, and the one after its last."""
+        return self._text.spans
 
     def place(self, words: Range) -> Range:
         """A range of words as a range of characters (see `characters`)."""
-        return characters(self._spans, words)
+        return characters(self.spans, words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +158,8 @@ class CompareReport:
 
 
 def compare_texts(
-    a: str,
-    b: str,
+    a: str | PlacedText,
+    b: str | PlacedText,
     *,
     names: tuple[str, str] = ("a", "b"),
     shingle: int = DEFAULT_MIN_WORDS,
@@ -160,15 +167,16 @@ def compare_texts(
     weights: Weights | None = None,
     scheme: Scheme | None = None,
 ) -> CompareReport:
-    """Compare two texts by every measure. ``weighted`` is left out without ``weights``; ``scheme`` defines the
-    signatures for ``estimate`` (default: 128 slots).
+    """Compare two texts by every measure. Of a prepared text, what is left is compared, and all is shown. ``weighted``
+    is left out without ``weights``; ``scheme`` defines the signatures for ``estimate`` (default: 128 slots).
 
     Raises `SettingsError` for ``shingle`` below 1, `InputError` for a text longer than `MAX_CHARS`.
     """
     if not 1 <= shingle <= MAX_SHINGLE:
         raise SettingsError(f"A shingle has 1 {unit.value} or more, not {shingle}, and at most {MAX_SHINGLE:,}.")
     one, other = side_of(names[0], a), side_of(names[1], b)
-    hashes_a, hashes_b = token_hashes([a, b])
+    prepared, originals = (one.prepared, other.prepared), (one.text, other.text)
+    hashes_a, hashes_b = token_hashes(prepared)
     alignments = {matching: align(hashes_a, hashes_b, matching, unit.passage(shingle)) for matching in Matching}
     differing = changes(hashes_a, hashes_b, alignments[Matching.LITERAL])
     near = formulas.jaccard(alignments[Matching.LITERAL]) >= NEAR_COPIES
@@ -178,21 +186,23 @@ def compare_texts(
         shingle,
         unit,
         unit.passage(shingle),
-        tuple(scores((a, b), alignments, shingle, unit, weights=weights, scheme=scheme)),
+        tuple(scores(prepared, alignments, shingle, unit, weights=weights, scheme=scheme)),
         left_out((one.words, other.words), weights),
         {matching.value: _matched(one, other, found) for matching, found in alignments.items()},
         near,
-        tuple(facts((a, b), (one.spans, other.spans), differing)) if near else (),
+        tuple(facts(originals, (one.spans, other.spans), differing)) if near else (),
         tuple(differing),
         (hashes_a, hashes_b),
     )
 
 
-def side_of(name: str, text: str) -> Side:
+def side_of(name: str, text: str | PlacedText) -> Side:
     """A text as a side of a comparison. Raises `InputError` if it is longer than `MAX_CHARS`."""
-    if len(text) > MAX_CHARS:
+    characters = len(text) if isinstance(text, str) else len(text.original)
+    if characters > MAX_CHARS:
         raise InputError(
-            f"{name} is too large to compare: {len(text):,} characters, the maximum is {MAX_CHARS:,}. Shorten it first."
+            f"{name} is too large to compare: {characters:,} characters, the maximum is {MAX_CHARS:,}. Shorten it "
+            f"first."
         )
     return Side.of(name, text)
 
@@ -241,24 +251,28 @@ class Containments:
     text that are in common passages.
     """
 
-    def __init__(self, probe: Side, matching: Matching, passage: int, minimum: float) -> None:
+    def __init__(
+        self, probe: Side, matching: Matching, passage: int, minimum: float, preparation: Preparation = AS_IT_IS
+    ) -> None:
+        """``preparation``: of the texts, that of the probe."""
         self.probe = probe
+        self.preparation = preparation
         self.matching = matching
         self.passage = passage
         self.minimum = minimum
-        (self._hashes,) = token_hashes([probe.text])
+        (self._hashes,) = token_hashes([probe.prepared])
         self._windows = np.unique(window_hashes(self._hashes, passage))
 
-    def of(self, text: str) -> Containment | None:
+    def of(self, text: Text) -> Containment | None:
         """The containment of the probe and this text; None if neither share reaches the minimum."""
-        (hashes,) = token_hashes([text])
+        (hashes,) = token_hashes([self.preparation.text(text)])
         if not len(hashes) or not len(self._hashes) or self._upper_bound(hashes) < self.minimum:
             return None
         found = align(self._hashes, hashes, self.matching, self.passage)
         of_probe, of_document = (found.common / words for words in found.words)
         if max(of_probe, of_document) < self.minimum:
             return None
-        passages = blocks_of(self.probe, Side.of("document", text), found)
+        passages = blocks_of(self.probe, Side.of("document", self.preparation.placed(text)), found)
         direction = _direction(of_probe >= self.minimum, of_document >= self.minimum)
         return Containment(direction, of_probe, of_document, found.common, passages, self._excerpt(passages))
 

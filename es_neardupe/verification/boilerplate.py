@@ -10,7 +10,7 @@ import numpy as np
 from es_neardupe.candidates.pair_arrays import components
 from es_neardupe.columns import RowLists
 from es_neardupe.display_text import beginning
-from es_neardupe.index.document_text import text_of
+from es_neardupe.index.document_text import prepared_text
 from es_neardupe.index.index import Index
 from es_neardupe.keys.arrays import U64, Numbers, Positions
 from es_neardupe.keys.shingles import features
@@ -140,7 +140,7 @@ def _texts(index: Index, corpus: FingerprintColumns, classes: TextClasses, membe
     spread = members[np.linspace(0, len(members) - 1, min(_TEXTS, len(members))).astype(np.intp)]
     references = [corpus.references[row] for row in classes.first_of(spread).tolist()]
     hits = index.documents.fetch(references, index.settings.fields)
-    return [text_of(hit.source, index.settings.fields)[:_CHARACTERS] for hit in hits if hit is not None]
+    return [prepared_text(hit.source, index.settings)[:_CHARACTERS] for hit in hits if hit is not None]
 
 
 def _shown(held: Sequence[tuple[str, int]]) -> tuple[SharedPassage, ...]:

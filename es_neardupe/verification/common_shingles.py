@@ -14,7 +14,7 @@ import xxhash
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import IndexUnusable, SettingsError
-from es_neardupe.index.document_text import text_of
+from es_neardupe.index.document_text import prepared_text
 from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import timestamp
@@ -219,6 +219,6 @@ def _examples(index: Index, ignored: Ignored) -> list[str]:
     """The most frequent common passages in a sample of documents."""
     fields = index.settings.fields
     hits = fetch(index.client, islice(sampled(index), _TEXTS), fields)
-    texts = [text_of(hit.source, fields) for hit in hits if hit is not None]
+    texts = [prepared_text(hit.source, index.settings) for hit in hits if hit is not None]
     passages = covered_passages(texts, ignored.features, index.settings.shingle, index.settings.unit)
     return [beginning(passage, 100) for passage, _ in passages[:_EXAMPLES]]

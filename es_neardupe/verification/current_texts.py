@@ -18,7 +18,7 @@ from es_neardupe.candidates.spill_to_disk import SpilledRows, scratch
 from es_neardupe.columns import References
 from es_neardupe.errors import NotFound, SettingsError
 from es_neardupe.index import queries
-from es_neardupe.index.document_text import text_of, values_by_field, values_of
+from es_neardupe.index.document_text import TextFields, prepared_text, text_of, values_by_field
 from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.arrays import U64, Bytes, Flags, Floats, Ints, Numbers, Positions
@@ -65,12 +65,11 @@ class CurrentDocuments:
         self,
         client: Client,
         references: Sequence[Reference],
-        fields: Sequence[str],
+        fields: TextFields,
         *,
         sizes: Ints,
         limit: int,
         unchanged: Callable[[Positions, Sequence[Hit | None]], Flags],
-        text: Callable[[Source, Sequence[str]], str] = text_of,
     ) -> None:
         """``fields`` are the text fields, ``sizes`` (shape (n,)) the sizes of the texts, and ``limit`` the maximum size
         of a portion; ``unchanged`` compares documents (rows, hits) with how they were first read."""
@@ -86,18 +85,17 @@ class CurrentDocuments:
         self._client = client
         self.references = references
         self._unchanged = unchanged
-        self._text = text
 
     @classmethod
     def of_corpus(cls, client: Client, settings: Settings, corpus: StoredTexts) -> CurrentDocuments:
         """Documents with fingerprints. They are unchanged if their text has the stored content hash."""
 
         def unchanged(rows: Positions, hits: Sequence[Hit | None]) -> Flags:
-            texts = ["" if hit is None else text_of(hit.source, settings.fields) for hit in hits]
+            texts = ["" if hit is None else prepared_text(hit.source, settings) for hit in hits]
             same: Flags = packed_hashes(contents(texts)) == corpus.content[rows]
             return same
 
-        fields, sizes = settings.fields, corpus.tokens
+        fields, sizes = TextFields.of(settings), corpus.tokens
         return cls(client, corpus.references, fields, sizes=sizes, limit=_TOKENS, unchanged=unchanged)
 
     @classmethod
@@ -110,7 +108,8 @@ class CurrentDocuments:
             return same
 
         references, sizes = scope.references, scope.sizes
-        return cls(client, references, fields, sizes=sizes, limit=_CHARS, unchanged=unchanged, text=_readable_values)
+        texts = _ReadableValues(tuple(fields))
+        return cls(client, references, texts, sizes=sizes, limit=_CHARS, unchanged=unchanged)
 
     @property
     def changed(self) -> Flags:
@@ -134,7 +133,7 @@ class CurrentDocuments:
         that was changed or deleted."""
         for chunk in self._requests(rows):
             references = (self.references[row] for row in chunk.tolist())
-            hits = list(fetch(self._client, references, self.fields if fields is None else fields, batch=_DOCUMENTS))
+            hits = list(fetch(self._client, references, fields or self.fields.names, batch=_DOCUMENTS))
             exists = np.array([hit is not None for hit in hits], np.bool_)
             same = exists & self._unchanged(chunk, hits)
             self.seen[chunk] = True
@@ -147,17 +146,18 @@ class CurrentDocuments:
         for chunk, sources in self.read(rows):
             for row, source in zip(chunk.tolist(), sources, strict=True):
                 if source is not None:
-                    yield row, self._text(source, self.fields)
+                    yield row, self.fields.text(source)
 
     def prepared(
         self, rows: Positions, measures: Sequence[Measure]
     ) -> Iterator[tuple[Positions, list[list[Prepared]]]]:
         """Portions of the rows, with the prepared input of each measure; empty for documents that were changed or
         deleted."""
-        fields = list(dict.fromkeys([*self.fields, *(name for one in measures for name in one.fields(self.fields))]))
+        names = self.fields.names
+        fields = list(dict.fromkeys([*names, *(name for one in measures for name in one.fields(names))]))
         for chunk, sources in self.read(rows, fields):
             documents = [{} if source is None else source for source in sources]
-            yield chunk, [prepared(measure, documents, self.fields, self._text) for measure in measures]
+            yield chunk, [prepared(measure, documents, self.fields) for measure in measures]
 
     def _requests(self, rows: Positions) -> Iterator[Positions]:
         """The rows of each request, bounded in number and size."""
@@ -177,25 +177,22 @@ def _requests(sizes: Sequence[int], limit: int) -> Iterator[slice]:
         yield slice(start, len(sizes))
 
 
-def _readable_values(source: Source, fields: Sequence[str]) -> str:
-    """The values of the fields, one per line; objects have no value."""
-    return "\n".join(value for values in values_by_field(source, fields).values() for value in values)
+class _ReadableValues(TextFields):
+    """Fields of any index; objects have no value."""
+
+    def text(self, source: Source) -> str:
+        return "\n".join(value for values in values_by_field(source, self.names).values() for value in values)
 
 
-def prepared(
-    measure: Measure,
-    sources: Sequence[Source],
-    fields: Sequence[str],
-    text: Callable[[Source, Sequence[str]], str] = text_of,
-) -> list[Prepared]:
-    """The prepared input of the measure, for documents that were read with ``measure.fields(fields)``."""
+def prepared(measure: Measure, sources: Sequence[Source], fields: TextFields) -> list[Prepared]:
+    """The prepared input of the measure, for documents that were read with the fields of the measure."""
     if not measure.sources:
-        return measure.prepare([text(source, fields) for source in sources])
+        return measure.prepare([fields.text(source) for source in sources])
     names = {name for tree in measure.sources for name in fields_of(tree)}
     documents = [values_by_field(source, sorted(names - {INDEXED})) for source in sources]
     if INDEXED in names:
         for document, source in zip(documents, sources, strict=True):
-            document[INDEXED] = values_of(source, fields)
+            document[INDEXED] = fields.values(source)
     return measure.prepare([""] * len(sources), documents)
 
 
@@ -437,7 +434,7 @@ def current_sources(
 
 
 def similarities(
-    measure: Measure, sources: Sequence[Source], fields: Sequence[str], left: Positions, right: Positions
+    measure: Measure, sources: Sequence[Source], fields: TextFields, left: Positions, right: Positions
 ) -> Floats:
     """The exact similarity of the pairs ``(sources[left[k]], sources[right[k]])``; 0 if one of them has nothing to
     compare. They have the text ``fields`` and those of the measure (`Measure.fields`)."""
@@ -453,7 +450,7 @@ def compared_with(
 ) -> Iterator[tuple[Hit, float]]:
     """Each document of the portions with the exact similarity of its text to the probe (a source). They have the fields
     of the index and of the measure (`Measure.fields`)."""
-    fields = index.settings.fields
+    fields = TextFields.of(index.settings)
     first = prepared(measure, [probe], fields)
     for hits in portions:
         right = np.arange(1, len(hits) + 1)

@@ -14,6 +14,7 @@ import xxhash
 from es_neardupe import folders
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
+from es_neardupe.index.document_text import TextFields
 from es_neardupe.index.index import Index
 from es_neardupe.index.slices import random_hits
 from es_neardupe.index.stored_fields import count_of, stored_fields, timestamp
@@ -85,9 +86,9 @@ def _age(at: str) -> timedelta:
 
 def sample_weights(index: Index, measure: Measure) -> Weights:
     """Count in how many documents of a random sample each feature occurs."""
-    fields = index.settings.fields
+    fields = TextFields.of(index.settings)
     documents: list[Prepared] = []
-    for hits in current_hits(index.client, sampled(index), measure.fields(fields)):
+    for hits in current_hits(index.client, sampled(index), measure.fields(fields.names)):
         documents += prepared(measure, [hit.source for hit in hits], fields)
     return weights_of(documents)
 

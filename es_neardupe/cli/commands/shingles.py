@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 _WAYS = "FILE (- is standard input), or INDEX ID"
-_TOKEN, _WORDS = 30, 60
-"""Characters shown of a token and of a shingle."""
+_TOKEN, _WORDS, _PREPARED = 30, 60, 2000
+"""Characters shown of a token, of a shingle and of a prepared text."""
 
 
 def shingles(
@@ -103,6 +103,9 @@ def _show(report: ShinglesReport, top: int) -> None:
     )
     tokens, found = counted(len(report.tokens), "token"), counted(len(report.shingles), "shingle")
     show(f"State {report.state.value}: {tokens}, {found}, {report.features:,} different")
+    if report.prepared is not None:
+        show("Prepared text, which the keys are made of:")
+        show(beginning(report.prepared, _PREPARED))
     if not report.tokens:
         show("A text without tokens has no keys.")
         return
@@ -131,7 +134,9 @@ def _show(report: ShinglesReport, top: int) -> None:
     _table("Band keys", ["band", "slots", "bytes", "key"], rows, len(report.bands), top)
     if report.samples is not None:
         rows = (
-            (one.key, report.shingles[one.shingle].hash, one.shingle, _words(report, one.shingle))
+            (one.key, "", "", "in a part that is left out")
+            if one.shingle is None
+            else (one.key, report.shingles[one.shingle].hash, one.shingle, _words(report, one.shingle))
             for one in report.samples
         )
         title = f"Sampled keys: shingles whose hash is divisible by {int(settings['sample_mod']):,}"

@@ -14,7 +14,7 @@ from es_neardupe.commands.audit.all_true_pairs import InvertedIndex, PairSimilar
 from es_neardupe.commands.audit.why_missed import DocumentStates, source_of, states_of
 from es_neardupe.engines.chosen import until_cancelled
 from es_neardupe.index import queries
-from es_neardupe.index.document_text import text_of, text_pages
+from es_neardupe.index.document_text import prepared_text, text_pages
 from es_neardupe.index.index import Index
 from es_neardupe.index.index_on_workers import IndexOnWorkers
 from es_neardupe.index.settings import Settings
@@ -79,7 +79,7 @@ class SampleTexts:
 
 def features_of(hits: Sequence[Hit], settings: Settings) -> list[U64]:
     """The features of the current texts; empty for a document without a readable text."""
-    texts = [text_of(hit.source, settings.fields) for hit in hits]
+    texts = [prepared_text(hit.source, settings) for hit in hits]
     return features(texts, settings.shingle, settings.unit)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.errors import CorruptFingerprint
-from es_neardupe.index.document_text import text_of
+from es_neardupe.index.document_text import values_of
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import decode, group_of, stored_fields
 from es_neardupe.keys.arrays import U64, Bytes, Flags, Ints, Numbers, Positions
@@ -166,7 +166,7 @@ def source_of(settings: Settings) -> list[str]:
 
 def states_of(hits: Sequence[Hit], settings: Settings) -> DocumentStates:
     """Compare the stored fingerprint of each document with that of its current text. Without classes."""
-    texts = [text_of(hit.source, settings.fields) for hit in hits]
+    texts = [values_of(hit.source, settings.fields) for hit in hits]
     current = fingerprints(texts, settings.scheme, max_chars=sys.maxsize)
     stored = [stored_fields(hit.source, settings.prefix) for hit in hits]
     condition = [_condition(*both) for both in zip(stored, current, strict=True)]
@@ -183,7 +183,7 @@ def states_of(hits: Sequence[Hit], settings: Settings) -> DocumentStates:
         keys=_joined(keys, settings.scheme.bands),
         tokens=tokens,
         lengths=lengths(tokens),
-        scripts=np.array([script(text) for text in texts], np.str_),
+        scripts=np.array([script("\n".join(values)) for values in texts], np.str_),
     )
 
 

@@ -24,7 +24,7 @@ from es_neardupe.commands.duplicates.request_plan import RATIO, SHARED, Duplicat
 from es_neardupe.commands.duplicates.results import PairList, PairsStageReport, SkippedGroup
 from es_neardupe.display_text import beginning, score_text
 from es_neardupe.index import queries
-from es_neardupe.index.document_text import field_pages, text_of, values_by_field
+from es_neardupe.index.document_text import TextFields, field_pages, text_of, values_by_field
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.slices import address_hashes
 from es_neardupe.keys.arrays import Flags, Floats, Ints, Numbers, Positions
@@ -461,7 +461,7 @@ def _weights(client: Client, scope: DocumentsInScope, validation: Validation) ->
     sample = [scope.references[number] for number in order[:_SAMPLE].tolist()]
     resemblance, sets = Measure(shingle=validation.shingle), list[Prepared]()
     for hits in current_hits(client, sample, validation.fields):
-        sets += prepared(resemblance, [hit.source for hit in hits], validation.fields)
+        sets += prepared(resemblance, [hit.source for hit in hits], TextFields(tuple(validation.fields)))
     return weights_of(sets)
 
 

@@ -26,7 +26,7 @@ from es_neardupe.errors import (
 )
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
-from es_neardupe.index.document_text import text_of
+from es_neardupe.index.document_text import prepared_text
 from es_neardupe.index.handle import UnpreparedIndex
 from es_neardupe.index.hidden_indices import check_names
 from es_neardupe.index.index import Index
@@ -470,7 +470,7 @@ def _lengths(index: UnpreparedIndex, scope: Mapping[str, Any]) -> list[TextLengt
     references = [hit.reference for hit in random_hits(index.documents, scope, _SAMPLE, source=False)]
     lengths = []
     for hits in fetch_portions(index.client, references, settings.fields):
-        texts = [text_of(hit.source, settings.fields) for hit in hits if hit is not None]
+        texts = [prepared_text(hit.source, settings) for hit in hits if hit is not None]
         found = features(texts, settings.shingle, settings.unit)
         for tokens, different in zip(token_hashes(texts), found, strict=True):
             if len(different):

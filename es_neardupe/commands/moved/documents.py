@@ -10,7 +10,7 @@ from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.groups.registry import Registry
 from es_neardupe.groups.rules import DATES, column_of, field_types
 from es_neardupe.index import queries
-from es_neardupe.index.document_text import text_of
+from es_neardupe.index.document_text import values_of
 from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore
 from es_neardupe.index.index import Index
 from es_neardupe.index.permissions import partly_visible
@@ -348,7 +348,7 @@ class DeletedDocuments:
         source = [*settings.fields, *(f"{settings.prefix}.{name}" for name in _STORED)]
         body: JSON = {**self._docvalue_fields, "query": query, "_source": source}
         for page in self._index.documents.pages(body, page_size=None):
-            texts = [text_of(hit.source, settings.fields) for hit in page]
+            texts = [values_of(hit.source, settings.fields) for hit in page]
             for hit, one in zip(page, fingerprints(texts, settings.scheme, max_chars=DEFAULT_MAX_CHARS), strict=True):
                 yield hit, one.content
 

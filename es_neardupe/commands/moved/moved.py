@@ -18,7 +18,7 @@ from es_neardupe.commands.moved.documents import (
     address_fields,
 )
 from es_neardupe.errors import SettingsError
-from es_neardupe.index.document_text import text_of
+from es_neardupe.index.document_text import prepared_text, values_of
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.shown_fields import ShownFields, read_shown_fields, shown_fields
 from es_neardupe.index.stored_fields import group_of, stored_fields
@@ -330,7 +330,7 @@ class _Finder:
         shown = self._shown.of(document.source)
         result = replace(result, date=document.date, versions=document.versions, fields=shown)
         (made,) = fingerprints(
-            [text_of(document.source, settings.fields)], settings.scheme, max_chars=DEFAULT_MAX_CHARS
+            [values_of(document.source, settings.fields)], settings.scheme, max_chars=DEFAULT_MAX_CHARS
         )
         if not made.bands:
             return replace(result, reason=f"its text is {made.state.value}")
@@ -358,12 +358,12 @@ class _Finder:
             not_compared=total - len(hits),
             detection=detection_of(self._measure, self._minimum, settings.scheme),
         )
-        (content,) = contents([text_of(document.source, settings.fields)])
+        (content,) = contents([prepared_text(document.source, settings)])
         return self._with_places(result, places, notice=content in self._notices)
 
     def _by_former_text(self, found: MovedReport, document: LastDocument) -> MovedReport | None:
         """The places of the text that an overwritten document had before; None if evidence has none."""
-        (content,) = contents([text_of(document.source, self._index.settings.fields)])
+        (content,) = contents([prepared_text(document.source, self._index.settings)])
         former = self._deleted.before(document.address.id, content)
         if former is None:
             return None

@@ -26,6 +26,7 @@ from es_neardupe.index.stored_fields import encode, own_group
 from es_neardupe.index.updates import waiting
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client, Params, path
+from es_neardupe.wording import command
 
 _MARK = "Keys of es-neardupe"
 _NAME = re.compile(r"es-neardupe-(v[0-9]+-[0-9a-f]{8})-[0-9a-f]{16}")
@@ -166,8 +167,15 @@ def check_painless(client: Client) -> None:
 def check_keys(index: IndexHandle, settings: Settings) -> int:
     """Compare the keys of the pipeline of an index, stored or not, with those of Python; returns the number of texts.
 
-    Raises `UnsupportedServer` if the server cannot run it or makes other keys, and as `pipeline_body`. Stores nothing.
+    Raises `IndexUnusable` if texts are prepared before, `UnsupportedServer` if the server cannot run the pipeline or
+    makes other keys, and as `pipeline_body`. Stores nothing.
     """
+    if preparation := settings.scheme.preparation:
+        raise IndexUnusable(
+            f"The texts of {index.name} are prepared ({preparation}) before their keys are made, which servers cannot "
+            f"do; their html_strip leaves other texts, and gives other keys. Make the keys with "
+            f"`{command('enrich', index.name)}`, without --in-cluster, or write the documents with `load`."
+        )
     client = index.plain
     check_ingest_nodes(client)
     check_painless(client)

@@ -1,0 +1,161 @@
+"""``html-main``: the main text of a page, without its furniture.
+
+Four stages, each of which leaves out more: what is not shown; parts that say what they are, around the main element or
+the one article; parts with a telling name; lists of links. A stage that leaves too little is undone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from es_neardupe.keys.prepare.html_guard import names
+from es_neardupe.keys.prepare.html_page import INLINE, Element, Kept, Page, Pieces, names_of, seen_of
+
+_APART = names("nav aside dialog menu footer search button textarea label legend optgroup option output progress meter")
+_APART_ROLES = names(
+    "navigation banner contentinfo complementary dialog alertdialog search menu menubar toolbar tablist"
+)
+_APART_NAME = re.compile(
+    r"(?:(?:top|sub|bottom|side|main|site|page|global|primary|secondary|mobile|footer|header|foot|head|user|post|skip)?"
+    r"(?:nav|navs|navbar|navigation|navlist|navlinks|navpath|navpanel|navheader|navfooter|navrow|navtree|navcontainer)"
+    r"|(?:main|site|top|side|mobile|page)menu|menubar|breadcrumbs?|pagination|pager"
+    r"|(?:site|page|global|main|left|right|sphinx|bs)?sidebar|toc|tableofcontents|skiplink"
+    r"|(?:site|page|global)(?:header|footer)|footer|masthead|colophon|copyright"
+    r"|cookies?|cookie(?:banner|bar|notice|consent|popup|law)|consent|gdpr|newsletter(?:signup|form|box)?|subscribe|signup"
+    r"|social|share|sharing|(?:social|share)(?:bar|links|buttons|icons|tools)|(?:socialshare|sharedaddy)"
+    r"|related|related(?:posts|articles|links|content|stories)|recommended|recommendations|readalso|readmore|morestories"
+    r"|comments?|commentlist|commentform|respond|disqusthread"
+    r"|ad|ads|adbox|adslot|adunit|advert|advertisement|sponsored|promo|promobox|outbrain|taboola|popup|modal|overlay"
+    r"|printfooter|catlinks|noprint)"
+)
+_OUTER = ("html", "body")
+_MAIN, _ARTICLE = ("main",), ("article",)
+_SECTIONS = ("main", "article", "section")
+_LIST_BLOCKS = names("ul ol dl table div section p td center form")
+_LINKS = 3
+"""Links of a list of links."""
+_ENOUGH = 20
+"""Words that are enough to remain, whatever was left out."""
+
+
+def main_of(page: Page) -> Kept:
+    """The main text: the last of the stages that leaves enough."""
+    kept, *more = _Stages(page).kept()
+    if not kept.words:
+        return seen_of(page)
+    for following in more:
+        if following.words < _ENOUGH and following.words * 3 < kept.words:
+            break
+        kept = following
+    return kept
+
+
+class _Stages:
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.elements = page.elements
+        self.roles = [element.role for element in self.elements]
+        self.numbers = {id(element): number for number, element in enumerate(self.elements)}
+        self.in_section = self._in_section()
+        self.holds_main = self._holds_main()
+
+    def kept(self) -> Iterator[Kept]:
+        """What the stages keep, after what is not shown was left out."""
+        page = self.page
+        parts = page.without(self._says_apart, page.seen)
+        sums = page.sums(parts)
+        main = self._main(sums)
+        first, last = (0, len(page.pieces)) if main is None else (main.first, main.last)
+        yield page.kept(parts, first, last)
+        most = (sums[last] - sums[first]) / 2
+        named = page.without(lambda element: self._is_named_apart(element, sums, most), parts)
+        yield page.kept(named, first, last)
+        links = self._links(named)
+        sums_named = page.sums(named)
+        yield page.kept(
+            page.without(lambda element: self._is_list_of_links(element, sums_named, links, most), named), first, last
+        )
+
+    def _is(self, number: int, names: Sequence[str]) -> bool:
+        return self.elements[number].name in names or self.roles[number] in names
+
+    def _in_section(self) -> list[bool]:
+        """Whether each element is in a main element, an article or a section."""
+        inside: list[bool] = []
+        for element in self.elements:
+            parent = element.parent
+            inside.append(parent >= 0 and (inside[parent] or self.elements[parent].name in _SECTIONS))
+        return inside
+
+    def _holds_main(self) -> list[bool]:
+        """Whether each element is, or holds, a main element or an article."""
+        holds = [False] * len(self.elements)
+        for number in range(len(self.elements)):
+            if self._is(number, _MAIN + _ARTICLE):
+                up = number
+                while up >= 0 and not holds[up]:
+                    holds[up] = True
+                    up = self.elements[up].parent
+        return holds
+
+    def _says_apart(self, element: Element) -> bool:
+        number = self.numbers[id(element)]
+        if element.name in _OUTER or self.holds_main[number]:
+            return False
+        named = element.name in _APART or (element.name == "header" and not self.in_section[number])
+        return named or self.roles[number] in _APART_ROLES
+
+    def _is_named_apart(self, element: Element, sums: Sequence[int], most: float) -> bool:
+        if element.name in INLINE or element.name in _OUTER or self.holds_main[self.numbers[id(element)]]:
+            return False
+        names = (name.lower().replace("-", "").replace("_", "") for name in names_of(element))
+        return sums[element.last] - sums[element.first] <= most and any(map(_APART_NAME.fullmatch, names))
+
+    def _links(self, left_out: Pieces) -> tuple[Sequence[int], Sequence[int]]:
+        """The words in links before each piece, and the links in each element."""
+        linked = self.page.without(lambda element: element.is_link)
+        all_but_links = [out or not link for out, link in zip(left_out, linked, strict=True)]
+        counts = [0] * len(self.elements)
+        for number in range(len(self.elements) - 1, -1, -1):
+            counts[number] += self.elements[number].is_link
+            if (parent := self.elements[number].parent) >= 0:
+                counts[parent] += counts[number]
+        return self.page.sums(all_but_links), counts
+
+    def _is_list_of_links(
+        self, element: Element, sums: Sequence[int], links: tuple[Sequence[int], Sequence[int]], most: float
+    ) -> bool:
+        number = self.numbers[id(element)]
+        if element.name not in _LIST_BLOCKS or self.holds_main[number]:
+            return False
+        words, counts = links
+        size = sums[element.last] - sums[element.first]
+        linked = words[element.last] - words[element.first]
+        return counts[number] >= _LINKS and linked * 10 >= size * 8 and size <= most
+
+    def _main(self, sums: Sequence[int]) -> Element | None:
+        """The main element, or the one article, that holds enough of the words."""
+        total = sums[-1]
+        sizes = [sums[element.last] - sums[element.first] for element in self.elements]
+        for number, element in enumerate(self.elements):
+            if self._is(number, _MAIN) and sizes[number] > 0 and sizes[number] * 5 >= total:
+                return element
+        articles = sorted(self._outermost_articles(), key=lambda number: -sizes[number])
+        if not articles or not sizes[articles[0]]:
+            return None
+        longest = sizes[articles[0]]
+        second = sizes[articles[1]] if len(articles) > 1 else 0
+        return self.elements[articles[0]] if longest * 3 >= total and longest >= 2 * second else None
+
+    def _outermost_articles(self) -> Iterator[int]:
+        """The articles that hold at most one other, without those within them."""
+        within = [0] * len(self.elements)
+        for number in range(len(self.elements) - 1, -1, -1):
+            if (parent := self.elements[number].parent) >= 0:
+                within[parent] += within[number] + self._is(number, _ARTICLE)
+        end = 0
+        for number, element in enumerate(self.elements):
+            if number >= end and within[number] <= 1 and self._is(number, _ARTICLE):
+                end = element.end
+                yield number

@@ -1,0 +1,331 @@
+"""``mail``: what a person has written in a mail, without quotes, other mails, headers and signatures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from es_neardupe.keys.prepare.mail_phrases import (
+    ADDRESSED,
+    BARRED,
+    BLANKS,
+    DATED,
+    DATED_VERB,
+    FORWARDED_LINE,
+    HEADER,
+    MBOX_FROM,
+    MOBILE,
+    NAME_WROTE,
+    OPENED,
+    ORIGINAL_LINE,
+    QUOTED,
+    RULE_LINE,
+    SIGNATURE,
+    SUBJECT_OR_DATE,
+    UNDERSCORES,
+)
+from es_neardupe.keys.prepare.placed import Piece
+from es_neardupe.keys.text import word_counts
+
+_OWN_WORDS = 5
+"""With fewer words of its own, a mail keeps what it quotes."""
+
+_SIGNATURE_LINES = 30
+"""Maximum number of filled lines of a signature."""
+
+_HEADER_LINES = 20
+_ATTRIBUTION_LINES = 4
+_ATTRIBUTION_CHARACTERS = 300
+_LEVELS = 8
+"""How often a mail without words of its own is taken for the one that it quotes."""
+
+
+class LineKind(Enum):
+    """What a line of a mail is."""
+
+    OWN = "own"
+    QUOTED = "quoted"
+    ATTRIBUTION = "attribution"
+    """``NAME wrote:``"""
+    SEPARATOR = "separator"
+    """``Original Message``, or the rule above headers."""
+    FORWARDED = "forwarded"
+    """``Forwarded message``: what follows its headers is passed on, and stays."""
+    HEADER = "header"
+    ORIGINAL = "original"
+    """The text of the mail that was answered."""
+    SIGNATURE = "signature"
+    FOOTER = "footer"
+    """``Sent from my ...``"""
+
+
+_ENDS = (LineKind.QUOTED, LineKind.ATTRIBUTION, LineKind.SEPARATOR, LineKind.FORWARDED, LineKind.HEADER)
+"""What may follow a footer."""
+
+
+@dataclass(slots=True)
+class _Line:
+    text: str
+    start: int
+    """Its first character in the mail."""
+    folded: str
+    """In lower case, without blanks at the end."""
+    kind: LineKind = LineKind.OWN
+
+    @property
+    def stripped(self) -> str:
+        return self.folded.strip()
+
+
+def own_text(mail: str) -> str:
+    """What is the mail's own."""
+    kept = _kept(_lines(mail), _LEVELS)
+    return mail if kept is None else "\n".join(line.text for line in kept)
+
+
+def own_pieces(mail: str) -> Iterator[Piece]:
+    """The same as pieces of the mail."""
+    kept = _kept(_lines(mail), _LEVELS)
+    if kept is None:
+        yield Piece(mail, 0, len(mail))
+        return
+    for number, line in enumerate(kept):
+        if number:
+            yield Piece("\n", line.start, line.start)
+        yield Piece(line.text, line.start, line.start + len(line.text))
+
+
+def line_kinds(mail: str) -> list[tuple[LineKind, str]]:
+    """What each line of a mail is."""
+    lines = _lines(mail)
+    _mark(lines)
+    return [(line.kind, line.text) for line in lines]
+
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+def _lines(mail: str) -> list[_Line]:
+    starts = [0, *(match.end() for match in _LINE_END.finditer(mail))]
+    texts = _LINE_END.split(mail)
+    return [_line(text, start) for text, start in zip(texts, starts, strict=True)]
+
+
+def _line(text: str, start: int) -> _Line:
+    return _Line(text, start, text.translate(BLANKS).rstrip().lower())
+
+
+def _kept(lines: list[_Line], levels: int) -> list[_Line] | None:
+    """The lines that are the mail's own, or else those that it quotes; None for all, as they are."""
+    _mark(lines)
+    own = _without_empty_ends([line for line in lines if line.kind is LineKind.OWN])
+    if _words(own) >= _OWN_WORDS:
+        return own
+    most = _without_empty_ends(
+        [
+            _unquoted(line) if line.kind is LineKind.QUOTED else _line(line.text, line.start)
+            for line in lines
+            if line.kind in (LineKind.OWN, LineKind.QUOTED, LineKind.ORIGINAL)
+        ]
+    )
+    if levels and any(line.kind is LineKind.QUOTED for line in lines):
+        kept = _kept(most, levels - 1)
+        most = most if kept is None else kept
+    return most if _words(most) else None
+
+
+def _words(lines: Iterable[_Line]) -> int:
+    (count,) = word_counts(["\n".join(line.text for line in lines)])
+    return count
+
+
+def _without_empty_ends(lines: list[_Line]) -> list[_Line]:
+    filled = [number for number, line in enumerate(lines) if line.text]
+    return lines[filled[0] : filled[-1] + 1] if filled else []
+
+
+_MARK = re.compile(r"[ \xa0]{0,3}[>＞|] ?")
+
+
+def _unquoted(line: _Line) -> _Line:
+    """A quoted line, one level less."""
+    mark = _MARK.match(line.text)
+    size = mark.end() if mark else 0
+    return _line(line.text[size:], line.start + size)
+
+
+def _mark(lines: list[_Line]) -> None:
+    """Find out what each line is."""
+    for line in lines:
+        if (QUOTED.match(line.folded) and not MBOX_FROM.match(line.text)) or BARRED.fullmatch(line.folded):
+            line.kind = LineKind.QUOTED
+    _mark_attributions(lines)
+    _mark_separators(lines)
+    _mark_headers(lines)
+    _mark_footers(lines)
+    _mark_signatures(lines)
+    _mark_originals(lines)
+
+
+def _next_filled(lines: Sequence[_Line], number: int) -> int:
+    while number < len(lines) and not lines[number].folded:
+        number += 1
+    return number
+
+
+def _mark_attributions(lines: list[_Line]) -> None:
+    for number, line in enumerate(lines):
+        if line.kind is not LineKind.OWN or not line.folded.endswith((":", "\uff1a")):
+            continue
+        following = _next_filled(lines, number + 1)
+        quoted = following < len(lines) and lines[following].kind is LineKind.QUOTED and following <= number + 3
+        first = _attribution_start(lines, number, before_quote=quoted)
+        if first is None and quoted and NAME_WROTE.fullmatch(line.stripped):
+            first = number
+        if first is not None:
+            for one in lines[first : number + 1]:
+                one.kind = LineKind.ATTRIBUTION
+
+
+def _attribution_start(lines: Sequence[_Line], last: int, *, before_quote: bool) -> int | None:
+    """The first line of an attribution that ends with a line; None if that is none."""
+    for patterns, reach in ((OPENED, _ATTRIBUTION_LINES), (DATED_VERB, 2), (ADDRESSED, 2)):
+        for first in range(last, max(-1, last - reach), -1):
+            if lines[first].kind is not LineKind.OWN or not lines[first].folded:
+                break
+            joined = " ".join(one.stripped for one in lines[first : last + 1])
+            if len(joined) > _ATTRIBUTION_CHARACTERS:
+                break
+            before = lines[first - 1] if first else None
+            starts = before is None or not before.folded or before.kind is not LineKind.OWN
+            if not before_quote and not (starts and DATED.search(joined)):
+                continue
+            if any(pattern.fullmatch(joined) for pattern in patterns):
+                return first
+    return None
+
+
+def _mark_separators(lines: list[_Line]) -> None:
+    for line in lines:
+        if line.kind is LineKind.OWN and line.stripped:
+            if FORWARDED_LINE.fullmatch(line.stripped):
+                line.kind = LineKind.FORWARDED
+            elif ORIGINAL_LINE.fullmatch(line.stripped):
+                line.kind = LineKind.SEPARATOR
+
+
+def _mark_headers(lines: list[_Line]) -> None:
+    number = 0
+    while number < len(lines):
+        if lines[number].kind is not LineKind.OWN or not HEADER.fullmatch(lines[number].stripped):
+            number += 1
+            continue
+        before = _last_filled(lines, number)
+        announced = before is not None and before.kind in (LineKind.FORWARDED, LineKind.SEPARATOR)
+        last = _headers_end(lines, number, at_least=2 if announced else 3)
+        if last is None:
+            number += 1
+            continue
+        for line in lines[number:last]:
+            line.kind = LineKind.HEADER
+        if before is not None and before.kind is LineKind.OWN and RULE_LINE.fullmatch(before.stripped):
+            before.kind = LineKind.SEPARATOR
+        number = last
+
+
+def _last_filled(lines: Sequence[_Line], number: int) -> _Line | None:
+    while number and not lines[number - 1].folded:
+        number -= 1
+    return lines[number - 1] if number else None
+
+
+def _headers_end(lines: Sequence[_Line], first: int, *, at_least: int) -> int | None:
+    """The line after headers that begin with a line; None if they are too few, or lack sender, or date and subject."""
+    headers, sender, dated, last = 0, False, False, first
+    for line in lines[first : first + _HEADER_LINES]:
+        if not line.folded or line.kind is not LineKind.OWN:
+            break
+        text = line.stripped
+        if found := HEADER.fullmatch(text):
+            headers += 1
+            sender = sender or found["sender"] is not None
+            dated = dated or SUBJECT_OR_DATE.fullmatch(text) is not None
+        elif not line.folded.startswith(" ") and not text.endswith((";", ",", ">")) and "@" not in text:
+            break
+        last += 1
+    return last if sender and dated and headers >= at_least else None
+
+
+def _mark_footers(lines: list[_Line]) -> None:
+    for number, line in enumerate(lines):
+        if line.kind is LineKind.OWN and line.folded and MOBILE.fullmatch(line.stripped):
+            following = _next_filled(lines, number + 1)
+            after = lines[following] if following < len(lines) else None
+            if after is None or after.kind in _ENDS or SIGNATURE.fullmatch(after.folded):
+                line.kind = LineKind.FOOTER
+
+
+def _mark_signatures(lines: list[_Line]) -> None:
+    for number, line in enumerate(lines):
+        if line.kind is not LineKind.OWN or not (
+            SIGNATURE.fullmatch(line.folded) or _begins_list_footer(lines, number)
+        ):
+            continue
+        last, filled = number + 1, 1
+        while last < len(lines) and lines[last].kind in (LineKind.OWN, LineKind.FOOTER) and filled <= _SIGNATURE_LINES:
+            filled += bool(lines[last].folded)
+            last += 1
+        if filled <= _SIGNATURE_LINES:
+            for one in lines[number:last]:
+                one.kind = LineKind.SIGNATURE
+
+
+def _begins_list_footer(lines: Sequence[_Line], number: int) -> bool:
+    following = lines[number + 1 : number + 3]
+    return UNDERSCORES.fullmatch(lines[number].folded) is not None and any(
+        "mailing list" in line.folded for line in following
+    )
+
+
+class _OwnWords:
+    """Whether a mail has enough words of its own, asked while its lines are added; each line is counted once."""
+
+    def __init__(self) -> None:
+        self._counted = 0
+        self._lines: list[_Line] = []
+
+    def add(self, line: _Line) -> None:
+        self._lines.append(line)
+
+    @property
+    def enough(self) -> bool:
+        self._counted += _words(self._lines)
+        self._lines.clear()
+        return self._counted >= _OWN_WORDS
+
+
+def _mark_originals(lines: list[_Line]) -> None:
+    """What follows the headers or the attribution of another mail is the text of that mail, unless this one only passes
+    it on."""
+    cut = forwarded = False
+    own = _OwnWords()
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        if line.kind is LineKind.FORWARDED:
+            forwarded = True
+        elif line.kind in (LineKind.SEPARATOR, LineKind.HEADER) and not cut:
+            cut = (line.kind is LineKind.SEPARATOR or not forwarded) and own.enough
+        elif line.kind is LineKind.ATTRIBUTION and not cut:
+            while number + 1 < len(lines) and lines[number + 1].kind is LineKind.ATTRIBUTION:
+                number += 1
+            following = _next_filled(lines, number + 1)
+            cut = following < len(lines) and lines[following].kind is not LineKind.QUOTED and own.enough
+        elif line.kind is LineKind.OWN and cut:
+            line.kind = LineKind.ORIGINAL
+        elif line.kind is LineKind.OWN:
+            own.add(line)
+            forwarded = forwarded and not line.folded
+        number += 1

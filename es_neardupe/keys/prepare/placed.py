@@ -1,0 +1,90 @@
+"""Prepared texts whose characters are mapped to places of the original."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from es_neardupe.keys.arrays import Ints
+from es_neardupe.keys.text import spans
+
+
+class Piece(NamedTuple):
+    """A part of a prepared text, and the characters of the original that it stands for."""
+
+    text: str
+    start: int
+    end: int
+    """If ``text`` is as long as the range, each character stands for one; otherwise each stands for all of them."""
+
+
+@dataclass(frozen=True)
+class PlacedText:
+    """An original text and what is left of it, with the place of each character that is left."""
+
+    original: str
+    prepared: str
+    _starts: Ints | None = field(default=None, repr=False, compare=False)
+    """int64[prepared]: the first character of the original that a character stands for; None: the texts are equal."""
+    _ends: Ints | None = field(default=None, repr=False, compare=False)
+    """int64[prepared]: the one after the last. An empty range is a character whose place is not known."""
+
+    @classmethod
+    def of_pieces(cls, original: str, pieces: Iterable[Piece]) -> PlacedText:
+        """A text that consists of pieces of the original."""
+        texts, starts, ends = [], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for text, start, end in pieces:
+            texts.append(text)
+            if len(text) == end - start:
+                starts.append(np.arange(start, end))
+                ends.append(np.arange(start + 1, end + 1))
+            else:
+                starts.append(np.full(len(text), start))
+                ends.append(np.full(len(text), end))
+        return cls(original, "".join(texts), np.concatenate(starts), np.concatenate(ends))
+
+    @classmethod
+    def joined(cls, parts: Sequence[PlacedText]) -> PlacedText:
+        """Several texts, one per line."""
+        if len(parts) == 1:
+            return parts[0]
+        starts, ends, offset = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
+        for number, part in enumerate(parts):
+            for found, own in zip((starts, ends), part._places, strict=True):
+                if number:
+                    found.append(np.array([offset]))
+                found.append(own + offset + (number > 0))
+            offset += len(part.original) + (number > 0)
+        original, prepared = "\n".join(one.original for one in parts), "\n".join(one.prepared for one in parts)
+        return cls(original, prepared, np.concatenate(starts), np.concatenate(ends))
+
+    def then(self, later: PlacedText) -> PlacedText:
+        """The text after a second preparation, of what the first one left."""
+        if self._starts is None or self._ends is None or not len(self.prepared):
+            return later if self._starts is None else self
+        first, last = later._places
+        known = last > first
+        starts = self._starts[np.minimum(first, len(self._starts) - 1)]
+        ends = np.where(known, self._ends[np.maximum(last, 1) - 1], starts)
+        return PlacedText(self.original, later.prepared, starts, ends)
+
+    @property
+    def _places(self) -> tuple[Ints, Ints]:
+        if self._starts is None or self._ends is None:
+            numbers = np.arange(len(self.original))
+            return numbers, numbers + 1
+        return self._starts, self._ends
+
+    @cached_property
+    def spans(self) -> Ints:
+        """Places of the tokens of the prepared text in the original: int64[n, 2], first character and the one after the
+        last."""
+        found = spans(self.prepared)
+        if self._starts is None or self._ends is None or not len(found):
+            return found
+        starts, ends = self._starts[found[:, 0]], self._ends[found[:, 1] - 1]
+        return np.stack((starts, np.maximum(starts, ends)), axis=1)

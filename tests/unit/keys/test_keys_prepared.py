@@ -1,0 +1,293 @@
+"""Prepared texts: frozen vectors, places in the original, hostile inputs, and the parser that is installed."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from golden_vectors import FOLDER
+from hypothesis import example, given
+from hypothesis import strategies as st
+from unit_tools import patience
+
+from es_neardupe import fingerprints
+from es_neardupe.errors import SettingsError
+from es_neardupe.keys.prepare import html, mail
+from es_neardupe.keys.prepare.html_guard import is_too_costly
+from es_neardupe.keys.prepare.mail import LineKind, line_kinds
+from es_neardupe.keys.prepare.masks import EXPRESSIONS, PLACEHOLDERS, masked
+from es_neardupe.keys.prepare.preparation import Preparation
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.text import tokenize
+from es_neardupe.options import Clean, Mask
+
+GOLDEN = json.loads((FOLDER / "prepared_v1.json").read_text("ascii"))
+SCHEMES = {name: Scheme.from_dict(one["settings"]) for name, one in GOLDEN["schemes"].items()}
+VECTORS = GOLDEN["vectors"]
+ALL = tuple(Mask)
+
+
+def vector_text(vector: dict[str, Any]) -> str:
+    return str(vector.get("before", "")) * int(vector.get("times", 0)) + str(vector["text"])
+
+
+def test_scheme_ids() -> None:
+    for name, one in GOLDEN["schemes"].items():
+        assert SCHEMES[name].id == one["id"]
+        assert SCHEMES[name].to_dict() == one["settings"]
+    assert len({one["id"] for one in GOLDEN["schemes"].values()} | {Scheme(bands=16, rows=6).id}) == 5
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=range(len(VECTORS)))
+def test_vectors(vector: dict[str, Any]) -> None:
+    scheme, text = SCHEMES[vector["scheme"]], vector_text(vector)
+    assert scheme.preparation.text(text) == vector["prepared"]
+    (made,) = fingerprints([text], scheme)
+    assert (made.content, "".join(made.bands)) == (vector["content"], vector["bands"])
+    assert made.tokens == len(tokenize(vector["prepared"]))
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=range(len(VECTORS)))
+def test_places_of_vectors(vector: dict[str, Any]) -> None:
+    check_places(vector_text(vector), SCHEMES[vector["scheme"]].preparation)
+
+
+def check_places(text: str, preparation: Preparation) -> None:
+    """The placed text is the prepared one, and each word stands where its place says, or is a placeholder."""
+    placed = preparation.placed(text)
+    assert (placed.original, placed.prepared) == (text, preparation.text(text))
+    words = tokenize(placed.prepared)
+    assert len(words) == len(placed.spans)
+    for word, (start, end) in zip(words, placed.spans.tolist(), strict=True):
+        assert 0 <= start <= end <= len(text)
+        there = text[start:end]
+        if start < end and not any(one in word for one in PLACEHOLDERS.values() if one) and not set("<&") & set(there):
+            assert tokenize(there) == [word]
+
+
+def test_each_word_of_a_page_has_its_place() -> None:
+    page = "<title>t</title><nav>a b</nav><main>One <b>t</b>wo &amp; caf&eacute; <!-- x -->three<p>four</main>"
+    placed = Preparation(Clean.HTML_MAIN).placed(page)
+    assert placed.prepared == "One two & café three\nfour"
+    found = [page[start:end] for start, end in placed.spans.tolist()]
+    assert found == ["One", "t</b>wo", "caf&eacute;", "three", "four"]
+
+
+def test_values_are_prepared_one_by_one_and_keep_their_places() -> None:
+    values = ["A <b> in a title", "<nav>menu</nav><main>body text</main>", "12"]
+    preparation = Preparation(Clean.HTML_MAIN, (Mask.DIGITS,))
+    placed = preparation.placed(values)
+    assert placed.original == "\n".join(values)
+    assert placed.prepared == preparation.text(values) == "A in a title\nbody text\n_num_"
+    found = [placed.original[start:end] for start, end in placed.spans.tolist()]
+    assert found == ["A", "in", "a", "title", "body", "text", "12"]
+    scheme = Scheme(bands=16, rows=6, preparation=preparation)
+    assert (
+        fingerprints([values], scheme)[0].content
+        == fingerprints([placed.prepared], Scheme(bands=16, rows=6))[0].content
+    )
+
+
+def some_of(text: str, *more: str) -> st.SearchStrategy[str]:
+    """One of the words of a text, or of some others."""
+    return st.sampled_from([*text.split(" "), *more])
+
+
+PARTS = some_of(
+    "a f 0 1 12 123 fe80 :: : - . / $ _ Jan \u00e9 dead beef 4711 % , \\ line Foo.java:52 0x1f C:\\x http:// x@y.zz"
+    " 1.2.3.4 12:30:01 Z +0100 2026-01-02 T10:00:16 ab:cd:ef:ab:cd:ef 00:1a:2b:3c:4d:5e 04/Dec/2005: /a/b ab::cd a.b"
+    " df1461aa-f8eb-18b9-0074-513021da8978",
+    *(" ", "  ", "\n", "Mon, ", "line 5"),
+)
+LOG_LINES = st.lists(PARTS, max_size=14).map("".join)
+
+
+def masked_place_by_place(text: str, kinds: Sequence[Mask]) -> str:
+    """The rule as it is written: the kinds in their order at each place."""
+    out, place = "", 0
+    expressions = [(kind, re.compile(EXPRESSIONS[kind])) for kind in EXPRESSIONS if kind in kinds]
+    while place < len(text):
+        run = re.compile(r"[0-9A-Za-z_$]+|.", re.DOTALL).match(text, place)
+        assert run is not None
+        end, made = run.end(), run[0]
+        for kind, expression in expressions:
+            match = expression.match(text, place)
+            if kind is Mask.DIGITS or match is None or re.compile("[0-9A-Za-z_]").match(text, match.end()):
+                continue
+            digit, letter = re.search("[0-9]", match[0]), re.search("[A-Fa-f]", match[0])
+            prefixed = match[0].lower().startswith("0x")
+            if (kind is Mask.IP and not digit) or (kind is Mask.HEX and not prefixed and not (digit and letter)):
+                continue
+            end, made = match.end(), PLACEHOLDERS[kind] or match[0]
+            break
+        else:
+            if Mask.DIGITS in kinds and re.fullmatch("[0-9]+", run[0]):
+                number = re.compile(EXPRESSIONS[Mask.DIGITS]).match(text, place)
+                assert number is not None
+                end, made = number.end(), "_num_"
+            elif Mask.DIGITS in kinds and not run[0].startswith("$"):
+                made = re.sub("[0-9]+", "_num_", run[0])
+        out, place = out + made, end
+    return out
+
+
+@given(LOG_LINES, st.sets(st.sampled_from(ALL), min_size=1))
+@example("ab:cd:ef:ab:cd:ef:ab:cd:12 x", {*ALL})
+@example("dead:beef:: ::add C::", {*ALL})
+@example("0x1234g 12a 1.5dead1", {*ALL})
+def test_masks_are_the_rule(text: str, kinds: set[Mask]) -> None:
+    chosen = [kind for kind in Mask if kind in kinds]
+    assert masked(text, chosen) == masked_place_by_place(text, chosen)
+    check_places(text, Preparation(None, tuple(chosen)))
+
+
+@given(LOG_LINES)
+def test_masked_texts_stay_as_they_are(text: str) -> None:
+    once = masked(text, ALL)
+    assert tokenize(masked(once, ALL)) == tokenize(once)
+
+
+MAIL_LINES = st.sampled_from(
+    [
+        "One two three four five.",
+        "",
+        "Thanks!",
+        "> old",
+        "> > older",
+        "-- ",
+        "Name",
+        "Sent from my iPhone",
+        "| a | b |",
+        "| x",
+        "-----Original Message-----",
+        "---- Forwarded message ----",
+        "From: A",
+        "Date: B",
+        "Subject: C",
+        "On Tue, A <a@b.test>",
+        "wrote:",
+        "On 3 Mar 2026, A wrote:",
+        "________________________",
+        "mailing list x",
+        "a:",
+        "-----",
+        ">From here",
+    ]
+)
+
+
+@given(st.lists(MAIL_LINES, max_size=14), st.sampled_from(["\n", "\r\n", "\r"]))
+def test_mails_keep_whole_lines(lines: list[str], end: str) -> None:
+    text = end.join(lines)
+    check_places(text, Preparation(Clean.MAIL))
+    kept = mail.own_text(text)
+    assert bool(tokenize(kept)) == bool(tokenize(text))
+    assert [line for _, line in line_kinds(text)] == lines or lines == []
+    assert all(line.lstrip("> |") in text for line in kept.split("\n"))
+
+
+def test_a_line_says_what_it_is() -> None:
+    text = "Yes, that is what I meant.\n\nOn 3 Mar 2026, A wrote:\n> old\n-- \nName"
+    kinds = [kind for kind, _ in line_kinds(text)]
+    own, signature = LineKind.OWN, LineKind.SIGNATURE
+    assert kinds == [own, own, LineKind.ATTRIBUTION, LineKind.QUOTED, signature, signature]
+
+
+TAGS = some_of(
+    "<p> </p> <b> </b> <div> </div> <table> <tr> <td> </table> <script>x</script> <main> </main> <article> </article>"
+    " <nav> </nav> <li> <a\thref=1> </a> <textarea> </textarea> <title> </title> <svg> </svg> <select> <option>"
+    " </select> < & &amp; &lt;b&gt; word two \u00e9 &#32; <plaintext> </ <! <pre> \x00 <template> </template> <x-y>"
+    " <h1\tclass=nav> <p\thidden>",
+    "<!-- c -->",
+)
+
+
+@given(st.lists(TAGS, max_size=20).map(" ".join), st.sampled_from([Clean.HTML, Clean.HTML_MAIN]))
+def test_places_of_pages(page: str, clean: Clean) -> None:
+    check_places(page, Preparation(clean))
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<div>" * 1_001 + "x",
+        "<p " + " ".join(f"a{number}" for number in range(1_001)) + ">x",
+        "".join(f"<b id={number}>" for number in range(999)) + "</div><p>x</p>" * 2_000,
+        "x" * (2**23 + 1),
+    ],
+    ids=["nested", "attributes", "formats", "long"],
+)
+def test_pages_that_would_take_long_are_read_without_a_tree(page: str) -> None:
+    assert is_too_costly(page)
+    for clean in (Clean.HTML, Clean.HTML_MAIN):
+        assert set(Preparation(clean).text(page[:20_000_000]).split()) <= {"x", page}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<p>" * 5_000,
+        "<br>" * 5_000,
+        "<div>x</div>" * 5_000,
+        "<li>" * 2_000,
+        "<table><tr><td>x" * 100,
+        "<b>x</b>" * 5_000,
+    ],
+)
+def test_ordinary_pages_have_trees(page: str) -> None:
+    assert not is_too_costly(page)
+
+
+@pytest.mark.parametrize(
+    "text", ["a:\n", "> ", "on x y z ", "from: a\n", "--\n", "\n", "ab:", "1.", "a@b.", "/a", "<b", "</p", "&"]
+)
+def test_hostile_texts_take_linear_time(text: str) -> None:
+    for preparation in (Preparation(Clean.MAIL), Preparation(Clean.HTML_MAIN), Preparation(None, ALL)):
+        began, limit = time.monotonic(), patience(10)
+        preparation.text(text * 20_000)
+        assert time.monotonic() - began < limit
+
+
+def test_a_parser_that_reads_pages_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    html._check_parser.cache_clear()
+    monkeypatch.setattr(html, "CONFORMANCE", (("<p>one", "another"),))
+    try:
+        with pytest.raises(SettingsError, match="selectolax reads HTML in another way than the scheme requires"):
+            Preparation(Clean.HTML).text("<p>any")
+    finally:
+        html._check_parser.cache_clear()
+
+
+def test_the_parser_is_checked_with_the_vectors() -> None:
+    vectors = [(one["text"], one["prepared"]) for one in VECTORS if one["scheme"] == "html" and "times" not in one]
+    assert list(html.CONFORMANCE) == vectors
+
+
+@pytest.mark.parametrize(
+    ("clean", "mask", "message"),
+    [("htm", "", "must be one of html, html-main, mail, not 'htm'"), (None, "digits,digit", "not digit")],
+)
+def test_unknown_names(clean: str | None, mask: str, message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        Preparation.named(clean, mask)
+
+
+def test_masks_have_an_order() -> None:
+    assert Preparation.named(None, "digits,url") == Preparation.named(None, [Mask.URL, Mask.DIGITS])
+    assert Preparation.named(None, "all").masks == ALL
+    assert str(Preparation.named("mail", ["hex"])) == "`clean` mail, `mask` hex"
+    assert (str(Preparation()), bool(Preparation())) == ("none", False)
+
+
+def test_sampled_keys_are_those_of_whole_texts() -> None:
+    """`contained` finds what was quoted, and what stands beside the main text."""
+    text = "Yes, I am sure of that.\n\n> " + " ".join(f"word{number}" for number in range(40))
+    plain = Scheme(bands=16, rows=6, sample_mod=2)
+    cleaned = Scheme(bands=16, rows=6, sample_mod=2, preparation=Preparation(Clean.MAIL, ALL))
+    (one,), (other,) = fingerprints([text], plain), fingerprints([text], cleaned)
+    assert one.samples == other.samples != ()
+    assert one.content != other.content
