@@ -155,6 +155,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "supershingles": {"threshold": 0.976, "shingle": 8, "permutations": 84, "bands": 6, "rows": 14, "agree": 2},
     # `init` chooses bands for the threshold by this measure, from the lengths of the texts.
     "short": {"threshold": 0.6, "shingle": 2, "measure": MeasureName.JACCARD},
+    "logs": {"threshold": 0.5, "shingle": 2, "mask": tuple(Mask)},
 }
 """Preset -> settings. Of a preset with bands, only the threshold can be changed. With a measure and ``min``, the keys
 are for the threshold by resemblance, and the measure decides."""
@@ -164,6 +165,7 @@ PRESETS_IN_WORDS: Mapping[str, str] = {
     "reader": "what people call near-duplicates: 3-word shingles, threshold 0.7, edit 0.71 decides",
     "supershingles": "nearly identical long texts: 8-word shingles, two keys of six must agree",
     "short": "texts below 30 words, such as titles: 2-word shingles, bands from the lengths of the texts",
+    "logs": "log lines: all variables masked, 2-word shingles, threshold 0.5",
 }
 """Preset -> what it finds, and how."""
 
@@ -742,6 +744,24 @@ Permutations = Annotated[int | None, _permutations]
 Bands = Annotated[int | None, _bands]
 Rows = Annotated[int | None, _rows]
 Agree = Annotated[int | None, _agree]
+CleanTexts = Annotated[
+    str | None,
+    _one_of(
+        _words(Clean),
+        "--clean",
+        help="Leave out of texts: markup (html), also menus and footers (html-main), or quotes and signatures (mail).",
+        show_default=False,
+    ),
+]
+MaskTexts = Annotated[
+    str | None,
+    typer.Option(
+        "--mask",
+        metavar="KINDS",
+        help=f"Replace parts of texts by placeholders: all, or some of {', '.join(_words(Mask))}, separated by commas.",
+        show_default=False,
+    ),
+]
 SampleMod = Annotated[int, typer.Option("--sample-mod", min=0, metavar="N", help=_SAMPLE_MOD)]
 SampleKeys = Annotated[
     int | None,
@@ -795,6 +815,26 @@ NewThreshold = Annotated[float | None, _new_threshold]
 NewDetection = Annotated[float | None, _new_detection]
 NEW_SHINGLE = _new_shingle
 NewShingle = Annotated[int | str | None, NEW_SHINGLE]
+NewClean = Annotated[
+    str | None,
+    _one_of(
+        [*_words(Clean), "none"],
+        "--clean",
+        help="What to leave out of texts; none: nothing.",
+        show_default=_UNCHANGED,
+        rich_help_panel=_KEYS,
+    ),
+]
+NewMask = Annotated[
+    str | None,
+    typer.Option(
+        "--mask",
+        metavar="KINDS",
+        help="Parts of texts to replace by placeholders, separated by commas; all, or none.",
+        show_default=_UNCHANGED,
+        rich_help_panel=_KEYS,
+    ),
+]
 NewPermutations = Annotated[int | None, _new_permutations]
 NewBands = Annotated[int | None, _new_bands]
 NewRows = Annotated[int | None, _new_rows]

@@ -22,6 +22,8 @@ from es_neardupe.wording import command, counted
 if TYPE_CHECKING:
     from es_neardupe.candidates.detection import BandsByLengths
     from es_neardupe.commands.init.steps import InitReport
+    from es_neardupe.index.prepared_sample import PreparedSample
+    from es_neardupe.keys.prepare.preparation import Preparation
 
 
 _HOW_TO_USE = (
@@ -39,6 +41,8 @@ def init(
     ],
     preset: options.Preset = None,
     shingle: Annotated[str | None, options.SHINGLE] = None,
+    clean: options.CleanTexts = None,
+    mask: options.MaskTexts = None,
     sample_mod: options.SampleMod = 0,
     *,
     relations: Annotated[
@@ -67,6 +71,8 @@ def init(
 
       short: texts below 30 words, such as titles: 2-word shingles, bands from the lengths of the texts
 
+      logs: log lines: all variables masked, 2-word shingles, threshold 0.5
+
     Examples:
 
       es-neardupe init news --field title --field body
@@ -83,6 +89,8 @@ def init(
 
       es-neardupe init mails --field body --sample-keys 20
 
+      es-neardupe init pages --field html --clean html-main
+
       es-neardupe init logs --field message --template
 
       es-neardupe init records --field text --sidecar
@@ -98,6 +106,8 @@ def init(
         preset=preset,
         measure=given["measure"],
         shingle=shingle,
+        clean=clean,
+        mask=mask,
         sample_mod=sample_mod,
         relations=tuple(relations or ()),
         prefix=prefix,
@@ -125,6 +135,8 @@ def init(
     if report.by_lengths is None and report.detection < settings.detection:
         source = "--bands and --rows" if preset is None else f"the preset {preset}, which is for higher thresholds"
         warn(f"That is less than --detection {settings.detection:g}: the bands are those of {source}.")
+    if report.preparation is not None:
+        _show_preparation(report.preparation, settings.scheme.preparation)
     _show_sampling(report)
     if given["sample_keys"] is not None and report.sampling is None:
         warn(f"The index keeps its --sample-mod: --sample-keys {given['sample_keys']:,} was ignored.")
@@ -187,6 +199,20 @@ def _show_lengths(found: BandsByLengths, wanted: float) -> None:
         say(f"{short} so short that only exact copies are {found.min:g} similar.")
     if found.detection < wanted:
         warn(f"That is less than --detection {wanted:g}: the index keeps its bands. To choose others, use `migrate`.")
+
+
+def _show_preparation(sample: PreparedSample, preparation: Preparation) -> None:
+    """Say what the preparation leaves of texts, with examples."""
+    clean = "" if preparation.clean is None else f"--clean {preparation.clean.value}"
+    mask = f"--mask {preparation.mask}" if preparation.masks else ""
+    if sample.documents:
+        texts = counted(sample.documents, "random document", "random documents")
+        show(
+            f"{f'{clean} {mask}'.strip()} leaves out {sample.left_out:,} of {counted(sample.words, 'word')} of {texts}."
+        )
+    for one in sample.examples:
+        show(f"Example{'' if one.id is None else f', document {one.id}'}, before: {one.before}")
+        show(f"{' ' * 8}after: {one.after}")
 
 
 def _show_skipped_relations(report: InitReport) -> None:

@@ -32,6 +32,7 @@ from es_neardupe.index.hidden_indices import check_names
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import check_relations, check_source, check_text_fields, relations_to_skip
 from es_neardupe.index.permissions import check_writable
+from es_neardupe.index.prepared_sample import PreparedSample, prepared_sample
 from es_neardupe.index.rollover import RolloverAlias, alias_named, next_index_has
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.slices import external_version, random_hits
@@ -105,6 +106,8 @@ class InitReport:
     """How ``sample_mod`` was chosen; None if it was given or already stored."""
     by_lengths: BandsByLengths | None = None
     """With ``measure``: what the bands find, for the lengths of the texts."""
+    preparation: PreparedSample | None = None
+    """What is left of the texts of random documents, with examples; None if texts are not prepared."""
     skipped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Join field -> the relations whose documents are not processed."""
     rolls_over: bool = False
@@ -198,6 +201,7 @@ def init_inline(index: UnpreparedIndex, metadata: IndexMetadata, by_texts: ByTex
         prepared=tuple(to_prepare),
         sampling=sampling,
         by_lengths=bands,
+        preparation=_prepared_sample(index),
         skipped=skipped,
         rolls_over=rollover is not None,
         next_prepared=next_prepared,
@@ -233,6 +237,7 @@ def init_sidecars(
         prepared=sidecars.prepare(settings),
         sampling=sampling,
         by_lengths=bands,
+        preparation=_prepared_sample(index),
         skipped=skipped,
         rolls_over=rollover is not None,
         sidecars=sidecars.names,
@@ -277,7 +282,8 @@ def init_missing(index: UnpreparedIndex, by_texts: ByTexts, *, template: bool, d
         mapping = mapping_to_add(settings)
         _create_index(index, mapping | {"properties": mapping["properties"] | text_fields})
     report = _report(index.name, (index.name,), settings, dry_run=dry_run)
-    return replace(report, prepared=(index.name,), created=not template, by_lengths=bands)
+    sample = None if template else prepared_sample(index, None)
+    return replace(report, prepared=(index.name,), created=not template, by_lengths=bands, preparation=sample)
 
 
 def _create_index(index: UnpreparedIndex, mapping: Mapping[str, Any]) -> None:
@@ -441,6 +447,11 @@ def _scope(index: UnpreparedIndex) -> Mapping[str, Any]:
     for name, mapping in mappings_of(index.client, index.name).items():
         check_text_fields(name, mapping, index.settings)
     return queries.matching(queries.without_relations(_checked_relations(index)))
+
+
+def _prepared_sample(index: UnpreparedIndex) -> PreparedSample | None:
+    """What is left of the texts of random documents, if they are prepared."""
+    return prepared_sample(index, _scope(index)) if index.settings.scheme.preparation else None
 
 
 def _choose_sample_mod(index: UnpreparedIndex, sample_keys: int, scope: Mapping[str, Any]) -> Sampling:

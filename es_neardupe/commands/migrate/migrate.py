@@ -111,6 +111,8 @@ def migrate(
     measure: options.NewThresholdMeasure = None,
     detection: options.NewDetection = None,
     shingle: options.NewShingle = None,
+    clean: options.NewClean = None,
+    mask: options.NewMask = None,
     permutations: options.NewPermutations = None,
     bands: options.NewBands = None,
     rows: options.NewRows = None,
@@ -147,7 +149,7 @@ def migrate(
     started = time.monotonic()
     dry_client = DryRunClient(index.plain, show_requests, dry_run=dry_run)
     numbers = {"threshold": threshold, "detection": detection, "shingle": shingle, "permutations": permutations}
-    numbers |= {"bands": bands, "rows": rows, "agree": agree, "sample_mod": sample_mod}
+    numbers |= {"clean": clean, "mask": mask, "bands": bands, "rows": rows, "agree": agree, "sample_mod": sample_mod}
     given = MigrationOptions(fields, preset, numbers, sample_keys, measure or options.preset_measure(preset), evidence)
     if abort and (given.any_given or prepare):
         raise SettingsError(f"{option('abort')} cannot be combined with settings or {option('prepare')}.")

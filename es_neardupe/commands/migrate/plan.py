@@ -13,9 +13,13 @@ from es_neardupe.index.migration_state import Migration, Phase, migration_of, ne
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_settings import settings_mappings
 from es_neardupe.index.target import stored_group_field, stored_settings
+from es_neardupe.options import PRESETS
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.measure import named_measure
 from es_neardupe.wording import command, option
+
+_NOTHING = "none"
+"""The value of `clean` and `mask` that removes those of the index."""
 
 _BAND_OPTIONS = ("threshold", "detection", "permutations", "bands", "rows", "agree")
 """Options that affect the choice of bands: with any of them, bands are chosen again."""
@@ -49,6 +53,9 @@ class MigrationOptions:
         if self.measure is not None and self.preset is None and "threshold" not in given:
             raise SettingsError(f"{option('measure')} is that of a new threshold: give {option('threshold')} too.")
         kept: dict[str, Any] = {"sample_mod": old.sample_mod, "relations": old.relations, "versions": old.versions}
+        preset = PRESETS.get(self.preset or "", {})
+        prepared = {name: getattr(old, name) for name in ("clean", "mask") if name not in preset}
+        given = {name: value for name, value in {**prepared, **given}.items() if value != _NOTHING}
         if self.preset is not None:
             return Settings.chosen(fields, preset=self.preset, measure=self.measure, **{**kept, **given}, prefix=prefix)
         kept |= {name: getattr(old, name) for name in ("threshold", "detection", "permutations")}

@@ -386,7 +386,7 @@ def test_completion_without_heavy_libraries() -> None:
     assert completed("es-neardupe distribution x --measure S_") == ["S_R", "S_J", "S_L"]
     assert completed("es-neardupe group x --linkage c") == ["chain", "complete"]
     assert completed("es-neardupe bands --preset ") == ["strict", "reader", "supershingles"]
-    assert completed("es-neardupe init x --preset ") == ["strict", "reader", "supershingles", "short"]
+    assert completed("es-neardupe init x --preset ") == ["strict", "reader", "supershingles", "short", "logs"]
     assert completed("es-neardupe init x --measure ") == ["jaccard", "containment-longer", "S_J", "S_L"]
     assert "near-identical-titles" in completed("es-neardupe duplicates --example near")
 
