@@ -172,6 +172,10 @@ from es_neardupe.groups.rules import (
 from es_neardupe.index.on_server.ingest_pipeline import (
     IndexPipelines,
 )
+from es_neardupe.index.prepared_sample import (
+    PreparedExample,
+    PreparedSample,
+)
 from es_neardupe.index.storage.interface import (
     GroupIdsWritten,
 )
@@ -350,6 +354,8 @@ __all__ = [
     "PairsStageReport",
     "PipelineReport",
     "Policy",
+    "PreparedExample",
+    "PreparedSample",
     "PresetAdvice",
     "Problem",
     "Progress",

@@ -18,6 +18,8 @@ from es_neardupe.server.search import fetch_portions
 _SAMPLE = 200
 _EXAMPLES = 3
 _CHARACTERS = 300
+_CONTEXT = 15
+"""Words before the first difference."""
 
 _PAGE = (
     "<html><head><title>Harbour news</title></head><body><nav><a href=/>Home</a> <a href=/news>News</a></nav>"
@@ -33,7 +35,7 @@ _LINE = "2026-06-21T10:00:16.759Z INFO [thread-46] GET /api/v1/items/90499 took 
 
 @dataclass(frozen=True)
 class PreparedExample:
-    """A text before and after its preparation, both shortened."""
+    """A text before and after its preparation, both from shortly before the first difference, and shortened."""
 
     id: str | None
     """Id of the document; None for a text of this program."""
@@ -100,5 +102,13 @@ def _own(preparation: Preparation) -> str:
 
 
 def _example(preparation: Preparation, id: str | None, text: Text) -> PreparedExample:
-    before = text if isinstance(text, str) else "\n".join(text)
-    return PreparedExample(id, beginning(before, _CHARACTERS), beginning(preparation.text(text), _CHARACTERS))
+    before = (text if isinstance(text, str) else "\n".join(text)).split()
+    after = preparation.text(text).split()
+    same = next((number for number, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), len(after))
+    return PreparedExample(id, _excerpt(before, same), _excerpt(after, same))
+
+
+def _excerpt(words: Sequence[str], differs: int) -> str:
+    """The words of a text from shortly before the first one that differs."""
+    first = max(differs - _CONTEXT, 0)
+    return "... " * (first > 0) + beginning(" ".join(words[first:]), _CHARACTERS)

@@ -76,8 +76,12 @@ class Boilerplate:
 def boilerplate(
     index: Index, corpus: FingerprintColumns, classes: TextClasses, left: Numbers, right: Numbers
 ) -> Boilerplate:
-    """Examine the largest clusters of these matching pairs of classes, by the current texts of up to 20 members."""
-    clusters = _clusters(components(len(classes), left, right))
+    """Examine the largest clusters of these matching pairs of classes, by the current texts of up to 20 members.
+
+    None is examined if texts are masked: what is left of them is the template that they are meant to be grouped by.
+    """
+    masked = bool(index.settings.scheme.preparation.masks)
+    clusters = [] if masked else _clusters(components(len(classes), left, right))
     sizes = classes.sizes
     held = list[tuple[str, int]]()
     passages = list[str]()

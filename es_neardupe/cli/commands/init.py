@@ -41,10 +41,10 @@ def init(
     ],
     preset: options.Preset = None,
     shingle: Annotated[str | None, options.SHINGLE] = None,
-    clean: options.CleanTexts = None,
-    mask: options.MaskTexts = None,
     sample_mod: options.SampleMod = 0,
     *,
+    clean: options.CleanTexts = None,
+    mask: options.MaskTexts = None,
     relations: Annotated[
         list[str] | None,
         typer.Option(

@@ -39,6 +39,8 @@ def shingles(
     rows: options.Rows = None,
     agree: options.Agree = None,
     sample_mod: options.SampleMod = 0,
+    clean: options.CleanTexts = None,
+    mask: options.MaskTexts = None,
     top: Annotated[int, typer.Option(min=1, help="Maximum number of rows shown of each table.")] = 20,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
@@ -66,6 +68,8 @@ def shingles(
         "rows": rows,
         "agree": agree,
         "sample_mod": sample_mod or None,
+        "clean": clean,
+        "mask": mask,
     }
     if len(what) == 1:
         settings = Settings.chosen(("text",), **chosen)

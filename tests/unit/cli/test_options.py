@@ -200,7 +200,19 @@ def test_every_command_takes_json(cli: Cli, name: str) -> None:
     assert "--json" in shown.out
 
 
-SCHEME = {"preset", "threshold", "detection", "shingle", "permutations", "bands", "rows", "agree", "sample_mod"}
+SCHEME = {
+    "preset",
+    "threshold",
+    "detection",
+    "shingle",
+    "permutations",
+    "bands",
+    "rows",
+    "agree",
+    "sample_mod",
+    "clean",
+    "mask",
+}
 
 ELSEWHERE = {
     "audit": {"output"},
@@ -209,7 +221,7 @@ ELSEWHERE = {
     "distribution": {"output"},
     "duplicates": {"request", "explain", "example", "schema", "top", "pairs_only", "output", "html", "fields"},
     "groups": {"history", "suggest_keep", "keep_policy", "bulk", "output"},  # other functions: see below
-    "init": {"fields", "relations", "group_field"},  # of `Settings`
+    "init": {"fields", "relations", "group_field", "clean", "mask"},  # of `Settings`
     "load": {"files", "report"},  # a file, and a `ScreenReport`
     "moved": {"gone", "output"},
     "pairs": {"top", "output"},
@@ -385,7 +397,7 @@ def test_completion_without_heavy_libraries() -> None:
     assert completed("es-neardupe similar --measure S_") == ["S_R", "S_J", "S_L"]
     assert completed("es-neardupe distribution x --measure S_") == ["S_R", "S_J", "S_L"]
     assert completed("es-neardupe group x --linkage c") == ["chain", "complete"]
-    assert completed("es-neardupe bands --preset ") == ["strict", "reader", "supershingles"]
+    assert completed("es-neardupe bands --preset ") == ["strict", "reader", "supershingles", "logs"]
     assert completed("es-neardupe init x --preset ") == ["strict", "reader", "supershingles", "short", "logs"]
     assert completed("es-neardupe init x --measure ") == ["jaccard", "containment-longer", "S_J", "S_L"]
     assert "near-identical-titles" in completed("es-neardupe duplicates --example near")
