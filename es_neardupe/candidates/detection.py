@@ -7,7 +7,7 @@ probability then depends on how the texts differ and on their lengths, and is gi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
@@ -124,21 +124,45 @@ def least_words(shingle: int, unit: Unit, threshold: float) -> int:
 def short_texts(index: Index) -> ShortTexts | None:
     """The documents that are too short for the keys of an index, as the server counts them. None if the bands were
     chosen by the lengths of the texts, or for exact copies."""
-    settings = index.settings
-    if settings.measure in BY_LENGTHS or settings.threshold == 1:
+    limits = _limits(index.settings)
+    if not limits:
         return None
-    words = least_words(settings.shingle, settings.unit, settings.threshold)
-    others = {name: least_words(PRESETS[name]["shingle"], Unit.WORD, PRESETS[name]["threshold"]) for name in _BY_WORDS}
     name = index.fields.tokens
-    below = {f"below_{limit}": {"range": {name: {"gte": 1, "lt": limit}}} for limit in {words, *others.values()}}
+    below = {f"below_{limit}": {"range": {name: {"gte": 1, "lt": limit}}} for limit in limits.values()}
     found = index.documents.counts(shard=None, documents={"range": {name: {"gte": 1}}}, **below)
-    many = _MANY * found["documents"]
-    suited = (one for one, limit in others.items() if limit < words and found[f"below_{limit}"] < many)
-    short = found[f"below_{words}"]
+    return _short_texts(index.settings, limits, lambda limit: found[f"below_{limit}"], found["documents"])
+
+
+def short_of_lengths(settings: Settings, words: Sequence[int]) -> ShortTexts | None:
+    """The same for some texts, by their numbers of words."""
+    filled = [one for one in words if one]
+    limits = _limits(settings)
+    return _short_texts(settings, limits, lambda limit: sum(one < limit for one in filled), len(filled))
+
+
+def _limits(settings: Settings) -> dict[str | None, int]:
+    """The least words by preset, and by None those of the settings; empty if lengths do not matter."""
+    if settings.measure in BY_LENGTHS or settings.threshold == 1:
+        return {}
+    limits: dict[str | None, int] = {None: least_words(settings.shingle, settings.unit, settings.threshold)}
+    for name in _BY_WORDS:
+        limits[name] = least_words(PRESETS[name]["shingle"], Unit.WORD, PRESETS[name]["threshold"])
+    return limits
+
+
+def _short_texts(
+    settings: Settings, limits: Mapping[str | None, int], below: Callable[[int], int], documents: int
+) -> ShortTexts | None:
+    """``below``: the number of documents with fewer words than a limit."""
+    if not limits:
+        return None
+    words, many = limits[None], _MANY * documents
+    short = below(words)
+    suited = (one for one, limit in limits.items() if one and limit < words and below(limit) < many)
     return ShortTexts(
         words=words,
         short=short,
-        documents=found["documents"],
+        documents=documents,
         threshold=settings.threshold,
         preset=next(suited, "short") if short and short >= many else None,
     )

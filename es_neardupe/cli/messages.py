@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from es_neardupe.cli.output import ExitCode, escaped, say, warn
+from es_neardupe.cli.output import ExitCode, escaped, say, show, warn
 from es_neardupe.options import AUTO, JACCARD, MeasureName
 from es_neardupe.wording import command, counted
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from es_neardupe.candidates.detection import DetectionCase, ShortTexts
     from es_neardupe.candidates.large_buckets import Bucket
+    from es_neardupe.candidates.unrelated import UnrelatedCandidates
     from es_neardupe.report_parts import WriteCounts
     from es_neardupe.server.dry_run import ShownRequest
     from es_neardupe.server.failures import Failure, Failures
@@ -123,6 +124,19 @@ def warn_of_empty(index: str, states: Mapping[str, int]) -> None:
         warn(
             f"{empty:,} of {counted(written, 'document')} {'has' if empty == 1 else 'have'} no text: "
             f"`{command('doctor', index)}` shows {'its' if empty == 1 else 'their'} fields."
+        )
+
+
+def show_unrelated(found: UnrelatedCandidates | None) -> None:
+    """Show how many unrelated texts the keys make meet, and warn if these are many."""
+    if found is None:
+        return
+    number = f"{found.of_a_million:,.0f}" if found.of_a_million >= 1 else "fewer than 1"
+    show(f"Of a million unrelated texts, {number} {'becomes a candidate' if number == '1' else 'become candidates'}.")
+    if found.too_many:
+        warn(
+            "These keys make unrelated texts meet, each of which is compared: use larger shingles, a higher threshold, "
+            "or bands of more rows."
         )
 
 

@@ -10,12 +10,13 @@ from es_neardupe.display_text import beginning
 from es_neardupe.index.document_text import values_of
 from es_neardupe.index.handle import UnpreparedIndex
 from es_neardupe.index.slices import random_hits
-from es_neardupe.keys.prepare.preparation import Preparation, Text
+from es_neardupe.keys.prepare.preparation import Preparation, Text, length
 from es_neardupe.keys.text import word_counts
 from es_neardupe.options import Clean
-from es_neardupe.server.search import fetch_portions
+from es_neardupe.server.search import fetch
 
 _SAMPLE = 200
+_MAX_CHARACTERS = 10_000_000
 _EXAMPLES = 3
 _CHARACTERS = 300
 _CONTEXT = 15
@@ -62,7 +63,7 @@ def prepared_sample(index: UnpreparedIndex, scope: Mapping[str, Any] | None) -> 
     preparation = index.settings.scheme.preparation
     if not preparation:
         return None
-    texts = [] if scope is None else _texts(index, scope)
+    texts = [] if scope is None else sampled_texts(index, scope)
     seen = word_counts(preparation.whole.texts(text for _, text in texts))
     left = word_counts(preparation.texts(text for _, text in texts))
     rows = [(one, text, words, kept) for (one, text), words, kept in zip(texts, seen, left, strict=True) if words]
@@ -75,12 +76,20 @@ def prepared_sample(index: UnpreparedIndex, scope: Mapping[str, Any] | None) -> 
     )
 
 
-def _texts(index: UnpreparedIndex, scope: Mapping[str, Any]) -> list[tuple[str, Text]]:
+def sampled_texts(index: UnpreparedIndex, scope: Mapping[str, Any]) -> list[tuple[str, Text]]:
+    """The ids and values of up to 200 random documents in scope, until they have ten million characters."""
     fields = index.settings.fields
-    index.documents.refresh()
+    index.documents.refresh_if_allowed()
     references = [hit.reference for hit in random_hits(index.documents, scope, _SAMPLE, source=False)]
-    found = (hit for hits in fetch_portions(index.client, references, fields) for hit in hits if hit is not None)
-    return [(hit.id, values_of(hit.source, fields)) for hit in found]
+    found, characters = list[tuple[str, Text]](), 0
+    for hit in fetch(index.client, references, fields):
+        if hit is not None:
+            values = values_of(hit.source, fields)
+            found.append((hit.id, values))
+            characters += length(values)
+        if characters > _MAX_CHARACTERS:
+            break
+    return found
 
 
 _Row = tuple[str, Text, int, int]

@@ -208,6 +208,11 @@ class Scheme:
         """
         return _detection(similarity, self.bands, self.rows, self.agree)
 
+    def candidate_probability(self, similarity: float) -> float:
+        """The probability that two texts of this resemblance become candidates, if slots that are equal by chance count
+        too: a slot has 256 values."""
+        return self.detection(similarity + (1 - similarity) / 256)
+
     @property
     def step(self) -> float:
         """The similarity near which `detection` rises most steeply: (1/b)^(1/r), or (agree/b)^(1/r).

@@ -237,6 +237,8 @@ def of_init(case: Case) -> JSON:
     bands, rows = chosen_bands(threshold)
     found = {"threshold": threshold, "bands": bands, "rows": rows, "agree": 1, "sample_mod": SAMPLE_MOD}
     found["detection"] = detection(threshold, bands, rows)
+    found["unrelated"] = _unrelated(case.index, threshold, bands, rows)
+    found["short"] = _too_short([len(one.tokens) for one in case.index if one.tokens], threshold)
     if "--sample-keys" in case.line:
         wanted = case.given("--sample-keys", 0)
         read = [one for one in case.index if one.tokens]
@@ -276,6 +278,7 @@ def _init_short(case: Case) -> JSON:
         "agree": 1,
         "detection": detection(threshold, bands, rows),
         "sample_mod": 0,
+        "unrelated": _unrelated(case.index, threshold, bands, rows, shingle),
         "by_lengths": {
             "min": minimum,
             "shingle": shingle,
@@ -321,9 +324,16 @@ def of_bands(case: Case) -> JSON:
         "key_bytes": len("x" * 8) * bands,
         "detection": detection(threshold, bands, rows),
         "wanted_detection": 0.99,
+        "unrelated": {"of_a_million": _usual(bands, rows), "documents": 0},
         "step": step,
         "curve": [[k / 20, detection(k / 20, bands, rows)] for k in range(1, 21)],
     }
+
+
+def _usual(bands: int, rows: int) -> float:
+    """Nine of ten pairs of usual texts have no shingle of five words in common, the others 0.19 % of them."""
+    chances = [detection(value + (1 - value) / 256, bands, rows) for value in [0] * 9 + [0.0019]]
+    return 1e6 * sum(chances) / len(chances)
 
 
 def of_version(case: Case) -> JSON:
@@ -690,15 +700,27 @@ def _common(case: Case, index: Snapshot) -> JSON:
 
 
 def _short(index: Snapshot) -> JSON:
-    """The documents with fewer words than a text that one changed word leaves at the threshold."""
+    """The documents that are too short for the keys."""
+    return _too_short([tokens for one in index if (tokens := one.stored.get("tokens") or 0) > 0], THRESHOLD)
+
+
+def _too_short(lengths: Sequence[int], threshold: float) -> JSON:
+    """Texts with fewer words than one that a changed word leaves at the threshold."""
     words = next(
         number
         for number in range(1, 1000)
-        if (shingles := number - SHINGLE + 1) > SHINGLE and (shingles - SHINGLE) / (shingles + SHINGLE) >= THRESHOLD
+        if (shingles := number - SHINGLE + 1) > SHINGLE and (shingles - SHINGLE) / (shingles + SHINGLE) >= threshold
     )
-    lengths = [tokens for one in index if (tokens := one.stored.get("tokens") or 0) > 0]
     short = sum(one < words for one in lengths)
-    return {"words": words, "short": short, "documents": len(lengths), "threshold": THRESHOLD}
+    return {"words": words, "short": short, "documents": len(lengths), "threshold": threshold}
+
+
+def _unrelated(index: Snapshot, threshold: float, bands: int, rows: int, shingle: int = SHINGLE) -> JSON:
+    """How many of a million less similar texts become candidates, if any two of the slots agree by chance too."""
+    texts = [shingle_set(one.text or "", shingle) for one in index if one.tokens]
+    values = [value for a, b in combinations(texts, 2) if (value := len(a & b) / len(a | b)) < threshold]
+    chances = [detection(value + (1 - value) / 256, bands, rows) for value in values]
+    return {"of_a_million": 1e6 * sum(chances) / len(chances), "documents": len(texts)}
 
 
 def _boilerplate(index: Snapshot, clusters: Iterable[set[str]]) -> JSON:
@@ -1933,8 +1955,10 @@ def of_migrate(case: Case) -> JSON:
     for kind, olds, news, documents in parts:
         for place, one in enumerate((len(olds), len(news), documents)):
             kinds[kind][place] += one
+    threshold = case.given("--threshold", THRESHOLD)
     return {
         "documents": number,
+        "unrelated": _unrelated(before, threshold, *chosen_bands(threshold)),
         "groups": {
             "documents": moves.total(),
             "moved": sum(documents for (old, new), documents in moves.items() if old != new),

@@ -6,6 +6,7 @@ from typing import Any
 
 from es_neardupe.cli.arguments import AsJson
 from es_neardupe.cli.derived import with_options_of
+from es_neardupe.cli.messages import show_unrelated
 from es_neardupe.cli.output import plot_curve, print_json, print_table, show, warn
 from es_neardupe.commands.bands.bands import bands as library
 from es_neardupe.display_text import score_text
@@ -44,6 +45,7 @@ def bands(
     )
     if report.detection < report.wanted_detection:
         warn(f"That is less than --detection {report.wanted_detection:g}.")
+    show_unrelated(report.unrelated)
     step = f"({report.agree}/{report.bands})^(1/{report.rows}) = {score_text(report.step)}"
     show(f"The probability rises most steeply near {step}.")
     print_table(["resemblance", "becomes a candidate with probability"], [(f"{s:.2f}", p) for s, p in report.curve])

@@ -9,7 +9,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, FailuresFile, IndexName
 from es_neardupe.cli.connection import open_index, resumable
-from es_neardupe.cli.messages import say_tuning, show_first, show_left, warn_of_failures
+from es_neardupe.cli.messages import say_tuning, show_first, show_left, show_unrelated, warn_of_failures
 from es_neardupe.cli.output import ExitCode, check_output, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.display_text import named
@@ -161,6 +161,7 @@ def _show_changes(changes: GroupChanges) -> None:
 def _show(report: MigrateReport) -> None:
     for change in report.changes if report.state != "aborted" else ():
         show(f"{change}.")
+    show_unrelated(report.unrelated)
     would = "would get" if report.dry_run else "got"
     writes = report.writes
     if writes.enriched:

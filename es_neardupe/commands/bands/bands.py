@@ -17,6 +17,7 @@ def bands(
     threshold: options.Threshold = None,
     *,
     preset: options.PresetOfBands = None,
+    shingle: options.Shingle = None,
     detection: options.Detection = None,
     permutations: options.Permutations = None,
     bands: options.Bands = None,
@@ -29,6 +30,7 @@ def bands(
     None: the default of `Settings.chosen`. Raises `SettingsError` for values out of range, or if no bands reach
     ``detection``.
     """
+    from es_neardupe.candidates.unrelated import unrelated_candidates
     from es_neardupe.commands.bands.report import BandsReport
     from es_neardupe.index.settings import Settings
 
@@ -36,6 +38,7 @@ def bands(
         ("text",),
         preset=preset,
         threshold=threshold,
+        shingle=shingle,
         detection=detection,
         permutations=permutations,
         bands=bands,
@@ -54,5 +57,6 @@ def bands(
         detection=scheme.detection(threshold),
         wanted_detection=settings.detection,
         step=scheme.step,
+        unrelated=unrelated_candidates(scheme, threshold),
         curve=tuple((similarity, scheme.detection(similarity)) for similarity in similarities),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from es_neardupe.candidates.unrelated import UnrelatedCandidates
 from es_neardupe.records import one_line
 
 
@@ -25,6 +26,8 @@ class BandsReport:
     wanted_detection: float
     step: float
     """Similarity near which the curve rises most steeply: ``(1/bands)^(1/rows)`` if one band is enough."""
+    unrelated: UnrelatedCandidates
+    """How many of a million unrelated texts become candidates."""
     curve: tuple[tuple[float, float], ...]
     """(similarity, probability), from 0.05 to 1 in steps of 0.05."""
 

@@ -11,11 +11,14 @@ import numpy as np
 
 from es_neardupe.candidates.detection import (
     BandsByLengths,
+    ShortTexts,
     TextLength,
     bands_by_lengths,
     default_lengths,
     settings_by_lengths,
+    short_of_lengths,
 )
+from es_neardupe.candidates.unrelated import UnrelatedCandidates, unrelated_candidates
 from es_neardupe.errors import (
     Forbidden,
     IndexUnusable,
@@ -32,7 +35,7 @@ from es_neardupe.index.hidden_indices import check_names
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import check_relations, check_source, check_text_fields, relations_to_skip
 from es_neardupe.index.permissions import check_writable
-from es_neardupe.index.prepared_sample import PreparedSample, prepared_sample
+from es_neardupe.index.prepared_sample import PreparedSample, prepared_sample, sampled_texts
 from es_neardupe.index.rollover import RolloverAlias, alias_named, next_index_has
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.slices import external_version, random_hits
@@ -108,6 +111,11 @@ class InitReport:
     """With ``measure``: what the bands find, for the lengths of the texts."""
     preparation: PreparedSample | None = None
     """What is left of the texts of random documents, with examples; None if texts are not prepared."""
+    unrelated: UnrelatedCandidates | None = None
+    """How many of a million unrelated texts become candidates; None if this user may not read documents, and for a new
+    index with bands for short texts."""
+    short: ShortTexts | None = None
+    """Random documents that are too short for the keys; None if this user may not read documents."""
     skipped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Join field -> the relations whose documents are not processed."""
     rolls_over: bool = False
@@ -197,7 +205,7 @@ def init_inline(index: UnpreparedIndex, metadata: IndexMetadata, by_texts: ByTex
     for one in to_prepare:
         _prepare(index, one)
     return replace(
-        _report(index.name, tuple(sorted(mappings)), settings, dry_run=dry_run),
+        _with_sample(_report(index.name, tuple(sorted(mappings)), settings, dry_run=dry_run), index),
         prepared=tuple(to_prepare),
         sampling=sampling,
         by_lengths=bands,
@@ -233,7 +241,7 @@ def init_sidecars(
     _check_hidden_names(index, rollover)
     skipped = _checked_relations(index)
     return replace(
-        _report(index.name, tuple(sorted(index.mappings)), settings, dry_run=dry_run),
+        _with_sample(_report(index.name, tuple(sorted(index.mappings)), settings, dry_run=dry_run), index),
         prepared=sidecars.prepare(settings),
         sampling=sampling,
         by_lengths=bands,
@@ -282,6 +290,8 @@ def init_missing(index: UnpreparedIndex, by_texts: ByTexts, *, template: bool, d
         mapping = mapping_to_add(settings)
         _create_index(index, mapping | {"properties": mapping["properties"] | text_fields})
     report = _report(index.name, (index.name,), settings, dry_run=dry_run)
+    if bands is None:  # keys for texts of usual lengths
+        report = replace(report, unrelated=unrelated_candidates(settings.scheme, settings.threshold))
     sample = None if template else prepared_sample(index, None)
     return replace(report, prepared=(index.name,), created=not template, by_lengths=bands, preparation=sample)
 
@@ -472,6 +482,21 @@ def _choose_sample_mod(index: UnpreparedIndex, sample_keys: int, scope: Mapping[
     mod = min(max(round(mean / sample_keys), 1), MAX_SAMPLE_MOD)
     without = float(((1 - 1 / mod) ** shingles).mean())
     return Sampling(mod, sample_keys, len(lengths), float(words.mean()), mean, without)
+
+
+def _with_sample(report: InitReport, index: UnpreparedIndex) -> InitReport:
+    """With what the keys mean for random documents, if this user may read them."""
+    settings = index.settings
+    try:
+        texts = settings.scheme.preparation.texts(text for _, text in sampled_texts(index, _scope(index)))
+    except Forbidden:
+        return report
+    found = features(texts, settings.shingle, settings.unit)
+    return replace(
+        report,
+        unrelated=unrelated_candidates(settings.scheme, settings.threshold, found),
+        short=short_of_lengths(settings, [len(one) for one in token_hashes(texts)]),
+    )
 
 
 def _lengths(index: UnpreparedIndex, scope: Mapping[str, Any]) -> list[TextLength]:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from es_neardupe import options
+from es_neardupe.candidates.unrelated import UnrelatedCandidates
 from es_neardupe.commands.clean import clean
 from es_neardupe.commands.enrich.enrich import enrich
 from es_neardupe.commands.migrate.plan import MigrationOptions, MigrationPlan, open_plan
@@ -73,6 +74,8 @@ class MigrateReport:
     """``not begun``, ``prepared``, ``switching``, ``done`` or ``aborted``."""
     changes: tuple[str, ...]
     """Changed settings, as ``name: new, not old``; empty once the switch has begun."""
+    unrelated: UnrelatedCandidates | None
+    """How many of a million unrelated texts become candidates by the new keys; None once the migration has begun."""
     regroups: bool
     """Whether the index is grouped with the new keys, because it was grouped with the old ones."""
     groups: GroupChanges | None
@@ -158,7 +161,7 @@ def migrate(
         current, done = opened(index), MigrationProgress("aborted" if abort else "done")
         if abort and not dry_run:
             _remove_abandoned_lease(current)
-        return _report(current, done, dry_run, started)
+        return _report(current, None, done, dry_run, started)
     check_sees_all(plan.old, "migrating")
     if plan.phase is None:
         _check_rules(plan.old)
@@ -185,7 +188,7 @@ def migrate(
                 to_clean = work.resume(None if prepare else confirm)
         if to_clean:
             work.clean("aborted" if abort else "done")
-    return replace(_report(plan.after, work.done, dry_run, started), requests=requests)
+    return replace(_report(plan.after, plan.unrelated, work.done, dry_run, started), requests=requests)
 
 
 def _temporary_indices(plan: MigrationPlan) -> list[str]:
@@ -210,13 +213,16 @@ def _check_phase(plan: MigrationPlan) -> None:
         )
 
 
-def _report(index: Index, done: MigrationProgress, dry_run: bool, started: float) -> MigrateReport:
+def _report(
+    index: Index, unrelated: UnrelatedCandidates | None, done: MigrationProgress, dry_run: bool, started: float
+) -> MigrateReport:
     return MigrateReport(
         index=index.name,
         scheme=index.scheme_id,
         documents=index.plain_documents.count(),
         state=done.state,
         changes=done.changes,
+        unrelated=unrelated,
         regroups=done.grouped,
         groups=done.comparison,
         writes=MigrateWrites(

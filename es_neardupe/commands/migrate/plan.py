@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from es_neardupe.candidates.unrelated import UnrelatedCandidates
 from es_neardupe.commands.init.init import init
 from es_neardupe.errors import IndexUnusable, NotInitialised, SchemeMismatch, SettingsError
 from es_neardupe.index.index import Index, opened
@@ -81,6 +82,8 @@ class MigrationPlan:
     """Whether evidence of the new keys is kept."""
     changes: tuple[str, ...]
     """Changed settings, as ``name: new, not old``; empty from the switch on."""
+    unrelated: UnrelatedCandidates | None = None
+    """How many unrelated texts become candidates by the new keys; None once the migration has begun."""
 
     @property
     def after(self) -> Index:
@@ -140,7 +143,7 @@ def open_plan(index: Index, given: MigrationOptions) -> MigrationPlan | None:
     )
     settings = checked.chosen(settings)
     changes = tuple(settings.differences(replace(old.settings, group_field=None)))
-    return MigrationPlan(None, old, settings, given.evidence, changes) if changes else None
+    return MigrationPlan(None, old, settings, given.evidence, changes, checked.unrelated) if changes else None
 
 
 def _begun_plan(
