@@ -95,7 +95,11 @@ def compiled(module: str) -> Extension:
 
 
 setup(
-    ext_modules=[compiled("es_neardupe.keys._kernel"), compiled("es_neardupe.similarity._pairs")],
+    ext_modules=[
+        compiled("es_neardupe.keys._kernel"),
+        compiled("es_neardupe.keys.prepare._masks"),
+        compiled("es_neardupe.similarity._pairs"),
+    ],
     cmdclass={"bdist_wheel": ReproducibleWheel, "build_py": BuildWithMappings, "sdist": ReproducibleSource},
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if LIMITED_API else {},
     long_description=readme(),

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from importlib import import_module
+from types import ModuleType
 from typing import NamedTuple
 
 from es_neardupe.keys.prepare.placed import Piece
@@ -78,8 +80,29 @@ class _Compiled(NamedTuple):
     """Whether numbers within a run are replaced."""
 
 
+kernel: ModuleType | None
+try:
+    kernel = import_module("es_neardupe.keys.prepare._masks")
+except ImportError:  # no compiler was available when the package was installed
+    kernel = None
+
+
 def masked(text: str, kinds: Sequence[Mask]) -> str:
     """The text with placeholders."""
+    if kernel is not None:
+        made: str | None = kernel.masked(text, _bits(tuple(kinds)))
+        if made is not None:
+            return made
+    return masked_by_expressions(text, kinds)
+
+
+@lru_cache(maxsize=64)
+def _bits(kinds: tuple[Mask, ...]) -> int:
+    return sum(1 << place for place, kind in enumerate(Mask) if kind in kinds)
+
+
+def masked_by_expressions(text: str, kinds: Sequence[Mask]) -> str:
+    """The same without the kernel."""
     parts: list[str] = []
     end = 0
     for start, stop, placeholder in _replaced(text, _compiled(tuple(kinds))):

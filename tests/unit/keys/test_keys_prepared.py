@@ -19,7 +19,7 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.keys.prepare import html, mail
 from es_neardupe.keys.prepare.html_guard import is_too_costly
 from es_neardupe.keys.prepare.mail import LineKind, line_kinds
-from es_neardupe.keys.prepare.masks import EXPRESSIONS, PLACEHOLDERS, masked
+from es_neardupe.keys.prepare.masks import EXPRESSIONS, PLACEHOLDERS, kernel, masked, masked_by_expressions
 from es_neardupe.keys.prepare.preparation import Preparation
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.text import tokenize
@@ -141,8 +141,17 @@ def masked_place_by_place(text: str, kinds: Sequence[Mask]) -> str:
 @example("0x1234g 12a 1.5dead1", {*ALL})
 def test_masks_are_the_rule(text: str, kinds: set[Mask]) -> None:
     chosen = [kind for kind in Mask if kind in kinds]
-    assert masked(text, chosen) == masked_place_by_place(text, chosen)
+    assert masked(text, chosen) == masked_by_expressions(text, chosen) == masked_place_by_place(text, chosen)
     check_places(text, Preparation(None, tuple(chosen)))
+
+
+def test_masks_are_built(built_kernel: None) -> None:
+    assert kernel is not None
+
+
+def test_masks_of_texts_that_are_not_utf_8() -> None:
+    assert masked("\ud800 12 a\x0034 \U0001f600 5", ALL) == "\ud800 _num_ a\x00_num_ \U0001f600 _num_"
+    assert masked("http://a\x00b\u00e9, 7", ALL) == "_url_, _num_"
 
 
 @given(LOG_LINES)
