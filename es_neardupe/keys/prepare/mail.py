@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import accumulate
 
 from es_neardupe.keys.prepare.mail_phrases import (
     ADDRESSED,
@@ -20,11 +21,16 @@ from es_neardupe.keys.prepare.mail_phrases import (
     NAME_WROTE,
     OPENED,
     ORIGINAL_LINE,
+    QUOTE_MARKS,
     QUOTED,
     RULE_LINE,
+    SEPARATOR_STARTS,
     SIGNATURE,
+    SIGNATURE_STARTS,
     SUBJECT_OR_DATE,
     UNDERSCORES,
+    has_colon,
+    may_be_footer,
 )
 from es_neardupe.keys.prepare.placed import Piece
 from es_neardupe.keys.text import word_counts
@@ -72,11 +78,9 @@ class _Line:
     """Its first character in the mail."""
     folded: str
     """In lower case, without blanks at the end."""
+    stripped: str
+    """Also without those at the beginning."""
     kind: LineKind = LineKind.OWN
-
-    @property
-    def stripped(self) -> str:
-        return self.folded.strip()
 
 
 def own_text(mail: str) -> str:
@@ -108,13 +112,24 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 def _lines(mail: str) -> list[_Line]:
-    starts = [0, *(match.end() for match in _LINE_END.finditer(mail))]
-    texts = _LINE_END.split(mail)
-    return [_line(text, start) for text, start in zip(texts, starts, strict=True)]
+    if "\r" in mail:
+        starts = [0, *(match.end() for match in _LINE_END.finditer(mail))]
+        texts, folded = _LINE_END.split(mail), _LINE_END.split(_folded(mail))
+    else:
+        texts, folded = mail.split("\n"), _folded(mail).split("\n")
+        starts = list(accumulate((len(text) + 1 for text in texts[:-1]), initial=0))
+    return [
+        _Line(text, start, line.rstrip(), line.strip()) for text, start, line in zip(texts, starts, folded, strict=True)
+    ]
 
 
 def _line(text: str, start: int) -> _Line:
-    return _Line(text, start, text.translate(BLANKS).rstrip().lower())
+    folded = _folded(text).rstrip()
+    return _Line(text, start, folded, folded.strip())
+
+
+def _folded(text: str) -> str:
+    return (text.replace("\t", " ") if text.isascii() else text.translate(BLANKS)).lower()
 
 
 def _kept(lines: list[_Line], levels: int) -> list[_Line] | None:
@@ -159,7 +174,9 @@ def _unquoted(line: _Line) -> _Line:
 def _mark(lines: list[_Line]) -> None:
     """Find out what each line is."""
     for line in lines:
-        if (QUOTED.match(line.folded) and not MBOX_FROM.match(line.text)) or BARRED.fullmatch(line.folded):
+        if line.stripped.startswith(QUOTE_MARKS) and (
+            (QUOTED.match(line.folded) and not MBOX_FROM.match(line.text)) or BARRED.fullmatch(line.folded)
+        ):
             line.kind = LineKind.QUOTED
     _mark_attributions(lines)
     _mark_separators(lines)
@@ -191,25 +208,33 @@ def _mark_attributions(lines: list[_Line]) -> None:
 
 def _attribution_start(lines: Sequence[_Line], last: int, *, before_quote: bool) -> int | None:
     """The first line of an attribution that ends with a line; None if that is none."""
+    joined = list(_joined(lines, last, before_quote=before_quote))
     for patterns, reach in ((OPENED, _ATTRIBUTION_LINES), (DATED_VERB, 2), (ADDRESSED, 2)):
-        for first in range(last, max(-1, last - reach), -1):
-            if lines[first].kind is not LineKind.OWN or not lines[first].folded:
-                break
-            joined = " ".join(one.stripped for one in lines[first : last + 1])
-            if len(joined) > _ATTRIBUTION_CHARACTERS:
-                break
-            before = lines[first - 1] if first else None
-            starts = before is None or not before.folded or before.kind is not LineKind.OWN
-            if not before_quote and not (starts and DATED.search(joined)):
-                continue
-            if any(pattern.fullmatch(joined) for pattern in patterns):
+        for first, text in joined:
+            if last - first < reach and any(pattern.fullmatch(text) for pattern in patterns):
                 return first
     return None
 
 
+def _joined(lines: Sequence[_Line], last: int, *, before_quote: bool) -> Iterator[tuple[int, str]]:
+    """The first line of what may be an attribution, and its lines in one: the shortest first."""
+    text = ""
+    for first in range(last, max(-1, last - _ATTRIBUTION_LINES), -1):
+        line = lines[first]
+        if line.kind is not LineKind.OWN or not line.folded:
+            return
+        text = f"{line.stripped} {text}" if text else line.stripped
+        if len(text) > _ATTRIBUTION_CHARACTERS:
+            return
+        before = lines[first - 1] if first else None
+        starts = before is None or not before.folded or before.kind is not LineKind.OWN
+        if before_quote or (starts and DATED.search(text)):
+            yield first, text
+
+
 def _mark_separators(lines: list[_Line]) -> None:
     for line in lines:
-        if line.kind is LineKind.OWN and line.stripped:
+        if line.kind is LineKind.OWN and line.stripped.startswith(SEPARATOR_STARTS):
             if FORWARDED_LINE.fullmatch(line.stripped):
                 line.kind = LineKind.FORWARDED
             elif ORIGINAL_LINE.fullmatch(line.stripped):
@@ -219,7 +244,8 @@ def _mark_separators(lines: list[_Line]) -> None:
 def _mark_headers(lines: list[_Line]) -> None:
     number = 0
     while number < len(lines):
-        if lines[number].kind is not LineKind.OWN or not HEADER.fullmatch(lines[number].stripped):
+        line = lines[number]
+        if line.kind is not LineKind.OWN or not has_colon(line.stripped) or not HEADER.fullmatch(line.stripped):
             number += 1
             continue
         before = _last_filled(lines, number)
@@ -260,7 +286,7 @@ def _headers_end(lines: Sequence[_Line], first: int, *, at_least: int) -> int | 
 
 def _mark_footers(lines: list[_Line]) -> None:
     for number, line in enumerate(lines):
-        if line.kind is LineKind.OWN and line.folded and MOBILE.fullmatch(line.stripped):
+        if line.kind is LineKind.OWN and may_be_footer(line.stripped) and MOBILE.fullmatch(line.stripped):
             following = _next_filled(lines, number + 1)
             after = lines[following] if following < len(lines) else None
             if after is None or after.kind in _ENDS or SIGNATURE.fullmatch(after.folded):
@@ -269,9 +295,9 @@ def _mark_footers(lines: list[_Line]) -> None:
 
 def _mark_signatures(lines: list[_Line]) -> None:
     for number, line in enumerate(lines):
-        if line.kind is not LineKind.OWN or not (
-            SIGNATURE.fullmatch(line.folded) or _begins_list_footer(lines, number)
-        ):
+        if line.kind is not LineKind.OWN or not line.folded.startswith(SIGNATURE_STARTS):
+            continue
+        if not SIGNATURE.fullmatch(line.folded) and not _begins_list_footer(lines, number):
             continue
         last, filled = number + 1, 1
         while last < len(lines) and lines[last].kind in (LineKind.OWN, LineKind.FOOTER) and filled <= _SIGNATURE_LINES:

@@ -109,3 +109,27 @@ MOBILE = re.compile(
     r"|verstuurd (?:vanaf|met|vanuit) .{1,60}|verzonden (?:vanaf|met|vanuit) .{1,60}|wysłan[eo] (?:z|za pomocą) .{1,60}|отправлено (?:с|из) .{1,60}"
     r"|.{1,40}から送信|发自我的.{1,40}|发自.{1,40}|從我的.{1,40}傳送|從我的.{1,40}寄出|sendt fra .{1,60}|skickat från .{1,60}|odesláno z .{1,60})"
 )
+
+# What most lines lack: a look at it saves the expressions.
+
+QUOTE_MARKS = (">", "＞", "|")
+SIGNATURE_STARTS = ("-", "—", "_")
+SEPARATOR_STARTS = (
+    *"-_*=~#+─‐‑‒–—―",
+    *("begin", "anfang", "début", "inicio", "inizio", "início", "początek", "начало"),
+    *("転送", "下面", "以下", "start", "vidarebefordrat"),
+)
+_FOOTER_STARTS = (
+    *("sent ", "get outlook", "von ", "aus ", "gesendet", "envoy", "enviado", "inviato", "verstuurd", "verzonden"),
+    *("wysłan", "отправлено", "发自", "從我的", "sendt", "skickat", "odesláno"),
+)
+
+
+def has_colon(line: str) -> bool:
+    """Whether a line may be a header."""
+    return ":" in line or "：" in line
+
+
+def may_be_footer(line: str) -> bool:
+    """Whether a line may be that of a program."""
+    return line.startswith(_FOOTER_STARTS) or line.endswith("から送信")
