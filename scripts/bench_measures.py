@@ -21,7 +21,8 @@ from bench_tools import make_texts, pin_to_one_core, read_texts
 from numpy.typing import NDArray
 
 from es_neardupe.keys.arrays import Positions
-from es_neardupe.keys.minhash import estimate, signatures
+from es_neardupe.keys.fingerprint import signatures
+from es_neardupe.keys.minhash import estimate
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.options import MeasureName

@@ -52,8 +52,8 @@ class TextLength(NamedTuple):
         return cls(fingerprint.tokens, fingerprint.features)
 
     def width(self, scheme: Scheme) -> float:
-        """Units of a shingle in a word: 1, or the mean number of characters with the space after it."""
-        return 1.0 if scheme.unit is Unit.WORD or not self.words else (self.features + scheme.shingle) / self.words
+        """Units of a shingle in a word: 1, or the mean number of characters."""
+        return 1.0 if scheme.unit is Unit.WORD or not self.words else (self.features + scheme.shingle - 1) / self.words
 
 
 def detection_of(measure: Measure, minimum: float, scheme: Scheme) -> float | None:
@@ -202,14 +202,12 @@ def _common(measure: Measure, minimum: float, w: int, shorter: int, longer: int)
 def _resemblance(shorter: int, longer: int, passages: Sequence[int], scheme: Scheme, width: float) -> float:
     """The resemblance of texts of so many words with common passages of so many.
 
-    With character shingles, each word has ``width`` characters with the space after it. A passage has a space at one
-    end at least, since it is not the whole text.
+    With character shingles, each word has ``width`` characters.
     """
     if sum(passages) == longer:
         return 1.0
-    end = 0 if scheme.unit is Unit.WORD else 1
     shared = sum(max(size * width - scheme.shingle + 1, 0) for size in passages)
-    both = sum(max(size * width - end - scheme.shingle + 1, 1) for size in (shorter, longer))
+    both = sum(max(size * width - scheme.shingle + 1, 1) for size in (shorter, longer))
     return min(shared / (both - shared), 1.0)
 
 
@@ -221,7 +219,7 @@ def _floor(number: float) -> int:
 def default_lengths(settings: Settings) -> list[TextLength]:
     """Assumed lengths of the texts of an empty index: 3 to 20 words, each as frequent, of 5 letters."""
     shingle, characters = settings.shingle, settings.unit is Unit.CHARACTER
-    return [TextLength(words, max((6 * words - 1 if characters else words) - shingle + 1, 1)) for words in range(3, 21)]
+    return [TextLength(words, max((5 * words if characters else words) - shingle + 1, 1)) for words in range(3, 21)]
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,8 @@ class Token(NamedTuple):
 
 
 class Shingle(NamedTuple):
-    """Consecutive tokens, or characters of the tokens joined by single spaces. Shingle number i begins with token, or
-    character, number i."""
+    """Consecutive tokens, or characters of the tokens without the blanks between them. Shingle number i begins with
+    token, or character, number i."""
 
     units: Range
     """The first token or character, and the one after the last."""
@@ -134,7 +134,7 @@ class ShinglesReport:
 
     @cached_property
     def _normalized(self) -> str:
-        return " ".join(token.text for token in self.tokens)
+        return "".join(token.text for token in self.tokens)
 
     def words(self, shingle: int) -> str:
         """The text of the shingle with this number, normalised."""

@@ -19,13 +19,6 @@
 #define RESTRICT restrict
 #endif
 
-/* One function for each kind of processor, chosen when it is loaded: glibc can, musl and macOS cannot. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-#define FOR_EACH_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define FOR_EACH_PROCESSOR
-#endif
-
 #define BLANK 0x20
 #define ONES UINT64_C(0x0101010101010101)
 #define BLANKS (BLANK * ONES)
@@ -522,55 +515,10 @@ done:
     return Py_BuildValue("NN", values, starts);
 }
 
-/* The extremes of one text, value by value with each multiplier. */
-FOR_EACH_PROCESSOR
-static void permute(const uint32_t *values, Py_ssize_t size, uint32_t shift, uint32_t multiplier, uint32_t *least,
-                    uint32_t *greatest)
-{
-    uint32_t low = UINT32_MAX, high = 0;
-    for (Py_ssize_t k = 0; k < size; k++) {
-        uint32_t permuted = (values[k] + shift) * multiplier;
-        low = permuted < low ? permuted : low;
-        high = permuted > high ? permuted : high;
-    }
-    *least = low;
-    *greatest = high;
-}
-
-PyDoc_STRVAR(extremes_doc,
-             "extremes(uint32 values, int64 bounds[texts + 1], uint32 shifts, uint32 multipliers, uint32 out[2 * "
-             "multipliers, texts]): the least of each permutation, then the greatest. Each text must have a value.");
-
-static PyObject *extremes(PyObject *self, PyObject *args)
-{
-    Py_buffer values, bounds, shifts, multipliers, out;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*w*", &values, &bounds, &shifts, &multipliers, &out))
-        return NULL;
-    const uint32_t *value = values.buf, *shift = shifts.buf, *multiplier = multipliers.buf;
-    const int64_t *bound = bounds.buf;
-    uint32_t *extreme = out.buf;
-    Py_ssize_t half = multipliers.len / 4, texts = bounds.len / 8 - 1, lanes = shifts.len / 4;
-    int fits = texts >= 0 && lanes > 0 && out.len == 8 * half * texts && are_bounds(bound, texts, values.len / 4);
-    Py_BEGIN_ALLOW_THREADS;
-    for (Py_ssize_t text = 0; fits && text < texts; text++)
-        for (Py_ssize_t k = 0; k < half; k++)
-            permute(value + bound[text], bound[text + 1] - bound[text], shift[k % lanes], multiplier[k],
-                    extreme + k * texts + text, extreme + (half + k) * texts + text);
-    Py_END_ALLOW_THREADS;
-    PyBuffer_Release(&values);
-    PyBuffer_Release(&bounds);
-    PyBuffer_Release(&shifts);
-    PyBuffer_Release(&multipliers);
-    PyBuffer_Release(&out);
-    if (!fits)
-        return PyErr_Format(PyExc_ValueError, "arrays that do not fit together");
-    Py_RETURN_NONE;
-}
-
 /* From here on: `signed_texts`, which does all of the work for one text after the other. */
 
 #define BATCH 64
-#define GROUP 64
+#define GROUP 32
 #define SHIFTS 8
 #define PAD 80 /* blanks behind a folded text: a block of 64 bytes and two words are read beyond its end */
 
@@ -782,9 +730,9 @@ static int fold_points(const Table *table, const Short *brief, const Py_UCS4 *po
 typedef struct {
     Content folded;
     uint32_t *edge;
-    uint64_t *token, *value, *table;
-    uint16_t *first, *met;
-    Py_ssize_t edges, tokens;
+    uint64_t *unit, *value, *table; /* unit: the hashes of tokens or characters */
+    uint16_t *last, *met;
+    Py_ssize_t edges, units;
     uint64_t word[2 * BATCH], size[BATCH];
 } Work;
 
@@ -806,19 +754,45 @@ typedef struct {
     PyObject *source;
     const uint8_t *ascii; /* or NULL */
     Py_ssize_t first, size; /* of its code points, then of its content */
-    Py_ssize_t tokens, features;
+    Py_ssize_t tokens, units, features;
+    Py_ssize_t sampled, samples; /* where its sampled keys begin, and their number */
     int made, numeric;
     uint8_t *slots, *keys;
 } Signed;
 
-/* The bytes of two words that belong to a token of so many. */
-static uint64_t PARTS[17][2];
+/* The bytes of two words that belong to a token of so many, and the hashes of characters of one byte. */
+static uint64_t PARTS[17][2], ASCII[128];
 
-static void make_parts(void)
+static void make_constants(void)
 {
     for (int size = 0; size <= 16; size++)
         for (int byte = 0; byte < size; byte++)
             PARTS[size][byte / 8] |= UINT64_C(0xFF) << (8 * (byte % 8));
+    for (uint64_t byte = 0; byte < 128; byte++)
+        ASCII[byte] = mix64(byte + GOLDEN);
+}
+
+/* Hash the characters of some content, but not its blanks. Returns their number. */
+static Py_ssize_t hash_characters(const uint8_t *at, const uint8_t *end, uint64_t *hash)
+{
+    uint64_t *next = hash;
+    while (at < end) {
+        uint64_t word = word_at(at, end);
+        if (!(word & ONES << 7) && end - at >= 8) {
+            for (int k = 0; k < 8; k++) {
+                *next = ASCII[at[k]];
+                next += at[k] != BLANK;
+            }
+            at += 8;
+            continue;
+        }
+        int size = *at < 0x80 ? 1 : *at < 0xE0 ? 2 : *at < 0xF0 ? 3 : 4;
+        word &= (UINT64_C(1) << (8 * size)) - 1;
+        *next = mix64(word + GOLDEN * (uint64_t)size);
+        next += word != BLANK;
+        at += size;
+    }
+    return next - hash;
 }
 
 /* Hash the tokens between edges, and write them with single blanks: the end of the content. Words and sizes of a batch
@@ -844,16 +818,18 @@ static uint8_t *hash_edges(Work *work, Py_ssize_t tokens, uint8_t *content)
             content[size] = BLANK;
             content += size + 1;
         }
-        loops->hash_batch(work->word, work->size, work->token + from);
+        loops->hash_batch(work->word, work->size, work->unit + from);
         for (Py_ssize_t k = 0; any_long && k < count; k++)
             for (Py_ssize_t number = 2; 8 * number < (Py_ssize_t)work->size[k]; number++) {
                 uint64_t word;
                 memcpy(&word, work->folded.bytes + work->edge[2 * (from + k)] + 8 * number, 8);
-                work->token[from + k] += term(word, (Py_ssize_t)work->size[k], number);
+                work->unit[from + k] += term(word, (Py_ssize_t)work->size[k], number);
             }
     }
     return tokens ? content - 1 : content;
 }
+
+#define FEW 16
 
 /* How many of some numbers differ, by a hash table of 16 places or more. */
 static Py_ssize_t count_in_table(const uint64_t *number, Py_ssize_t count, uint64_t *slot)
@@ -874,35 +850,70 @@ static Py_ssize_t count_in_table(const uint64_t *number, Py_ssize_t count, uint6
     return distinct + zero;
 }
 
-/* How many of the shingle hashes differ. Each looks up who came first to its place, without a branch; nearly all are
- * alone. Those that met another there are compared with it, and if they differ with each other. */
-static Py_ssize_t count_distinct(Work *work, const uint64_t *value, Py_ssize_t size)
+/* How many of fewer than UINT16_MAX numbers differ. Each writes its number to its place in a table, without a branch;
+ * nearly all find it there again. Those that find an equal one are counted with it; those that find another one take
+ * places by other bits. */
+static Py_ssize_t count_few(Work *work, const uint64_t *value, Py_ssize_t size)
 {
-    if (size >= UINT16_MAX)
-        return count_in_table(value, size, work->table);
-    uint64_t mask = 255;
-    while (mask < 4 * (uint64_t)size)
-        mask = 2 * mask + 1;
-    uint16_t *first = work->first, *met = work->met;
-    memset(first, 0, 2 * (size_t)(mask + 1));
-    Py_ssize_t meetings = 0;
-    for (Py_ssize_t k = 0; k < size; k++) {
-        uint16_t *place = &first[value[k] & mask], before = *place;
-        met[meetings] = (uint16_t)k;
-        meetings += before != 0;
-        *place = before ? before : (uint16_t)(k + 1);
+    uint16_t *last = work->last, *met = work->met;
+    uint64_t *other = work->table;
+    Py_ssize_t distinct = 0;
+    for (int shift = 0; size > FEW && shift < 64; shift += 16) {
+        uint64_t mask = 255;
+        while (mask < 4 * (uint64_t)size)
+            mask = 2 * mask + 1;
+        Py_ssize_t meetings = 0, others = 0;
+        for (Py_ssize_t k = 0; k < size; k++)
+            last[value[k] >> shift & mask] = (uint16_t)k;
+        for (Py_ssize_t k = 0; k < size; k++) {
+            met[meetings] = (uint16_t)k;
+            meetings += last[value[k] >> shift & mask] != k;
+        }
+        for (Py_ssize_t m = 0; m < meetings; m++) {
+            uint64_t one = value[met[m]];
+            other[others] = one;
+            others += value[last[one >> shift & mask]] != one;
+        }
+        distinct += size - meetings;
+        value = other;
+        size = others;
+        other += others;
     }
-    Py_ssize_t others = 0, distinct = size - meetings;
-    for (Py_ssize_t m = 0; m < meetings; m++) {
-        uint64_t one = value[met[m]];
-        work->table[others] = one;
-        others += value[first[one & mask] - 1] != one;
+    return distinct + count_in_table(value, size, other);
+}
+
+/* How many numbers differ. Many are first divided, in place, by 8 of their bits from `shift` on, the upper ones first.
+ * (McIlroy, Bostic & McIlroy, Engineering radix sort, 1993: American flag sort.) */
+static Py_ssize_t count_distinct(Work *work, uint64_t *value, Py_ssize_t size, int shift)
+{
+    if (size < UINT16_MAX)
+        return count_few(work, value, size);
+    if (shift < 0)
+        return 1;
+    Py_ssize_t next[256], end[256] = {0}, distinct = 0;
+    for (Py_ssize_t k = 0; k < size; k++)
+        end[value[k] >> shift & 255]++;
+    for (Py_ssize_t part = 0, from = 0; part < 256; part++) {
+        next[part] = from;
+        from = end[part] += from;
     }
-    return others ? distinct + count_in_table(work->table, others, work->table + others) : distinct;
+    for (Py_ssize_t part = 0, from = 0; part < 256; from = end[part++]) {
+        while (next[part] < end[part]) {
+            uint64_t one = value[next[part]], other;
+            for (Py_ssize_t home; (home = one >> shift & 255) != part; one = other) {
+                other = value[next[home]];
+                value[next[home]++] = one;
+            }
+            value[next[part]++] = one;
+        }
+        distinct += count_distinct(work, value + from, end[part] - from, shift - 8);
+    }
+    return distinct;
 }
 
 typedef struct {
-    Py_ssize_t shingle, permutations, bands, rows;
+    Py_ssize_t shingle, permutations, bands, rows, sample_mod;
+    int characters; /* whether shingles consist of characters */
     const uint32_t *shift, *multiplier; /* multipliers: a whole number of groups */
 } Recipe;
 
@@ -913,21 +924,52 @@ static uint8_t cut(uint32_t value)
     return (uint8_t)(value >> 24);
 }
 
-#define KEY_BYTES 8 /* of a band key, in Latin-1 */
+#define KEY_BYTES 8 /* of a key, in Latin-1 */
+
+static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/* Write a number as so many digits of base64. */
+static void write_base64(uint64_t number, int digits, uint8_t *at)
+{
+    for (int k = 6 * (digits - 1); k >= 0; k -= 6)
+        *at++ = (uint8_t)DIGITS[number >> k & 63];
+}
 
 static void write_keys(const Recipe *recipe, const uint8_t *slot, uint8_t *key)
 {
-    static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     for (Py_ssize_t band = 0; band < recipe->bands; band++, key += KEY_BYTES) {
         uint64_t sum = 0;
         for (Py_ssize_t row = 0; row < recipe->rows; row++)
             sum = sum * MULTIPLIER + *slot++ + 1;
-        sum = mix64(sum) >> 22;
-        uint8_t *at = key;
-        *at++ = band < 64 ? (uint8_t)DIGITS[band] : (uint8_t)(0xC0 + band - 64);
-        for (int k = 36; k >= 0; k -= 6)
-            *at++ = (uint8_t)DIGITS[sum >> k & 63];
+        *key = band < 64 ? (uint8_t)DIGITS[band] : (uint8_t)(0xC0 + band - 64);
+        write_base64(mix64(sum) >> 22, KEY_BYTES - 1, key + 1);
     }
+}
+
+static int in_order(const void *one, const void *other)
+{
+    uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
+    return (a > b) - (a < b);
+}
+
+/* Append the sampled keys of some shingle hashes, sorted and distinct; `chosen` has room for all hashes. Returns their
+ * number, or -1 without memory. */
+static Py_ssize_t write_samples(const uint64_t *value, Py_ssize_t size, uint64_t mod, uint64_t *chosen, Content *keys)
+{
+    Py_ssize_t found = 0, distinct = 0;
+    for (Py_ssize_t k = 0; k < size; k++)
+        if (value[k] % mod == 0)
+            chosen[found++] = value[k];
+    qsort(chosen, (size_t)found, sizeof(uint64_t), in_order);
+    if (!reserve(keys, KEY_BYTES * found))
+        return -1;
+    for (Py_ssize_t k = 0; k < found; k++)
+        if (!k || chosen[k] != chosen[k - 1]) {
+            write_base64(chosen[k] >> 16, KEY_BYTES, keys->bytes + keys->length);
+            keys->length += KEY_BYTES;
+            distinct++;
+        }
+    return distinct;
 }
 
 /* Whether all tokens consist of digits: the first character says no to nearly every text. */
@@ -944,9 +986,9 @@ static int only_digits(const Table *table, const uint8_t *at, const uint8_t *end
     return 1;
 }
 
-/* Sign a text; its content is appended. Returns 0 without memory. */
+/* Sign a text; its content and sampled keys are appended. Returns 0 without memory. */
 static int sign_text(const Table *table, const Short *brief, const Recipe *recipe, Signed *one, const Py_UCS4 *points,
-                     int composed, Work *work, Content *contents)
+                     int composed, Work *work, Content *contents, Content *samples)
 {
     Content *folded = &work->folded;
     if (one->ascii) {
@@ -963,33 +1005,32 @@ static int sign_text(const Table *table, const Short *brief, const Recipe *recip
     memset(folded->bytes + folded->length, BLANK, PAD);
     if (folded->length >= UINT32_MAX - PAD || !grow(&work->edge, &work->edges, folded->length + 80, sizeof(uint32_t)))
         return 0;
-    Py_ssize_t tokens = loops->find_edges(folded->bytes, folded->length, work->edge) / 2;
-    Py_ssize_t space = tokens + recipe->shingle + 2 * BATCH;
-    if (work->tokens < space) {
+    Py_ssize_t tokens = loops->find_edges(folded->bytes, folded->length, work->edge) / 2, shingle = recipe->shingle;
+    Py_ssize_t space = (recipe->characters ? folded->length : tokens) + shingle + 2 * BATCH;
+    if (work->units < space) {
         Py_ssize_t old[5] = {0};
         Py_ssize_t most = space < UINT16_MAX ? space : UINT16_MAX;
-        work->tokens = 0;
-        if (!grow(&work->token, &old[0], space, 8) || !grow(&work->value, &old[1], space, 8) ||
-            !grow(&work->table, &old[2], 6 * space + 64, 8) || !grow(&work->first, &old[3], 8 * most + 256, 2) ||
+        work->units = 0;
+        if (!grow(&work->unit, &old[0], space, 8) || !grow(&work->value, &old[1], space, 8) ||
+            !grow(&work->table, &old[2], 8 * most + 64, 8) || !grow(&work->last, &old[3], 8 * most + 256, 2) ||
             !grow(&work->met, &old[4], most + 1, 2))
             return 0;
-        work->tokens = space;
+        work->units = space;
     }
     if (!reserve(contents, folded->length + 32))
         return 0;
     one->first = contents->length;
-    uint8_t *end = hash_edges(work, tokens, contents->bytes + contents->length);
-    one->size = end - (contents->bytes + contents->length);
+    uint8_t *content = contents->bytes + contents->length, *end = hash_edges(work, tokens, content);
+    one->size = end - content;
     contents->length += one->size;
     one->tokens = tokens;
-    Py_ssize_t windows = count_shingles(tokens, recipe->shingle);
-    Py_ssize_t size = tokens < recipe->shingle ? tokens : recipe->shingle;
+    one->units = recipe->characters ? hash_characters(content, end, work->unit) : tokens;
+    Py_ssize_t windows = count_shingles(one->units, shingle), size = one->units < shingle ? one->units : shingle;
     if (!windows)
         return 1;
-    memset(work->token + tokens, 0, 8 * (size_t)(BATCH + size));
+    memset(work->unit + one->units, 0, 8 * (size_t)(BATCH + size));
     for (Py_ssize_t from = 0; from < windows; from += BATCH)
-        loops->shingle_batch(work->token + from, size, work->value + from);
-    one->features = count_distinct(work, work->value, windows);
+        loops->shingle_batch(work->unit + from, size, work->value + from);
     uint32_t least[GROUP], greatest[GROUP];
     uint8_t low[GROUP], high[GROUP];
     Py_ssize_t half = (recipe->permutations + 1) / 2;
@@ -1005,8 +1046,12 @@ static int sign_text(const Table *table, const Short *brief, const Recipe *recip
             memcpy(one->slots + half + from, high, (size_t)(highs < GROUP ? highs : GROUP));
     }
     write_keys(recipe, one->slots, one->keys);
-    one->numeric = only_digits(table, end - one->size, end);
-    return 1;
+    one->numeric = only_digits(table, content, end);
+    one->sampled = samples->length;
+    if (recipe->sample_mod)
+        one->samples = write_samples(work->value, windows, (uint64_t)recipe->sample_mod, work->unit, samples);
+    one->features = count_distinct(work, work->value, windows, 56);
+    return one->samples >= 0;
 }
 
 /* Setters of the fields of a class with slots, which are called without their names being looked up. */
@@ -1028,41 +1073,52 @@ static PyObject *increased(PyObject *object)
     return object;
 }
 
+/* A tuple of keys; NULL with an exception. */
+static PyObject *key_tuple(const uint8_t *key, Py_ssize_t count)
+{
+    PyObject *keys = PyTuple_New(count);
+    for (Py_ssize_t k = 0; keys && k < count; k++) {
+        PyObject *one = PyUnicode_DecodeLatin1((const char *)key + KEY_BYTES * k, KEY_BYTES, NULL);
+        if (!one || PyTuple_SetItem(keys, k, one) < 0)
+            Py_CLEAR(keys);
+    }
+    if (keys && count)
+        PyObject_GC_UnTrack(keys); /* str alone: as the collector does itself */
+    return keys;
+}
+
 /* The record of a signed text; NULL with an exception. */
-static PyObject *record(const Recipe *recipe, const Signed *one, const uint8_t *contents, PyTypeObject *class,
-                        PyObject *none, const Fields *fields, PyObject *id, PyObject *states, PyObject *digest)
+static PyObject *record(const Recipe *recipe, const Signed *one, const uint8_t *contents, const uint8_t *sampled,
+                        PyTypeObject *class, PyObject *none, const Fields *fields, PyObject *id, PyObject *states,
+                        PyObject *digest)
 {
     PyObject *content = PyBytes_FromStringAndSize((const char *)contents + one->first, one->size);
     PyObject *hash = content ? PyObject_CallFunctionObjArgs(digest, content, NULL) : NULL;
     Py_XDECREF(content);
-    PyObject *keys = hash ? PyTuple_New(recipe->bands) : NULL;
-    for (Py_ssize_t band = 0; keys && band < recipe->bands; band++) {
-        PyObject *key = PyUnicode_DecodeLatin1((const char *)one->keys + KEY_BYTES * band, KEY_BYTES, NULL);
-        if (!key || PyTuple_SetItem(keys, band, key) < 0)
-            Py_CLEAR(keys);
-    }
+    PyObject *keys = hash ? key_tuple(one->keys, recipe->bands) : NULL, *samples = NULL;
     if (keys)
-        PyObject_GC_UnTrack(keys); /* str alone: as the collector does itself */
-    PyObject *made = keys ? PyType_GenericNew(class, none, NULL) : NULL;
-    PyObject *state = PyTuple_GetItem(states, one->tokens >= recipe->shingle ? 0 : 1);
+        samples = recipe->sample_mod ? key_tuple(sampled + one->sampled, one->samples) : increased(Py_None);
+    PyObject *made = samples ? PyType_GenericNew(class, none, NULL) : NULL;
+    PyObject *state = PyTuple_GetItem(states, one->units >= recipe->shingle ? 0 : 1);
     if (!made || !state || !set_field(fields, 0, made, increased(id)) || !set_field(fields, 1, made, increased(state)) ||
         !set_field(fields, 2, made, increased(hash)) || !set_field(fields, 3, made, increased(keys)) ||
         !set_field(fields, 4, made, PyBytes_FromStringAndSize((const char *)one->slots, recipe->permutations)) ||
         !set_field(fields, 5, made, PyLong_FromSsize_t(one->tokens)) ||
         !set_field(fields, 6, made, PyLong_FromSsize_t(one->features)) ||
-        !set_field(fields, 7, made, PyBool_FromLong(one->numeric)) || !set_field(fields, 8, made, increased(Py_None)))
+        !set_field(fields, 7, made, PyBool_FromLong(one->numeric)) || !set_field(fields, 8, made, increased(samples)))
         Py_CLEAR(made);
     else
         PyObject_GC_UnTrack(made); /* frozen, and it refers to no container that is tracked */
     Py_XDECREF(hash);
     Py_XDECREF(keys);
+    Py_XDECREF(samples);
     return made;
 }
 
 PyDoc_STRVAR(signed_texts_doc,
-             "signed_texts(texts: list of str, composed: bool, arrays of the table, arrays of the short table, "
-             "(shingle, permutations, bands, rows), uint32 shifts[8], uint32 multipliers, class, fields, id, states, "
-             "digest, empty) -> (list, list of int): for each text its record, ``empty`` without tokens; and the "
+             "signed_texts(texts: list of str, composed: bool, arrays of the table, arrays of the short table, (shingle, "
+             "permutations, bands, rows, sample_mod, characters), uint32 shifts[8], uint32 multipliers, class, fields, id, "
+             "states, digest, empty) -> (list, list of int): for each text its record, ``empty`` without tokens; and the "
              "numbers of those in whose place is, as a str, the text that must be composed first.");
 
 static PyObject *signed_texts(PyObject *self, PyObject *args)
@@ -1071,17 +1127,17 @@ static PyObject *signed_texts(PyObject *self, PyObject *args)
     Py_buffer entries, pool, combining, pairs, block, bytes, flags, shifts, multipliers;
     Recipe recipe;
     int composed;
-    if (!PyArg_ParseTuple(args, "O!p(y*y*y*y*)(y*y*y*)(nnnn)y*y*O!O!OO!OO", &PyList_Type, &list, &composed, &entries,
+    if (!PyArg_ParseTuple(args, "O!p(y*y*y*y*)(y*y*y*)(nnnnnp)y*y*O!O!OO!OO", &PyList_Type, &list, &composed, &entries,
                           &pool, &combining, &pairs, &block, &bytes, &flags, &recipe.shingle, &recipe.permutations,
-                          &recipe.bands, &recipe.rows, &shifts, &multipliers, &PyType_Type, &class, &PyTuple_Type, &names,
-                          &id, &PyTuple_Type, &states, &digest, &empty))
+                          &recipe.bands, &recipe.rows, &recipe.sample_mod, &recipe.characters, &shifts, &multipliers,
+                          &PyType_Type, &class, &PyTuple_Type, &names, &id, &PyTuple_Type, &states, &digest, &empty))
         return NULL;
     PyObject *found = NULL, *later = NULL, *is_ascii = NULL, *none = NULL;
     PyObject *texts = PyList_AsTuple(list); /* which nobody changes */
     Fields fields = {{0}, {0}};
     Text all = {0};
     Py_ssize_t capacity = 0, length = 0, count = texts ? PyTuple_Size(texts) : 0;
-    Content contents = {0};
+    Content contents = {0}, samples = {0};
     Work work = {0};
     Signed *one = NULL;
     uint8_t *results = NULL;
@@ -1091,8 +1147,8 @@ static PyObject *signed_texts(PyObject *self, PyObject *args)
     recipe.multiplier = multipliers.buf;
     int fits = entries.len == 4 * CODE_POINTS && combining.len == CODE_POINTS && block.len == 2 * (CODE_POINTS >> 8) &&
                bytes.len == 4 * flags.len && shifts.len == 4 * SHIFTS && multipliers.len % (4 * GROUP) == 0 &&
-               recipe.shingle > 0 && recipe.permutations > 0 && recipe.permutations <= multipliers.len / 2 &&
-               recipe.bands > 0 && recipe.bands <= 128 && recipe.rows > 0 &&
+               recipe.shingle > 0 && recipe.shingle <= INT32_MAX && recipe.sample_mod >= 0 && recipe.permutations > 0 &&
+               recipe.permutations <= multipliers.len / 2 && recipe.bands > 0 && recipe.bands <= 128 && recipe.rows > 0 &&
                recipe.rows <= recipe.permutations / recipe.bands && PyTuple_Size(names) == 9 && PyTuple_Size(states) == 2;
     for (Py_ssize_t k = 0; fits && k < CODE_POINTS >> 8; k++)
         fits = 256 * ((Py_ssize_t)brief.block[k] + 1) <= flags.len;
@@ -1153,7 +1209,7 @@ static PyObject *signed_texts(PyObject *self, PyObject *args)
     Py_BEGIN_ALLOW_THREADS;
     for (Py_ssize_t k = 0; enough && k < count; k++) {
         Signed kept = one[k];
-        enough = sign_text(&table, &brief, &recipe, &one[k], all.points, composed, &work, &contents);
+        enough = sign_text(&table, &brief, &recipe, &one[k], all.points, composed, &work, &contents, &samples);
         if (!one[k].made) { /* to be composed first */
             one[k].first = kept.first;
             one[k].size = kept.size;
@@ -1180,7 +1236,8 @@ static PyObject *signed_texts(PyObject *self, PyObject *args)
         } else if (!one[k].tokens)
             made = increased(empty);
         else
-            made = record(&recipe, &one[k], contents.bytes, (PyTypeObject *)class, none, &fields, id, states, digest);
+            made = record(&recipe, &one[k], contents.bytes, samples.bytes, (PyTypeObject *)class, none, &fields, id,
+                          states, digest);
         if (!made || PyList_SetItem(found, k, made) < 0)
             Py_CLEAR(found);
     }
@@ -1194,12 +1251,13 @@ done:
     free(results);
     free(all.points);
     free(contents.bytes);
+    free(samples.bytes);
     free(work.folded.bytes);
     free(work.edge);
-    free(work.token);
+    free(work.unit);
     free(work.value);
     free(work.table);
-    free(work.first);
+    free(work.last);
     free(work.met);
     PyBuffer_Release(&entries);
     PyBuffer_Release(&pool);
@@ -1221,7 +1279,6 @@ static PyMethodDef methods[] = {
     {"normalize", normalize, METH_VARARGS, normalize_doc},
     {"token_runs", token_runs, METH_O, token_runs_doc},
     {"shingle_runs", shingle_runs, METH_VARARGS, shingle_runs_doc},
-    {"extremes", extremes, METH_VARARGS, extremes_doc},
     {"signed_texts", signed_texts, METH_VARARGS, signed_texts_doc},
     {"use_lanes", use_lanes, METH_O, use_lanes_doc},
     {NULL, NULL, 0, NULL},
@@ -1232,7 +1289,7 @@ static struct PyModuleDef module = {
 
 PyMODINIT_FUNC PyInit__kernel(void)
 {
-    make_parts();
+    make_constants();
     choose_loops(512);
     return PyModule_Create(&module);
 }

@@ -144,43 +144,33 @@ static void NAME(extremes_of_group)(const uint64_t *value, Py_ssize_t size, cons
 {
 #if LANE_BITS == 512
     const __m512i shifts = _mm512_broadcast_i64x4(_mm256_loadu_si256((const __m256i *)shift));
-    const __m512i *factor = (const __m512i *)multiplier;
-    __m512i f0 = _mm512_loadu_si512(factor), f1 = _mm512_loadu_si512(factor + 1);
-    __m512i f2 = _mm512_loadu_si512(factor + 2), f3 = _mm512_loadu_si512(factor + 3);
-    __m512i l0 = _mm512_set1_epi32(-1), l1 = l0, l2 = l0, l3 = l0, g0 = _mm512_setzero_si512(), g1 = g0, g2 = g0, g3 = g0;
+    __m512i f0 = _mm512_loadu_si512(multiplier), f1 = _mm512_loadu_si512(multiplier + 16);
+    __m512i l0 = _mm512_set1_epi32(-1), l1 = l0, g0 = _mm512_setzero_si512(), g1 = g0;
     for (Py_ssize_t k = 0; k < size; k++) {
         __m512i one = _mm512_add_epi32(_mm512_set1_epi32((int)(uint32_t)value[k]), shifts), y;
         y = _mm512_mullo_epi32(one, f0), l0 = _mm512_min_epu32(l0, y), g0 = _mm512_max_epu32(g0, y);
         y = _mm512_mullo_epi32(one, f1), l1 = _mm512_min_epu32(l1, y), g1 = _mm512_max_epu32(g1, y);
-        y = _mm512_mullo_epi32(one, f2), l2 = _mm512_min_epu32(l2, y), g2 = _mm512_max_epu32(g2, y);
-        y = _mm512_mullo_epi32(one, f3), l3 = _mm512_min_epu32(l3, y), g3 = _mm512_max_epu32(g3, y);
     }
-    __m512i *low = (__m512i *)least, *high = (__m512i *)greatest;
-    _mm512_storeu_si512(low, l0), _mm512_storeu_si512(low + 1, l1);
-    _mm512_storeu_si512(low + 2, l2), _mm512_storeu_si512(low + 3, l3);
-    _mm512_storeu_si512(high, g0), _mm512_storeu_si512(high + 1, g1);
-    _mm512_storeu_si512(high + 2, g2), _mm512_storeu_si512(high + 3, g3);
+    _mm512_storeu_si512(least, l0), _mm512_storeu_si512(least + 16, l1);
+    _mm512_storeu_si512(greatest, g0), _mm512_storeu_si512(greatest + 16, g1);
 #elif LANE_BITS == 256
-    const __m256i shifts = _mm256_loadu_si256((const __m256i *)shift);
-    for (int half = 0; half < GROUP; half += 32) { /* as many as there are registers for */
-        const __m256i *factor = (const __m256i *)(multiplier + half);
-        __m256i f0 = _mm256_loadu_si256(factor), f1 = _mm256_loadu_si256(factor + 1);
-        __m256i f2 = _mm256_loadu_si256(factor + 2), f3 = _mm256_loadu_si256(factor + 3);
-        __m256i l0 = _mm256_set1_epi32(-1), l1 = l0, l2 = l0, l3 = l0;
-        __m256i g0 = _mm256_setzero_si256(), g1 = g0, g2 = g0, g3 = g0;
-        for (Py_ssize_t k = 0; k < size; k++) {
-            __m256i one = _mm256_add_epi32(_mm256_set1_epi32((int)(uint32_t)value[k]), shifts), y;
-            y = _mm256_mullo_epi32(one, f0), l0 = _mm256_min_epu32(l0, y), g0 = _mm256_max_epu32(g0, y);
-            y = _mm256_mullo_epi32(one, f1), l1 = _mm256_min_epu32(l1, y), g1 = _mm256_max_epu32(g1, y);
-            y = _mm256_mullo_epi32(one, f2), l2 = _mm256_min_epu32(l2, y), g2 = _mm256_max_epu32(g2, y);
-            y = _mm256_mullo_epi32(one, f3), l3 = _mm256_min_epu32(l3, y), g3 = _mm256_max_epu32(g3, y);
-        }
-        __m256i *low = (__m256i *)(least + half), *high = (__m256i *)(greatest + half);
-        _mm256_storeu_si256(low, l0), _mm256_storeu_si256(low + 1, l1);
-        _mm256_storeu_si256(low + 2, l2), _mm256_storeu_si256(low + 3, l3);
-        _mm256_storeu_si256(high, g0), _mm256_storeu_si256(high + 1, g1);
-        _mm256_storeu_si256(high + 2, g2), _mm256_storeu_si256(high + 3, g3);
+    const __m256i shifts = _mm256_loadu_si256((const __m256i *)shift), *factor = (const __m256i *)multiplier;
+    __m256i f0 = _mm256_loadu_si256(factor), f1 = _mm256_loadu_si256(factor + 1);
+    __m256i f2 = _mm256_loadu_si256(factor + 2), f3 = _mm256_loadu_si256(factor + 3);
+    __m256i l0 = _mm256_set1_epi32(-1), l1 = l0, l2 = l0, l3 = l0;
+    __m256i g0 = _mm256_setzero_si256(), g1 = g0, g2 = g0, g3 = g0;
+    for (Py_ssize_t k = 0; k < size; k++) {
+        __m256i one = _mm256_add_epi32(_mm256_set1_epi32((int)(uint32_t)value[k]), shifts), y;
+        y = _mm256_mullo_epi32(one, f0), l0 = _mm256_min_epu32(l0, y), g0 = _mm256_max_epu32(g0, y);
+        y = _mm256_mullo_epi32(one, f1), l1 = _mm256_min_epu32(l1, y), g1 = _mm256_max_epu32(g1, y);
+        y = _mm256_mullo_epi32(one, f2), l2 = _mm256_min_epu32(l2, y), g2 = _mm256_max_epu32(g2, y);
+        y = _mm256_mullo_epi32(one, f3), l3 = _mm256_min_epu32(l3, y), g3 = _mm256_max_epu32(g3, y);
     }
+    __m256i *low = (__m256i *)least, *high = (__m256i *)greatest;
+    _mm256_storeu_si256(low, l0), _mm256_storeu_si256(low + 1, l1);
+    _mm256_storeu_si256(low + 2, l2), _mm256_storeu_si256(low + 3, l3);
+    _mm256_storeu_si256(high, g0), _mm256_storeu_si256(high + 1, g1);
+    _mm256_storeu_si256(high + 2, g2), _mm256_storeu_si256(high + 3, g3);
 #else
     for (int p = 0; p < GROUP; p++)
         least[p] = UINT32_MAX, greatest[p] = 0;

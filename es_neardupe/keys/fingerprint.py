@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -12,7 +13,7 @@ import xxhash
 
 from es_neardupe.keys import hashing
 from es_neardupe.keys.bands import band_keys, sample_keys
-from es_neardupe.keys.minhash import constants, sign
+from es_neardupe.keys.minhash import Signatures, constants, sign
 from es_neardupe.keys.prepare.preparation import Text, length
 from es_neardupe.keys.scheme import Scheme, Unit
 from es_neardupe.keys.shingles import Shingles, feature_counts, shingles
@@ -31,6 +32,14 @@ def fingerprints(texts: Sequence[Text], scheme: Scheme, max_chars: int = 10_000_
     return list(stream_fingerprints(texts, scheme, max_chars))
 
 
+def signatures(texts: Sequence[str], scheme: Scheme) -> Signatures:
+    """The signatures of texts: uint8[texts, permutations]. A text without tokens has a row of zeros, which must not be
+    compared."""
+    nothing = bytes(scheme.permutations)
+    joined = b"".join(one.signature or nothing for one in stream_fingerprints(texts, scheme, sys.maxsize))
+    return np.frombuffer(joined, np.uint8).reshape(len(texts), scheme.permutations)
+
+
 def stream_fingerprints(texts: Sequence[Text], scheme: Scheme, max_chars: int = 10_000_000) -> Iterator[Fingerprint]:
     """Like `fingerprints`, but yields the fingerprints of the first texts before the last texts are processed."""
     if isinstance(texts, str):
@@ -47,7 +56,7 @@ def stream_fingerprints(texts: Sequence[Text], scheme: Scheme, max_chars: int = 
 
 def _fingerprint_chunk(texts: Sequence[Text], scheme: Scheme) -> list[Fingerprint]:
     prepared = scheme.preparation.texts(texts)
-    if hashing.kernel is not None and scheme.unit is Unit.WORD and not scheme.sample_mod:
+    if hashing.kernel is not None and not (scheme.preparation and scheme.sample_mod):
         return _natively(prepared, scheme)
     contents = normalize(prepared)
     found = shingles(contents, scheme.shingle, scheme.unit)
@@ -73,7 +82,7 @@ def _samples(texts: Sequence[Text], found: Shingles, scheme: Scheme) -> list[tup
 
 
 _FIELDS = tuple(Fingerprint.__dataclass_fields__)
-_GROUP = 64
+_GROUP = 32
 
 
 @lru_cache(maxsize=8)
@@ -82,9 +91,20 @@ def recipe(scheme: Scheme) -> tuple[object, ...]:
     half = (scheme.permutations + 1) // 2
     shifts, multipliers = constants(scheme.seed, half)
     padded = np.append(multipliers, np.ones(-half % _GROUP, np.uint32))
-    numbers = scheme.shingle, scheme.permutations, scheme.bands, scheme.rows
+    numbers = scheme.shingle, scheme.permutations, scheme.bands, scheme.rows, scheme.sample_mod
     states, empty = (State.SIGNED, State.SHORT), without_keys(scheme, State.EMPTY)
-    return numbers, shifts, padded, Fingerprint, _FIELDS, scheme.id, states, xxhash.xxh3_128_hexdigest, empty
+    characters = scheme.unit is Unit.CHARACTER
+    return (
+        (*numbers, characters),
+        shifts,
+        padded,
+        Fingerprint,
+        _FIELDS,
+        scheme.id,
+        states,
+        xxhash.xxh3_128_hexdigest,
+        empty,
+    )
 
 
 def _natively(texts: Sequence[str], scheme: Scheme) -> list[Fingerprint]:

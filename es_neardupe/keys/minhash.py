@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys import hashing
 from es_neardupe.keys.arrays import U32, U64, Ints, Octets
 from es_neardupe.keys.hashing import stream
 from es_neardupe.keys.intervals import Estimate, exact_share
 from es_neardupe.keys.scheme import Scheme
-from es_neardupe.keys.shingles import Shingles, shingles
-from es_neardupe.keys.text import chunks, normalize
+from es_neardupe.keys.shingles import Shingles
 from es_neardupe.wording import counted
 
 Signatures = Octets
@@ -23,15 +20,11 @@ Signatures = Octets
 _SHIFTS = 8
 
 
-def signatures(texts: Sequence[str], scheme: Scheme) -> Signatures:
-    """The signatures of texts: uint8[texts, permutations]. A text without tokens has a row of zeros, which must not be
-    compared."""
-    made = [sign(shingles(normalize(chunk), scheme.shingle, scheme.unit), scheme) for chunk in chunks(texts)]
-    return np.concatenate([np.empty((0, scheme.permutations), np.uint8), *made])
-
-
 def sign(found: Shingles, scheme: Scheme) -> Signatures:
-    """The signatures of a chunk: uint8[texts, permutations], zeros for a text without shingles."""
+    """The signatures of a chunk: uint8[texts, permutations], zeros for a text without shingles.
+
+    Without the kernel, which signs text by text.
+    """
     signed = np.zeros((len(found.tokens), scheme.permutations), np.uint8)
     if (occupied := found.occupied()).size:
         extremes = _extremes(found.values.astype(np.uint32), found.bounds[occupied], scheme)
@@ -57,8 +50,7 @@ def _extremes(values: U32, starts: Ints, scheme: Scheme) -> U32:
     """
     half = (scheme.permutations + 1) // 2
     extremes = np.empty((2 * half, len(starts)), np.uint32)
-    permute = _permute if hashing.kernel is None else _permute_natively
-    permute(values, starts, *constants(scheme.seed, half), extremes)
+    _permute(values, starts, *constants(scheme.seed, half), extremes)
     np.invert(extremes[half:], out=extremes[half:])
     return extremes[: scheme.permutations]
 
@@ -73,12 +65,6 @@ def _permute(values: U32, starts: Ints, shifts: U32, multipliers: U32, extremes:
             np.multiply(shifted, multipliers[number], out=permuted)
             np.minimum.reduceat(permuted, starts, out=extremes[number])
             np.maximum.reduceat(permuted, starts, out=extremes[half + number])
-
-
-def _permute_natively(values: U32, starts: Ints, shifts: U32, multipliers: U32, extremes: U32) -> None:
-    """`_permute` in C, text by text, so that the values of a text stay in the first-level cache."""
-    assert hashing.kernel is not None
-    hashing.kernel.extremes(values, np.append(starts, len(values)), shifts, multipliers, extremes)
 
 
 def slot_minima(values: U64, scheme: Scheme) -> tuple[U32, Ints]:

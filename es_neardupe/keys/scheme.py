@@ -32,8 +32,8 @@ the digits of texts that are ``numeric``.
 ``h = h * MULTIPLIER + T``. A text of fewer tokens, but at least one, gives one such number, of all the k tokens that
 it has. The features are the set of these numbers. A text without tokens has no features and no keys.
 
-If ``unit`` is ``character``, the code points of the tokens joined by single spaces take the place of the tokens, spaces
-included: T is the token hash of one code point, whose 1 to 4 UTF-8 bytes are one word. Nothing else differs.
+If ``unit`` is ``character``, the code points of all tokens, one after the other, take the place of the tokens: T is the
+token hash of one code point, whose 1 to 4 UTF-8 bytes are one word. Nothing else differs.
 
 **Signature.** With ``permutations`` = m, and n = m / 2, rounded up::
 

@@ -116,7 +116,7 @@ def shingles(contents: Sequence[bytes], size: int, unit: Unit = Unit.WORD) -> Sh
 
 
 def _unit_runs(contents: Sequence[bytes], unit: Unit) -> tuple[U64, Ints]:
-    return token_runs(contents) if unit is Unit.WORD else _character_runs(contents)
+    return token_runs(contents) if unit is Unit.WORD else character_runs(contents)
 
 
 def _shingle_runs(hashes: U64, bounds: Ints, size: int) -> tuple[U64, Ints]:
@@ -145,8 +145,10 @@ def token_runs(contents: Sequence[bytes]) -> tuple[U64, Ints]:
     return _token_runs(contents)
 
 
-def _character_runs(contents: Sequence[bytes]) -> tuple[U64, Ints]:
-    """The hashes of the code points of normalised texts, each as of a token, and where those of each text begin."""
+def character_runs(contents: Sequence[bytes]) -> tuple[U64, Ints]:
+    """The hashes of the code points of normalised texts, each as of a token, without the blanks between tokens, and
+    where those of each text begin."""
+    contents = [content.replace(b" ", b"") for content in contents]
     joined = b"".join(contents)
     octets = np.frombuffer(joined, np.uint8)
     starts = np.flatnonzero((octets & 0xC0) != 0x80)  # all bytes of UTF-8 but those that continue a code point

@@ -16,6 +16,7 @@ import xxhash
 
 from es_neardupe.keys import hashing
 from es_neardupe.keys.arrays import U32, Bytes, Ints
+from es_neardupe.keys.scheme import Unit
 from es_neardupe.keys.unicode import DOT_ABOVE, DOTTED, EXPANDS, MARK, SECOND, SINGLE, TARGET, WORD, table
 
 Some = TypeVar("Some", bound=Sized)
@@ -56,12 +57,15 @@ def tokenize(text: str) -> list[str]:
     return content.decode().split(" ") if content else []
 
 
-def spans(text: str) -> Ints:
+def spans(text: str, unit: Unit = Unit.WORD) -> Ints:
     """Places of the tokens of a text: int64[n, 2], first character and the one after the last.
 
     Removed characters belong to the token before them. Tokens that one character expands to, such as the two of ``½``,
-    have the same place.
+    have the same place. With the unit `CHARACTER`, the place of the token of each of its characters: a shingle of
+    characters is shown with whole words.
     """
+    if unit is Unit.CHARACTER:
+        return np.repeat(spans(text), [len(token) for token in tokenize(text)], axis=0)
     if text.isascii():
         word = np.frombuffer(text.encode().translate(_ASCII), np.uint8) != _BLANK
         return np.flatnonzero(np.diff(word, prepend=False, append=False)).reshape(-1, 2)

@@ -11,7 +11,7 @@ import numpy as np
 from es_neardupe.keys.arrays import U64
 from es_neardupe.keys.scheme import Unit
 from es_neardupe.keys.shingles import token_hashes, window_hashes
-from es_neardupe.keys.text import spans, tokenize
+from es_neardupe.keys.text import spans
 
 _MIN_WORDS = 5
 """Minimum number of words in a passage."""
@@ -21,20 +21,15 @@ def covered_passages(
     texts: Sequence[str], covering: U64, shingle: int, unit: Unit = Unit.WORD
 ) -> list[tuple[str, int]]:
     """The runs of words, or of characters, whose shingles are all in ``covering`` (sorted), each with the number of
-    texts that have it; most frequent first, then longest. A run is given in one line: words as written in the first
-    text that has them, characters as in the normalised text."""
+    texts that have it; most frequent first, then longest. A run is given in one line, in whole words, as written in the
+    first text that has it."""
     frequencies: Counter[bytes] = Counter()
     written: dict[bytes, str] = {}
     for text, words in zip(texts, token_hashes(texts, unit), strict=True):
         inside = np.isin(window_hashes(words, shingle), covering)
         edges = np.flatnonzero(np.diff(inside, prepend=False, append=False)).reshape(-1, 2)
-        if unit is Unit.WORD:
-            at = spans(text)
-            written_runs = [text[at[a, 0] : at[b + shingle - 2, 1]] for a, b in edges]
-        else:
-            content = " ".join(tokenize(text))
-            written_runs = [content[a : b + shingle - 1] for a, b in edges]
-        runs = {words[a : b + shingle - 1].tobytes(): run for (a, b), run in zip(edges, written_runs, strict=True)}
+        at = spans(text, unit)
+        runs = {words[a : b + shingle - 1].tobytes(): text[at[a, 0] : at[b + shingle - 2, 1]] for a, b in edges}
         frequencies.update(runs.keys())
         written = runs | written
     ranked = sorted(frequencies, key=lambda run: (-frequencies[run], -len(run), written[run]))

@@ -25,7 +25,7 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.keys.arrays import U64, Flags, Ints
 from es_neardupe.keys.hashing import GOLDEN, mix64
 from es_neardupe.keys.scheme import MAX_SHINGLE
-from es_neardupe.keys.shingles import first_of_equals, sort_each, span_hashes, token_runs
+from es_neardupe.keys.shingles import character_runs, first_of_equals, sort_each, span_hashes, token_runs
 from es_neardupe.keys.text import CHUNK_CHARS, CHUNK_TEXTS, normalize, tokenize
 
 Document = Mapping[str, Sequence[str]]
@@ -61,7 +61,7 @@ class Words(_Leaf):
 
 @dataclass(frozen=True, slots=True)
 class Characters(_Leaf):
-    """Each value as the sequence of its normalised characters, with one space between two words."""
+    """Each value as the sequence of the characters of its words, normalised and without blanks between words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +263,8 @@ class _Composites(NamedTuple):
 def hashes(tree: FeatureTree, documents: Sequence[Document]) -> RaggedFeatures:
     """The hashes of the features of each document, in order and with repeats.
 
-    They do not depend on the other documents. N-grams of words have the same hashes as the shingles of the scheme.
+    They do not depend on the other documents. N-grams of words and of characters have the same hashes as the shingles
+    of the scheme.
     """
     parts = [_hashed(_features(tree, chunk)) for chunk in _chunks(documents, fields_of(tree))]
     sizes = [np.zeros(1, np.int64), *(np.diff(one.bounds) for one in parts)]
@@ -371,9 +372,7 @@ def _elements(tree: _Composite, values: list[str]) -> tuple[U64, Ints]:
     if isinstance(tree, Words):
         return token_runs(normalize(values))
     if isinstance(tree, Characters):
-        each = [content.decode().encode("utf-32-le") for content in normalize(values)]
-        points = np.frombuffer(b"".join(each), np.dtype("<u4"))
-        return mix64(points.astype(np.uint64) + GOLDEN), _edges([len(one) // 4 for one in each])
+        return character_runs(normalize(values))
     parts = [_SPLIT[type(tree)](value) for value in values]
     contents = iter(normalize(list(chain.from_iterable(parts))))
     worded = [list(filter(None, islice(contents, len(part)))) for part in parts]
@@ -482,4 +481,4 @@ def _parts(tree: _Composite, value: str) -> list[str]:
     """The elements of a value."""
     if isinstance(tree, Sentences | Paragraphs):
         return [one.strip() for one in _SPLIT[type(tree)](value) if tokenize(one)]
-    return tokenize(value) if isinstance(tree, Words) else list(" ".join(tokenize(value)))
+    return tokenize(value) if isinstance(tree, Words) else list("".join(tokenize(value)))

@@ -12,8 +12,9 @@ from scipy.sparse import csr_array
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.arrays import U64, Floats, Positions
+from es_neardupe.keys.fingerprint import signatures
 from es_neardupe.keys.hashing import GOLDEN
-from es_neardupe.keys.minhash import estimate, signatures
+from es_neardupe.keys.minhash import estimate
 from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme, Unit
 from es_neardupe.keys.shingles import features, token_hashes, window_hashes
 from es_neardupe.options import Matching, MeasureName, names_of

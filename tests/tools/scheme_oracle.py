@@ -142,7 +142,7 @@ def oracle(text: str, scheme: Scheme, max_chars: int = 10_000_000) -> Fingerprin
     tokens = oracle_tokens(text)
     if not tokens:
         return Fingerprint(scheme.id, State.EMPTY, "", (), b"", 0, 0, samples=oracle_samples(set(), scheme))
-    units = list(" ".join(tokens)) if scheme.unit == "character" else tokens
+    units = list("".join(tokens)) if scheme.unit == "character" else tokens
     found = oracle_features(units, scheme.shingle)
     signature = oracle_signature(found, scheme)
     return Fingerprint(

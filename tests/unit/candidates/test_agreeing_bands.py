@@ -26,8 +26,7 @@ from es_neardupe.index import queries
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.bands import band_keys
-from es_neardupe.keys.fingerprint import fingerprints
-from es_neardupe.keys.minhash import signatures
+from es_neardupe.keys.fingerprint import fingerprints, signatures
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.options import PRESETS
 from es_neardupe.similarity.measure import Measure

@@ -19,7 +19,7 @@ from es_neardupe.candidates import large_buckets as counting
 from es_neardupe.candidates import pair_arrays
 from es_neardupe.candidates.fingerprints import classes_of, read_corpus
 from es_neardupe.candidates.join import bucket_sizes, find_candidates, near_pairs
-from es_neardupe.keys.minhash import signatures
+from es_neardupe.keys.fingerprint import signatures
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.similarity.common_passages import common_passage
 

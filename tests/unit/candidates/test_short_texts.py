@@ -117,10 +117,10 @@ def test_the_preset() -> None:
 
 
 def test_letters_of_the_default_lengths() -> None:
-    """Words of five letters and a space: 17 characters in three words, so 13 shingles of 5."""
+    """Words of five letters: 15 characters in three words, so 11 shingles of 5."""
     first, *_ = default_lengths(short(shingle="5c"))
-    assert first == TextLength(3, 13)
-    assert first.width(short(shingle="5c").scheme) == 6
+    assert first == TextLength(3, 11)
+    assert first.width(short(shingle="5c").scheme) == 5
 
 
 @pytest.mark.parametrize("words", [8, 20])
@@ -133,7 +133,7 @@ def test_cases_of_character_shingles(words: int) -> None:
     common = round(0.6 * 2 * words / 1.6 + 0.49)
     other[common:] = text[words : 2 * words - common]
     measure = Measure(MeasureName.JACCARD, shingle=5, unit=Unit.CHARACTER)
-    length = TextLength(words, 6 * words - 5)
+    length = TextLength(words, 5 * words - 4)
     (case, *_) = detection_cases(measure, 0.6, scheme, length)
     texts = " ".join(one), " ".join(other)
     resemblance = Measure(shingle=5, unit=Unit.CHARACTER)

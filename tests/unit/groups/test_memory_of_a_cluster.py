@@ -19,7 +19,7 @@ from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.groups import linkage
 from es_neardupe.groups.build import link
 from es_neardupe.groups.linkage import bridges, inner_pairs, judge
-from es_neardupe.keys.minhash import signatures
+from es_neardupe.keys.fingerprint import signatures
 from es_neardupe.candidates import spill_to_disk
 from es_neardupe.verification import current_texts
 from es_neardupe.verification.criterion import MatchCriterion

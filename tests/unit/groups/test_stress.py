@@ -15,7 +15,7 @@ from es_neardupe.candidates.join import CandidatePairs, find_candidates
 from es_neardupe.columns import References
 from es_neardupe.groups.linkage import chain, star
 from es_neardupe.keys.bands import band_keys
-from es_neardupe.keys.minhash import signatures
+from es_neardupe.keys.fingerprint import signatures
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features
 from es_neardupe.keys.text import packed_hashes

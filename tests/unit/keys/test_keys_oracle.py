@@ -16,8 +16,7 @@ from scheme_oracle import (
 
 from es_neardupe.keys import text
 from es_neardupe.keys.bands import band_keys
-from es_neardupe.keys.fingerprint import fingerprints
-from es_neardupe.keys.minhash import signatures
+from es_neardupe.keys.fingerprint import fingerprints, signatures
 from es_neardupe.keys.scheme import Scheme, Unit
 from es_neardupe.keys.shingles import features
 from es_neardupe.keys.text import spans, tokenize

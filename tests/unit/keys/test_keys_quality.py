@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.bands import band_keys
-from es_neardupe.keys.fingerprint import fingerprints
-from es_neardupe.keys.minhash import estimate, signatures
+from es_neardupe.keys.fingerprint import fingerprints, signatures
+from es_neardupe.keys.minhash import estimate
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features
 

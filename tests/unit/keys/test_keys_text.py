@@ -20,6 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from es_neardupe.keys import text as text_module
+from es_neardupe.keys.scheme import Unit
+from es_neardupe.keys.shingles import features
 from es_neardupe.keys.text import normalize, spans, tokenize
 from es_neardupe.keys.unicode import DIGIT, EXPANDS, MARK, SINGLE, TARGET, WORD, table
 
@@ -109,6 +111,28 @@ def test_dots_of_i_in_canonically_equivalent_texts(text: str) -> None:
     for form in ("NFC", "NFD"):
         assert tokenize(unicodedata.normalize(form, text)) == tokens
     assert not re.search("[iįịḭ][\u0323\u0330\u0328\U0001d165]*\u0307", " ".join(tokens))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The near-\nduplicate re-\nport", "the near-duplicate report"),
+        ("an other word", "another word"),
+        ("시의회는 새 도로 예산을 승인했다", "시의회는새도로 예산을승인했다"),
+        ("میخواهم کتابخانه‌ها را ببینم", "می خواهم کتاب خانه ها را ببینم"),
+        ("東京 都 is Tokyo", "東京都isTokyo"),
+    ],
+)
+def test_spaces_are_no_characters(inner_loops: None, one: str, other: str) -> None:
+    """Of words that a line end or a scanner divides, and of scripts that writers space as they like."""
+    found, expected = features([one, other], 9, Unit.CHARACTER)
+    assert found.tolist() == expected.tolist()
+
+
+def test_places_of_characters_are_those_of_their_words() -> None:
+    source = "It's ½ né\u0323w"
+    words = [source[start:end] for start, end in spans(source, Unit.CHARACTER).tolist()]
+    assert words == ["It", "It", "s", "½", "½", "né\u0323w", "né\u0323w", "né\u0323w", "né\u0323w"]
 
 
 def test_one_decomposed_text_leaves_the_others_alone(monkeypatch: pytest.MonkeyPatch) -> None:

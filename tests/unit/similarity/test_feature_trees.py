@@ -79,7 +79,7 @@ def parts(tree: FeatureTree) -> Any:
     """The function from a value to the tuple of its elements."""
     return {
         Words: lambda value: tuple(tokenize(value)),
-        Characters: lambda value: tuple(" ".join(tokenize(value))),
+        Characters: lambda value: tuple("".join(tokenize(value))),
         Sentences: lambda value: tuple(" ".join(words) for one in sentences(value) if (words := tokenize(one))),
         Paragraphs: lambda value: tuple(" ".join(words) for one in paragraphs(value) if (words := tokenize(one))),
     }[type(tree)]  # type: ignore[index]  # each of them is a key
@@ -159,7 +159,7 @@ def test_the_texts_of_features() -> None:
     assert texts(Words(T)) == ["lucy had a gray cat"]
     assert texts(Flatten(Words(T))) == ["lucy", "had", "a", "gray", "cat"]
     assert texts(Values(T)) == ["Lucy had a gray cat."]
-    assert texts(Ngrams(17, Characters(T))) == ["lucy had a gray c", "ucy had a gray ca", "cy had a gray cat"]
+    assert texts(Ngrams(13, Characters(T))) == ["lucyhadagrayc", "ucyhadagrayca", "cyhadagraycat"]
 
 
 def test_runs_of_values_do_not_cross_unless_flattened() -> None:

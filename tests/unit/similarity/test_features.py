@@ -56,7 +56,7 @@ def plain_of_value(kind: str, size: int, flat: bool, value: str) -> list[Any]:
         return [tuple(words) for part in plain_sentences(value) if (words := tokenize(part))]
     if kind == "words":
         return [(word,) for word in tokens] if flat else [tuple(tokens)] if tokens else []
-    parts: Any = " ".join(tokens) if kind == "characters" else tuple(tokens)
+    parts: Any = "".join(tokens) if kind == "characters" else tuple(tokens)
     size = min(size, len(parts))
     return [parts[k : k + size] for k in range(len(parts) - size + 1)] if parts else []
 

@@ -19,7 +19,8 @@ from recount import word_edits
 from unit_tools import set_resemblance, shingle_set, words
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.minhash import estimate, signatures
+from es_neardupe.keys.fingerprint import signatures
+from es_neardupe.keys.minhash import estimate
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.keys.text import tokenize

@@ -13,7 +13,8 @@ import pytest
 from example_texts import EXAMPLES, LEFT_1, LEFT_2, LEFT_3, LEFT_4, RIGHT_1, RIGHT_2, RIGHT_3, RIGHT_4
 from unit_tools import shingle_set, words
 
-from es_neardupe.keys.minhash import estimate, signatures
+from es_neardupe.keys.fingerprint import signatures
+from es_neardupe.keys.minhash import estimate
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.keys.text import tokenize

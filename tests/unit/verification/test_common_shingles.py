@@ -103,10 +103,11 @@ def test_it_is_another_measure() -> None:
 
 
 def test_covered_passages_of_characters() -> None:
-    """In the normalised text, which characters belong to."""
-    texts = ["One two, THREE", "x one TWO", "other"]
+    """In whole words, as written in the text, whatever stands between them."""
+    texts = ["One two, THREE", "x o\u00adne TWO", "other one-\ntwofold"]
     (common,) = features(["one two"], 5, Unit.CHARACTER)
-    assert covered_passages(texts, common, 5, Unit.CHARACTER) == [("one two", 2)]
+    assert covered_passages(texts, common, 5, Unit.CHARACTER) == [("One two", 3)]
+    assert covered_passages(texts[2:], common, 5, Unit.CHARACTER) == [("one- twofold", 1)]
 
 
 def test_covered_passages() -> None:
