@@ -63,7 +63,7 @@ def test_the_curve_of_supershingles(cli: Cli) -> None:
     [
         (["--preset", "supershingles", "--permutations", "128"], "leave out either --preset or --permutations"),
         (["--preset", "supershingles", "--agree", "1"], "has agree 2, not 1"),
-        (["--preset", "default"], "'default' is not one of strict, reader, supershingles"),
+        (["--preset", "default"], "'default' is not one of strict, reader, supershingles, scans"),
         (["--agree", "2"], "agree requires bands and rows"),
     ],
 )

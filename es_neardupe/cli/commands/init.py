@@ -69,6 +69,8 @@ def init(
 
       supershingles: nearly identical long texts: 8-word shingles, two keys of six must agree
 
+      scans: texts read by a scanner, with wrong characters: 6-character shingles, threshold 0.3
+
       short: texts below 30 words, such as titles: 2-word shingles, bands from the lengths of the texts
 
       logs: log lines: all variables masked, 2-word shingles, threshold 0.5
@@ -132,7 +134,8 @@ def init(
     if (chosen := report.chosen(settings)).min is not None:
         match = f"--measure {chosen.measure.value} --min {chosen.min:g}"
         say(f"Without other options, group, pairs and similar use {match}.")
-    if report.by_lengths is None and report.detection < settings.detection:
+    at_its_own = preset is not None and given["threshold"] is None
+    if report.by_lengths is None and report.detection < settings.detection and not at_its_own:
         source = "--bands and --rows" if preset is None else f"the preset {preset}, which is for higher thresholds"
         warn(f"That is less than --detection {settings.detection:g}: the bands are those of {source}.")
     if report.preparation is not None:

@@ -397,8 +397,8 @@ def test_completion_without_heavy_libraries() -> None:
     assert completed("es-neardupe similar --measure S_") == ["S_R", "S_J", "S_L"]
     assert completed("es-neardupe distribution x --measure S_") == ["S_R", "S_J", "S_L"]
     assert completed("es-neardupe group x --linkage c") == ["chain", "complete"]
-    assert completed("es-neardupe bands --preset ") == ["strict", "reader", "supershingles", "logs"]
-    assert completed("es-neardupe init x --preset ") == ["strict", "reader", "supershingles", "short", "logs"]
+    assert completed("es-neardupe bands --preset ") == ["strict", "reader", "supershingles", "scans", "logs"]
+    assert completed("es-neardupe init x --preset ") == ["strict", "reader", "supershingles", "scans", "short", "logs"]
     assert completed("es-neardupe init x --measure ") == ["jaccard", "containment-longer", "S_J", "S_L"]
     assert "near-identical-titles" in completed("es-neardupe duplicates --example near")
 
@@ -463,7 +463,7 @@ def test_a_wrong_setting_is_wrong_usage_in_the_words_of_the_command_line(cli: Cl
         (["pairs", "i", "--min", "1.5"], "--min"),
         (["group", "i", "--measure", "foo"], "'foo' is not one of resemblance, jaccard"),
         (["group", "i", "--linkage", "foo"], "'foo' is not one of star, chain, complete"),
-        (["bands", "--preset", "foo"], "'foo' is not one of strict, reader, supershingles"),
+        (["bands", "--preset", "foo"], "'foo' is not one of strict, reader, supershingles, scans"),
         (["duplicates", "--example", "foo"], "foo"),
         (["what-if", "i", "--min", "0.5,x"], "is not a list of numbers"),
     ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import statistics
+import string
 from itertools import pairwise
 
 import numpy as np
@@ -11,11 +12,13 @@ import pytest
 from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
+from es_neardupe.index.settings import Settings
 from es_neardupe.keys.bands import band_keys
 from es_neardupe.keys.fingerprint import fingerprints, signatures
 from es_neardupe.keys.minhash import estimate
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features
+from es_neardupe.similarity.formulas import resemblance
 
 SCHEME = Scheme(bands=16, rows=6, shingle=1)
 
@@ -43,6 +46,31 @@ def test_estimates_are_near_the_truth(similarity: float, size: int) -> None:
     assert statistics.mean(e.value for e in estimates) == pytest.approx(truth, abs=4 * spread / 500**0.5)
     assert statistics.stdev(e.value for e in estimates) < 1.15 * spread
     assert statistics.mean(e.low <= truth <= e.high for e in estimates) > 0.93
+
+
+@pytest.mark.parametrize(("wrong", "share"), [(0.03, 0.99), (0.05, 0.95), (0.1, 0.5)])
+def test_scans_find_copies_with_wrong_characters(wrong: float, share: float) -> None:
+    """Of 400 texts of 100 words: letters replaced, and blanks lost. No two texts match."""
+    chance, letters = random.Random(7), "eeeettaoinshrdlucmfw"
+    words = ["".join(chance.choices(letters, k=chance.randrange(2, 10))) for _ in range(3000)]
+    texts = [" ".join(chance.choices(words, k=100)) for _ in range(400)]
+    copies = [
+        "".join(
+            one if chance.random() >= wrong else "" if one == " " else chance.choice(string.ascii_letters)
+            for one in text
+        )
+        for text in texts
+    ]
+    settings = Settings.chosen(("text",), preset="scans")
+    made = fingerprints(texts + copies, settings.scheme)
+    sets = features(texts + copies, settings.shingle, settings.unit)
+    found = 0
+    for (one, other), (a, b) in zip(
+        zip(made[:400], made[400:], strict=True), zip(sets[:400], sets[400:], strict=True), strict=True
+    ):
+        found += any(map(str.__eq__, one.bands, other.bands)) and resemblance(a, b) >= settings.threshold
+    assert found >= 400 * share
+    assert max(resemblance(one, other) for one, other in pairwise(sets[:400])) < settings.threshold / 2
 
 
 @pytest.mark.parametrize("similarity", [0.6, 0.7, 0.8, 0.9])

@@ -1,0 +1,38 @@
+"""The preset ``scans`` on a real server: copies with wrong characters, from `init` to the groups."""
+
+from __future__ import annotations
+
+import random
+import string
+
+from conftest import Cli
+from server_tools import put, words
+
+from es_neardupe import NearDupe
+from es_neardupe.server.client import Client
+
+
+def scanned(text: str, wrong: float, seed: int) -> str:
+    """A text with a share of its characters replaced, and its lines broken inside words."""
+    chance = random.Random(seed)
+    read = "".join(chance.choice(string.ascii_lowercase) if chance.random() < wrong else one for one in text)
+    return "-\n".join(read[start : start + 61] for start in range(0, len(read), 61))
+
+
+def test_pages_that_were_read_twice_are_groups(client: Client, index_name: str, server_cli: Cli) -> None:
+    pages = {number: " ".join(words(f"page{number}", 120)) for number in range(8)}
+    made = server_cli("init", index_name, "--field", "text", "--create", "--preset", "scans")
+    assert made.code == 0
+    assert "48 bands of 4 rows; a pair exactly 0.3 similar becomes a candidate with probability 0.3232" in made.out
+    assert "less than --detection" not in made.err
+    again = server_cli("init", index_name, "--field", "text", "--preset", "scans", "--json").json
+    assert (again["prepared"], again["threshold"]) == ([], 0.3)
+    first = {f"{number}-a": {"text": text} for number, text in pages.items()}
+    second = {f"{number}-b": {"text": scanned(text, 0.03, number)} for number, text in pages.items()}
+    put(client, index_name, first | second)
+    index = NearDupe(index_name, client)
+    assert index.enrich().writes.written == 16
+    assert {(pair.a[1], pair.b[1]) for pair in index.pairs()} == {(f"{n}-a", f"{n}-b") for n in pages}
+    assert index.group().groups.count == 8
+    low = server_cli("init", f"{index_name}-low", "--field", "text", "--create", "--preset", "scans", "--threshold=0.2")
+    assert "those of the preset scans" in low.err
