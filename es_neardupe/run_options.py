@@ -1,6 +1,6 @@
 """Options of how a command runs, the same for all commands, and what they do in all of them.
 
-A command takes them as ``**run: Unpack[RunOptions]``, and completes them by ``run = {**RUN_DEFAULTS, **run}``.
+A command takes them as ``**run: Unpack[RunOptions]``, and all of them are there by ``@with_defaults(RUN_DEFAULTS)``.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
 
 from es_neardupe import options
@@ -65,6 +66,25 @@ RUN_DEFAULTS: RunOptions = {**READ_DEFAULTS, **WRITE_DEFAULTS}
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+def with_defaults(defaults: ReadOptions | WriteOptions) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Give a command all options of its ``**run``. Raises `TypeError` for any other keyword, which ``**run`` would
+    take."""
+
+    def complete(command: Callable[P, R]) -> Callable[P, R]:
+        parameters = signature(command).parameters.values()
+        known = {one.name for one in parameters if one.kind is not one.VAR_KEYWORD} | defaults.keys()
+
+        @wraps(command)
+        def run(*given: P.args, **named: P.kwargs) -> R:
+            if unknown := sorted(named.keys() - known):
+                raise TypeError(f"{command.__name__}() got an unexpected keyword argument {unknown[0]!r}")
+            return cast("Callable[..., R]", command)(*given, **{**defaults, **named})
+
+        return run
+
+    return complete
 
 
 def on_engine(command: Callable[P, R]) -> Callable[P, R]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from es_neardupe import options
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.options import DEFAULT_MAX_CHARS, Versions
-from es_neardupe.run_options import RUN_DEFAULTS, RunOptions, Unpack, on_engine, tunable
+from es_neardupe.run_options import RUN_DEFAULTS, RunOptions, Unpack, on_engine, tunable, with_defaults
 from es_neardupe.wording import command, option
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 
+@with_defaults(RUN_DEFAULTS)
 @tunable
 @on_engine
 def enrich(
@@ -66,7 +67,6 @@ def enrich(
     from es_neardupe.server.bulk import pretend
     from es_neardupe.server.dry_run import DryRunClient
 
-    run = {**RUN_DEFAULTS, **run}
     workers, batch, progress = run["workers"], run["batch"], run["progress"]
     dry_run, show_requests = run["dry_run"], run["show_requests"]
     started = time.monotonic()

@@ -300,6 +300,14 @@ def test_python_shows_the_options_of_a_command() -> None:
     assert get_type_hints(NearDupe.group)["workers"] is int
 
 
+@pytest.mark.parametrize("name", ["enrich"])
+def test_an_unknown_keyword_is_an_error(name: str) -> None:
+    """As in any function of Python, though ``**run`` takes any; also one that another command has."""
+    neardupe = NearDupe("i", FakeClient())
+    with pytest.raises(TypeError, match=rf"{name}\(\) got an unexpected keyword argument 'sise'"):
+        getattr(neardupe, name)(sise=3)
+
+
 def test_help_of_methods_is_readable() -> None:
     """Description, example and options, below a signature with plain types and defaults."""
     shown = pydoc.plain(pydoc.render_doc(NearDupe.screened))
