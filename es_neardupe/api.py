@@ -19,10 +19,8 @@ from es_neardupe.commands import contained as _contained
 from es_neardupe.commands import decide as _decide
 from es_neardupe.commands import fingerprinted as _fingerprinted
 from es_neardupe.commands import fold as _fold
-from es_neardupe.commands import group as _group
 from es_neardupe.commands import groups as _groups
 from es_neardupe.commands import load as _load
-from es_neardupe.commands import pairs as _pairs
 from es_neardupe.commands import pipeline as _pipeline
 from es_neardupe.commands import screened as _screened
 from es_neardupe.commands import search as _search
@@ -36,9 +34,11 @@ from es_neardupe.commands.distribution import distribution as _distribution
 from es_neardupe.commands.doctor import doctor as _doctor
 from es_neardupe.commands.duplicates import duplicates as _duplicates
 from es_neardupe.commands.enrich import enrich as _enrich
+from es_neardupe.commands.group import group as _group
 from es_neardupe.commands.init import init as _init
 from es_neardupe.commands.migrate import migrate as _migrate
 from es_neardupe.commands.moved import moved as _moved
+from es_neardupe.commands.pairs import pairs as _pairs
 from es_neardupe.commands.stats import stats as _stats
 from es_neardupe.index.index import Index
 from es_neardupe.log_events import is_logged, log_event, loggable_arguments, logged_progress, new_run

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from es_neardupe.commands.contained import ContainedReport
 from es_neardupe.commands.decide import DecisionReport
-from es_neardupe.commands.pairs import Pair
+from es_neardupe.commands.pairs.report import Pair
 from es_neardupe.commands.similar import SimilarHit, SimilarReport
 from es_neardupe.commands.stats.counts import StatsReport
 from es_neardupe.groups.collate import GroupCollation

@@ -9,6 +9,7 @@ from __future__ import annotations
 from es_neardupe.candidates.detection import (
     BandsByLengths,
     DetectionCase,
+    ShortTexts,
 )
 from es_neardupe.candidates.large_buckets import (
     Bucket,
@@ -79,9 +80,7 @@ from es_neardupe.commands.enrich.report import EnrichReport
 from es_neardupe.commands.fold import (
     FoldReport,
 )
-from es_neardupe.commands.group import (
-    GroupReport,
-)
+from es_neardupe.commands.group.steps import GroupReport
 from es_neardupe.commands.groups import (
     GroupsReport,
     KeepAdvice,
@@ -100,10 +99,7 @@ from es_neardupe.commands.moved.moved import (
     MovedReport,
     NewPlace,
 )
-from es_neardupe.commands.pairs import (
-    Pair,
-    PairsReport,
-)
+from es_neardupe.commands.pairs.report import Pair, PairsReport
 from es_neardupe.commands.pipeline import (
     PipelineReport,
 )
@@ -213,7 +209,7 @@ from es_neardupe.report_parts import (
     PairCounts,
     WriteCounts,
 )
-from es_neardupe.run_options import RunOptions
+from es_neardupe.run_options import ReadOptions, RunOptions
 from es_neardupe.server.dry_run import (
     ShownRequest,
 )
@@ -360,6 +356,7 @@ __all__ = [
     "Problem",
     "Progress",
     "ReadField",
+    "ReadOptions",
     "Recall",
     "RecallPart",
     "Recommendation",
@@ -383,6 +380,7 @@ __all__ = [
     "SharedPassage",
     "Shingle",
     "ShinglesReport",
+    "ShortTexts",
     "ShownRequest",
     "Side",
     "SimilarHit",

@@ -13,7 +13,8 @@ from threading import Event
 from es_neardupe import options
 from es_neardupe.commands.enrich.enrich import enrich
 from es_neardupe.commands.enrich.report import EnrichReport
-from es_neardupe.commands.group import GroupReport, group
+from es_neardupe.commands.group.group import group
+from es_neardupe.commands.group.steps import GroupReport
 from es_neardupe.errors import (
     BeingMigrated,
     Conflict,

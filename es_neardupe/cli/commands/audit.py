@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName, Output
 from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import warn_of_boilerplate
 from es_neardupe.cli.output import (
     ExitCode,
@@ -22,8 +23,9 @@ from es_neardupe.cli.output import (
     warn,
     write_output,
 )
+from es_neardupe.commands.audit.audit import audit as library
 from es_neardupe.display_text import named, score_text
-from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
+from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
@@ -41,19 +43,14 @@ _REASONS = {
 }
 
 
+@with_options_of(library)
 def audit(
     index: IndexName,
     *,
-    sample: options.Sample = 2000,
-    min: options.Minimum = None,
-    seed: options.Seed = 1,
-    max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
-    slices: options.Slices = None,
-    engine: options.EngineName = None,
-    insecure_engine: options.InsecureEngine = False,
     output: Output = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """Measure the share of the true pairs that the index finds, and why pairs are lost. Writes nothing.
 
@@ -65,21 +62,10 @@ def audit(
 
       es-neardupe audit news --sample 500 --min 0.9 --json
     """
-    from es_neardupe.commands.audit.audit import audit as audit_
 
     check_output(output)
     with progress_bars() as progress:
-        report = audit_(
-            open_index(index, prefix),
-            sample=sample,
-            min=min,
-            seed=seed,
-            max_bucket=max_bucket,
-            slices=slices,
-            engine=engine,
-            insecure_engine=insecure_engine,
-            progress=progress,
-        )
+        report = library(open_index(index, prefix), progress=progress, **given)
     if as_json:
         print_json(report)
     if output is not None:

@@ -113,7 +113,7 @@ def _client(url: str | None) -> Client:
 def _run(index: Index, records: list[FileRecord], settings: Settings, words: str | None) -> None:
     from es_neardupe.commands.demo import create_index, index_plain, search_hits
     from es_neardupe.commands.enrich.enrich import enrich
-    from es_neardupe.commands.group import group
+    from es_neardupe.commands.group.group import group
     from es_neardupe.commands.groups import groups
     from es_neardupe.commands.init.init import init
     from es_neardupe.commands.load import LoadRun, load_records

@@ -10,6 +10,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, FailuresFile, IndexName
 from es_neardupe.cli.connection import open_index, resumable
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import (
     fail_on,
     fail_on_writes,
@@ -29,53 +30,27 @@ from es_neardupe.cli.messages import (
 )
 from es_neardupe.cli.output import check_output, print_json, print_table, printable, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
+from es_neardupe.commands.group.group import group as library
 from es_neardupe.options import DEFAULT_PREFIX, Linkage
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.group import GroupReport
+    from es_neardupe.commands.group.steps import GroupReport
     from es_neardupe.index.index import Index
     from es_neardupe.verification.criterion import MatchOptions
 
 
+@with_options_of(library)
 def group(
     index: IndexName,
     *,
-    measure: options.RuleMeasure = None,
-    matching: options.RuleMatching = None,
-    min: options.RuleMinimum = None,
-    max: options.RuleMaximum = None,
-    features: Annotated[list[str] | None, options.RULE_FEATURES] = None,
-    ngram: options.RuleNgram = None,
-    whitespace: options.RuleWhitespace = None,
-    ignore_common: Annotated[Any, options.RULE_IGNORE_COMMON] = None,
-    linkage: options.RuleLinkage = None,
-    principal: options.RulePrincipal = None,
-    within: options.RuleWithin = None,
-    window: options.RuleWindow = None,
-    max_bucket: options.RuleMaxBucket = None,
-    default_rules: options.DefaultRules = False,
-    renew: options.Renew = False,
-    check: options.CheckGroups = False,
-    rebuild: options.Rebuild = False,
-    ignore_reviews: options.IgnoreReviews = False,
-    evidence: options.Evidence = False,
-    slices: options.Slices = None,
-    workers: options.Workers = 2,
-    batch: options.Batch = 500,
-    memory: options.Memory = None,
-    engine: options.EngineName = None,
-    insecure_engine: options.InsecureEngine = False,
     max_rate: options.MaxRate = None,
     max_load: options.MaxLoad = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
-    tune: options.Tune = False,
-    break_lease: options.BreakLease = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-    dry_run: options.DryRun = False,
-    show_requests: options.ShowRequests = 0,
     failures: FailuresFile = None,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """Find groups of near-duplicates and write group, principal and similarity into every document.
 
@@ -94,46 +69,13 @@ def group(
 
       es-neardupe group news --default-rules
     """
-    from es_neardupe.commands.group import group as group_
 
     check_output(failures)
     found = open_index(index, prefix, max_rate=max_rate, max_load=max_load)
-    if break_lease and not yes and not dry_run:
+    if given["break_lease"] and not yes and not given["dry_run"]:
         _confirm_break(found)
     with resumable(), progress_bars() as progress:
-        report = group_(
-            found,
-            measure=measure,
-            matching=matching,
-            min=min,
-            max=max,
-            features=features or None,
-            ngram=ngram,
-            whitespace=whitespace,
-            ignore_common=ignore_common,
-            linkage=linkage,
-            principal=principal,
-            within=within,
-            window=window,
-            max_bucket=max_bucket,
-            default_rules=default_rules,
-            renew=renew,
-            check=check,
-            rebuild=rebuild,
-            ignore_reviews=ignore_reviews,
-            evidence=evidence,
-            slices=slices,
-            workers=workers,
-            batch=batch,
-            memory=memory,
-            engine=engine,
-            insecure_engine=insecure_engine,
-            tune=tune,
-            break_lease=break_lease,
-            dry_run=dry_run,
-            show_requests=show_requests,
-            progress=progress,
-        )
+        report = library(found, progress=progress, **given)
     result(report)
     if as_json:
         print_json(report)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from es_neardupe import options
-from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName, Output
+from es_neardupe.cli.arguments import AsJson, IndexName, Output
 from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import (
     range_text,
     say_common,
@@ -27,41 +28,28 @@ from es_neardupe.cli.output import (
     warn,
     write_output,
 )
+from es_neardupe.commands.pairs.pairs import pairs as library
 from es_neardupe.display_text import named
 from es_neardupe.json_results import by_measure
-from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
+from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.pairs import Pair
+    from es_neardupe.commands.pairs.report import Pair
 
 
+@with_options_of(library)
 def pairs(
     index: IndexName,
     *,
-    measure: options.Measure = None,
-    matching: options.MatchingName = None,
-    min: options.Minimum = None,
-    max: options.Maximum = 1.0,
-    features: FeatureSources = None,
-    ngram: options.Ngram = None,
-    whitespace: options.Whitespace = False,
-    renew: options.Renew = False,
-    ignore_common: Annotated[Any, options.IGNORE_COMMON] = None,
     top: Annotated[
         int | None,
         typer.Option(min=1, help="Maximum number of pairs shown, most similar first.", show_default="all"),
     ] = None,
-    max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
-    slices: options.Slices = None,
-    memory: options.Memory = None,
-    engine: options.EngineName = None,
-    insecure_engine: options.InsecureEngine = False,
-    fields: Annotated[list[str] | None, options.TITLE_FIELDS] = None,
-    whole_fields: options.WholeFields = False,
     output: Output = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """List all verified pairs with their exact similarity, most similar first. Writes nothing.
 
@@ -71,30 +59,10 @@ def pairs(
 
       es-neardupe pairs news --features 'title:flatten(words)' --min 0.9 --max 0.999
     """
-    from es_neardupe.commands.pairs import pairs as pairs_
 
     check_output(output)
     with progress_bars() as progress:
-        found = pairs_(
-            open_index(index, prefix),
-            measure=measure,
-            matching=matching,
-            min=min,
-            max=max,
-            features=features or (),
-            ngram=ngram,
-            whitespace=whitespace,
-            renew=renew,
-            ignore_common=ignore_common,
-            max_bucket=max_bucket,
-            slices=slices,
-            memory=memory,
-            engine=engine,
-            insecure_engine=insecure_engine,
-            fields=fields or (),
-            whole_fields=whole_fields,
-            progress=progress,
-        )
+        found = library(open_index(index, prefix), progress=progress, **given)
     if as_json:
         print_lines(map(_pair_line, found.with_fields(top)))
     if output is not None:

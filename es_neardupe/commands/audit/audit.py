@@ -3,79 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from es_neardupe import options
-from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
-from es_neardupe.candidates.join import candidate_pairs
-from es_neardupe.candidates.who_may_meet import GroupRules
-from es_neardupe.commands.audit.all_true_pairs import InvertedIndex, PairSimilarities
-from es_neardupe.commands.audit.report import (
-    AuditReport,
-    BandsAdvice,
-    RecallCounts,
-    RefutedPair,
-    ReviewedPairs,
-    effective,
-    ordered,
-    recall_of,
-)
-from es_neardupe.commands.audit.true_pairs import SampleTexts, TruePairs, features_of, true_pairs
-from es_neardupe.commands.audit.why_missed import (
-    FOUND,
-    Candidacy,
-    DocumentStates,
-    LossReason,
-    source_of,
-    states_of,
-    verdicts,
-)
-from es_neardupe.errors import IndexUnusable, SettingsError
-from es_neardupe.groups.decisions import Decision, Decisions, Verdict, agreed_verdict
-from es_neardupe.groups.registry import Registry
-from es_neardupe.index import queries
-from es_neardupe.index.index import Index, opened
-from es_neardupe.index.slices import address_hashes
-from es_neardupe.index.stored_fields import decode_grouping, stored_fields
-from es_neardupe.index.target import IndexTarget
-from es_neardupe.keys.arrays import U64, Numbers
-from es_neardupe.keys.scheme import choose_bands
-from es_neardupe.keys.shingles import features
-from es_neardupe.keys.text import packed_hashes
 from es_neardupe.options import DEFAULT_MAX_BUCKET
-from es_neardupe.progress import Progress, silent
-from es_neardupe.records import FingerprintColumns, Grouping, Hit, Reference, TextClasses
-from es_neardupe.run_options import on_engine
-from es_neardupe.similarity.formulas import resemblance
-from es_neardupe.similarity.measure import Measure
-from es_neardupe.verification.boilerplate import Boilerplate, boilerplate, without
-from es_neardupe.verification.criterion import check_min
-from es_neardupe.verification.current_texts import CurrentDocuments, current_hits
-from es_neardupe.verification.on_workers import ComparingWorkers
-from es_neardupe.verification.verify import Verifier
-from es_neardupe.wording import counted, option
+from es_neardupe.run_options import READ_DEFAULTS, ReadOptions, Unpack, on_engine, with_defaults
 
-_PAGE = 10_000
-_PRINCIPALS = 1000
-"""Principals read by one request."""
-
-_EXAMPLES = 5
-
-_DETECTIONS = (0.99, 0.995, 0.999, 0.9995, 0.9999)
-"""Detection probabilities that are tried in this order for other bands."""
-
-_TOLERANCE = 1e-9
-"""Rounding error between two ways to compute a similarity."""
-
-_STORED_TOLERANCE = 1e-6
-"""Rounding error of a stored similarity, which a server may return as a 32-bit float."""
+if TYPE_CHECKING:
+    from es_neardupe.commands.audit.report import AuditReport
+    from es_neardupe.index.index import Index
 
 
+@with_defaults(READ_DEFAULTS)
 @on_engine
 def audit(
     index: Index,
@@ -84,10 +23,7 @@ def audit(
     min: options.Minimum = None,
     seed: options.Seed = 1,
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
-    slices: options.Slices = None,
-    engine: options.EngineName = None,
-    insecure_engine: options.InsecureEngine = False,
-    progress: Progress = silent,
+    **run: Unpack[ReadOptions],
 ) -> AuditReport:
     """Compare a random sample of the documents with all documents, by the exact resemblance of their current texts.
 
@@ -103,23 +39,43 @@ def audit(
     >>> report.recall.pairs, report.recall.found
     (4, 4)
     """
+    from es_neardupe.commands.audit.all_true_pairs import InvertedIndex
+    from es_neardupe.commands.audit.report import AuditReport, RecallCounts
+    from es_neardupe.commands.audit.steps import (
+        EXAMPLES,
+        VerifiedPairsCheck,
+        advice,
+        audited_scope,
+        check,
+        drawn,
+        grouped_by_resemblance,
+        memberships,
+        pairs_of_sample,
+        reviewed,
+    )
+    from es_neardupe.commands.audit.true_pairs import SampleTexts
+    from es_neardupe.commands.audit.why_missed import verdicts
+    from es_neardupe.index.index import opened
+    from es_neardupe.verification.criterion import check_min
+
+    progress = run["progress"]
     started = time.monotonic()
     index = opened(index, texts=True)
     minimum = check_min(index.settings.threshold if min is None else min)
-    _check(sample, seed)
+    check(sample, seed)
     index.documents.refresh_if_allowed()
-    total, chosen = _drawn(index, sample, seed, progress)
-    scope = _scope(index, chosen, max_bucket=max_bucket, slices=slices, progress=progress)
+    total, chosen = drawn(index, sample, seed, progress)
+    scope = audited_scope(index, chosen, max_bucket=max_bucket, slices=run["slices"], progress=progress)
     claims = VerifiedPairsCheck(index, scope, minimum, progress)
     held = claims.boilerplate()
     texts = SampleTexts(frozenset(scope.sample.addresses), InvertedIndex(scope.features), minimum, held)
     counts = RecallCounts(len(scope.sample.addresses))
-    for pairs, others, apart in _true_pairs(scope, texts, index, progress):
+    for pairs, others, apart in pairs_of_sample(scope, texts, index, progress):
         claims.confirm(pairs, scope.sample, others)
         verdict = verdicts(scope.candidacy, scope.sample, others, pairs.inside, pairs.given)
         counts.add_boilerplate(pairs, verdict, apart, within=others is scope.sample)
         counts.add(pairs.only(~apart), verdict[~apart], scope.sample, others)
-    members = list(_memberships(index, chosen, scope, minimum)) if _grouped_by_resemblance(index) else None
+    members = list(memberships(index, chosen, scope, minimum)) if grouped_by_resemblance(index) else None
     wrong = [*claims.denied(), *(one for one in members or () if not one.is_right)]
     claimed = len(claims) + len(members or ())
     whole = len(scope.sample.addresses) >= total
@@ -146,261 +102,8 @@ def audit(
         denied=len(wrong),
         precision=1 - len(wrong) / claimed if claimed else None,
         precision_without_boilerplate=claims.share_without(held, progress) if len(claims) and held.clusters else None,
-        wrong=tuple(wrong[:_EXAMPLES]),
-        reviewed=_reviewed(index, scope.corpus, minimum),
-        advice=_advice(index.target, minimum, counts, whole),
+        wrong=tuple(wrong[:EXAMPLES]),
+        reviewed=reviewed(index, scope.corpus, minimum),
+        advice=advice(index.target, minimum, counts, whole),
         seconds=time.monotonic() - started,
     )
-
-
-def _reviewed(index: Index, corpus: FingerprintColumns, minimum: float) -> ReviewedPairs | None:
-    """What reviewers say about pairs. The similarity was computed when a pair was decided; it is still that of the
-    texts, since a decision is about the words of both."""
-    by_pair: dict[tuple[str, ...], list[Decision]] = defaultdict(list)
-    for one in Decisions(index).all():
-        if one.verdict.decides and one.withdrawn is None and one.similarity is not None:
-            by_pair[one.between].append(one)
-    if not by_pair:
-        return None
-    hashes = packed_hashes([content for pair in by_pair for content in pair]).reshape(-1, 2)
-    low, high = np.isin(hashes, corpus.content).T
-    counts: Counter[str] = Counter()
-    for some, known in zip(by_pair.values(), (low & high).tolist(), strict=True):
-        verdict = agreed_verdict({one.author: one.verdict for one in some})
-        if not known:
-            counts["gone"] += 1
-        elif verdict is None:
-            counts["disputed"] += 1
-        else:
-            similar = (some[0].similarity or 0) >= minimum
-            counts[f"{'' if similar else 'below_'}{verdict.value}"] += 1
-    same, different = counts[Verdict.SAME.value], counts[Verdict.DIFFERENT.value]
-    return ReviewedPairs(
-        pairs=len(by_pair),
-        same=same,
-        different=different,
-        below_same=counts["below_same"],
-        below_different=counts["below_different"],
-        disputed=counts["disputed"],
-        gone=counts["gone"],
-        precision=same / (same + different) if same + different else None,
-    )
-
-
-def _check(sample: int, seed: int) -> None:
-    if sample < 1:
-        raise SettingsError(f"{option('sample')} must be 1 or more, not {sample}.")
-    if not 0 <= seed < 2**64:
-        raise SettingsError(f"{option('seed')} must be 0 or more and fit into 64 bits, not {seed}.")
-
-
-def _drawn(index: Index, size: int, seed: int, progress: Progress) -> tuple[int, list[Reference]]:
-    """The number of all documents, and a random sample: the documents whose addresses have the lowest hashes.
-
-    The same seed draws the same documents, and a smaller sample is a part of a larger one.
-    """
-    everything = queries.matching(index.target.within())
-    expected, read = index.documents.count(everything), 0
-    hashes, drawn = np.empty(0, np.uint64), np.empty(0, object)
-    for page in index.documents.pages({"query": everything, "_source": False}, page_size=_PAGE):
-        references = np.empty(len(page), object)
-        references[:] = [hit.reference for hit in page]
-        hashes = np.concatenate((hashes, address_hashes((hit.reference for hit in page), seed)))
-        drawn = np.concatenate((drawn, references))
-        lowest = np.argsort(hashes, kind="stable")[:size]
-        hashes, drawn = hashes[lowest], drawn[lowest]
-        read += len(page)
-        progress("drawing the sample", read, expected)
-    if read < 2:
-        raise IndexUnusable(f"Index {index.name} has {counted(read, 'document')}, but an audit needs at least 2.")
-    return read, list(drawn)
-
-
-class _AuditScope(NamedTuple):
-    """The keys of the index and the documents of the sample, read before texts are compared."""
-
-    corpus: FingerprintColumns
-    classes: TextClasses
-    left: Numbers
-    right: Numbers
-    """The candidate pairs of classes."""
-    candidacy: Candidacy
-    sample: DocumentStates
-    features: list[U64]
-    """Of each document of the sample."""
-
-
-def _scope(
-    index: Index,
-    chosen: Sequence[Reference],
-    *,
-    max_bucket: int,
-    slices: int | None,
-    progress: Progress,
-) -> _AuditScope:
-    """Read the keys of the index and the documents of the sample."""
-    corpus = read_fingerprints(index, progress, slices=slices)
-    classes = classes_of(corpus)
-    pairs = candidate_pairs(index, corpus, classes, GroupRules(max_bucket=max_bucket))
-    candidacy = Candidacy(corpus, classes, pairs.left, pairs.right, index.settings.scheme.agree)
-    parts: list[DocumentStates] = [states_of([], index.settings)]
-    sampled: list[U64] = []
-    for hits in current_hits(index.client, chosen, source_of(index.settings)):
-        sampled += features_of(hits, index.settings)
-        parts.append(states_of(hits, index.settings))
-    sample = DocumentStates.joined(parts).among(candidacy)
-    return _AuditScope(corpus.without_keys(), classes, pairs.left, pairs.right, candidacy, sample, sampled)
-
-
-def _true_pairs(scope: _AuditScope, texts: SampleTexts, index: Index, progress: Progress) -> Iterator[TruePairs]:
-    """Every true pair once: first those within the sample, then those of a sampled document and any other one."""
-    for pairs in texts.inverted.within(texts.minimum):
-        yield TruePairs(pairs, scope.sample, texts.only_boilerplate(pairs, texts.inverted.features))
-    for found in true_pairs(index, texts, progress):
-        yield found._replace(others=found.others.among(scope.candidacy))
-
-
-class VerifiedPairsCheck:
-    """Check of the candidate pairs with a sampled document that verification finds similar.
-
-    The comparison with all texts must confirm each of them, with the same similarity.
-    """
-
-    def __init__(self, index: Index, scope: _AuditScope, minimum: float, progress: Progress) -> None:
-        self._index, self._corpus, self._classes, self._minimum = index, scope.corpus, scope.classes, minimum
-        self._candidacy = scope.candidacy
-        measure = Measure(shingle=index.settings.shingle, unit=index.settings.unit)
-        workers = ComparingWorkers.of(index, measure)
-        self._verifier = Verifier(index.client, index.settings, scope.corpus, scope.classes, measure, workers=workers)
-        sampled = np.zeros(len(scope.classes), np.bool_)
-        sampled[scope.sample.classes[scope.sample.condition == FOUND]] = True
-        touched = sampled[scope.left] | sampled[scope.right]
-        left, right = scope.left[touched], scope.right[touched]
-        similarity = self._verifier.similarities(left, right, progress)
-        similar = similarity >= minimum
-        self._left, self._right, self._similarity = left[similar], right[similar], similarity[similar]
-        self._codes = scope.candidacy.coded(self._left, self._right)
-        self._confirmed = np.zeros(len(self._codes), np.bool_)
-
-    def __len__(self) -> int:
-        return len(self._codes)
-
-    def boilerplate(self) -> Boilerplate:
-        """What only boilerplate holds together, of the clusters of these pairs."""
-        return boilerplate(self._index, self._corpus, self._classes, self._left, self._right)
-
-    def share_without(self, held: Boilerplate, progress: Progress) -> float:
-        """The share of the pairs that are similar without the passages of boilerplate, too."""
-        verifier = without(self._index, self._corpus, self._classes, held)
-        similarity = verifier.similarities(self._left, self._right, progress)
-        return float((similarity >= self._minimum).mean())
-
-    def confirm(self, pairs: PairSimilarities, sample: DocumentStates, others: DocumentStates) -> None:
-        """Confirm the verified pairs that are among these true pairs."""
-        inside, given, similarity = pairs
-        found = np.flatnonzero((sample.condition[inside] == FOUND) & (others.condition[given] == FOUND))
-        codes = self._candidacy.coded(sample.classes[inside[found]], others.classes[given[found]])
-        place = np.searchsorted(self._codes, codes)
-        known = np.flatnonzero(place < len(self._codes))
-        known = known[self._codes[place[known]] == codes[known]]
-        same = np.abs(self._similarity[place[known]] - similarity[found[known]]) <= _TOLERANCE
-        self._confirmed[place[known[same]]] = True
-
-    def denied(self) -> Iterator[RefutedPair]:
-        """The pairs that were not confirmed, compared once more; without pairs whose texts have changed since."""
-        again = CurrentDocuments.of_corpus(self._index.client, self._index.settings, self._corpus)
-        for k in np.flatnonzero(~self._confirmed).tolist():
-            rows = self._verifier.first_rows(np.array([self._left[k], self._right[k]]))
-            texts = [text for _, text in again.texts(rows)] if (rows >= 0).all() else []
-            if len(texts) < 2:
-                self._confirmed[k] = True
-                continue
-            settings = self._index.settings
-            actual = resemblance(*features(texts, settings.shingle, settings.unit))
-            claimed = float(self._similarity[k])
-            one, other = map(self._corpus.address, rows.tolist())
-            if abs(claimed - actual) > _TOLERANCE:
-                yield RefutedPair(*ordered(one, other), claimed, actual)
-
-
-class _Membership(RefutedPair):
-    """The stored similarity of a member to its principal (``claimed``), and that of their texts."""
-
-    @property
-    def is_right(self) -> bool:
-        """Whether both are equal."""
-        return abs(self.claimed - self.actual) <= _STORED_TOLERANCE
-
-
-def _grouped_by_resemblance(index: Index) -> bool:
-    """Whether the last run of ``group`` has finished and used the resemblance, so that its groups can be checked."""
-    last = Registry(index).last_run()
-    return last is not None and last.finished and last.rules is not None and last.rules.match.by_resemblance
-
-
-def _memberships(
-    index: Index, sample: Sequence[Reference], scope: _AuditScope, minimum: float
-) -> Iterator[_Membership]:
-    """The sampled documents whose stored similarity to their principal is at least the minimum.
-
-    Members are left out if one of both texts has changed since it was fingerprinted, or if no principal is stored.
-    """
-    settings = index.settings
-    source = [*source_of(settings), index.fields.principal, index.fields.similarity]
-    for page in current_hits(index.client, sample, source):
-        groupings = ((hit, _grouping(hit, index.target)) for hit in page)
-        members = [
-            (hit, grouping)
-            for hit, grouping in groupings
-            if grouping and not grouping.principal and grouping.similarity >= minimum
-        ]
-        principals = _principals(index, sorted({grouping.group for _, grouping in members}), source)
-        hits = [*(hit for hit, _ in members), *principals.values()]
-        conditions = states_of(hits, settings).among(scope.candidacy).condition
-        judged = zip(hits, conditions, features_of(hits, index.settings), strict=True)
-        unchanged = {hit.address: texts for hit, condition, texts in judged if condition == FOUND}
-        for member, grouping in members:
-            principal = principals.get(grouping.group)
-            if principal is not None and {member.address, principal.address} <= unchanged.keys():
-                actual = resemblance(unchanged[member.address], unchanged[principal.address])
-                yield _Membership(*ordered(member.address, principal.address), grouping.similarity, actual)
-
-
-def _grouping(hit: Hit, target: IndexTarget) -> Grouping | None:
-    return decode_grouping(stored_fields(hit.source, target.settings.prefix))
-
-
-def _principals(index: Index, groups: Sequence[str], source: Sequence[str]) -> dict[str, Hit]:
-    """Group id -> its current principal, without groups that have several."""
-    body = {"query": queries.groups_by_id(index.fields, groups), "_source": False}
-    pages = index.documents.pages(body, page_size=_PRINCIPALS) if groups else ()
-    references = [hit.reference for page in pages for hit in page]
-    principals: dict[str, list[Hit]] = {}
-    for hits in current_hits(index.client, references, source):
-        for hit in hits:
-            grouping = _grouping(hit, index.target)
-            if grouping is not None and grouping.principal:
-                principals.setdefault(grouping.group, []).append(hit)
-    return {group: hits[0] for group, hits in principals.items() if len(hits) == 1}
-
-
-def _advice(target: IndexTarget, minimum: float, counts: RecallCounts, whole: bool) -> BandsAdvice | None:
-    """Other bands, if those of the index find too few of the pairs that are lost for no other reason."""
-    settings = target.settings
-    by_bands = counts.lost[LossReason.BANDS]
-    judged = recall_of(counts.all.found + by_bands, counts.all.found, effective(counts.all.degrees), whole=whole)
-    expected = counts.expected(settings.scheme)
-    if not by_bands or judged.high is None or expected is None or judged.found >= settings.detection * judged.pairs:
-        return None
-    if judged.high >= settings.detection <= expected:  # so few can be lost by chance
-        return None
-    for detection in (settings.detection, *_DETECTIONS):
-        try:
-            bands, rows = choose_bands(minimum, detection, settings.permutations)
-        except SettingsError:  # not possible with this number of permutations
-            return None
-        other = replace(settings.scheme, bands=bands, rows=rows, agree=1)
-        found = counts.expected(other)
-        if found is not None and found > expected and found >= settings.detection:
-            return BandsAdvice(bands, rows, settings.shingle, settings.unit, settings.permutations, detection, found)
-    return None

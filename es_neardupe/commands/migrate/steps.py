@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from es_neardupe.commands.clean import clean
 from es_neardupe.commands.enrich.enrich import enrich
-from es_neardupe.commands.group import group
+from es_neardupe.commands.group.group import group
 from es_neardupe.commands.migrate.plan import MigrationPlan
 from es_neardupe.commands.pipeline import pipeline
 from es_neardupe.errors import RequestError

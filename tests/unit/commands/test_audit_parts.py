@@ -15,8 +15,8 @@ from es_neardupe.candidates.fingerprints import classes_of, read_corpus
 from es_neardupe.candidates.join import find_candidates
 from es_neardupe.commands.audit import all_true_pairs
 from es_neardupe.commands.audit.all_true_pairs import InvertedIndex, PairSimilarities
-from es_neardupe.commands.audit.audit import _check
 from es_neardupe.commands.audit.report import RecallCounts, effective, recall_of
+from es_neardupe.commands.audit.steps import check as _check
 from es_neardupe.commands.audit.why_missed import (
     FOUND,
     LENGTHS,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from es_neardupe.columns import RowLists
-from es_neardupe.commands.pairs import Pair, PairsReport
+from es_neardupe.commands.pairs.report import Pair, PairsReport
 from es_neardupe.errors import SettingsError
 from es_neardupe.records import Address
 from es_neardupe.verification.boilerplate import Boilerplate

@@ -39,7 +39,7 @@ from es_neardupe.commands.distribution.report import (
 from es_neardupe.commands.doctor.doctor import Check
 from es_neardupe.commands.enrich.report import EnrichReport
 from es_neardupe.commands.fold import FoldReport
-from es_neardupe.commands.group import GroupReport
+from es_neardupe.commands.group.steps import GroupReport
 from es_neardupe.commands.init.steps import InitReport
 from es_neardupe.commands.load import LoadReport
 from es_neardupe.commands.migrate.migrate import MigrateReport, MigrateWrites

@@ -1,4 +1,4 @@
-"""All verified pairs of an index with their exact similarities."""
+"""Result of ``pairs``, with the fields of its documents."""
 
 from __future__ import annotations
 
@@ -10,28 +10,18 @@ from typing import NamedTuple, overload
 
 import numpy as np
 
-from es_neardupe import options
-from es_neardupe.candidates.detection import DetectionCase, cases_in_index
-from es_neardupe.candidates.fingerprints import read_fingerprints
-from es_neardupe.candidates.join import with_passages
+from es_neardupe.candidates.detection import DetectionCase
 from es_neardupe.candidates.large_buckets import Bucket
-from es_neardupe.candidates.memory_limit import MemoryLimit
-from es_neardupe.candidates.spill_to_disk import scratch
-from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.columns import RowLists
-from es_neardupe.index.index import Index, opened
-from es_neardupe.index.shown_fields import ShownFields, read_each_shown_fields, shown_fields
+from es_neardupe.index.index import Index
+from es_neardupe.index.shown_fields import ShownFields, read_each_shown_fields
 from es_neardupe.keys.arrays import Floats, Ints, Numbers
-from es_neardupe.options import DEFAULT_MAX_BUCKET, MAX_SHOWN
-from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, Reference, one_line
-from es_neardupe.run_options import on_engine
 from es_neardupe.server.bulk import chunked
 from es_neardupe.tables import Table, Tabular
-from es_neardupe.verification.boilerplate import Boilerplate, boilerplate
-from es_neardupe.verification.common_shingles import CommonShinglesUsed, used
-from es_neardupe.verification.criterion import MatchOptions, WeightsUsed, match_criterion
-from es_neardupe.verification.verify import verified_pairs
+from es_neardupe.verification.boilerplate import Boilerplate
+from es_neardupe.verification.common_shingles import CommonShinglesUsed
+from es_neardupe.verification.criterion import WeightsUsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +61,7 @@ class _Shown(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Fields:
+class Fields:
     """The fields to show of the documents in pairs."""
 
     index: Index
@@ -133,7 +123,7 @@ class PairsReport(Sequence[Pair], Tabular):
     _copies: bool
     """Whether two exact copies are a pair."""
     _maximum_copies: int
-    _shown: _Fields | None = None
+    _shown: Fields | None = None
 
     def __repr__(self) -> str:
         return one_line(
@@ -252,96 +242,3 @@ class PairsReport(Sequence[Pair], Tabular):
         both = (Address(*self._references[row][:2]) for row in (one, other))
         a, b = sorted(both, key=lambda address: (address[1], address[0]))
         return Pair(a, b, similarity, self.measure)
-
-
-@on_engine
-def pairs(
-    index: Index,
-    *,
-    measure: options.Measure = None,
-    matching: options.MatchingName = None,
-    min: options.Minimum = None,
-    max: options.Maximum = 1.0,
-    features: options.Features = (),
-    ngram: options.Ngram = None,
-    whitespace: options.Whitespace = False,
-    renew: options.Renew = False,
-    ignore_common: options.IgnoreCommon = None,
-    max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
-    slices: options.Slices = None,
-    memory: options.Memory = None,
-    engine: options.EngineName = None,
-    insecure_engine: options.InsecureEngine = False,
-    fields: options.TitleFields = (),
-    whole_fields: options.WholeFields = False,
-    progress: Progress = silent,
-) -> PairsReport:
-    """Verify all candidate pairs of an enriched index, and list those from ``min`` (default: the threshold of the
-    index) to ``max`` similar by ``measure``, both included.
-
-    The options are those of `group`, but nothing is written, not even the list of common shingles. ``fields`` are
-    shown of both documents by `PairsReport.with_fields`, the first 10,000 characters of each, or all with
-    ``whole_fields``. Raises `SettingsError` as `group` does.
-
-    >>> for pair in news.pairs(min=0.8):
-    ...     print(pair.a.id, pair.b.id, round(pair.similarity, 4))
-    1001 1004 0.9101
-    1003 1004 0.8351
-    1001 1003 0.8182
-    1002 1004 0.8
-    """
-    index = opened(index, texts=True)
-    options = MatchOptions.of(index.settings).having(
-        measure=measure,
-        matching=matching,
-        min=min,
-        max=max,
-        features=features,
-        ngram=ngram,
-        whitespace=whitespace,
-        ignore_common=ignore_common,
-    )
-    match = match_criterion(index, options, renew=renew, progress=progress)
-    shown = shown_fields(index, fields)
-    copies, rules = match.measure.copies_are_equal, GroupRules(max_bucket=max_bucket)
-    limit = None if memory is None else MemoryLimit(memory)
-    with scratch() as files:
-        found = verified_pairs(
-            index,
-            match.measure,
-            read_fingerprints(index, progress, slices=slices, limit=limit, files=files),
-            copies=copies,
-            rules=rules,
-            limit=limit,
-            progress=progress,
-        )
-    corpus = found.corpus
-    classes, candidates, verifier, similarity = found.classes, found.candidates, found.verifier, found.similarity
-    verifier.check_copies(progress)
-    matches = np.flatnonzero(match.matches(similarity))
-    order = matches[np.argsort(-similarity[matches], kind="stable")]  # candidates ascend
-    del matches
-    changed = verifier.documents.changed_or_deleted
-    return PairsReport(
-        indices=index.target.indices,
-        measure=match.measure.label,
-        min=match.min,
-        max=match.max,
-        detection=match.detection,
-        detection_cases=cases_in_index(index, match.measure, match.min),
-        weights=match.weights,
-        common=used(match.common, verifier) if match.common else None,
-        boilerplate=boilerplate(index, corpus, classes, *found.linked(match.matches(similarity))),
-        candidates=len(candidates),
-        skipped=candidates.skipped,
-        large_buckets=with_passages(index, corpus, classes, candidates.large),
-        stale=int(changed.sum()),
-        _references=corpus.references,
-        _classes=classes.only(~changed),
-        _left=candidates.left[order],
-        _right=candidates.right[order],
-        _similarity=similarity[order],
-        _copies=match.copies_match,
-        _maximum_copies=max_bucket,
-        _shown=_Fields(index, shown, None if whole_fields else MAX_SHOWN),
-    )

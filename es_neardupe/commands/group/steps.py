@@ -1,34 +1,31 @@
-"""Group the near-duplicates of an index: find candidates, verify them, form groups, write them back."""
+"""Steps of ``group``: what a run reads, verifies and writes, and its report."""
 
 from __future__ import annotations
 
 import builtins
-import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
-from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase, ShortTexts, cases_in_index, short_texts
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.join import with_passages
 from es_neardupe.candidates.memory_limit import MemoryLimit
-from es_neardupe.candidates.spill_to_disk import Scratch, scratch
+from es_neardupe.candidates.spill_to_disk import Scratch
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.errors import LeaseHeld, SettingsError
-from es_neardupe.groups.build import GroupingResult, LinkedClasses, form_groups, link
+from es_neardupe.groups.build import GroupingResult, LinkedClasses
 from es_neardupe.groups.decisions import Decisions, PairDecisions, WaitingDecisions
-from es_neardupe.groups.incremental import RunScope, affected_pairs, choose_scope
+from es_neardupe.groups.incremental import RunScope, affected_pairs
 from es_neardupe.groups.registry import LastRun, Registry, remembered
-from es_neardupe.groups.rules import RunRules, check_linkage, remembered_rules, rules_of
+from es_neardupe.groups.rules import RunRules
 from es_neardupe.groups.write import write_groups
 from es_neardupe.index import queries
-from es_neardupe.index.index import Index, opened
+from es_neardupe.index.index import Index
 from es_neardupe.index.permissions import check_sees_all, check_updates
-from es_neardupe.index.runs.lease import Lease, delete_lease, held
+from es_neardupe.index.runs.lease import Lease
 from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.storage.interface import GroupIdsWritten
-from es_neardupe.progress import Progress, silent
+from es_neardupe.progress import Progress
 from es_neardupe.records import Outcome, one_line
 from es_neardupe.report_parts import (
     DecisionCounts,
@@ -38,16 +35,14 @@ from es_neardupe.report_parts import (
     PairCounts,
     WriteCounts,
 )
-from es_neardupe.run_options import on_engine, tunable
 from es_neardupe.server.bulk import BulkCounts
-from es_neardupe.server.dry_run import DryRunClient, ShownRequest
+from es_neardupe.server.dry_run import ShownRequest
 from es_neardupe.similarity.measure import SETS
 from es_neardupe.verification.boilerplate import Boilerplate, boilerplate, groups_held
 from es_neardupe.verification.common_shingles import CommonShinglesUsed, effect, store_list, used
-from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, match_criterion
-from es_neardupe.verification.evidence import Evidence, EvidenceReport, evidence_of, write_evidence
+from es_neardupe.verification.criterion import MatchCriterion, MatchOptions
+from es_neardupe.verification.evidence import Evidence, EvidenceReport, write_evidence
 from es_neardupe.verification.verify import Verified, verified_pairs
-from es_neardupe.wording import option
 
 
 @dataclass(frozen=True)
@@ -99,183 +94,15 @@ class GroupReport:
         )
 
 
-@tunable
-@on_engine
-def group(
-    index: Index,
-    *,
-    measure: options.RuleMeasure = None,
-    matching: options.RuleMatching = None,
-    min: options.RuleMinimum = None,
-    max: options.RuleMaximum = None,
-    features: options.RuleFeatures = None,
-    ngram: options.RuleNgram = None,
-    whitespace: options.RuleWhitespace = None,
-    ignore_common: options.RuleIgnoreCommon = None,
-    linkage: options.RuleLinkage = None,
-    principal: options.RulePrincipal = None,
-    within: options.RuleWithin = None,
-    window: options.RuleWindow = None,
-    max_bucket: options.RuleMaxBucket = None,
-    default_rules: options.DefaultRules = False,
-    renew: options.Renew = False,
-    check: options.CheckGroups = False,
-    rebuild: options.Rebuild = False,
-    ignore_reviews: options.IgnoreReviews = False,
-    evidence: options.Evidence = False,
-    slices: options.Slices = None,
-    workers: options.Workers = 2,
-    batch: options.Batch = 500,
-    memory: options.Memory = None,
-    engine: options.EngineName = None,
-    insecure_engine: options.InsecureEngine = False,
-    tune: options.Tune = False,
-    break_lease: options.BreakLease = False,
-    dry_run: options.DryRun = False,
-    show_requests: options.ShowRequests = 0,
-    progress: Progress = silent,
-) -> GroupReport:
-    """Find the groups of an enriched index, and write group, principal and similarity to each document.
-
-    Two documents match if their exact similarity by ``measure`` lies between ``min`` and ``max``, both included, and
-    ``within`` and ``window`` allow the pair. If one of these rules, from ``measure`` to ``max_bucket``, is None, it is
-    taken from the last run that finished and was not a dry run. In the first run, and with ``default_rules``, it is the
-    default: the measure of the index, from its threshold to 1, linkage star, principal longest.
-
-    A run with the rules of the last one processes only the documents whose group can have changed: because of new and
-    changed documents, of deleted ones, and of decisions of reviewers. ``check`` compares all groups with the registry,
-    even if no document is missing. A run with other rules, or with ``rebuild``, processes all documents. A second run
-    without changes writes nothing.
-
-    Texts that reviewers decided to be different are never in one group, and those decided to be the same always are,
-    unless reviewers disagree; ``ignore_reviews`` forms the groups without these decisions, in this run only.
-
-    ``evidence`` stores every verified pair in a hidden index, and does not compare stored pairs again.
-    ``ignore_common``: shingles in more than this share of a sample of the documents are ignored, or with ``auto`` those
-    of passages that hold groups of unrelated texts together; the list is stored and used again until ``renew``.
-    ``memory``: maximum memory in bytes; keys that do not fit are spilled to disk, with the same result. ``slices``:
-    number of parts to read at a time. ``tune``: see `tunable`. ``break_lease`` deletes the lease of another run, which
-    stops before its next write if it is alive. ``show_requests``: number of write requests that a dry run returns.
-
-    Raises `SettingsError` for options that are unknown, contradict each other or have no effect on the measure, for
-    rules of the last run that are no longer valid, and if ``memory`` or the disk is too small; `LeaseHeld` while
-    another run groups the same index.
-
-    >>> report = news.group(min=0.8)
-    >>> report.groups.count, report.groups.grouped, report.groups.alone
-    (1, 3, 6)
-    >>> print(report.rules)
-    measure resemblance, min 0.8, max 1.0, max-bucket 200, linkage star, principal longest
-    """
-    started = time.monotonic()
-    if break_lease and dry_run:
-        raise SettingsError(
-            f"{option('break_lease')} and {option('dry_run')} are given: a dry run takes no lease. Omit one of them."
-        )
-    client = DryRunClient(index.client, show_requests, dry_run=dry_run)
-    index = opened(index.through(client) if dry_run else index, writes=not dry_run)
-    registry = Registry(index)
-    before = remembered(None if default_rules else registry.last_run(), index.settings)
-    with remembered_rules(index, *before):
-        match = before[0].having(
-            measure=measure,
-            matching=matching,
-            min=min,
-            max=max,
-            features=features,
-            ngram=ngram,
-            whitespace=whitespace,
-            ignore_common=ignore_common,
-        )
-        criterion = match_criterion(index, match, renew=renew, progress=progress)
-        rules = rules_of(
-            index,
-            before[1],
-            linkage=linkage,
-            principal=principal,
-            within=within,
-            window=window,
-            max_bucket=max_bucket,
-        )
-        check_linkage(rules.linkage, criterion.measure.name)
-    _check_permissions(index, dry_run=dry_run)
-    run = _Run(
-        index,
-        registry,
-        RunRules.of(match, rules, criterion, index.scheme_id, ignore_reviews=ignore_reviews),
-        criterion,
-        evidence_of(index, criterion) if evidence else None,
-        batch=batch,
-        slices=slices,
-        workers=workers,
-        limit=None if memory is None else MemoryLimit(memory),
-        progress=progress,
-        decisions=None if ignore_reviews else Decisions(index),
-    )
-    if break_lease:
-        delete_lease(index)
-    with scratch() as files, nullcontext() if dry_run else held(index, progress=progress) as lease:
-        last = _last_run(registry) if default_rules else _unchanged_last_run(index, registry, before)
-        feed = index.storage.group_feed(stores=not dry_run)  # it refreshes the index
-        fields = index.storage.field_feed(stores=not dry_run) if rules.columns else None
-        run = replace(run, feed=feed, field_feed=fields)
-        waiting = WaitingDecisions() if run.decisions is None else run.decisions.waiting()
-        scope = choose_scope(
-            index,
-            registry,
-            last,
-            run.rules,
-            feed=feed,
-            field_feed=fields,
-            evidence=evidence,
-            only_words=criterion.measure.copies_are_equal,
-            decisions=waiting,
-            check=check,
-            rebuild=rebuild,
-        )
-        run = run.limited(scope)
-        verified, decisions = run.verify(scope, files)
-        linked = link(rules, verified, criterion, progress, decisions)
-        result = form_groups(index, registry, scope, linked, rules=run.rules, limit=run.limit, progress=progress)
-        if lease is None:
-            written, stored = run.write_documents(result, workers=1), None  # to the client of a dry run
-        else:
-            written, stored = run.write(scope, result, lease, waiting, decisions)
-        mirrored = index.storage.write_group_ids(batch=batch, workers=workers, dry_run=dry_run)
-        if fields is not None and mirrored is not None:
-            fields.note_all_written(mirrored.written)
-            fields.store(whole=False)
-    group_scope = _scope(index, scope, result)
-    by_boilerplate = boilerplate(index, verified.corpus, verified.classes, *verified.linked(linked.matches))
-    return GroupReport(
-        index=index.name,
-        scheme=index.scheme_id,
-        rules=run.rules,
-        detection=criterion.detection,
-        detection_cases=cases_in_index(index, criterion.measure, criterion.min),
-        common=run.common_shingles(verified, with_effect=dry_run),
-        boilerplate=by_boilerplate,
-        short=short_texts(index),
-        scope=group_scope,
-        pairs=_pairs(index, result),
-        decisions=_decisions(result),
-        groups=_groups(group_scope, result, run.groups_held(linked, by_boilerplate)),
-        writes=_writes(result, written, mirrored),
-        evidence=stored,
-        dry_run=dry_run,
-        seconds=time.monotonic() - started,
-        requests=client.shown,
-    )
-
-
-def _check_permissions(index: Index, *, dry_run: bool) -> None:
+def check_permissions(index: Index, *, dry_run: bool) -> None:
+    """Raises `Forbidden` if the user may not see or write what a run needs."""
     check_sees_all(index, "grouping")
     if not dry_run:
         index.storage.check_writable()
         check_updates(index, "grouping")
 
 
-def _last_run(registry: Registry) -> LastRun | None:
+def last_run(registry: Registry) -> LastRun | None:
     """The last run; None if its rules cannot be read, which a run with ``default_rules`` does not need."""
     try:
         return registry.last_run()
@@ -283,7 +110,7 @@ def _last_run(registry: Registry) -> LastRun | None:
         return None
 
 
-def _unchanged_last_run(index: Index, registry: Registry, before: tuple[MatchOptions, GroupRules]) -> LastRun | None:
+def unchanged_last_run(index: Index, registry: Registry, before: tuple[MatchOptions, GroupRules]) -> LastRun | None:
     """The last run. Raises `LeaseHeld` if another run with other rules has finished since ``before`` was read."""
     last = registry.last_run()
     if remembered(last, index.settings) != before:
@@ -292,7 +119,7 @@ def _unchanged_last_run(index: Index, registry: Registry, before: tuple[MatchOpt
 
 
 @dataclass(frozen=True)
-class _Run:
+class Run:
     """One run of ``group``: its rules, and how it reads and writes."""
 
     index: Index
@@ -317,7 +144,7 @@ class _Run:
         """The shards to read one after the other."""
         return (None,) if self.feed is None else self.feed.shards
 
-    def limited(self, scope: RunScope) -> _Run:
+    def limited(self, scope: RunScope) -> Run:
         """The run with the numbers of stored groups and pairs in its memory limit. Raises `SettingsError` if they do
         not fit."""
         limit = self.limit
@@ -462,6 +289,46 @@ class _Run:
             return None
         changed = effect(self.index, verified, self.criterion.matches, self.progress) if with_effect else None
         return used(self.criterion.common, verified.verifier, changed)
+
+    def note_mirrored(self, mirrored: GroupIdsWritten | None) -> None:
+        """Note copies of group ids that were written into documents: they change no field of a rule."""
+        if self.field_feed is not None and mirrored is not None:
+            self.field_feed.note_all_written(mirrored.written)
+            self.field_feed.store(whole=False)
+
+    def report(
+        self,
+        scope: RunScope,
+        result: GroupingResult,
+        written: BulkCounts,
+        mirrored: GroupIdsWritten | None,
+        evidence: EvidenceReport | None,
+        *,
+        dry_run: bool,
+    ) -> GroupReport:
+        """What the run has done, without its time. ``mirrored``: copies of group ids."""
+        index, criterion, linked = self.index, self.criterion, result.linked
+        verified = linked.verified
+        group_scope = _scope(index, scope, result)
+        by_boilerplate = boilerplate(index, verified.corpus, verified.classes, *verified.linked(linked.matches))
+        return GroupReport(
+            index=index.name,
+            scheme=index.scheme_id,
+            rules=self.rules,
+            detection=criterion.detection,
+            detection_cases=cases_in_index(index, criterion.measure, criterion.min),
+            common=self.common_shingles(verified, with_effect=dry_run),
+            boilerplate=by_boilerplate,
+            short=short_texts(index),
+            scope=group_scope,
+            pairs=_pairs(index, result),
+            decisions=_decisions(result),
+            groups=_groups(group_scope, result, self.groups_held(linked, by_boilerplate)),
+            writes=_writes(result, written, mirrored),
+            evidence=evidence,
+            dry_run=dry_run,
+            seconds=0,
+        )
 
 
 def _scope(index: Index, scope: RunScope, result: GroupingResult) -> GroupScope:

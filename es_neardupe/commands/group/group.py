@@ -1,0 +1,173 @@
+"""Group the near-duplicates of an index: find candidates, verify them, form groups, write them back."""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from es_neardupe import options
+from es_neardupe.errors import SettingsError
+from es_neardupe.run_options import RUN_DEFAULTS, RunOptions, Unpack, on_engine, tunable, with_defaults
+from es_neardupe.wording import option
+
+if TYPE_CHECKING:
+    from es_neardupe.commands.group.steps import GroupReport
+    from es_neardupe.index.index import Index
+
+
+@with_defaults(RUN_DEFAULTS)
+@tunable
+@on_engine
+def group(
+    index: Index,
+    *,
+    measure: options.RuleMeasure = None,
+    matching: options.RuleMatching = None,
+    min: options.RuleMinimum = None,
+    max: options.RuleMaximum = None,
+    features: options.RuleFeatures = None,
+    ngram: options.RuleNgram = None,
+    whitespace: options.RuleWhitespace = None,
+    ignore_common: options.RuleIgnoreCommon = None,
+    linkage: options.RuleLinkage = None,
+    principal: options.RulePrincipal = None,
+    within: options.RuleWithin = None,
+    window: options.RuleWindow = None,
+    max_bucket: options.RuleMaxBucket = None,
+    default_rules: options.DefaultRules = False,
+    renew: options.Renew = False,
+    check: options.CheckGroups = False,
+    rebuild: options.Rebuild = False,
+    ignore_reviews: options.IgnoreReviews = False,
+    evidence: options.Evidence = False,
+    memory: options.Memory = None,
+    break_lease: options.BreakLease = False,
+    **run: Unpack[RunOptions],
+) -> GroupReport:
+    """Find the groups of an enriched index, and write group, principal and similarity to each document.
+
+    Two documents match if their exact similarity by ``measure`` lies between ``min`` and ``max``, both included, and
+    ``within`` and ``window`` allow the pair. If one of these rules, from ``measure`` to ``max_bucket``, is None, it is
+    taken from the last run that finished and was not a dry run. In the first run, and with ``default_rules``, it is the
+    default: the measure of the index, from its threshold to 1, linkage star, principal longest.
+
+    A run with the rules of the last one processes only the documents whose group can have changed: because of new and
+    changed documents, of deleted ones, and of decisions of reviewers. ``check`` compares all groups with the registry,
+    even if no document is missing. A run with other rules, or with ``rebuild``, processes all documents. A second run
+    without changes writes nothing.
+
+    Texts that reviewers decided to be different are never in one group, and those decided to be the same always are,
+    unless reviewers disagree; ``ignore_reviews`` forms the groups without these decisions, in this run only.
+
+    ``evidence`` stores every verified pair in a hidden index, and does not compare stored pairs again.
+    ``ignore_common``: shingles in more than this share of a sample of the documents are ignored, or with ``auto`` those
+    of passages that hold groups of unrelated texts together; the list is stored and used again until ``renew``.
+    ``memory``: maximum memory in bytes; keys that do not fit are spilled to disk, with the same result. ``slices``:
+    number of parts to read at a time. ``tune``: see `tunable`. ``break_lease`` deletes the lease of another run, which
+    stops before its next write if it is alive. ``show_requests``: number of write requests that a dry run returns.
+
+    Raises `SettingsError` for options that are unknown, contradict each other or have no effect on the measure, for
+    rules of the last run that are no longer valid, and if ``memory`` or the disk is too small; `LeaseHeld` while
+    another run groups the same index.
+
+    >>> report = news.group(min=0.8)
+    >>> report.groups.count, report.groups.grouped, report.groups.alone
+    (1, 3, 6)
+    >>> print(report.rules)
+    measure resemblance, min 0.8, max 1.0, max-bucket 200, linkage star, principal longest
+    """
+    from es_neardupe.candidates.memory_limit import MemoryLimit
+    from es_neardupe.candidates.spill_to_disk import scratch
+    from es_neardupe.commands.group.steps import Run, check_permissions, last_run, unchanged_last_run
+    from es_neardupe.groups.build import form_groups, link
+    from es_neardupe.groups.decisions import Decisions, WaitingDecisions
+    from es_neardupe.groups.incremental import choose_scope
+    from es_neardupe.groups.registry import Registry, remembered
+    from es_neardupe.groups.rules import RunRules, check_linkage, remembered_rules, rules_of
+    from es_neardupe.index.index import opened
+    from es_neardupe.index.runs.lease import delete_lease, held
+    from es_neardupe.server.dry_run import DryRunClient
+    from es_neardupe.verification.criterion import match_criterion
+    from es_neardupe.verification.evidence import evidence_of
+
+    progress, dry_run = run["progress"], run["dry_run"]
+    started = time.monotonic()
+    if break_lease and dry_run:
+        raise SettingsError(
+            f"{option('break_lease')} and {option('dry_run')} are given: a dry run takes no lease. Omit one of them."
+        )
+    client = DryRunClient(index.client, run["show_requests"], dry_run=dry_run)
+    index = opened(index.through(client) if dry_run else index, writes=not dry_run)
+    registry = Registry(index)
+    before = remembered(None if default_rules else registry.last_run(), index.settings)
+    with remembered_rules(index, *before):
+        match = before[0].having(
+            measure=measure,
+            matching=matching,
+            min=min,
+            max=max,
+            features=features,
+            ngram=ngram,
+            whitespace=whitespace,
+            ignore_common=ignore_common,
+        )
+        criterion = match_criterion(index, match, renew=renew, progress=progress)
+        rules = rules_of(
+            index,
+            before[1],
+            linkage=linkage,
+            principal=principal,
+            within=within,
+            window=window,
+            max_bucket=max_bucket,
+        )
+        check_linkage(rules.linkage, criterion.measure.name)
+    check_permissions(index, dry_run=dry_run)
+    work = Run(
+        index,
+        registry,
+        RunRules.of(match, rules, criterion, index.scheme_id, ignore_reviews=ignore_reviews),
+        criterion,
+        evidence_of(index, criterion) if evidence else None,
+        batch=run["batch"],
+        slices=run["slices"],
+        workers=run["workers"],
+        limit=None if memory is None else MemoryLimit(memory),
+        progress=progress,
+        decisions=None if ignore_reviews else Decisions(index),
+    )
+    if break_lease:
+        delete_lease(index)
+    with scratch() as files, nullcontext() if dry_run else held(index, progress=progress) as lease:
+        last = last_run(registry) if default_rules else unchanged_last_run(index, registry, before)
+        feed = index.storage.group_feed(stores=not dry_run)  # it refreshes the index
+        fields = index.storage.field_feed(stores=not dry_run) if rules.columns else None
+        work = replace(work, feed=feed, field_feed=fields)
+        waiting = WaitingDecisions() if work.decisions is None else work.decisions.waiting()
+        scope = choose_scope(
+            index,
+            registry,
+            last,
+            work.rules,
+            feed=feed,
+            field_feed=fields,
+            evidence=evidence,
+            only_words=criterion.measure.copies_are_equal,
+            decisions=waiting,
+            check=check,
+            rebuild=rebuild,
+        )
+        work = work.limited(scope)
+        verified, decisions = work.verify(scope, files)
+        linked = link(rules, verified, criterion, progress, decisions)
+        result = form_groups(index, registry, scope, linked, rules=work.rules, limit=work.limit, progress=progress)
+        if lease is None:
+            written, stored = work.write_documents(result, workers=1), None  # to the client of a dry run
+        else:
+            written, stored = work.write(scope, result, lease, waiting, decisions)
+        mirrored = index.storage.write_group_ids(batch=run["batch"], workers=run["workers"], dry_run=dry_run)
+        work.note_mirrored(mirrored)
+    report = work.report(scope, result, written, mirrored, stored, dry_run=dry_run)
+    return replace(report, seconds=time.monotonic() - started, requests=client.shown)

@@ -1,0 +1,121 @@
+"""All verified pairs of an index with their exact similarities."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from es_neardupe import options
+from es_neardupe.options import DEFAULT_MAX_BUCKET, MAX_SHOWN
+from es_neardupe.run_options import READ_DEFAULTS, ReadOptions, Unpack, on_engine, with_defaults
+
+if TYPE_CHECKING:
+    from es_neardupe.commands.pairs.report import PairsReport
+    from es_neardupe.index.index import Index
+
+
+@with_defaults(READ_DEFAULTS)
+@on_engine
+def pairs(
+    index: Index,
+    *,
+    measure: options.Measure = None,
+    matching: options.MatchingName = None,
+    min: options.Minimum = None,
+    max: options.Maximum = 1.0,
+    features: options.Features = (),
+    ngram: options.Ngram = None,
+    whitespace: options.Whitespace = False,
+    renew: options.Renew = False,
+    ignore_common: options.IgnoreCommon = None,
+    max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
+    memory: options.Memory = None,
+    fields: options.TitleFields = (),
+    whole_fields: options.WholeFields = False,
+    **run: Unpack[ReadOptions],
+) -> PairsReport:
+    """Verify all candidate pairs of an enriched index, and list those from ``min`` (default: the threshold of the
+    index) to ``max`` similar by ``measure``, both included.
+
+    The options are those of `group`, but nothing is written, not even the list of common shingles. ``fields`` are
+    shown of both documents by `PairsReport.with_fields`, the first 10,000 characters of each, or all with
+    ``whole_fields``. Raises `SettingsError` as `group` does.
+
+    >>> for pair in news.pairs(min=0.8):
+    ...     print(pair.a.id, pair.b.id, round(pair.similarity, 4))
+    1001 1004 0.9101
+    1003 1004 0.8351
+    1001 1003 0.8182
+    1002 1004 0.8
+    """
+    import numpy as np
+
+    from es_neardupe.candidates.detection import cases_in_index
+    from es_neardupe.candidates.fingerprints import read_fingerprints
+    from es_neardupe.candidates.join import with_passages
+    from es_neardupe.candidates.memory_limit import MemoryLimit
+    from es_neardupe.candidates.spill_to_disk import scratch
+    from es_neardupe.candidates.who_may_meet import GroupRules
+    from es_neardupe.commands.pairs.report import Fields, PairsReport
+    from es_neardupe.index.index import opened
+    from es_neardupe.index.shown_fields import shown_fields
+    from es_neardupe.verification.boilerplate import boilerplate
+    from es_neardupe.verification.common_shingles import used
+    from es_neardupe.verification.criterion import MatchOptions, match_criterion
+    from es_neardupe.verification.verify import verified_pairs
+
+    progress = run["progress"]
+    index = opened(index, texts=True)
+    options = MatchOptions.of(index.settings).having(
+        measure=measure,
+        matching=matching,
+        min=min,
+        max=max,
+        features=features,
+        ngram=ngram,
+        whitespace=whitespace,
+        ignore_common=ignore_common,
+    )
+    match = match_criterion(index, options, renew=renew, progress=progress)
+    shown = shown_fields(index, fields)
+    copies, rules = match.measure.copies_are_equal, GroupRules(max_bucket=max_bucket)
+    limit = None if memory is None else MemoryLimit(memory)
+    with scratch() as files:
+        found = verified_pairs(
+            index,
+            match.measure,
+            read_fingerprints(index, progress, slices=run["slices"], limit=limit, files=files),
+            copies=copies,
+            rules=rules,
+            limit=limit,
+            progress=progress,
+        )
+    corpus = found.corpus
+    classes, candidates, verifier, similarity = found.classes, found.candidates, found.verifier, found.similarity
+    verifier.check_copies(progress)
+    matches = np.flatnonzero(match.matches(similarity))
+    order = matches[np.argsort(-similarity[matches], kind="stable")]  # candidates ascend
+    del matches
+    changed = verifier.documents.changed_or_deleted
+    return PairsReport(
+        indices=index.target.indices,
+        measure=match.measure.label,
+        min=match.min,
+        max=match.max,
+        detection=match.detection,
+        detection_cases=cases_in_index(index, match.measure, match.min),
+        weights=match.weights,
+        common=used(match.common, verifier) if match.common else None,
+        boilerplate=boilerplate(index, corpus, classes, *found.linked(match.matches(similarity))),
+        candidates=len(candidates),
+        skipped=candidates.skipped,
+        large_buckets=with_passages(index, corpus, classes, candidates.large),
+        stale=int(changed.sum()),
+        _references=corpus.references,
+        _classes=classes.only(~changed),
+        _left=candidates.left[order],
+        _right=candidates.right[order],
+        _similarity=similarity[order],
+        _copies=match.copies_match,
+        _maximum_copies=max_bucket,
+        _shown=Fields(index, shown, None if whole_fields else MAX_SHOWN),
+    )
