@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from es_neardupe.api import NearDupe
     from es_neardupe.commands.bands.bands import bands
     from es_neardupe.commands.distinct import distinct
-    from es_neardupe.commands.moved.moved import moved_table
-    from es_neardupe.commands.shingles import shingles_of
+    from es_neardupe.commands.moved.steps import moved_table
+    from es_neardupe.commands.shingles.shingles import shingles_of
     from es_neardupe.errors import NeardupeError
     from es_neardupe.index.settings import Settings
     from es_neardupe.keys.fingerprint import fingerprints
@@ -66,9 +66,9 @@ _MODULES = {
     "estimate": "keys.minhash",
     "features": "keys.shingles",
     "fingerprints": "keys.fingerprint",
-    "moved_table": "commands.moved.moved",
+    "moved_table": "commands.moved.steps",
     "resemblance": "similarity.formulas",
-    "shingles_of": "commands.shingles",
+    "shingles_of": "commands.shingles.shingles",
     "tokenize": "keys.text",
 }
 

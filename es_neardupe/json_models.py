@@ -14,10 +14,10 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from es_neardupe.commands.contained import ContainedReport
+from es_neardupe.commands.contained.steps import ContainedReport
 from es_neardupe.commands.decide import DecisionReport
 from es_neardupe.commands.pairs.report import Pair
-from es_neardupe.commands.similar import SimilarHit, SimilarReport
+from es_neardupe.commands.similar.steps import SimilarHit, SimilarReport
 from es_neardupe.commands.stats.counts import StatsReport
 from es_neardupe.groups.collate import GroupCollation
 from es_neardupe.groups.decisions import Decision, Verdict

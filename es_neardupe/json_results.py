@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from es_neardupe.server.failures import Failures
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.similar import SimilarReport
+    from es_neardupe.commands.similar.steps import SimilarReport
     from es_neardupe.groups.decisions import Decision
     from es_neardupe.groups.read import Group
     from es_neardupe.groups.reviewed import TitledPage

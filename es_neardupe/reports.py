@@ -37,11 +37,7 @@ from es_neardupe.commands.bands.report import BandsReport
 from es_neardupe.commands.clean import (
     CleanReport,
 )
-from es_neardupe.commands.contained import (
-    ContainedHit,
-    ContainedReport,
-    SampledDetection,
-)
+from es_neardupe.commands.contained.steps import ContainedHit, ContainedReport, SampledDetection
 from es_neardupe.commands.decide import (
     Contradiction,
     DecisionReport,
@@ -95,10 +91,7 @@ from es_neardupe.commands.migrate.migrate import (
     MigrateReport,
     MigrateWrites,
 )
-from es_neardupe.commands.moved.moved import (
-    MovedReport,
-    NewPlace,
-)
+from es_neardupe.commands.moved.steps import MovedReport, NewPlace
 from es_neardupe.commands.pairs.report import Pair, PairsReport
 from es_neardupe.commands.pipeline import (
     PipelineReport,
@@ -115,20 +108,8 @@ from es_neardupe.commands.search import (
     SearchHit,
     SearchReport,
 )
-from es_neardupe.commands.shingles import (
-    Band,
-    SampledKey,
-    Shingle,
-    ShinglesReport,
-    Slot,
-    StoredKeys,
-    Token,
-)
-from es_neardupe.commands.similar import (
-    Detection,
-    SimilarHit,
-    SimilarReport,
-)
+from es_neardupe.commands.shingles.steps import Band, SampledKey, Shingle, ShinglesReport, Slot, StoredKeys, Token
+from es_neardupe.commands.similar.steps import Detection, SimilarHit, SimilarReport
 from es_neardupe.commands.stats.counts import BucketSize, GroupSizes, LargestBuckets, StatsReport, StatsScope
 from es_neardupe.commands.version import (
     VersionReport,

@@ -44,13 +44,15 @@ def options_for(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[
 
 def _for_typer(parameter: Parameter) -> Parameter:
     """An option with a type that typer knows. A sequence of texts is an option that can be repeated; any other value
-    with a parser is one word."""
+    with a parser is one word. What can be a text in Python is one here."""
     kind, option = _type_of(parameter), option_of(parameter.annotation)
     assert option is not None
     if kind == Sequence[str]:
         kind = list[str] | None
     elif option.parser is not None:
         kind = Any
+    elif str in get_args(kind):
+        kind = str | None
     else:
         kind = get_args(parameter.annotation)[0]
     default = None if parameter.default == () else parameter.default

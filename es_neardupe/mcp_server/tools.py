@@ -14,10 +14,10 @@ from mcp.server.fastmcp.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel, Field, create_model
 
-from es_neardupe.commands.compare import compare as compare_
-from es_neardupe.commands.contained import contained as contained_
+from es_neardupe.commands.compare.compare import compare as compare_
+from es_neardupe.commands.contained.contained import contained as contained_
 from es_neardupe.commands.group_pages import MAX_WHOLE, DocumentFilter, GroupSelection, page_of_groups
-from es_neardupe.commands.similar import similar as similar_
+from es_neardupe.commands.similar.similar import similar as similar_
 from es_neardupe.commands.stats.stats import stats as stats_
 from es_neardupe.errors import NeardupeError
 from es_neardupe.groups.collate import collate_group

@@ -13,8 +13,8 @@ from fastapi.responses import JSONResponse
 from pydantic import BeforeValidator
 from starlette.exceptions import HTTPException
 
-from es_neardupe.commands.compare import compare
-from es_neardupe.commands.contained import contained
+from es_neardupe.commands.compare.compare import compare
+from es_neardupe.commands.contained.contained import contained
 from es_neardupe.commands.decide import decide, withdraw
 from es_neardupe.commands.group_pages import (
     MAX_WHOLE,
@@ -25,7 +25,7 @@ from es_neardupe.commands.group_pages import (
     read_after,
     read_values,
 )
-from es_neardupe.commands.similar import similar
+from es_neardupe.commands.similar.similar import similar
 from es_neardupe.commands.stats.stats import stats
 from es_neardupe.display_text import validation_message
 from es_neardupe.errors import LoginRefused, NeardupeError

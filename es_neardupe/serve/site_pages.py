@@ -11,7 +11,7 @@ from typing import TypeVar
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
-from es_neardupe.commands.compare import compare
+from es_neardupe.commands.compare.compare import compare
 from es_neardupe.commands.group_pages import (
     MAX_WHOLE,
     DocumentFilter,

@@ -14,7 +14,7 @@ from conftest import Cli, read_data
 from server_tools import change, make_index, mapping, one_line, ours, put, send, versions, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands import contained
+from es_neardupe.commands.contained import steps
 from es_neardupe.commands.fingerprinted import fingerprinted_actions
 from es_neardupe.errors import IndexUnusable, SchemeMismatch, SettingsError
 from es_neardupe.index import queries
@@ -155,8 +155,8 @@ def test_omissions_are_counted(mails: str, server_cli: Cli, monkeypatch: pytest.
     few = server_cli("contained", mails, "--id", "anthology", "--max-candidates", "4", "--top", "2", "--json")
     assert (len(few.json["hits"]), few.json["found"], few.json["not_compared"]) == (2, 4, 7)
     assert "7 candidates with lower estimates were not compared: raise --max-candidates." in few.err
-    monkeypatch.setattr(contained, "_POSTINGS", 1)
-    monkeypatch.setattr(contained, "_MIN_CANDIDATES", 1)
+    monkeypatch.setattr(steps, "_POSTINGS", 1)
+    monkeypatch.setattr(steps, "_MIN_CANDIDATES", 1)
     cut = server_cli("contained", mails, "--id", "anthology", "--max-candidates", "10", "--json")
     assert 250 < cut.json["keys_left_out"] <= cut.json["keys"] - 10  # some are in no other document
     assert f"{cut.json['keys_left_out']} keys that too many documents share were skipped" in cut.err

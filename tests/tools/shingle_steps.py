@@ -16,7 +16,7 @@ from scheme_oracle import (
     oracle_tokens,
 )
 
-from es_neardupe.commands.shingles import ShinglesReport
+from es_neardupe.commands.shingles.steps import ShinglesReport
 from es_neardupe.keys.scheme import Scheme, Unit
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Group
@@ -16,7 +16,9 @@ from rich.text import Text
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson
 from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.output import print_json, print_table, printable, results, say, show, warn
+from es_neardupe.commands.compare.compare import compare as library
 from es_neardupe.display_text import beginning, score_text
 from es_neardupe.errors import InputError
 from es_neardupe.options import DEFAULT_PREFIX, Matching
@@ -36,21 +38,19 @@ _NARROW = 72
 """Minimum number of columns of the terminal to show the texts side by side."""
 
 
+@with_options_of(library)
 def compare(
     what: Annotated[list[str], typer.Argument(metavar="WHAT...", help=f"{_WAYS}.", show_default=False)],
-    *,
     file: Annotated[
         str | None,
         typer.Option(
             "--file", metavar="FILE", help="With INDEX ID: file with the other text, or -.", show_default=False
         ),
     ] = None,
-    shingle: Annotated[str | None, options.SHINGLE_OF_PASSAGES] = None,
+    *,
     matching: Annotated[
         Matching, typer.Option(help="Matching whose passages are shown; in a page, shown first.")
     ] = Matching.LITERAL,
-    weighted: options.Weighted = False,
-    fields: Annotated[list[str] | None, options.PAGE_FIELDS] = None,
     context: Annotated[int, typer.Option(min=0, help="Number of words shown around differences.")] = 30,
     html: Annotated[
         Path | None, typer.Option(help="Write an HTML page with the texts instead of printing them.", metavar="FILE")
@@ -58,6 +58,7 @@ def compare(
     no_color: Annotated[bool, typer.Option("--no-color", help="Print without colours.")] = False,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """Compare two documents or files by every measure, and show their common passages. Files need no server.
 
@@ -69,7 +70,7 @@ def compare(
 
       es-neardupe compare old.txt new.txt --context 10
     """
-    from es_neardupe.commands.compare import compare as compare_
+
     from es_neardupe.folders import check_file
     from es_neardupe.readers.files import read_text_file
     from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS
@@ -78,22 +79,15 @@ def compare(
     if html is not None:
         check_file(html, [file] if file is not None or len(what) == 3 else what)
     if len(what) == 2 and file is None:
-        if weighted:
+        if given["weighted"]:
             raise typer.BadParameter("--weighted needs the frequencies of an index: give INDEX ID ID.")
-        if fields:
+        if given["fields"]:
             raise typer.BadParameter("--field shows fields of documents, and files have none: give INDEX ID ID.")
-        found = _files(what[0], what[1], DEFAULT_MIN_WORDS if shingle is None else shingle)
+        found = _files(what[0], what[1], DEFAULT_MIN_WORDS if given["shingle"] is None else given["shingle"])
     else:
         text = None if file is None else read_text_file(file)
-        found = compare_(
-            open_index(what[0], prefix),
-            what[1],
-            what[2] if text is None else None,
-            text=text,
-            name=file or "",
-            shingle=shingle,
-            weighted=weighted,
-            fields=fields or (),
+        found = library(
+            open_index(what[0], prefix), what[1], what[2] if text is None else None, text=text, name=file or "", **given
         )
     if html is not None:
         _write(html, found, matching)

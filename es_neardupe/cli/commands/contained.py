@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName, TextFile
 from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.commands.contained.contained import contained as library
 from es_neardupe.display_text import named, score_text
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.contained import ContainedHit, ContainedReport
+    from es_neardupe.commands.contained.steps import ContainedHit, ContainedReport
 
 
+@with_options_of(library)
 def contained(
     index: IndexName,
-    *,
-    id: options.Id = None,
-    text: options.Text = None,
     file: TextFile = None,
-    matching: options.MatchingOfPassages = "literal",
-    min: options.MinimumShare = 0.5,
-    top: options.TopHits = 10,
-    query: options.Query = None,
-    max_candidates: options.CandidatesByEstimate = 1000,
+    *,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """List documents that contain a text or are contained in it, with the passages. Needs init --sample-mod.
 
@@ -40,25 +37,15 @@ def contained(
 
       es-neardupe contained mails --file quoted.txt --min 0.9 --query '{"term": {"language": "en"}}'
     """
-    from es_neardupe.commands.contained import contained as contained_
+
     from es_neardupe.readers.files import read_text_file
 
-    if sum(one is not None for one in (id, text, file)) != 1:
+    if sum(one is not None for one in (given["id"], given["text"], file)) != 1:
         raise typer.BadParameter("Give exactly one of --id, --text and --file.")
     if file is not None:
-        text = read_text_file(file)
+        given["text"] = read_text_file(file)
     with progress_bars() as progress:
-        found = contained_(
-            open_index(index, prefix),
-            id=id,
-            text=text,
-            matching=matching,
-            min=min,
-            top=top,
-            query=query,
-            max_candidates=max_candidates,
-            progress=progress,
-        )
+        found = library(open_index(index, prefix), progress=progress, **given)
     if as_json:
         print_json(found)
     else:
@@ -80,7 +67,7 @@ def _show(found: ContainedReport) -> None:
         f"{counted(found.keys, 'key')}, {compared:,} compared by their current texts: {passages}"
     )
     if found.keys and found.sample_mod > 1:
-        from es_neardupe.commands.contained import SURE
+        from es_neardupe.commands.contained.steps import SURE
 
         say(
             f"One in {found.sample_mod:,} shingles is sampled: a document that is contained completely is found with "
@@ -126,7 +113,7 @@ def _warn(found: ContainedReport, index: str) -> None:
 
 
 def _warn_of_few_keys(found: ContainedReport) -> None:
-    from es_neardupe.commands.contained import SURE
+    from es_neardupe.commands.contained.steps import SURE
 
     state, shingles, sure = found.query["state"], found.query["features"], found.detection
     if state in ("empty", "too_large"):

@@ -117,7 +117,7 @@ def _run(index: Index, records: list[FileRecord], settings: Settings, words: str
     from es_neardupe.commands.groups import groups
     from es_neardupe.commands.init.init import init
     from es_neardupe.commands.load import LoadRun, load_records
-    from es_neardupe.commands.similar import similar
+    from es_neardupe.commands.similar.similar import similar
     from es_neardupe.commands.stats.stats import stats
     from es_neardupe.index.index import opened
 

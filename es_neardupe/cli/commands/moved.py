@@ -13,6 +13,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName, Output
 from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import warn_of_candidates, warn_of_detection
 from es_neardupe.cli.output import (
     ExitCode,
@@ -26,21 +27,23 @@ from es_neardupe.cli.output import (
     warn,
     write_output,
 )
+from es_neardupe.commands.moved.moved import moved as library
+from es_neardupe.commands.moved.moved import moved_all
 from es_neardupe.display_text import beginning, score_text
 from es_neardupe.options import DEFAULT_PREFIX, MAX_VERSIONS
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.moved.moved import MovedReport, NewPlace
+    from es_neardupe.commands.moved.steps import MovedReport, NewPlace
 
 
+@with_options_of(library)
 def moved(
     index: IndexName,
     address: Annotated[
         str | None,
         typer.Argument(metavar="ADDRESS", help="Former address, or id, of a document.", show_default=False),
     ] = None,
-    *,
     gone: Annotated[
         str | None,
         typer.Option(
@@ -50,15 +53,11 @@ def moved(
             show_default=False,
         ),
     ] = None,
-    url_field: options.UrlField = None,
-    date_field: options.DateField = None,
-    min: options.Minimum = None,
-    earlier: options.Earlier = False,
-    max_candidates: options.CandidatesByKeys = 1000,
-    fields: Annotated[list[str] | None, options.ADDED_FIELDS] = None,
+    *,
     output: Output = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """Find the current address of a document that has moved: copies at other addresses, from its date on.
 
@@ -68,25 +67,15 @@ def moved(
 
       es-neardupe moved pages --gone dead-links.txt > moved.csv
     """
-    from es_neardupe.commands.moved.moved import moved as moved_
-    from es_neardupe.commands.moved.moved import moved_all
     from es_neardupe.readers.files import read_lines
 
     if (address is None) == (gone is None):
         raise typer.BadParameter("Give either ADDRESS or --gone.")
-    given: dict[str, Any] = {
-        "url_field": url_field,
-        "date_field": date_field,
-        "min": min,
-        "earlier": earlier,
-        "max_candidates": max_candidates,
-        "fields": fields or (),
-    }
     check_output(output, [gone])
     opened = open_index(index, prefix)
     if gone is not None:
-        return _print_all(index, moved_all(opened, read_lines(gone), **given), fields or (), output, as_json)
-    found = moved_(opened, str(address), **given)
+        return _print_all(index, moved_all(opened, read_lines(gone), **given), given["fields"], output, as_json)
+    found = library(opened, str(address), **given)
     if as_json:
         print_json(found)
     if output is not None:
@@ -209,7 +198,7 @@ def _print_all(
     index: str, answers: Iterable[MovedReport], fields: Sequence[str], output: Path | None, as_json: bool
 ) -> None:
     """Print one line for each address as soon as its result is known, or write it to the table; then the counts."""
-    from es_neardupe.commands.moved.moved import moved_table
+    from es_neardupe.commands.moved.steps import moved_table
 
     seen = _Seen()
     answers = seen.passing(answers, as_json)

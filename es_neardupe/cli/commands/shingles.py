@@ -12,14 +12,18 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson
 from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.output import print_json, print_table, show, warn
+from es_neardupe.commands.bands.bands import bands
+from es_neardupe.commands.shingles.shingles import shingles as library
+from es_neardupe.commands.shingles.shingles import shingles_of
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import InputError
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.shingles import ShinglesReport
+    from es_neardupe.commands.shingles.steps import ShinglesReport
 
 
 _WAYS = "FILE (- is standard input), or INDEX ID"
@@ -27,23 +31,18 @@ _TOKEN, _WORDS, _PREPARED = 30, 60, 2000
 """Characters shown of a token, of a shingle and of a prepared text."""
 
 
+@with_options_of(bands)
 def shingles(
     what: Annotated[list[str], typer.Argument(metavar="WHAT...", help=f"{_WAYS}.", show_default=False)],
-    *,
-    preset: options.PresetOfBands = None,
-    threshold: options.Threshold = None,
-    detection: options.Detection = None,
     shingle: Annotated[str | None, options.SHINGLE] = None,
-    permutations: options.Permutations = None,
-    bands: options.Bands = None,
-    rows: options.Rows = None,
-    agree: options.Agree = None,
+    *,
     sample_mod: options.SampleMod = 0,
     clean: options.CleanTexts = None,
     mask: options.MaskTexts = None,
     top: Annotated[int, typer.Option(min=1, help="Maximum number of rows shown of each table.")] = 20,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """Show how the keys of one text are made: tokens, shingles, hashes, minima and bands. A file needs no server.
 
@@ -53,32 +52,18 @@ def shingles(
 
       es-neardupe shingles news 1001 --json
     """
-    from es_neardupe.commands.shingles import shingles as shingles_
-    from es_neardupe.commands.shingles import shingles_of
     from es_neardupe.index.settings import Settings
     from es_neardupe.readers.files import read_text_file
 
-    chosen: dict[str, Any] = {
-        "preset": preset,
-        "threshold": threshold,
-        "detection": detection,
-        "shingle": shingle,
-        "permutations": permutations,
-        "bands": bands,
-        "rows": rows,
-        "agree": agree,
-        "sample_mod": sample_mod or None,
-        "clean": clean,
-        "mask": mask,
-    }
+    chosen = {**given, "shingle": shingle, "sample_mod": sample_mod or None, "clean": clean, "mask": mask}
     if len(what) == 1:
         settings = Settings.chosen(("text",), **chosen)
         _check_exists(what[0])
         report = shingles_of(read_text_file(what[0]), settings.scheme, name=what[0])
     elif len(what) == 2:
-        if given := [name for name, value in chosen.items() if value is not None]:
-            raise typer.BadParameter(f"--{given[0].replace('_', '-')} is for a file: an index has its scheme.")
-        report = shingles_(open_index(what[0], prefix), what[1])
+        if named := [name for name, value in chosen.items() if value is not None]:
+            raise typer.BadParameter(f"--{named[0].replace('_', '-')} is for a file: an index has its scheme.")
+        report = library(open_index(what[0], prefix), what[1])
     else:
         raise typer.BadParameter(f"Give {_WAYS}: 1 or 2 words, not {len(what)}.")
     if as_json:

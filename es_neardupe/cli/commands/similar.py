@@ -2,45 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from es_neardupe import options
-from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName, Output, TextFile
+from es_neardupe.cli.arguments import AsJson, IndexName, Output, TextFile
 from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import say_measure, warn_of_candidates, warn_of_detection
 from es_neardupe.cli.output import check_output, print_json, print_table, say, value_cells, warn, write_output
+from es_neardupe.commands.similar.similar import similar as library
 from es_neardupe.display_text import named
 from es_neardupe.json_results import similar_json
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.similar import SimilarReport
+    from es_neardupe.commands.similar.steps import SimilarReport
 
 
+@with_options_of(library)
 def similar(
     index: IndexName,
-    *,
-    id: options.Id = None,
-    text: options.Text = None,
     file: TextFile = None,
-    measure: options.Measure = None,
-    matching: options.MatchingName = None,
-    min: options.Minimum = None,
-    max: options.Maximum = 1.0,
-    features: FeatureSources = None,
-    ngram: options.Ngram = None,
-    whitespace: options.Whitespace = False,
-    renew: options.Renew = False,
-    top: options.TopHits = 10,
-    query: options.Query = None,
-    max_candidates: options.CandidatesByKeys = 1000,
-    fields: Annotated[list[str] | None, options.TITLE_FIELDS] = None,
+    *,
     output: Output = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """List the near-duplicates of a document or of any text, with their exact similarity.
 
@@ -52,31 +42,15 @@ def similar(
 
       es-neardupe similar news --id 4711 --measure containment --matching information
     """
-    from es_neardupe.commands.similar import similar as similar_
+
     from es_neardupe.readers.files import read_text_file
 
-    if sum(one is not None for one in (id, text, file)) != 1:
+    if sum(one is not None for one in (given["id"], given["text"], file)) != 1:
         raise typer.BadParameter("Give exactly one of --id, --text and --file.")
     if file is not None:
-        text = read_text_file(file)
+        given["text"] = read_text_file(file)
     check_output(output, [file])
-    found = similar_(
-        open_index(index, prefix),
-        id=id,
-        text=text,
-        measure=measure,
-        matching=matching,
-        min=min,
-        max=max,
-        features=features or (),
-        ngram=ngram,
-        whitespace=whitespace,
-        renew=renew,
-        top=top,
-        query=query,
-        max_candidates=max_candidates,
-        fields=fields or (),
-    )
+    found = library(open_index(index, prefix), **given)
     if as_json:
         print_json(similar_json(found))
     if output is not None:

@@ -19,7 +19,7 @@ from unit_tools import JSON
 
 from es_neardupe.cli import output
 from es_neardupe.cli.output import print_json, print_lines, print_table, printable, say, show, warn
-from es_neardupe.commands.similar import Detection, SimilarHit, SimilarReport
+from es_neardupe.commands.similar.steps import Detection, SimilarHit, SimilarReport
 from es_neardupe.display_text import score_text, without_passwords
 from es_neardupe.errors import InputError
 from es_neardupe.json_results import similar_json

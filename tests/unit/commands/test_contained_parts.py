@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from server_tools import words
 
-from es_neardupe.commands.contained import _batches, _detection, _used
+from es_neardupe.commands.contained.steps import _batches, _used
+from es_neardupe.commands.contained.steps import detection as _detection
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.intervals import exact_share
 from es_neardupe.keys.scheme import Scheme

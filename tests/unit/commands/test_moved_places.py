@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from es_neardupe.cli.output import print_csv, without_controls
-from es_neardupe.commands.moved.moved import NewPlace, in_order
+from es_neardupe.commands.moved.steps import NewPlace, in_order
 from es_neardupe.tables import Table
 
 DATES = st.sampled_from([None, "2024-01-01T00:00:00.000Z", "2024-01-01T00:00:00.000001Z", "2024-02-01T00:00:00.000Z"])

@@ -24,7 +24,7 @@ from es_neardupe.commands.audit.report import AuditReport, LostPairs, MissedPair
 from es_neardupe.commands.bands.bands import bands
 from es_neardupe.commands.bands.report import BandsReport
 from es_neardupe.commands.clean import CleanReport
-from es_neardupe.commands.contained import ContainedHit, ContainedReport, SampledDetection
+from es_neardupe.commands.contained.steps import ContainedHit, ContainedReport, SampledDetection
 from es_neardupe.commands.distribution.report import (
     CrossValidation,
     Distribution,
@@ -43,11 +43,12 @@ from es_neardupe.commands.group.steps import GroupReport
 from es_neardupe.commands.init.steps import InitReport
 from es_neardupe.commands.load import LoadReport
 from es_neardupe.commands.migrate.migrate import MigrateReport, MigrateWrites
-from es_neardupe.commands.moved.moved import MovedReport, NewPlace
+from es_neardupe.commands.moved.steps import MovedReport, NewPlace
 from es_neardupe.commands.pipeline import PipelineReport
 from es_neardupe.commands.search import Copy, SearchHit, SearchReport
-from es_neardupe.commands.shingles import ShinglesReport, shingles_of
-from es_neardupe.commands.similar import Detection, SimilarHit, SimilarReport
+from es_neardupe.commands.shingles.shingles import shingles_of
+from es_neardupe.commands.shingles.steps import ShinglesReport
+from es_neardupe.commands.similar.steps import Detection, SimilarHit, SimilarReport
 from es_neardupe.commands.stats.counts import GroupSizes, LargestBuckets, StatsReport, StatsScope
 from es_neardupe.commands.version import VersionReport
 from es_neardupe.commands.watch import Round, RoundPairs, RoundScope, RoundWrites

@@ -1,4 +1,4 @@
-"""Documents that contain a text, or are contained in it."""
+"""Steps of ``contained``: the probe, its candidates and their comparison, and the report."""
 
 from __future__ import annotations
 
@@ -6,24 +6,21 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
-from es_neardupe import options
-from es_neardupe.errors import CorruptFingerprint, NotInitialised, SettingsError
+from es_neardupe.errors import CorruptFingerprint, NotInitialised
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import read_values, values_of
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.stored_fields import count_of, decode_samples, group_of, stored_fields
-from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.intervals import Estimate, exact_share
-from es_neardupe.options import DEFAULT_MAX_CHARS, Matching
-from es_neardupe.progress import Progress, silent, tracked
+from es_neardupe.options import Matching
+from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Address, Fingerprint, Hit, Reference, one_line
 from es_neardupe.server.bulk import chunked
-from es_neardupe.similarity.comparison import Block, Containments, Direction, Side
-from es_neardupe.verification.criterion import check_min, matching_named
+from es_neardupe.similarity.comparison import Block, Containments, Direction
 from es_neardupe.verification.current_texts import current_hits, current_source
-from es_neardupe.wording import command, option
+from es_neardupe.wording import command
 
 SURE = 0.99
 """Probability from which a document counts as certain to be found."""
@@ -127,69 +124,8 @@ class _Probe:
     address: Address | None
 
 
-def contained(
-    index: Index,
-    *,
-    id: Annotated[str | Address | None, options.ID] = None,
-    text: options.Text = None,
-    matching: options.MatchingOfPassages = "literal",
-    min: options.MinimumShare = 0.5,
-    top: options.TopHits = 10,
-    query: options.Query = None,
-    max_candidates: options.CandidatesByEstimate = 1000,
-    progress: Progress = silent,
-) -> ContainedReport:
-    """Find the documents that have at least ``min`` of the words of a probe in common passages with it, or at least
-    ``min`` of their own.
-
-    The probe is a document of the index (``id``, or its `Address` if several indices have the id) or any ``text``.
-    Candidates share sampled keys with it; their current texts are compared with that of the probe. ``query`` filters
-    the documents. Nothing is written, and groups do not change.
-
-    Raises `NotInitialised` for an index without sampled keys, `NotFound` for an unknown id, `InputError` for a probe
-    without readable text, and `SettingsError` for options out of range.
-
-    >>> for hit in news.contained(text=bridge[:400], min=0.9, top=2).hits:
-    ...     print(hit.id, hit.direction.value, round(hit.of_probe, 4))
-    1001 contains the probe 0.9859
-    1002 contains the probe 0.9859
-    """
-    if (id is None) == (text is None):
-        raise SettingsError("Give either the id of a document or a text.")
-    if top < 1 or max_candidates < 1:
-        raise SettingsError(f"{option('top')} and {option('max_candidates')} must be 1 or more.")
-    check_min(min)
-    index = _opened(index)
-    how = matching_named(matching)
-    mod = index.settings.scheme.sample_mod
-    whole = index.settings.scheme.preparation.whole
-    probe = _document(index, id) if id is not None else _text(text or "")
-    side = Side.of(probe.id, whole.placed(probe.values))
-    (fingerprint,) = fingerprints([probe.values], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
-    keys = list(dict.fromkeys(fingerprint.samples or ()))
-    passage = index.settings.unit.passage(index.settings.shingle)
-    scope = queries.others(query, probe.address)
-    candidates = _find_candidates(index, keys, scope=scope, maximum=max_candidates, progress=progress)
-    comparer = _Comparer(index, keys, Containments(side, how, passage, min, whole))
-    hits = sorted(comparer.hits(candidates.references, progress), key=_rank)
-    return ContainedReport(
-        query=probe.name | _described(fingerprint),
-        hits=tuple(hits[:top]),
-        found=len(hits),
-        candidates=candidates.total,
-        not_compared=candidates.total - len(candidates.references),
-        unreadable=comparer.unreadable,
-        unprocessed=index.documents.count(index.target.stale(scope)),
-        keys=len(keys),
-        keys_left_out=candidates.keys_left_out,
-        detection=_detection(min, len(keys) - candidates.keys_left_out, mod),
-        sample_mod=mod,
-        shingle=passage,
-        matching=how,
-    )
-
-
-def _opened(index: Index) -> Index:
+def opened_with_samples(index: Index) -> Index:
+    """The opened index. Raises `NotInitialised` if it has no sampled keys."""
     index = opened(index, texts=True)
     if not index.settings.scheme.sample_mod:
         raise NotInitialised(
@@ -200,25 +136,29 @@ def _opened(index: Index) -> Index:
     return index
 
 
-def _document(index: Index, document: str | Address) -> _Probe:
+def document_probe(index: Index, document: str | Address) -> _Probe:
+    """The current text of a document."""
     fields = index.settings.fields
     address, source = current_source(index, document, fields)
     return _Probe(address.id, read_values(source, fields), address._asdict(), address)
 
 
-def _text(text: str) -> _Probe:
+def text_probe(text: str) -> _Probe:
+    """Any text."""
     return _Probe("text", [text], {"text": text[:80]}, None)
 
 
-def _described(fingerprint: Fingerprint) -> dict[str, Any]:
+def described(fingerprint: Fingerprint) -> dict[str, Any]:
+    """What the report says of a fingerprint."""
     return {"state": fingerprint.state.value, "tokens": fingerprint.tokens, "features": fingerprint.features}
 
 
-def _rank(hit: ContainedHit) -> tuple[float, int, str, str]:
+def rank(hit: ContainedHit) -> tuple[float, int, str, str]:
+    """Sort key: the largest share first."""
     return -max(hit.of_probe, hit.of_document), -hit.common_words, hit.index, hit.id
 
 
-def _detection(minimum: float, keys: int, mod: int) -> SampledDetection:
+def detection(minimum: float, keys: int, mod: int) -> SampledDetection:
     """Each key is a random shingle of the probe, and each shingle of a document is a key with probability 1/mod."""
     shingles = 1 if mod == 1 else math.ceil(math.log(1 - SURE) / math.log(1 - 1 / mod))
     return SampledDetection(minimum, 1 - (1 - minimum) ** keys, shingles)
@@ -237,7 +177,7 @@ class _Candidates:
     """Keys that were not used, because too many documents have them."""
 
 
-def _find_candidates(
+def find_candidates(
     index: Index, keys: Sequence[str], *, scope: Mapping[str, Any], maximum: int, progress: Progress
 ) -> _Candidates:
     """The ``maximum`` best of the documents in scope that share any of the sampled keys, which are distinct."""
@@ -300,7 +240,7 @@ def _batches(keys: Sequence[str], frequencies: Counter[str], window: int) -> Ite
     yield batch
 
 
-class _Comparer:
+class Comparer:
     """Compares candidates with the probe, and counts unreadable ones."""
 
     def __init__(self, index: Index, keys: Sequence[str], containments: Containments) -> None:

@@ -1,19 +1,17 @@
-"""``shingles``: every step from one text to its keys, and whether these are the stored ones. A file needs no server."""
+"""Steps of ``shingles``: from a text to its keys, and the report."""
 
 from __future__ import annotations
 
 from binascii import b2a_base64
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from es_neardupe.errors import InputError, SettingsError
-from es_neardupe.index.document_text import read_values
-from es_neardupe.index.index import Index, opened
-from es_neardupe.index.stored_fields import encode, stored_fields
+from es_neardupe.errors import InputError
+from es_neardupe.index.stored_fields import encode
 from es_neardupe.keys.arrays import U64
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.minhash import slot_minima
@@ -23,9 +21,8 @@ from es_neardupe.keys.shingles import features, token_hashes, window_hashes
 from es_neardupe.keys.text import Range, tokenize
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Fingerprint, State, one_line
-from es_neardupe.verification.current_texts import current_source
 
-_STORED = ("scheme", "state", "content", "bands", "samples", "signature", "tokens", "features", "numeric")
+STORED = ("scheme", "state", "content", "bands", "samples", "signature", "tokens", "features", "numeric")
 """The stored fields that the text decides."""
 
 
@@ -144,46 +141,16 @@ class ShinglesReport:
         return " ".join(token.text for token in self.tokens[units])
 
 
-def shingles(index: Index, id: str | None = None, *, text: str | None = None) -> ShinglesReport:
-    """Every step from the current text of a document, or from any text, to its keys, by the scheme of the index.
-
-    For a document the report also says whether its stored keys are these. Raises `NotFound` for an unknown id,
-    `InputError` for a document without readable text and for a text that is too long for keys.
-
-    >>> report = news.shingles("1001")
-    >>> report.state.value, report.features, report.stored.equal
-    ('signed', 86, True)
-    """
-    if (id is None) == (text is None):
-        raise SettingsError("Give either the id of a document or a text.")
-    index = opened(index, texts=True)
-    settings = index.settings
-    if id is None:
-        return shingles_of(text or "", settings.scheme)
-    names = [f"{settings.prefix}.{name}" for name in _STORED]
-    address, source = current_source(index, id, [*settings.fields, *names])
-    try:
-        values = read_values(source, settings.fields)
-        fingerprint = _fingerprint(values, settings.scheme)
-    except InputError as error:
-        raise InputError(f"Document {id!r} of index {address.index} cannot get keys: {error}") from error
-    stored = _compared(stored_fields(source, settings.prefix), fingerprint)
-    return replace(_report(values, fingerprint, settings.scheme, id), index=address.index, stored=stored)
-
-
-def shingles_of(text: str, scheme: Scheme, *, name: str = "text") -> ShinglesReport:
-    """Every step from a text to its keys. Raises `InputError` for a text that is too long for keys."""
-    return _report(text, _fingerprint(text, scheme), scheme, name)
-
-
-def _fingerprint(text: Text, scheme: Scheme) -> Fingerprint:
+def fingerprint_of(text: Text, scheme: Scheme) -> Fingerprint:
+    """The fingerprint of a text. Raises `InputError` for one that is too long."""
     if length(text) > DEFAULT_MAX_CHARS:
         raise InputError(f"The text has {length(text):,} characters, the maximum is {DEFAULT_MAX_CHARS:,}. Shorten it.")
     (fingerprint,) = fingerprints([text], scheme)
     return fingerprint
 
 
-def _report(text: Text, fingerprint: Fingerprint, scheme: Scheme, name: str) -> ShinglesReport:
+def report(text: Text, fingerprint: Fingerprint, scheme: Scheme, name: str) -> ShinglesReport:
+    """Every step from a text to its keys."""
     placed = scheme.preparation.placed(text)
     prepared = placed.prepared
     (hashes,) = token_hashes([prepared])
@@ -235,10 +202,10 @@ def _samples(text: Text, windows: U64, fingerprint: Fingerprint, scheme: Scheme)
     return tuple(SampledKey(places.get(value), key) for value, key in zip(chosen, fingerprint.samples, strict=True))
 
 
-def _compared(stored: Mapping[str, Any], fingerprint: Fingerprint) -> StoredKeys:
+def compared(stored: Mapping[str, Any], fingerprint: Fingerprint) -> StoredKeys:
     """The stored fields of a document, compared with those that its text gives."""
     made = encode(fingerprint, "")
-    differing = tuple(name for name in _STORED if _value(stored.get(name)) != _value(made.get(name)))
+    differing = tuple(name for name in STORED if _value(stored.get(name)) != _value(made.get(name)))
     scheme = stored.get("scheme")
     return StoredKeys(scheme if isinstance(scheme, str) else None, not differing, differing)
 

@@ -1,35 +1,34 @@
-"""Near-duplicates of one document or of any text."""
+"""Steps of ``similar``: the probe, its candidates and their comparison, and the report."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
-from es_neardupe import options
-from es_neardupe.candidates.detection import DetectionCase, TextLength, detection_cases
+from es_neardupe.candidates.detection import DetectionCase
 from es_neardupe.errors import CorruptFingerprint, NeardupeError, SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import are_small, prepared_text, read_values
-from es_neardupe.index.index import Index, with_texts
+from es_neardupe.index.index import Index
 from es_neardupe.index.queries import JSON
-from es_neardupe.index.shown_fields import ShownFields, shown_fields
+from es_neardupe.index.shown_fields import ShownFields
 from es_neardupe.index.stored_fields import decode, group_of, stored_fields
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.text import contents
 from es_neardupe.options import DEFAULT_MAX_CHARS
-from es_neardupe.records import Address, Fingerprint, Hit, Reference, State, one_line
+from es_neardupe.records import Address, Fingerprint, Hit, Reference, one_line
 from es_neardupe.server.request_sizes import RequestSize, is_too_large
 from es_neardupe.server.responses import hit_of
 from es_neardupe.similarity.features import named_fields
 from es_neardupe.tables import Cell, Table, Tabular
-from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, WeightsUsed, match_criterion
+from es_neardupe.verification.criterion import MatchCriterion, WeightsUsed
 from es_neardupe.verification.current_texts import compared_with, current_hits, current_source
 from es_neardupe.wording import option
 
-_ROUNDS = 10
+ROUNDS = 10
 """Maximum number of copies of a text that are tried until one is found that was not changed or deleted."""
 
 
@@ -127,89 +126,7 @@ class _Probe:
     address: Address | None = None
 
 
-def similar(
-    index: Index,
-    *,
-    id: Annotated[str | Address | None, options.ID] = None,
-    text: options.Text = None,
-    measure: options.Measure = None,
-    matching: options.MatchingName = None,
-    min: options.Minimum = None,
-    max: options.Maximum = 1.0,
-    features: options.Features = (),
-    ngram: options.Ngram = None,
-    whitespace: options.Whitespace = False,
-    renew: options.Renew = False,
-    top: options.TopHits = 10,
-    query: options.Query = None,
-    max_candidates: options.CandidatesByKeys = 1000,
-    fields: options.TitleFields = (),
-) -> SimilarReport:
-    """Find the documents that are similar to a document of the index, or to any text.
-
-    Their exact similarity lies between ``min`` (default: the threshold of the index) and ``max``. Give ``id`` or
-    ``text``. If several indices have the id, give the `Address`. ``query`` selects the documents to compare with. Both
-    sides are compared by their current texts. ``fields`` are shown of each hit; None: none.
-
-    Raises `NotFound` for an unknown id, `InputError` for a document without readable text, and `SettingsError` for
-    options that are unknown, contradict each other or do not apply to the measure.
-
-    >>> for hit in news.similar(id="1002", min=0.75).hits:
-    ...     print(hit.id, round(hit.similarity, 4), hit.fields["title"])
-    1004 0.8 HARBOUR BRIDGE CLOSED
-    1001 0.7835 Harbour bridge closed until October
-    """
-    if (id is None) == (text is None):
-        raise SettingsError("Give either the id of a document or a text.")
-    if top < 1 or max_candidates < 1:
-        raise SettingsError(f"{option('top')} and {option('max_candidates')} must be 1 or more.")
-
-    def in_index(index: Index) -> SimilarReport:
-        options = MatchOptions.of(index.settings).having(
-            measure=measure, matching=matching, min=min, max=max, features=features, ngram=ngram, whitespace=whitespace
-        )
-        match = match_criterion(index, options, renew=renew)
-        shown = shown_fields(index, fields)
-        texts = [*match.measure.fields(index.settings.fields), index.fields.group, *shown.names]
-        at_once = _with_stored_keys(index, id, query, texts, max_candidates)
-        if at_once is not None:
-            probe, fingerprint, found = at_once
-        else:
-            probe = _document(index, id, match) if id is not None else _text(text or "", index.target, match)
-            fingerprint, found = _fingerprint(index, probe), None
-        compared, total = _Compared(index, match, probe, shown), 0
-        if fingerprint.state in (State.SIGNED, State.SHORT):
-            lookup = _Lookup(index, fingerprint, match.measure.copies_are_equal, texts)
-            scope = queries.others(query, probe.address)
-            candidates, total = lookup.candidates(scope, max_candidates) if found is None else lookup.at_once(found)
-            for _ in range(_ROUNDS):
-                lost = compared.add(candidates, lookup.read(candidates))
-                if not lost:
-                    break
-                scope = queries.others(scope, *(Address(*one.reference[:2]) for one in lost))
-                among = queries.all_of(scope, {"terms": {index.fields.content: [one.content for one in lost]}})
-                candidates, _ = lookup.candidates(among, len(lost))
-        hits = sorted(compared.hits, key=lambda hit: (-hit.similarity, -hit.shared_bands, hit.index, hit.id))
-        return SimilarReport(
-            query=probe.name | {"state": fingerprint.state.value, "tokens": fingerprint.tokens},
-            hits=tuple(hits[:top]),
-            candidates=total,
-            texts=compared.texts,
-            not_compared=total - compared.documents,
-            detection=Detection(match.min, match.detection),
-            measure=match.measure.label,
-            max=match.max,
-            detection_cases=detection_cases(
-                match.measure, match.min, index.settings.scheme, TextLength.of(fingerprint)
-            ),
-            weights=match.weights,
-            _shown=shown.names,
-        )
-
-    return with_texts(index, in_index)
-
-
-def _text(text: str, target: IndexTarget, match: MatchCriterion) -> _Probe:
+def text_probe(text: str, target: IndexTarget, match: MatchCriterion) -> _Probe:
     """Any text, as a document with this text in the first field of the index."""
     names = named_fields(match.measure.sources)
     if names:
@@ -217,18 +134,19 @@ def _text(text: str, target: IndexTarget, match: MatchCriterion) -> _Probe:
     return _Probe([text], {target.settings.fields[0]: text}, {"text": text[:80]})
 
 
-def _document(index: Index, document: str | Address, match: MatchCriterion) -> _Probe:
+def document_probe(index: Index, document: str | Address, match: MatchCriterion) -> _Probe:
     """The current text of a document, and the other fields that are compared."""
     address, source = current_source(index, document, match.measure.fields(index.settings.fields), unique=True)
     return _Probe(read_values(source, index.settings.fields), source, address._asdict(), address)
 
 
-def _fingerprint(index: Index, probe: _Probe) -> Fingerprint:
+def fingerprint_of(index: Index, probe: _Probe) -> Fingerprint:
+    """The fingerprint of the text of a probe."""
     (fingerprint,) = fingerprints([probe.values], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
     return fingerprint
 
 
-def _with_stored_keys(
+def with_stored_keys(
     index: Index, id: str | Address | None, query: Mapping[str, Any] | None, texts: Sequence[str], maximum: int
 ) -> tuple[_Probe, Fingerprint, list[Hit]] | None:
     """A document as searches see it, and those that share its stored keys, by one request. None if its fingerprint is
@@ -303,7 +221,7 @@ class _Candidate:
 
 
 @dataclass(frozen=True)
-class _Lookup:
+class Lookup:
     """Finds documents that share keys with the probe."""
 
     index: Index
@@ -392,7 +310,7 @@ class _Lookup:
 
 
 @dataclass
-class _Compared:
+class Compared:
     """The candidates that were compared."""
 
     index: Index
