@@ -34,9 +34,7 @@ from es_neardupe.commands.audit.why_missed import (
     LossReason,
 )
 from es_neardupe.commands.bands.report import BandsReport
-from es_neardupe.commands.clean import (
-    CleanReport,
-)
+from es_neardupe.commands.clean.steps import CleanReport
 from es_neardupe.commands.contained.steps import ContainedHit, ContainedReport, SampledDetection
 from es_neardupe.commands.decide import (
     Contradiction,
@@ -57,9 +55,7 @@ from es_neardupe.commands.distribution.report import (
 from es_neardupe.commands.distribution.sample import (
     EstimatedPairs,
 )
-from es_neardupe.commands.doctor.doctor import (
-    Check,
-)
+from es_neardupe.commands.doctor.checks import Check
 from es_neardupe.commands.duplicates.results import (
     ContentStageReport,
     DocumentPair,
@@ -73,29 +69,15 @@ from es_neardupe.commands.duplicates.results import (
     SkippedGroup,
 )
 from es_neardupe.commands.enrich.report import EnrichReport
-from es_neardupe.commands.fold import (
-    FoldReport,
-)
+from es_neardupe.commands.fold.steps import FoldReport
 from es_neardupe.commands.group.steps import GroupReport
-from es_neardupe.commands.groups import (
-    GroupsReport,
-    KeepAdvice,
-    Redundant,
-    SuggestKeepReport,
-)
+from es_neardupe.commands.groups.steps import GroupsReport, KeepAdvice, Redundant, SuggestKeepReport
 from es_neardupe.commands.init.steps import InitReport, Sampling
-from es_neardupe.commands.load import (
-    LoadReport,
-)
-from es_neardupe.commands.migrate.migrate import (
-    MigrateReport,
-    MigrateWrites,
-)
+from es_neardupe.commands.load.records import LoadReport
+from es_neardupe.commands.migrate.report import MigrateReport, MigrateWrites
 from es_neardupe.commands.moved.steps import MovedReport, NewPlace
 from es_neardupe.commands.pairs.report import Pair, PairsReport
-from es_neardupe.commands.pipeline import (
-    PipelineReport,
-)
+from es_neardupe.commands.pipeline.steps import PipelineReport
 from es_neardupe.commands.screened import (
     Match,
     MatchedAction,
@@ -103,29 +85,13 @@ from es_neardupe.commands.screened import (
     ScreenCounts,
     ScreenReport,
 )
-from es_neardupe.commands.search import (
-    Copy,
-    SearchHit,
-    SearchReport,
-)
+from es_neardupe.commands.search.steps import Copy, SearchHit, SearchReport
 from es_neardupe.commands.shingles.steps import Band, SampledKey, Shingle, ShinglesReport, Slot, StoredKeys, Token
 from es_neardupe.commands.similar.steps import Detection, SimilarHit, SimilarReport
 from es_neardupe.commands.stats.counts import BucketSize, GroupSizes, LargestBuckets, StatsReport, StatsScope
-from es_neardupe.commands.version import (
-    VersionReport,
-)
-from es_neardupe.commands.watch import (
-    Lag,
-    Round,
-    RoundPairs,
-    RoundScope,
-    RoundWrites,
-    WatchReport,
-)
-from es_neardupe.commands.what_if import (
-    Threshold,
-    WhatIfReport,
-)
+from es_neardupe.commands.version.report import VersionReport
+from es_neardupe.commands.watch.rounds import Lag, Round, RoundPairs, RoundScope, RoundWrites, WatchReport
+from es_neardupe.commands.what_if.steps import Threshold, WhatIfReport
 from es_neardupe.groups.compare_groupings import (
     GroupChange,
     GroupChangeExample,
@@ -190,7 +156,7 @@ from es_neardupe.report_parts import (
     PairCounts,
     WriteCounts,
 )
-from es_neardupe.run_options import ReadOptions, RunOptions
+from es_neardupe.run_options import ReadOptions, RunOptions, WriteOptions
 from es_neardupe.server.dry_run import (
     ShownRequest,
 )
@@ -388,4 +354,5 @@ __all__ = [
     "WhatIfReport",
     "Window",
     "WriteCounts",
+    "WriteOptions",
 ]

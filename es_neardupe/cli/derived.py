@@ -14,7 +14,8 @@ _Command = Callable[..., None]
 
 def with_options_of(*functions: Callable[..., Any]) -> Callable[[_Command], _Command]:
     """A decorator: the command takes the options of library functions in place of its ``**options``, which it passes
-    on. An option with the name of one of its own parameters is not taken."""
+    on. An option with the name of one of its own parameters is not taken. Its positional parameters come before the
+    options that are taken, and its keywords after them."""
 
     def derived(command: _Command) -> _Command:
         own = inspect.signature(command, eval_str=True).parameters

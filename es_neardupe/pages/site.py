@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe.commands.group_pages import MAX_FOUND, CommonValues, GroupSelection
-from es_neardupe.commands.search import SearchReport
+from es_neardupe.commands.search.steps import SearchReport
 from es_neardupe.commands.stats.counts import StatsScope
 from es_neardupe.groups.listing import GroupCount, GroupOrder, GroupOverview
 from es_neardupe.groups.reviewed import KnownReviews, ReviewState, TitledPage, state_of

@@ -21,7 +21,7 @@ from es_neardupe.commands.group_pages import (
     page_of_groups,
     read_values,
 )
-from es_neardupe.commands.search import search
+from es_neardupe.commands.search.search import search
 from es_neardupe.commands.stats.counts import documents_in_scope
 from es_neardupe.errors import SettingsError
 from es_neardupe.groups.collate import GroupCollation, collate_group

@@ -12,7 +12,7 @@ from kill_tools import Command, Moment, State, copies_of, put_back, run_commands
 from server_tools import JSON, change, family, hits, make_index, mapping, one_line, ours, put, send, theirs, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.watch import may_succeed_later
+from es_neardupe.commands.watch.rounds import may_succeed_later
 from es_neardupe.errors import BeingMigrated, LeaseHeld, SchemeMismatch
 from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.server.client import Client, path
@@ -202,7 +202,7 @@ def test_two_at_once(client: Client, index_name: str, monkeypatch: pytest.Monkey
         return False
 
     assert NearDupe(index_name, client).migrate(shingle=3, confirm=another).state == "prepared"
-    module = importlib.import_module("es_neardupe.commands.migrate.migrate")
+    module = importlib.import_module("es_neardupe.index.runs.lease")
     plain = module.held
 
     def slow(*given: Any, **more: Any) -> Any:

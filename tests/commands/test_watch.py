@@ -18,7 +18,7 @@ from server_tools import JSON, TEXT, change, exists, family, make_index, one_lin
 from unit_tools import index_of
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.watch import Lag, Round, WatchReport
+from es_neardupe.commands.watch.rounds import Lag, Round, WatchReport
 from es_neardupe.errors import Blocked, Forbidden, LoginRefused, NotFound, RequestError, SettingsError, Unreachable
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index.hidden_indices import HiddenDocuments, HiddenIndex, hidden_index_name

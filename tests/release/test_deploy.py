@@ -24,7 +24,7 @@ import yaml
 
 from es_neardupe.cli.app import app
 from es_neardupe.cli.commands.watch import metrics, serving
-from es_neardupe.commands.watch import Lag, Round, RoundPairs, RoundScope, RoundWrites
+from es_neardupe.commands.watch.rounds import Lag, Round, RoundPairs, RoundScope, RoundWrites
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -15,7 +15,7 @@ from server_tools import assert_settled, make_index, mapping, ours, send, theirs
 from unit_tools import index_of
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.watch import Round, may_succeed_later
+from es_neardupe.commands.watch.rounds import Round, may_succeed_later
 from es_neardupe.errors import BeingMigrated, InputError, LeaseHeld, NotInitialised, RolledOver
 from es_neardupe.index import target
 from es_neardupe.index.hidden_indices import HiddenDocuments, HiddenIndex, ensure, hidden_index_name

@@ -9,6 +9,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, FailuresFile, IndexName
 from es_neardupe.cli.connection import open_index, resumable
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import left_by, outcome_rows, show_first, show_left, warn_of_failures
 from es_neardupe.cli.output import (
     ExitCode,
@@ -22,27 +23,25 @@ from es_neardupe.cli.output import (
     warn,
 )
 from es_neardupe.cli.run_log import result
+from es_neardupe.commands.clean.clean import clean as library
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.clean import CleanReport
+    from es_neardupe.commands.clean.steps import CleanReport
 
 
+@with_options_of(library)
 def clean(
     index: IndexName,
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     prefix: options.Prefix = DEFAULT_PREFIX,
-    workers: options.Workers = 2,
-    batch: options.Batch = 500,
-    decisions: options.CleanDecisions = False,
     max_rate: options.MaxRate = None,
     max_load: options.MaxLoad = None,
-    dry_run: options.DryRun = False,
-    show_requests: options.ShowRequests = 0,
     failures: FailuresFile = None,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """Remove keys and groups from all documents, and the settings from the mapping. Asks for confirmation, also before
     it deletes decisions of reviewers.
@@ -53,15 +52,14 @@ def clean(
 
       es-neardupe clean news --decisions
     """
-    from es_neardupe.commands.clean import clean as clean_
-
+    dry_run = given["dry_run"]
     check_output(failures)
     opened = open_index(index, prefix, max_rate=max_rate, max_load=max_load)
-    given: dict[str, Any] = {"workers": workers, "batch": batch, "decisions": decisions}
     if not yes and not dry_run:
-        given["decisions"] = _confirmed(clean_(opened, dry_run=True, **given), prefix) or decisions
+        preview = library(opened, **{**given, "dry_run": True, "show_requests": 0})
+        given["decisions"] = _confirmed(preview, prefix) or given["decisions"]
     with resumable(), progress_bars() as progress:
-        report = clean_(opened, dry_run=dry_run, show_requests=show_requests, progress=progress, **given)
+        report = library(opened, progress=progress, **given)
     result(report)
     writes = report.writes
     if as_json:

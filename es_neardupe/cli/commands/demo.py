@@ -114,9 +114,9 @@ def _run(index: Index, records: list[FileRecord], settings: Settings, words: str
     from es_neardupe.commands.demo import create_index, index_plain, search_hits
     from es_neardupe.commands.enrich.enrich import enrich
     from es_neardupe.commands.group.group import group
-    from es_neardupe.commands.groups import groups
+    from es_neardupe.commands.groups.groups import groups
     from es_neardupe.commands.init.init import init
-    from es_neardupe.commands.load import LoadRun, load_records
+    from es_neardupe.commands.load.records import LoadRun, load_records
     from es_neardupe.commands.similar.similar import similar
     from es_neardupe.commands.stats.stats import stats
     from es_neardupe.index.index import opened

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName, Output
 from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import say_measure
 from es_neardupe.cli.output import (
     check_output,
@@ -19,8 +20,9 @@ from es_neardupe.cli.output import (
     warn,
     write_output,
 )
+from es_neardupe.commands.distribution.distribution import distribution as library
 from es_neardupe.display_text import named, score_text
-from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
+from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, connection_in_commands, counted
 
 if TYPE_CHECKING:
@@ -34,23 +36,14 @@ if TYPE_CHECKING:
     )
 
 
+@with_options_of(library)
 def distribution(
     index: IndexName,
     *,
-    measure: Annotated[list[str] | None, options.MEASURES_TO_PLOT] = None,
-    matching: options.MatchingToPlot = "literal",
-    shingle: options.ShinglesToPlot = None,
-    whitespace: options.WhitespaceToPlot = False,
-    labels: options.Labels = None,
-    sample: options.SampleOfPairs = None,
-    seed: options.Seed = 1,
-    threshold: options.ThresholdToPlot = None,
-    thresholds: options.ThresholdsOfTable = None,
-    plot: options.Plot = None,
-    max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
     output: Output = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """Show histograms of similarities and the result of each threshold. Writes nothing to the index.
 
@@ -62,25 +55,10 @@ def distribution(
 
       es-neardupe distribution news --measure resemblance --measure jaccard --labels pairs.csv
     """
-    from es_neardupe.commands.distribution.distribution import distribution as distribution_
 
-    check_output(output, [labels])
+    check_output(output, [given["labels"]])
     with progress_bars() as progress, connection_in_commands(not as_json):
-        found = distribution_(
-            open_index(index, prefix),
-            measure=measure,
-            matching=matching,
-            shingle=shingle,
-            whitespace=whitespace,
-            labels=labels,
-            sample=sample,
-            seed=seed,
-            threshold=threshold,
-            thresholds=thresholds,
-            plot=plot,
-            max_bucket=max_bucket,
-            progress=progress,
-        )
+        found = library(open_index(index, prefix), progress=progress, **given)
     if as_json:
         print_json(found)
     if output is not None:
@@ -88,7 +66,7 @@ def distribution(
     elif not as_json:
         for one in found.distributions:
             _show(found, one)
-    _say(found, plot)
+    _say(found, given["plot"])
 
 
 def _show(report: DistributionReport, one: Distribution) -> None:

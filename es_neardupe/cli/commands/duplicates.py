@@ -6,14 +6,16 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, Output, complete_example, complete_index
 from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.output import check_output, print_json, progress_bars, say, warn, write_output
+from es_neardupe.commands.duplicates.duplicates import duplicates as library
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import DEFAULT_PREFIX
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from es_neardupe.server.client import Client
 
 
+@with_options_of(library)
 def duplicates(
     index: Annotated[
         str | None,
@@ -30,7 +33,6 @@ def duplicates(
             metavar="INDEX", help="Index, alias or pattern.", show_default=False, autocompletion=complete_index
         ),
     ] = None,
-    *,
     request: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="File with the request (JSON), or - for stdin.", show_default=False),
@@ -46,9 +48,7 @@ def duplicates(
         ),
     ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of requests and exit.")] = False,
-    stage: options.Stage = None,
-    write_groups: options.WriteGroups = None,
-    dry_run: options.DryRun = False,
+    *,
     top: Annotated[int, typer.Option(min=1, help="Maximum number of rows per table.")] = 20,
     pairs_only: Annotated[bool, typer.Option("--pairs-only", help="Print each pair as a line of JSON.")] = False,
     output: Output = None,
@@ -67,6 +67,7 @@ def duplicates(
     ] = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """Run a request for duplicates: a query, and features for grouping and validation. Needs no keys.
 
@@ -88,7 +89,7 @@ def duplicates(
     if as_json and pairs_only:
         raise typer.BadParameter("Only one of --json and --pairs-only can be on stdout.")
     files = [file for file in (html, output) if file is not None]
-    if (fields and not files and example is None) or (dry_run and write_groups is None):
+    if (fields and not files and example is None) or (given["dry_run"] and given["write_groups"] is None):
         raise typer.BadParameter("--field needs --html, --output or --example, and --dry-run needs --write-groups.")
     from es_neardupe.commands.duplicates import request_json
 
@@ -101,15 +102,15 @@ def duplicates(
         return
     from es_neardupe.cli.duplicates_output import duplicates_json, print_pairs, show_report, warn_of_losses
     from es_neardupe.commands.duplicates import request_explain
-    from es_neardupe.commands.duplicates.duplicates import chosen_stage
-    from es_neardupe.commands.duplicates.duplicates import duplicates as duplicates_
     from es_neardupe.commands.duplicates.request_plan import parse_request
+    from es_neardupe.commands.duplicates.texts import chosen_stage
     from es_neardupe.index.shown_fields import title_fields
     from es_neardupe.readers.files import read_text_file
 
     plan = parse_request(ready if request is None else read_text_file(request))
-    needed = pairs_only or bool(files) or write_groups is not None
-    chosen = chosen_stage(plan, stage, needed=needed)
+    needed = pairs_only or bool(files) or given["write_groups"] is not None
+    chosen = chosen_stage(plan, given["stage"], needed=needed)
+    given["stage"] = chosen.name
     _check_files(html, output, request)
     if explain:
         for line in request_explain.explain(plan, index):
@@ -117,9 +118,7 @@ def duplicates(
     opened = open_index(index, prefix)
     shown = title_fields(opened, (fields or ()) if example is None else ()) if files else ()
     with progress_bars() as progress:
-        report = duplicates_(
-            opened, plan, stage=chosen.name, write_groups=write_groups, dry_run=dry_run, progress=progress
-        )
+        report = library(opened, plan, progress=progress, **given)
     if as_json:
         print_json(duplicates_json(report))
     elif pairs_only:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import show_first
 from es_neardupe.cli.output import print_json, print_table, printable, say, show, warn
 from es_neardupe.cli.run_log import result
+from es_neardupe.commands.fold.fold import fold as library
 from es_neardupe.options import DEFAULT_PREFIX, FoldAction
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.fold import FoldReport
+    from es_neardupe.commands.fold.steps import FoldReport
 
 
 _READERS = """\
@@ -41,16 +43,15 @@ _STATES = {
 }
 
 
+@with_options_of(library)
 def fold(
     index: IndexName,
     action: Annotated[FoldAction, typer.Argument(metavar="ACTION", help="show, install or remove.")] = FoldAction.SHOW,
     *,
-    oversample: options.Oversample = 5,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     prefix: options.Prefix = DEFAULT_PREFIX,
-    dry_run: options.DryRun = False,
-    show_requests: options.ShowRequests = 0,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """Fold ordinary searches of an OpenSearch index: one hit of each group, by a default search pipeline.
 
@@ -64,24 +65,23 @@ def fold(
 
       es-neardupe fold news remove
     """
-    from es_neardupe.commands.fold import fold as fold_
 
     opened = open_index(index, prefix)
     installs = action is FoldAction.INSTALL
-    if installs and not (yes or dry_run):
-        preview = fold_(opened, action, oversample=oversample, dry_run=True)
+    if installs and not (yes or given["dry_run"]):
+        preview = library(opened, action, oversample=given["oversample"], dry_run=True)
         if preview.changed:
-            _say_readers(preview, oversample)
+            _say_readers(preview, given["oversample"])
             typer.confirm(printable(f"Fold all searches of {index}?"), abort=True, err=True)
-    report = fold_(opened, action, oversample=oversample, dry_run=dry_run, show_requests=show_requests)
+    report = library(opened, action, **given)
     result(report)
     if as_json:
         print_json(report)
         return
     _show(report)
     show_first(report.requests)
-    if installs and (yes or dry_run) and report.changed:
-        _say_readers(report, oversample)
+    if installs and (yes or given["dry_run"]) and report.changed:
+        _say_readers(report, given["oversample"])
 
 
 def _say_readers(report: FoldReport, oversample: int) -> None:

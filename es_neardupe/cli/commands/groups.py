@@ -11,6 +11,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName, Output
 from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.derived import options_for, with_options_of
 from es_neardupe.cli.output import (
     check_output,
     print_json,
@@ -23,6 +24,9 @@ from es_neardupe.cli.output import (
     warn,
     write_output,
 )
+from es_neardupe.commands.groups.groups import group_history
+from es_neardupe.commands.groups.groups import groups as library
+from es_neardupe.commands.groups.groups import suggest_keep as advice_of
 from es_neardupe.display_text import named, score_text
 from es_neardupe.errors import NotFound
 from es_neardupe.folders import check_file, replacing
@@ -31,7 +35,7 @@ from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.groups import KeepAdvice, SuggestKeepReport
+    from es_neardupe.commands.groups.steps import KeepAdvice, SuggestKeepReport
     from es_neardupe.groups.read import Group
     from es_neardupe.groups.registry import GroupRecord
 
@@ -40,12 +44,10 @@ _TOP = 20
 """Groups in a table without ``--top``."""
 
 
+@with_options_of(library)
 def groups(
     index: IndexName,
     *,
-    min_size: options.MinSize = 2,
-    top: options.TopGroups = None,
-    group: options.GroupId = None,
     history: Annotated[
         str | None,
         typer.Option(
@@ -64,10 +66,10 @@ def groups(
             show_default=False,
         ),
     ] = None,
-    fields: Annotated[list[str] | None, options.TITLE_FIELDS] = None,
     output: Output = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """List the groups of two or more documents, largest first.
 
@@ -81,10 +83,9 @@ def groups(
 
       es-neardupe groups news --suggest-keep --bulk redundant.ndjson
     """
-    from es_neardupe.commands.groups import group_history, with_titles
-    from es_neardupe.commands.groups import groups as groups_
-    from es_neardupe.commands.groups import suggest_keep as suggest_keep_
+    from es_neardupe.commands.groups.steps import with_titles
 
+    fields, top, group, min_size = given["fields"], given["top"], given["group"], given["min_size"]
     if not suggest_keep:
         for option, value in (("--keep-policy", keep_policy), ("--bulk", bulk)):
             if value is not None:
@@ -99,14 +100,13 @@ def groups(
         return _show_history(group_history(open_index(index, prefix), history), as_json)
     _check_files(output, bulk)
     opened = open_index(index, prefix)
-    scope: dict[str, Any] = {"min_size": min_size, "top": top, "group": group}
     if suggest_keep:
         with progress_bars() as progress:
-            advice = suggest_keep_(opened, policy=keep_policy, **scope, progress=progress)
+            advice = advice_of(opened, policy=keep_policy, progress=progress, **options_for(advice_of, given))
         _check_found(advice, index, group, min_size)
         return _give_advice(advice, output, bulk, as_json)
     whole = as_json or output is not None or group is not None
-    found = groups_(opened, fields=(fields or ()) if whole else None, **scope)
+    found = library(opened, **{**given, "fields": fields if whole else None})
     _check_found(found, index, group, min_size)
     if as_json:
         print_lines(group_json(one) for one in found)
@@ -116,7 +116,7 @@ def groups(
         _show_group(found[0])
     elif not as_json:
         shown = found if top is not None else found[:_TOP]
-        _show_all(with_titles(opened, shown, fields or ()) if found else [], len(found), index, min_size)
+        _show_all(with_titles(opened, shown, fields) if found else [], len(found), index, min_size)
     return None
 
 

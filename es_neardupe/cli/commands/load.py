@@ -6,13 +6,14 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, FailuresFile, IndexName
 from es_neardupe.cli.connection import open_index, resumable
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import (
     fail_on,
     left_by,
@@ -25,8 +26,9 @@ from es_neardupe.cli.messages import (
 )
 from es_neardupe.cli.output import ExitCode, as_json_text, check_output, print_json, print_table, progress_bars, warn
 from es_neardupe.cli.run_log import result
+from es_neardupe.commands.load.load import load as library
 from es_neardupe.errors import InputError
-from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 _MAX_PROBLEMS = 20
 
 
+@with_options_of(library)
 def load(
     index: IndexName,
     files: Annotated[
@@ -48,12 +51,6 @@ def load(
         ),
     ],
     *,
-    id_field: options.IdField = None,
-    text_field: options.TextField = None,
-    routing_field: options.RoutingField = None,
-    replace: options.Replace = False,
-    on_match: options.OnMatchOfLoad = None,
-    min: options.MinimumOfLoad = None,
     report: Annotated[
         Path | None,
         typer.Option(
@@ -63,19 +60,12 @@ def load(
             show_default=False,
         ),
     ] = None,
-    follow_links: options.FollowLinks = False,
-    strict: options.Strict = False,
-    workers: options.Workers = 2,
-    batch: options.Batch = 500,
     max_rate: options.MaxRate = None,
     max_load: options.MaxLoad = None,
-    max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
     prefix: options.Prefix = DEFAULT_PREFIX,
-    tune: options.Tune = False,
-    dry_run: options.DryRun = False,
-    show_requests: options.ShowRequests = 0,
     failures: FailuresFile = None,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """Index documents from files, with their keys.
 
@@ -91,7 +81,6 @@ def load(
 
       es-neardupe load news articles.jsonl --on-match skip --min 0.9 --report duplicates.jsonl
     """
-    from es_neardupe.commands.load import load as load_
 
     problems = 0
 
@@ -103,37 +92,24 @@ def load(
         elif problems == _MAX_PROBLEMS + 1:
             warn("... more of them are counted, but not shown")
 
-    if report is not None and on_match is None:
+    if report is not None and given["on_match"] is None:
         raise typer.BadParameter("--report is for --on-match: give it too.")
     check_output(failures, files)
     with resumable(), progress_bars() as progress, _match_file(report, files) as matches:
-        done = load_(
+        done = library(
             open_index(index, prefix, max_rate=max_rate, max_load=max_load),
             files,
-            id_field=id_field,
-            text_field=text_field,
-            routing_field=routing_field,
-            replace=replace,
-            on_match=on_match,
-            min=min,
             report=matches,
-            follow_links=follow_links,
-            strict=strict,
-            workers=workers,
-            batch=batch,
-            max_chars=max_chars,
-            tune=tune,
-            dry_run=dry_run,
-            show_requests=show_requests,
             on_problem=show_problem,
             progress=progress,
+            **given,
         )
     result(done)
     scope, writes = done.scope, done.writes
     if as_json:
         print_json(done)
     else:
-        indexed = "would be indexed" if dry_run else "indexed"
+        indexed = "would be indexed" if given["dry_run"] else "indexed"
         print_table(
             [f"{index}, scheme {done.scheme}", "lines"],
             [
@@ -151,7 +127,7 @@ def load(
         say_speed(writes.states, scope.read, done.seconds)
         say_tuning(done.tuned)
         if scope.read > scope.bad:
-            say_next(command("group", index), dry_run)
+            say_next(command("group", index), given["dry_run"])
     if scope.skipped_links:
         links = counted(scope.skipped_links, "link that leaves its folder was", "links that leave their folder were")
         warn(f"{links} skipped; --follow-links reads {'it' if scope.skipped_links == 1 else 'them'}.")

@@ -2,57 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, FailuresFile, IndexName
 from es_neardupe.cli.connection import open_index, resumable
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import say_tuning, show_first, show_left, show_unrelated, warn_of_failures
 from es_neardupe.cli.output import ExitCode, check_output, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
+from es_neardupe.commands.migrate.migrate import migrate as library
 from es_neardupe.display_text import named
-from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.migrate.migrate import MigrateReport
+    from es_neardupe.commands.migrate.report import MigrateReport
     from es_neardupe.groups.compare_groupings import GroupChanges
 
 
+@with_options_of(library)
 def migrate(
     index: IndexName,
     *,
-    fields: Annotated[list[str] | None, options.NEW_FIELDS] = None,
-    preset: options.NewPreset = None,
-    threshold: options.NewThreshold = None,
-    measure: options.NewThresholdMeasure = None,
-    detection: options.NewDetection = None,
-    shingle: Annotated[str | None, options.NEW_SHINGLE] = None,
-    clean: options.NewClean = None,
-    mask: options.NewMask = None,
-    permutations: options.NewPermutations = None,
-    bands: options.NewBands = None,
-    rows: options.NewRows = None,
-    agree: options.NewAgree = None,
-    sample_mod: options.NewSampleMod = None,
-    sample_keys: options.NewSampleKeys = None,
-    prepare: options.Prepare = False,
-    abort: options.Abort = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-    evidence: options.Evidence = False,
-    workers: options.Workers = 2,
-    batch: options.Batch = 500,
     max_rate: options.MaxRate = None,
     max_load: options.MaxLoad = None,
-    max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
     prefix: options.Prefix = DEFAULT_PREFIX,
-    tune: options.Tune = False,
-    dry_run: options.DryRun = False,
-    show_requests: options.ShowRequests = 0,
     failures: FailuresFile = None,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """Switch an index to new keys without downtime. Asks for confirmation before the switch.
 
@@ -71,7 +52,6 @@ def migrate(
 
       es-neardupe migrate news --abort
     """
-    from es_neardupe.commands.migrate.migrate import migrate as migrate_
 
     def confirm(comparison: GroupChanges | None) -> bool:
         if comparison is not None and not as_json:
@@ -79,49 +59,24 @@ def migrate(
         return yes or typer.confirm(f"Switch {index} to the new keys?", err=True)
 
     check_output(failures)
-    if abort and not (yes or dry_run):
+    if given["abort"] and not (yes or given["dry_run"]):
         typer.confirm(f"Remove the new keys of {index}?", abort=True, err=True)
     with resumable(), progress_bars() as progress:
-        report = migrate_(
-            open_index(index, prefix, max_rate=max_rate, max_load=max_load),
-            fields=fields or (),
-            preset=preset,
-            threshold=threshold,
-            measure=measure,
-            detection=detection,
-            shingle=shingle,
-            clean=clean,
-            mask=mask,
-            permutations=permutations,
-            bands=bands,
-            rows=rows,
-            agree=agree,
-            sample_mod=sample_mod,
-            sample_keys=sample_keys,
-            prepare=prepare,
-            abort=abort,
-            confirm=confirm,
-            evidence=evidence,
-            workers=workers,
-            batch=batch,
-            max_chars=max_chars,
-            tune=tune,
-            dry_run=dry_run,
-            show_requests=show_requests,
-            progress=progress,
+        report = library(
+            open_index(index, prefix, max_rate=max_rate, max_load=max_load), confirm=confirm, progress=progress, **given
         )
     result(report)
     if as_json:
         print_json(report)
     else:
         show_first(report.requests)
-        if report.groups is not None and (prepare or dry_run):
+        if report.groups is not None and (given["prepare"] or given["dry_run"]):
             _show_changes(report.groups)
         _show(report)
     for name, users in report.outdated_pipelines.items():
         warn(f"Pipeline {name} makes keys of the old settings, and is still used by: {', '.join(users)}.")
     show_left(failures, report.writes.left_documents)
-    _fail_if_not_done(report, prepare)
+    _fail_if_not_done(report, given["prepare"])
 
 
 def _fail_if_not_done(report: MigrateReport, prepare: bool) -> None:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import show_first
 from es_neardupe.cli.output import ExitCode, print_json, print_table, show, warn
 from es_neardupe.cli.run_log import result
+from es_neardupe.commands.pipeline.pipeline import pipeline as library
 from es_neardupe.options import DEFAULT_PREFIX, PipelineAction
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.pipeline import PipelineReport
+    from es_neardupe.commands.pipeline.steps import PipelineReport
 
 
 _STATES = {
@@ -31,18 +33,16 @@ _STATES = {
 }
 
 
+@with_options_of(library)
 def pipeline(
     index: IndexName,
     action: Annotated[
         PipelineAction, typer.Argument(metavar="ACTION", help="show, install, check or remove.")
     ] = PipelineAction.SHOW,
     *,
-    default: options.DefaultPipeline = False,
-    final: options.FinalPipeline = False,
     prefix: options.Prefix = DEFAULT_PREFIX,
-    dry_run: options.DryRun = False,
-    show_requests: options.ShowRequests = 0,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """Let the server make the keys of new documents, by an ingest pipeline.
 
@@ -57,11 +57,8 @@ def pipeline(
 
       es-neardupe pipeline news remove
     """
-    from es_neardupe.commands.pipeline import pipeline as pipeline_
 
-    report = pipeline_(
-        open_index(index, prefix), action, default=default, final=final, dry_run=dry_run, show_requests=show_requests
-    )
+    report = library(open_index(index, prefix), action, **given)
     result(report)
     if as_json:
         print_json(report)

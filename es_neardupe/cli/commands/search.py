@@ -11,41 +11,41 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.output import as_json_text, print_json, print_table, say, show, warn
+from es_neardupe.commands.search.search import search as library
+from es_neardupe.commands.search.search import search_request
 from es_neardupe.display_text import beginning, named, score_text
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.search import SearchHit, SearchReport
+    from es_neardupe.commands.search.steps import SearchHit, SearchReport
 
 
 _SHOWN = 80
 """Characters of a text in a table."""
 
 
+@with_options_of(library)
 def search(
     index: IndexName,
     text: Annotated[
         str | None,
         typer.Argument(metavar="QUERY", help="Query string, as bridge AND title:ferry; or @FILE.", show_default=False),
     ] = None,
-    *,
     dsl: Annotated[
         str | None,
         typer.Option("--dsl", metavar="FILE", help="File with a query (query DSL) instead, or -.", show_default=False),
     ] = None,
-    query: options.Query = None,
-    size: options.Size = 10,
-    start: options.Start = 0,
-    fields: Annotated[list[str] | None, options.SHOWN_FIELDS] = None,
-    expand: options.Expand = False,
+    *,
     show_request: Annotated[
         bool, typer.Option("--show-request", help="Print the request instead of sending it.")
     ] = False,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """Search as usual, but show each group once, with the number of its near-copies.
 
@@ -59,32 +59,23 @@ def search(
 
       es-neardupe search news --dsl query.json --size 50 --show-request
     """
-    from es_neardupe.commands.search import search as search_
-    from es_neardupe.commands.search import search_request
     from es_neardupe.server.client import path
 
     if (text is None) == (dsl is None):
         raise typer.BadParameter("Give either QUERY or --dsl.")
     if text is not None and text.startswith("@"):
         dsl, text = text[1:], None
-    given: dict[str, Any] = {
-        "query": query,
-        "size": size,
-        "start": start,
-        "fields": fields or (),
-        "expand": expand,
-    }
     searched = text if text is not None else _read(str(dsl))
     if show_request:
         body = search_request(open_index(index, prefix), searched, **given)
         say(f"POST {path(index, '_search')}")
         typer.echo(as_json_text(body, indent=None if as_json else 2))
         return None
-    found = search_(open_index(index, prefix), searched, **given)
+    found = library(open_index(index, prefix), searched, **given)
     if as_json:
         print_json(found)
     elif found.documents or found.without_group:
-        _show(found, expand)
+        _show(found, given["expand"])
     else:
         return show("No document matches.")
     return _say_counts(found)

@@ -14,7 +14,7 @@ from es_neardupe.cli.run_log import result
 from es_neardupe.errors import NeardupeError
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.version import VersionReport
+    from es_neardupe.commands.version.report import VersionReport
 
 
 def version(
@@ -32,7 +32,7 @@ def version(
 
       es-neardupe version --no-server --json
     """
-    from es_neardupe.commands.version import version as version_
+    from es_neardupe.commands.version.version import version as version_
 
     report = version_(None) if no_server else _with_server()
     result(report)
@@ -54,7 +54,7 @@ def version(
 
 
 def _with_server() -> VersionReport:
-    from es_neardupe.commands.version import version as version_
+    from es_neardupe.commands.version.version import version as version_
 
     try:
         return version_(open_index(""))

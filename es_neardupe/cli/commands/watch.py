@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from threading import Event, Thread
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, FailuresFile, IndexName
 from es_neardupe.cli.connection import open_index, resumable
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import (
     say_measure,
     say_prepared,
@@ -27,15 +28,16 @@ from es_neardupe.cli.messages import (
 )
 from es_neardupe.cli.output import check_output, print_json, say, warn
 from es_neardupe.cli.run_log import result
+from es_neardupe.commands.watch.watch import watch as library
 from es_neardupe.errors import SettingsError
 from es_neardupe.folders import install_extra
-from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from es_neardupe.commands.watch import Lag, Round
+    from es_neardupe.commands.watch.rounds import Lag, Round
 
 
 _PREFIX = "es_neardupe_"
@@ -115,13 +117,10 @@ def metrics(index: str, lag: Lag) -> tuple[CollectorRegistry, Callable[[Round], 
 _METRICS = "Metrics"
 
 
+@with_options_of(library)
 def watch(
     index: IndexName,
     *,
-    every: options.Every = 30.0,
-    once: options.Once = False,
-    since: options.SinceText = None,
-    check_every: options.CheckEvery = 0,
     metrics_port: Annotated[
         int | None,
         typer.Option(
@@ -135,15 +134,12 @@ def watch(
     metrics_host: Annotated[
         str, typer.Option(metavar="HOST", help="Address on which to serve metrics.", rich_help_panel=_METRICS)
     ] = "127.0.0.1",
-    evidence: options.Evidence = False,
-    workers: options.Workers = 2,
-    batch: options.Batch = 500,
     max_rate: options.MaxRate = None,
     max_load: options.MaxLoad = None,
-    max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
     prefix: options.Prefix = DEFAULT_PREFIX,
     failures: FailuresFile = None,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """Keep a growing index enriched and grouped, until SIGTERM or Ctrl-C.
 
@@ -156,8 +152,7 @@ def watch(
 
       es-neardupe watch news --every 5m --since updated=now-1h --metrics-port 9464
     """
-    from es_neardupe.commands.watch import Lag
-    from es_neardupe.commands.watch import watch as watch_
+    from es_neardupe.commands.watch.rounds import Lag
 
     check_output(failures)
     stop, lag = Event(), Lag()
@@ -171,21 +166,14 @@ def watch(
             _show_round(done, as_json)
             write_failures(failures, done.writes.left_documents)
 
-        report = watch_(
+        report = library(
             open_index(index, prefix, max_rate=max_rate, max_load=max_load),
-            every=every,
-            once=once,
-            since=since,
-            check_every=check_every,
             stop=stop,
             lag=lag,
             on_round=on_round,
-            evidence=evidence,
-            workers=workers,
-            batch=batch,
-            max_chars=max_chars,
+            **given,
         )
-    if not once:
+    if not given["once"]:
         say(f"Stopped. Rounds: {report.rounds:,}, failed: {report.failed:,}.")
 
 

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import range_text, warn_of_detection
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, warn
+from es_neardupe.commands.what_if.what_if import what_if as library
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.what_if import WhatIfReport
+    from es_neardupe.commands.what_if.steps import WhatIfReport
 
 
+@with_options_of(library)
 def what_if(
     index: IndexName,
     *,
-    min: options.ThresholdsToTry,
-    linkage: options.LinkageToTry = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """Show the groups that other thresholds would give. Reads evidence and keys, no texts; writes nothing.
 
@@ -34,15 +36,9 @@ def what_if(
 
       es-neardupe what-if news --min 0.8 --linkage chain --json
     """
-    from es_neardupe.commands.what_if import what_if as what_if_
 
     with progress_bars() as progress:
-        found = what_if_(
-            open_index(index, prefix),
-            min=min,
-            linkage=linkage,
-            progress=progress,
-        )
+        found = library(open_index(index, prefix), progress=progress, **given)
     if as_json:
         print_json(found)
     else:

@@ -300,7 +300,7 @@ def test_python_shows_the_options_of_a_command() -> None:
     assert get_args(signature_of(NearDupe.group).parameters["workers"].annotation)[0] is int
 
 
-@pytest.mark.parametrize("name", ["audit", "enrich", "group", "pairs"])
+@pytest.mark.parametrize("name", ["audit", "enrich", "group", "load", "migrate", "pairs"])
 def test_an_unknown_keyword_is_an_error(name: str) -> None:
     """As in any function of Python, though ``**run`` takes any; also one that another command has."""
     neardupe = NearDupe("i", FakeClient())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import random
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -22,7 +21,7 @@ from es_neardupe.candidates import pair_arrays
 from es_neardupe.candidates.pair_arrays import components, portions
 from es_neardupe.cli import output
 from es_neardupe.columns import References
-from es_neardupe.commands.distribution.distribution import excerpts
+from es_neardupe.commands.distribution import steps as flow
 from es_neardupe.commands.distribution.sample import (
     EstimatedPairs,
     _variance,
@@ -31,6 +30,7 @@ from es_neardupe.commands.distribution.sample import (
     nearest,
     random_rows,
 )
+from es_neardupe.commands.distribution.steps import excerpts
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.scheme import Unit
@@ -39,8 +39,6 @@ from es_neardupe.records import FingerprintColumns
 from es_neardupe.similarity import measure as allpairs
 from es_neardupe.similarity.histogram import EDGES, Histogram, binned
 from es_neardupe.similarity.measure import Measure, all_pairs, default_sample, measure_name, weights_of
-
-flow = importlib.import_module("es_neardupe.commands.distribution.distribution")  # the package names the function so
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=14).map(" ".join), min_size=2, max_size=9)
 """Few words, so that texts have repeated words and much in common."""
@@ -337,8 +335,8 @@ def test_portions_hold_whole_components(
 
 def made(names: Sequence[str], shingles: Sequence[int]) -> list[Measure]:
     return list(
-        flow._measures(
-            flow._names(names, whitespace=False),
+        flow.measures_of(
+            flow.names_of_measures(names, whitespace=False),
             Matching.LITERAL,
             [(one, Unit.WORD) for one in shingles],
             Settings(("a",), shingle=3),
@@ -348,7 +346,7 @@ def made(names: Sequence[str], shingles: Sequence[int]) -> list[Measure]:
 
 
 def test_a_measure_by_name_and_symbol_is_one() -> None:
-    names = flow._names(["S_J", "resemblance", "jaccard", "S_R"], whitespace=False)
+    names = flow.names_of_measures(["S_J", "resemblance", "jaccard", "S_R"], whitespace=False)
     assert names == [MeasureName.JACCARD, MeasureName.RESEMBLANCE]
 
 
@@ -356,15 +354,15 @@ def test_a_measure_by_name_and_symbol_is_one() -> None:
     ("call", "message"),
     [
         (
-            lambda: flow._names(["nothing"], whitespace=False),
+            lambda: flow.names_of_measures(["nothing"], whitespace=False),
             "resemblance, jaccard, containment, containment-longer, bag",
         ),
-        (lambda: flow._check(1, 1), "`sample` must be 2 or more, not 1"),
-        (lambda: flow._check(None, -1), "`seed`"),
-        (lambda: flow._check(None, 2**64), "`seed`"),
-        (lambda: flow._thresholds([0.5, 0.0], 0.8), "not 0.0."),
-        (lambda: flow._thresholds([0.5], 1.5), "not 1.5."),
-        (lambda: flow._thresholds([float("nan")], 0.5), "not nan."),
+        (lambda: flow.check(1, 1), "`sample` must be 2 or more, not 1"),
+        (lambda: flow.check(None, -1), "`seed`"),
+        (lambda: flow.check(None, 2**64), "`seed`"),
+        (lambda: flow.thresholds_of_table([0.5, 0.0], 0.8), "not 0.0."),
+        (lambda: flow.thresholds_of_table([0.5], 1.5), "not 1.5."),
+        (lambda: flow.thresholds_of_table([float("nan")], 0.5), "not nan."),
         (lambda: made(["bag"], [8]), "1 to 7 words, not 8"),
         (lambda: made(["edit"], [3, 0]), "1,000,000 words, not 0"),
         (lambda: made(["jaccard"], [-1]), "1,000,000 words, not -1"),
@@ -381,9 +379,9 @@ def test_one_distribution_for_each_measure_and_size() -> None:
     names = ["bag 2", "bag 3", "edit", "weighted 2", "weighted 3", "estimate 2", "estimate 3"]
     assert list(map(measure_name, found)) == names
     assert [one.scheme.shingle for one in found if one.scheme] == [2, 3]
-    assert flow._detecting(Measure(shingle=3), Settings(("a",), shingle=3)) is not None
-    assert flow._detecting(Measure(shingle=2), Settings(("a",), shingle=3)) is None
-    assert flow._detecting(Measure(MeasureName.JACCARD, shingle=3), Settings(("a",), shingle=3)) is None
+    assert flow.detecting(Measure(shingle=3), Settings(("a",), shingle=3)) is not None
+    assert flow.detecting(Measure(shingle=2), Settings(("a",), shingle=3)) is None
+    assert flow.detecting(Measure(MeasureName.JACCARD, shingle=3), Settings(("a",), shingle=3)) is None
 
 
 # What is shown

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from unit_tools import FakeClient, words
 
-from es_neardupe.commands.duplicates import duplicates
-from es_neardupe.commands.duplicates.duplicates import contents, overlapping
+from es_neardupe.commands.duplicates import texts as module
 from es_neardupe.commands.duplicates.request_plan import ContentPlan, OverlapsPlan
 from es_neardupe.commands.duplicates.results import DocumentPair, PairList
+from es_neardupe.commands.duplicates.texts import contents, overlapping
 from es_neardupe.progress import silent
 from es_neardupe.records import Address
 
@@ -60,8 +60,8 @@ def test_values_are_truncated_at_any_depth_and_counted() -> None:
 
 
 def test_overlaps_of_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(duplicates, "MAX_CHARS", 100)
-    monkeypatch.setattr(duplicates, "_PAIRS", 2)
+    monkeypatch.setattr(module, "MAX_CHARS", 100)
+    monkeypatch.setattr(module, "_PAIRS", 2)
     base = words(0, 8)
     client = texts(a={"t": base, "u": "more"}, b={"t": f"and {base}"}, c={"t": "x" * 101})
     plan = OverlapsPlan("o", "p", ("t", "u"), 5, 3)

@@ -15,7 +15,7 @@ from unit_tools import AT, SETTINGS, FakeClient, index_of
 
 from es_neardupe.commands import fingerprinted
 from es_neardupe.commands.fingerprinted import fingerprinted_actions, of_their_own
-from es_neardupe.commands.load import LoadOptions, LoadReport, LoadRun, load_records
+from es_neardupe.commands.load.records import LoadOptions, LoadReport, LoadRun, load_records
 from es_neardupe.errors import InputError
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, group_of, own_group
@@ -32,7 +32,7 @@ TWO = Settings(("title", "page.body"), prefix="nd")
 
 @pytest.fixture(autouse=True)
 def _now(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("fingerprinted", "load"):
+    for module in ("fingerprinted", "load.records"):
         monkeypatch.setattr(f"es_neardupe.commands.{module}.timestamp", lambda: AT)
 
 

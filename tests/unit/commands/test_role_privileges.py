@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from es_neardupe.commands.doctor.doctor import privilege_checks
+from es_neardupe.commands.doctor.checks import privilege_checks
 from es_neardupe.commands.doctor.roles import ROLES, RoleNames
 from es_neardupe.errors import Forbidden, RequestError
 from es_neardupe.records import Product, Server

@@ -11,7 +11,8 @@ from dataclasses import replace
 import pytest
 
 from es_neardupe.cli.commands.watch import metrics, serving
-from es_neardupe.commands.watch import Lag, Round, RoundScope, RoundWrites, _pause
+from es_neardupe.commands.watch.rounds import Lag, Round, RoundScope, RoundWrites
+from es_neardupe.commands.watch.rounds import pause as _pause
 from es_neardupe.errors import SettingsError
 from es_neardupe.folders import install_extra
 from es_neardupe.options import parse_duration

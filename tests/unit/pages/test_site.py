@@ -11,7 +11,7 @@ from page_reader import NASTY, Reader
 
 from es_neardupe.commands.decide import Contradiction, DecisionReport
 from es_neardupe.commands.group_pages import CommonValues, DocumentFilter, GroupSelection
-from es_neardupe.commands.search import Copy, SearchHit, SearchReport
+from es_neardupe.commands.search.steps import Copy, SearchHit, SearchReport
 from es_neardupe.commands.stats.counts import StatsScope
 from es_neardupe.groups.decisions import Decision, DecisionPage, Verdict
 from es_neardupe.groups.listing import GroupCount, GroupFilter, GroupOrder, GroupOverview, GroupPage

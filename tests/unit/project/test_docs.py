@@ -23,7 +23,7 @@ from es_neardupe.cli.app import app
 from es_neardupe.commands.audit.report import AuditReport, LostPairs, MissedPair, Recall, RecallPart
 from es_neardupe.commands.bands.bands import bands
 from es_neardupe.commands.bands.report import BandsReport
-from es_neardupe.commands.clean import CleanReport
+from es_neardupe.commands.clean.steps import CleanReport
 from es_neardupe.commands.contained.steps import ContainedHit, ContainedReport, SampledDetection
 from es_neardupe.commands.distribution.report import (
     CrossValidation,
@@ -36,23 +36,23 @@ from es_neardupe.commands.distribution.report import (
     SimilarityExample,
     ThresholdLevel,
 )
-from es_neardupe.commands.doctor.doctor import Check
+from es_neardupe.commands.doctor.checks import Check
 from es_neardupe.commands.enrich.report import EnrichReport
-from es_neardupe.commands.fold import FoldReport
+from es_neardupe.commands.fold.steps import FoldReport
 from es_neardupe.commands.group.steps import GroupReport
 from es_neardupe.commands.init.steps import InitReport
-from es_neardupe.commands.load import LoadReport
-from es_neardupe.commands.migrate.migrate import MigrateReport, MigrateWrites
+from es_neardupe.commands.load.records import LoadReport
+from es_neardupe.commands.migrate.report import MigrateReport, MigrateWrites
 from es_neardupe.commands.moved.steps import MovedReport, NewPlace
-from es_neardupe.commands.pipeline import PipelineReport
-from es_neardupe.commands.search import Copy, SearchHit, SearchReport
+from es_neardupe.commands.pipeline.steps import PipelineReport
+from es_neardupe.commands.search.steps import Copy, SearchHit, SearchReport
 from es_neardupe.commands.shingles.shingles import shingles_of
 from es_neardupe.commands.shingles.steps import ShinglesReport
 from es_neardupe.commands.similar.steps import Detection, SimilarHit, SimilarReport
 from es_neardupe.commands.stats.counts import GroupSizes, LargestBuckets, StatsReport, StatsScope
-from es_neardupe.commands.version import VersionReport
-from es_neardupe.commands.watch import Round, RoundPairs, RoundScope, RoundWrites
-from es_neardupe.commands.what_if import Threshold, WhatIfReport
+from es_neardupe.commands.version.report import VersionReport
+from es_neardupe.commands.watch.rounds import Round, RoundPairs, RoundScope, RoundWrites
+from es_neardupe.commands.what_if.steps import Threshold, WhatIfReport
 from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.json_results import plain, similar_json
 from es_neardupe.records import State

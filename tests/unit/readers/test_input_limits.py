@@ -161,7 +161,7 @@ def test_a_decoder_that_needs_too_much_memory(tmp_path: Path) -> None:
 _LOAD = """
 import sys
 from es_neardupe.readers.files import read_records
-from es_neardupe.commands.load import load_records
+from es_neardupe.commands.load.records import load_records
 from es_neardupe.index.target import IndexTarget
 from unit_tools import SETTINGS, FakeClient, index_of
 

@@ -1,16 +1,14 @@
-"""Continuous enriching and grouping of a growing index: rounds of ``enrich`` and ``group`` until stopped."""
+"""Rounds of ``watch``: what each has done, errors that end only a round, and the report."""
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain
 from threading import Event
 
-from es_neardupe import options
 from es_neardupe.commands.enrich.enrich import enrich
 from es_neardupe.commands.enrich.report import EnrichReport
 from es_neardupe.commands.group.group import group
@@ -24,17 +22,14 @@ from es_neardupe.errors import (
     NeardupeError,
     RequestError,
     RolledOver,
-    SettingsError,
     Unreachable,
 )
 from es_neardupe.groups.incremental import next_run
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.stored_fields import timestamp
-from es_neardupe.options import DEFAULT_MAX_CHARS
-from es_neardupe.progress import Progress, silent
+from es_neardupe.progress import Progress
 from es_neardupe.records import one_line
 from es_neardupe.server.failures import Failures
-from es_neardupe.wording import option
 
 
 class Lag:
@@ -267,7 +262,7 @@ def _waiting(index: Index) -> int:
     return index.documents.count(index.target.stale()) + left.waiting + left.decisions
 
 
-_MAX_EVERY = 86_400.0
+MAX_EVERY = 86_400.0
 
 _MAX_WAIT = 600.0
 """Maximum seconds between two rounds after failures, unless ``every`` is longer."""
@@ -287,80 +282,11 @@ class WatchReport:
         return one_line(self, index=self.index, rounds=self.rounds, failed=self.failed)
 
 
-class _Stopped(Exception):
+class Stopped(Exception):
     """The watch was stopped during a round."""
 
 
-def watch(
-    index: Index,
-    *,
-    every: options.Every = 30.0,
-    once: options.Once = False,
-    since: options.Since = None,
-    check_every: options.CheckEvery = 0,
-    evidence: options.Evidence = False,
-    workers: options.Workers = 2,
-    batch: options.Batch = 500,
-    max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
-    stop: Event | None = None,
-    lag: Lag | None = None,
-    on_round: Callable[[Round], None] = lambda done: None,
-    progress: Progress = silent,
-) -> WatchReport:
-    """Enrich and group an index in rounds, with ``every`` seconds between two rounds, until ``stop`` is set.
-
-    Rules are those of the last run of `group`, or its defaults. ``since`` is passed to `enrich`, ``evidence`` to
-    `group`, and every ``check_every``-th round (0: none) runs both with ``check``. ``on_round`` is called after each
-    round. A stop ends a round between two documents; such a round is not reported.
-
-    Temporary errors (no connection, an overloaded server, an incomplete answer, another run that writes) end only the
-    round. After each failure, the pause doubles up to ten minutes, and the next round continues with what is left. All
-    other errors, and with ``once`` all errors, are raised.
-
-    >>> report = news.watch(once=True, on_round=lambda done: print(done.writes))
-    RoundWrites(enriched=0, grouped=0, left=0)
-    >>> report.rounds, report.failed
-    (1, 0)
-    """
-    if not 0 < every <= _MAX_EVERY or check_every < 0:
-        raise SettingsError(
-            f"The time between rounds must be more than 0 and at most a day, and {option('check_every')} 0 or more."
-        )
-    started = time.monotonic()
-    stop, lag = stop or Event(), lag or Lag()
-    number = failures = failed = 0
-    unknown = False
-    while not stop.is_set():
-        check = check_every > 0 and (number + 1) % check_every == 0
-        work = RoundWork(
-            index,
-            lag,
-            check=check,
-            since=since,
-            # Where changes remain unknown, only the first round reads all documents.
-            new_only=unknown and not check and since is None,
-            evidence=evidence,
-            workers=workers,
-            batch=batch,
-            max_chars=max_chars,
-            progress=partial(_unless_stopped, stop, progress),
-        )
-        try:
-            done = one_round(work, number + 1, strict=once)
-        except _Stopped:
-            break
-        unknown = done.scope is not None and bool(done.scope.reread or done.scope.unnoticed)
-        number += 1
-        failed += done.error is not None
-        failures = failures + 1 if done.error not in (None, LeaseHeld.__name__) else 0
-        on_round(done)
-        if once:
-            break
-        stop.wait(_pause(every, failures))
-    return WatchReport(index.name, number, failed, time.monotonic() - started)
-
-
-def _pause(every: float, failures: int) -> float:
+def pause(every: float, failures: int) -> float:
     """Seconds until the next round: doubled by each failure, with a random part, so that several watchers spread."""
     if not failures:
         return every
@@ -368,8 +294,8 @@ def _pause(every: float, failures: int) -> float:
     return min(every * 2.0 ** min(failures, 32), longest) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
 
 
-def _unless_stopped(stop: Event, progress: Progress, stage: str, done: int, total: int | None) -> None:
+def unless_stopped(stop: Event, progress: Progress, stage: str, done: int, total: int | None) -> None:
     """Report progress, or end the round if ``stop`` is set. Everything written so far stays valid."""
     if stop.is_set():
-        raise _Stopped
+        raise Stopped
     progress(stage, done, total)

@@ -1,22 +1,15 @@
-"""``version``: the versions of this package, its dependencies, the system and the server, for bug reports."""
+"""Result of ``version``."""
 
 from __future__ import annotations
 
-import platform
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 
-from es_neardupe.index.index import Index
-from es_neardupe.index.settings import Settings
-from es_neardupe.keys import hashing
-from es_neardupe.keys.scheme import Scheme
 from es_neardupe.records import one_line
-from es_neardupe.similarity import batch
 
-_PACKAGES = (
+PACKAGES = (
     *("elasticsearch", "elastic-transport", "opensearch-py", "urllib3"),
     *("numpy", "scipy", "xxhash", "orjson", "rapidfuzz", "selectolax", "pydantic", "tenacity", "typer", "rich"),
 )
@@ -55,27 +48,8 @@ class VersionReport:
         )
 
 
-def version(index: Index | None) -> VersionReport:
-    """The versions in use; with an index also that of its server.
-
-    >>> report = news.version()
-    >>> report.scheme_version
-    1
-    """
-    scheme: Scheme = Settings(("text",)).scheme
-    return VersionReport(
-        version=version_of("es-neardupe"),
-        scheme_version=scheme.version,
-        scheme=scheme.id,
-        compiled={"keys": hashing.kernel is not None, "pairs": batch.kernel is not None},
-        python=f"{platform.python_implementation()} {sys.version.split()[0]}",
-        system=f"{platform.system()} {platform.release()} {platform.machine()}",
-        packages={name: _installed(name) for name in _PACKAGES},
-        server=None if index is None else str(index.client.server),
-    )
-
-
-def _installed(name: str) -> str | None:
+def installed(name: str) -> str | None:
+    """The version of a package; None if it is not installed."""
     try:
         return version_of(name)
     except PackageNotFoundError:

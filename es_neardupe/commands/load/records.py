@@ -1,4 +1,4 @@
-"""``load``: indexes the documents of files, with their fingerprints."""
+"""Loading of records that were read from files: their ids, routing, texts and keys, and the report."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from dataclasses import replace as changed
 from functools import partial
 from typing import Any
 
-from es_neardupe import options
 from es_neardupe.commands.fingerprinted import ChooseGroups, Incoming, first_fields, of_their_own
 from es_neardupe.commands.screened import Screen, ScreenCounts, ScreenReport
-from es_neardupe.errors import InputError, SettingsError
+from es_neardupe.errors import InputError
 from es_neardupe.index.document_text import fingerprint_sources, has_any
-from es_neardupe.index.index import Index, opened_inline
+from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import relation_in
 from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.stored_fields import timestamp
@@ -23,11 +22,10 @@ from es_neardupe.index.target import IndexTarget
 from es_neardupe.index.updates import GroupIdsInUse
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent, tracked
-from es_neardupe.readers.files import FileRecord, Problem, check_paths, read_records
+from es_neardupe.readers.files import FileRecord, Problem
 from es_neardupe.readers.streams import Reading
 from es_neardupe.records import Action, Address, Outcome, one_line
 from es_neardupe.report_parts import FingerprintWrites, LoadScope
-from es_neardupe.run_options import tunable
 from es_neardupe.server.bulk import TOO_LARGE, BulkCounts, chunked, larger_than_accepted, write
 from es_neardupe.server.client import Client
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
@@ -89,79 +87,6 @@ class LoadRun:
     progress: Progress = silent
     reading: Reading = field(default_factory=Reading)
     """Counts the empty lines of the files."""
-
-
-@tunable
-def load(
-    index: Index,
-    paths: Sequence[str],
-    *,
-    id_field: options.IdField = None,
-    text_field: options.TextField = None,
-    routing_field: options.RoutingField = None,
-    replace: options.Replace = False,
-    on_match: options.OnMatchOfLoad = None,
-    min: options.MinimumOfLoad = None,
-    report: ScreenReport | None = None,
-    follow_links: options.FollowLinks = False,
-    strict: options.Strict = False,
-    workers: options.Workers = 2,
-    batch: options.Batch = 500,
-    max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
-    tune: options.Tune = False,
-    dry_run: options.DryRun = False,
-    show_requests: options.ShowRequests = 0,
-    on_problem: Callable[[Problem], None] = lambda problem: None,
-    progress: Progress = silent,
-) -> LoadReport:
-    """Index JSON lines, CSV, TSV, Parquet or Arrow files, or folders of them or of texts, into an initialised index.
-
-    ``paths`` are names, URLs that fsspec reads, or ``-`` for JSON lines on standard input.
-
-    The field ``text_field`` of the files becomes the first text field of the index. The value of ``routing_field``
-    becomes the routing; the field stays in the document, unless it is ``_routing``. A document whose id is already in
-    the index is skipped, or overwritten with ``replace``: loading twice changes nothing. A bad line is passed to
-    ``on_problem`` and counted; with ``strict`` it raises `InputError`. Symbolic links that leave a folder, unless
-    ``follow_links``, and other files in a folder of records are skipped, passed to ``on_problem`` and counted.
-    ``on_match`` compares the documents with the index before they are written, see `screened`; ``report`` gets the
-    matches. ``tune``: see `tunable`. A dry run returns its first ``show_requests`` write requests.
-
-    >>> report = news.load(["docs/articles.jsonl"])
-    >>> report.writes.written, report.writes.states["signed"], report.writes.states["short"]
-    (9, 8, 1)
-    """
-    check_paths(paths)
-    if on_match is None and (min is not None or report is not None):
-        raise SettingsError(f"{option('min')} and {option('report')} are for {option('on_match')}: give it too.")
-    index = opened_inline(index, "load", texts=on_match is not None, writes=True)
-    reading = Reading(progress)
-    records = read_records(
-        paths,
-        text_field=text_field or index.settings.fields[0],
-        id_field=id_field,
-        follow_links=follow_links,
-        reading=reading,
-    )
-    how = LoadOptions(
-        text_field=text_field,
-        routing_field=routing_field,
-        replace=replace,
-        max_chars=max_chars,
-        on_match=on_match,
-        min=min,
-        report=report,
-    )
-    run = LoadRun(
-        strict=strict,
-        workers=workers,
-        batch=batch,
-        dry_run=dry_run,
-        show_requests=show_requests,
-        on_problem=on_problem,
-        progress=progress,
-        reading=reading,
-    )
-    return load_records(index, records, how, run)
 
 
 def load_records(

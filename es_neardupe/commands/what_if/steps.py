@@ -1,19 +1,17 @@
-"""Simulation of groups with other thresholds, from evidence and keys, without reading texts."""
+"""Steps of ``what_if``: the rules of the last run, and the groups of a threshold."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase, cases_in_index, detection_of
-from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
+from es_neardupe.candidates.fingerprints import classes_of
 from es_neardupe.candidates.join import candidate_pairs
 from es_neardupe.candidates.who_may_meet import GroupRules
-from es_neardupe.errors import IndexUnusable, SettingsError
+from es_neardupe.errors import IndexUnusable
 from es_neardupe.groups.build import LINK, LinkedClasses, new_groupings
 from es_neardupe.groups.decided_links import Matches, decided_classes, link_decided
 from es_neardupe.groups.decisions import Decisions, PairDecisions
@@ -21,17 +19,15 @@ from es_neardupe.groups.linked_pairs import LinkedPairs, incomplete_clusters
 from es_neardupe.groups.registry import Registry
 from es_neardupe.groups.rules import RunRules, check_linkage, remembered_rules, rules_of
 from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore
-from es_neardupe.index.index import Index, opened
-from es_neardupe.index.permissions import check_sees_all
+from es_neardupe.index.index import Index
 from es_neardupe.keys.arrays import Bytes, Flags, Ints
 from es_neardupe.options import Linkage, Matching, MeasureName
-from es_neardupe.progress import Progress, silent
 from es_neardupe.records import FingerprintColumns, one_line
 from es_neardupe.similarity.measure import ALIGNED, Measure
-from es_neardupe.verification.criterion import MatchOptions, check_min
-from es_neardupe.verification.evidence import StoredEvidence, read_evidence, stored_measure, valid_entries
+from es_neardupe.verification.criterion import MatchOptions
+from es_neardupe.verification.evidence import StoredEvidence, stored_measure
 from es_neardupe.verification.verify import Verified, Verifier
-from es_neardupe.wording import command, option
+from es_neardupe.wording import command
 
 
 @dataclass(frozen=True)
@@ -101,52 +97,6 @@ class WhatIfReport:
         )
 
 
-def what_if(
-    index: Index,
-    *,
-    min: options.ThresholdsToTry,
-    linkage: options.LinkageToTry = None,
-    progress: Progress = silent,
-) -> WhatIfReport:
-    """Simulate the groups for each ``min``, in memory. ``linkage`` is that of the last run by default.
-
-    Raises `IndexUnusable` for an index that has not been grouped, or has no evidence for the measure of the last run.
-
-    >>> for threshold in news.what_if(min=[0.7, 0.9]).thresholds:
-    ...     print(threshold.min, threshold.groups, threshold.grouped)
-    0.7 2 6
-    0.9 1 2
-    """
-    started = time.monotonic()
-    if not min:
-        raise SettingsError(f"{option('min')} needs one threshold or more to try, for example 0.7,0.8,0.9.")
-    index = opened(index)
-    check_sees_all(index, "the evidence")
-    last = _last_rules(index, linkage)
-    stored = read_evidence(index, _stored_measure(index, last.rules), progress=progress)
-    corpus = read_fingerprints(index, progress, last.group)
-    pairs = last.known_pairs(corpus, stored)
-    unknown = np.isnan(pairs.similarity)
-    return WhatIfReport(
-        index=index.name,
-        scheme=index.scheme_id,
-        measure=last.rules.measure,
-        min=last.rules.min,
-        max=last.rules.match.max,
-        linkage=last.group.linkage.value,
-        documents=len(corpus) + len(corpus.corrupt),
-        corrupt=len(corpus.corrupt),
-        **_statistics(corpus.group_ids),
-        candidates=len(pairs.candidates),
-        unknown=int(unknown.sum()),
-        unknown_documents=_documents(pairs, unknown),
-        stale=int((~valid_entries(stored, corpus)).sum()) + len(stored.invalid),
-        unprocessed=index.documents.count(index.target.stale()),
-        thresholds=tuple(last.simulated(pairs, minimum) for minimum in map(check_min, min)),
-        seconds=time.monotonic() - started,
-    )
-
-
 @dataclass(frozen=True)
 class _LastRules:
     """The rules of the last run of `group`, with the linkage to try."""
@@ -194,7 +144,7 @@ class _LastRules:
         measure = _shape(self.rules.match, self.index)
         return Threshold(
             min=minimum,
-            **_statistics(ids),
+            **statistics(ids),
             **_moves(corpus.group_ids, ids),
             detection=detection_of(measure, minimum, self.index.settings.scheme),
             detection_cases=cases_in_index(self.index, measure, minimum),
@@ -202,7 +152,8 @@ class _LastRules:
         )
 
 
-def _last_rules(index: Index, linkage: Linkage | str | None) -> _LastRules:
+def last_rules(index: Index, linkage: Linkage | str | None) -> _LastRules:
+    """The rules of the last run. Raises `IndexUnusable` if there was none."""
     registry = Registry(index)
     last = registry.last_run()
     if last is None or last.rules is None:
@@ -218,7 +169,7 @@ def _last_rules(index: Index, linkage: Linkage | str | None) -> _LastRules:
     return _LastRules(index, rules, group, created, PairDecisions.of(decisions))
 
 
-def _stored_measure(index: Index, rules: RunRules) -> str:
+def measure_in_evidence(index: Index, rules: RunRules) -> str:
     """The label of the last run's measure in evidence. Raises `IndexUnusable` if there is no evidence for it."""
     measure = stored_measure(rules.measure, rules.weights)
     query = {"bool": {"filter": [{"term": {"scheme": index.scheme_id}}, {"term": {"measure": measure}}]}}
@@ -237,7 +188,8 @@ def _sizes(ids: Bytes) -> Ints:
     return np.where(ids == b"", 0, sizes[group.reshape(-1)])
 
 
-def _statistics(ids: Bytes) -> dict[str, int]:
+def statistics(ids: Bytes) -> dict[str, int]:
+    """The numbers of the groups with these ids."""
     sizes = _sizes(ids)
     several = sizes > 1
     return {
@@ -257,7 +209,7 @@ def _moves(before: Bytes, after: Bytes) -> dict[str, int]:
     }
 
 
-def _documents(pairs: Verified, chosen: Flags) -> int:
+def documents(pairs: Verified, chosen: Flags) -> int:
     """Number of documents in the chosen pairs."""
     numbers = np.unique([pairs.candidates.left[chosen], pairs.candidates.right[chosen]])
     return int(pairs.classes.sizes[numbers].sum())

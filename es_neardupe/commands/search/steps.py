@@ -1,4 +1,4 @@
-"""An ordinary search whose hits are collapsed by group."""
+"""Steps of ``search``: the query, its checks, and the report."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from es_neardupe import options
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
@@ -91,81 +90,21 @@ class SearchReport:
         )
 
 
-def search(
-    index: Index,
-    text: str | Mapping[str, Any],
-    *,
-    query: options.Query = None,
-    size: options.Size = 10,
-    start: options.Start = 0,
-    fields: options.ShownFields = (),
-    expand: options.Expand = False,
-) -> SearchReport:
-    """Documents that match a query, one hit for each group, with the number of its near-copies.
-
-    ``text`` is a Lucene query string, a query of the query DSL, or a body with ``query`` and ``sort``. ``query`` is a
-    filter. ``fields`` are shown of each document; by default its title, if one exists, and the first text field.
-    Raises `SettingsError` for unknown fields, other parts of a body, and a page beyond the result window;
-    `RequestError` for a query that the server rejects.
-
-    >>> for hit in news.search("bridge").hits:
-    ...     print(hit.id, hit.near_copies, hit.fields["title"])
-    1004 2 HARBOUR BRIDGE CLOSED
-    1002 0 Bridge repair will cost five million
-    """
-    index, request = _checked(index, text, query=query, size=size, start=start, fields=fields, expand=expand)
-    page = index.storage.collapse(request)
-    prefix = index.settings.prefix
-    hits = []
-    for one in page.hits:
-        members = tuple(_copy(request, copy, one.group, prefix) for copy in one.members)
-        hits.append(_hit(request, one.hit, one.group, one.near_copies, members))
-    return SearchReport(
-        index=index.name,
-        documents=page.documents,
-        groups=page.groups,
-        without_group=page.without_group,
-        without_similarity=page.without_similarity,
-        start=start,
-        size=size,
-        hits=tuple(hits),
-        apart=tuple(_hit(request, hit, None) for hit in page.apart),
-    )
-
-
-def search_request(
-    index: Index,
-    text: str | Mapping[str, Any],
-    *,
-    query: options.Query = None,
-    size: options.Size = 10,
-    start: options.Start = 0,
-    fields: options.ShownFields = (),
-    expand: options.Expand = False,
-) -> JSON:
-    """The body that `search` sends to ``/INDEX/_search`` for its hits. Raises what `search` raises.
-
-    >>> request = news.search_request("bridge")
-    >>> request["collapse"]["field"]
-    'neardupe.group'
-    """
-    index, request = _checked(index, text, query=query, size=size, start=start, fields=fields, expand=expand)
-    return index.storage.collapse_request(request)
-
-
 def query_of(index: Index, text: str) -> JSON:
     """A query for the documents of an opened index that match a query string, as `search` finds them."""
     known = user_fields(mappings_of(index.client, index.path).values(), index.prefix, index.settings.prefix)
     return _limited(_query_string(text, known), None, index.target)
 
 
-def _hit(
+def hit_of(
     request: CollapsedSearch, raw: JSON, group: str | None, near_copies: int = 0, members: tuple[Copy, ...] = ()
 ) -> SearchHit:
+    """A document as a hit."""
     return SearchHit(raw["_index"], raw["_id"], raw.get("_score"), group, near_copies, _texts(request, raw), members)
 
 
-def _copy(request: CollapsedSearch, raw: JSON, group: str, prefix: str) -> Copy:
+def copy_of(request: CollapsedSearch, raw: JSON, group: str, prefix: str) -> Copy:
+    """A document as a near-copy of a hit."""
     stored = stored_fields(raw.get("_source", {}), prefix)
     grouping = decode_grouping({**stored, "group": group})
     return Copy(
@@ -181,7 +120,7 @@ def _texts(request: CollapsedSearch, raw: JSON) -> dict[str, str]:
     return {name: shown_value(raw.get("_source", {}), name) for name in request.shown}
 
 
-def _checked(
+def checked(
     index: Index,
     text: str | Mapping[str, Any],
     *,

@@ -1,18 +1,15 @@
-"""``fold``: ordinary searches of an OpenSearch index return one hit of each group, by a default search pipeline."""
+"""Steps of ``fold``: the search pipeline of an index, its checks and state."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from es_neardupe import options
-from es_neardupe.errors import IndexUnusable, SettingsError
-from es_neardupe.index.index import Index, opened
+from es_neardupe.errors import IndexUnusable
+from es_neardupe.index.index import Index
 from es_neardupe.index.on_server import folding
-from es_neardupe.index.permissions import check_sees_all
-from es_neardupe.options import FoldAction
 from es_neardupe.records import one_line
-from es_neardupe.server.dry_run import DryRunClient, ShownRequest
+from es_neardupe.server.dry_run import ShownRequest
 from es_neardupe.wording import command, counted
 
 
@@ -45,65 +42,7 @@ class FoldReport:
         return one_line(self, index=self.index, action=self.action, state=self.state, dry_run=self.dry_run)
 
 
-def fold(
-    index: Index,
-    action: str = "show",
-    *,
-    oversample: options.Oversample = 5,
-    dry_run: options.DryRun = False,
-    show_requests: options.ShowRequests = 0,
-) -> FoldReport:
-    """Show, install or remove the search pipeline that folds near-duplicates in ordinary searches (OpenSearch only).
-
-    ``install`` makes it the default of every index behind the name, so *all* searches that name no other pipeline use
-    it, also those of ``_update_by_query``, ``_delete_by_query``, ``_reindex`` and exports, which then skip documents.
-    It needs a group field (``init --group-field``) with a value in each document. Running it again, with another
-    ``oversample`` too, is safe. A dry run returns its first ``show_requests`` write requests.
-
-    Raises `IndexUnusable` if an index has another default search pipeline, or cannot be folded: nothing is written.
-
-    >>> news.fold().state
-    'not folded'
-    """
-    try:
-        wanted = FoldAction(action)
-    except ValueError:
-        raise SettingsError(f"Unknown action {action!r}: choose {', '.join(FoldAction)}.") from None
-    dry_client = DryRunClient(index.plain, show_requests, dry_run=dry_run)
-    writer = dry_client if dry_run else index.plain
-    index = opened(index)
-    field = index.settings.group_field
-    pipelines = folding.default_pipelines(index)
-    documents, without = _documents(index)
-    changed: tuple[str, ...] = ()
-    name = None
-    if wanted is FoldAction.INSTALL:
-        check_sees_all(index, "folding")
-        name = folding.pipeline_name(_checked(index, pipelines, without), oversample)
-        changed = tuple(one for one, present in pipelines.items() if present != name)
-        folding.fold(writer, changed, str(field), oversample)
-        folding.unfold(writer, {}, str(field))  # the pipeline of another factor, if there was one
-        if not dry_run:  # another run may have deleted it before an index used it
-            folding.store_pipeline(writer, str(field), oversample)
-    elif wanted is FoldAction.REMOVE and field is not None:
-        changed = folding.unfold(writer, pipelines, field)
-    after = {one: name if one in changed else present for one, present in pipelines.items()}
-    return FoldReport(
-        index=index.name,
-        action=wanted.value,
-        state=_state(index, after, stored=name),
-        pipelines=pipelines,
-        group_field=field,
-        pipeline=name,
-        changed=changed,
-        documents=documents,
-        without_group=without,
-        dry_run=dry_run,
-        requests=dry_client.shown,
-    )
-
-
-def _documents(index: Index) -> tuple[int, int]:
+def counted_documents(index: Index) -> tuple[int, int]:
     """The number of documents, and of those without a value in the group field."""
     field = index.settings.group_field
     index.plain_documents.refresh_if_allowed()
@@ -111,7 +50,7 @@ def _documents(index: Index) -> tuple[int, int]:
     return total, total if field is None else total - index.plain_documents.count({"exists": {"field": field}})
 
 
-def _checked(index: Index, pipelines: Mapping[str, str | None], without: int) -> str:
+def checked(index: Index, pipelines: Mapping[str, str | None], without: int) -> str:
     """The group field. Raises `IndexUnusable` if the index cannot be folded."""
     name, field = index.name, index.settings.group_field
     if not index.plain.server.has_search_pipelines:
@@ -143,7 +82,7 @@ def _checked(index: Index, pipelines: Mapping[str, str | None], without: int) ->
     return field
 
 
-def _state(index: Index, pipelines: Mapping[str, str | None], *, stored: str | None) -> str:
+def state(index: Index, pipelines: Mapping[str, str | None], *, stored: str | None) -> str:
     """The state of indices with these default pipelines. ``stored``: one that exists, or would after a dry run."""
     field, names = index.settings.group_field, set(pipelines.values())
     if not index.plain.server.has_search_pipelines:

@@ -1,4 +1,4 @@
-"""Groups of an index, history of a group, and suggestions which document of each group to keep."""
+"""Steps of ``groups``: the members of groups, advice which of them to keep, and the reports."""
 
 from __future__ import annotations
 
@@ -13,21 +13,16 @@ from es_neardupe.candidates.who_may_meet import Policy
 from es_neardupe.columns import References
 from es_neardupe.errors import Forbidden
 from es_neardupe.groups.decisions import Decision, Decisions, Verdict
-from es_neardupe.groups.read import Group, known_records, matching_record, read_groups, unknown_group
-from es_neardupe.groups.registry import GroupRecord, Registry, remembered
-from es_neardupe.groups.rules import policy_of, remembered_rules
+from es_neardupe.groups.read import Group
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.index.shown_fields import ShownFields, read_shown_fields, shown_fields
 from es_neardupe.index.stored_fields import content_of, count_of, group_of, stored_fields
 from es_neardupe.keys.arrays import Bytes, Ints
 from es_neardupe.keys.text import packed_hashes
-from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, Hit, Reference, one_line
-from es_neardupe.server.bulk import chunked
 from es_neardupe.tables import Cell, Table, Tabular
-from es_neardupe.verification.criterion import MatchCriterion, match_criterion
+from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
 
 
@@ -56,41 +51,17 @@ class GroupsReport(list[Group], Tabular):
                 yield *head, *document, *map(member.fields.get, self._names)
 
 
-def groups(
-    index: Index,
-    *,
-    min_size: options.MinSize = 2,
-    top: options.TopGroups = None,
-    group: options.GroupId = None,
-    fields: options.TitleFields = (),
-) -> GroupsReport:
-    """The groups of an index, largest first; with ``group`` only this one.
-
-    Reads only grouped documents. ``fields`` are shown of all members; None: none.
-
-    >>> for group in news.groups():
-    ...     print(group.principal.id, [member.id for member in group.members], group.size)
-    1003 ['1003', '1004', '1001'] 3
-    """
-    index = opened(index, groups=True)
-    shown = shown_fields(index, fields)
-    index.documents.refresh_if_allowed()
-    found = read_groups(index, min_size=min_size, top=top, group=group)
-    records = known_records(index, [one.group for one in found])
-    described = [replace(one, known=matching_record(records.get(one.group), one.size)) for one in found]
-    return GroupsReport(_with_fields(index, described, shown), shown.names)
-
-
 def with_titles(index: Index, found: list[Group], fields: options.TitleFields = ()) -> list[Group]:
     """Some groups of an index with the ``fields`` to show of their principals, not of other members."""
     index = opened(index, groups=True)
     shown = shown_fields(index, fields)
     principals = [replace(one, members=one.members[:1]) for one in found]
-    titled = _with_fields(index, principals, shown)
+    titled = with_fields(index, principals, shown)
     return [replace(one, members=(*head.members, *one.members[1:])) for one, head in zip(found, titled, strict=True)]
 
 
-def _with_fields(index: Index, found: list[Group], shown: ShownFields) -> list[Group]:
+def with_fields(index: Index, found: list[Group], shown: ShownFields) -> list[Group]:
+    """The groups with shown fields of all their members."""
     values = read_shown_fields(index, shown, [member.reference for one in found for member in one.members])
     return [
         replace(one, members=tuple(replace(two, fields=values.get(two.address, {})) for two in one.members))
@@ -98,23 +69,7 @@ def _with_fields(index: Index, found: list[Group], shown: ShownFields) -> list[G
     ]
 
 
-def group_history(index: Index, group: str) -> GroupRecord:
-    """The record of a group in the registry, even if it has ended. Raises `NotFound` for an unknown id.
-
-    >>> [group] = news.groups(top=1)
-    >>> record = news.group_history(group.group)
-    >>> record.size, record.principal.id, [event.event for event in record.history]
-    (3, '1003', ['founded'])
-    """
-    index = opened(index, groups=True)
-    check_sees_all(index, "the history of groups")
-    record = Registry(index).records({group}).get(group)
-    if record is None:
-        raise unknown_group(index, group)
-    return record
-
-
-_TERMS = 1000
+TERMS = 1000
 
 
 @dataclass(frozen=True)
@@ -186,52 +141,8 @@ def _head(one: KeepAdvice) -> tuple[Cell, ...]:
     return one.group, one.policy, *one.keep, one.is_principal, one.reviewer, one.changed, one.less_similar
 
 
-def suggest_keep(
-    index: Index,
-    *,
-    policy: options.KeepPolicy = None,
-    min_size: options.MinSize = 2,
-    top: options.TopGroups = None,
-    group: options.GroupId = None,
-    progress: Progress = silent,
-) -> SuggestKeepReport:
-    """For each group, largest first, the document to keep, and the others in the order of ``policy``. Deletes nothing.
-
-    All texts are read and compared with that of the document to keep, by the measure and minimum of the last run (for a
-    user who may not read it, and gives a policy: those of the index): documents that were changed since, or are less
-    similar, are left out and counted.
-
-    A document that reviewers decided to *keep* is kept; if there is none, or they disagree, or this user may not read
-    their decisions, the first one by ``policy`` is.
-
-    The policies are those of ``group --principal``; the default is that of the last run. Raises `SettingsError` for an
-    invalid policy or an unknown field.
-
-    >>> for advice in news.suggest_keep(policy="newest"):
-    ...     print(advice.keep.id, [redundant.id for redundant in advice.redundant])
-    1004 ['1003', '1001']
-    """
-    index = opened(index, groups=True)
-    try:
-        last = Registry(index).last_run()
-    except Forbidden:
-        if policy is None:
-            raise
-        last = None
-    match, rules = remembered(last, index.settings)
-    chosen = policy_of(index, rules.principal.name if policy is None else policy)
-    with remembered_rules(index, match, rules):
-        criterion = None if index.settings.groups_only else match_criterion(index, match)
-    index.documents.refresh_if_allowed()
-    found = read_groups(index, min_size=min_size, top=top, group=group)
-    advised = SuggestKeepReport()
-    for part in chunked(found, _TERMS):
-        progress("comparing documents of groups", len(advised), len(found))
-        advised += _advice(index, chosen, criterion, part)
-    return advised
-
-
-def _advice(index: Index, policy: Policy, criterion: MatchCriterion | None, groups: list[Group]) -> list[KeepAdvice]:
+def advice(index: Index, policy: Policy, criterion: MatchCriterion | None, groups: list[Group]) -> list[KeepAdvice]:
+    """Which documents of the groups to keep."""
     members: dict[str, list[Hit]] = {one.group: [] for one in groups}
     fields = index.fields
     body = {

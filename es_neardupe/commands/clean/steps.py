@@ -1,30 +1,24 @@
-"""``clean``: removes the fields, hidden indices and settings of es-neardupe from an index."""
+"""Steps of ``clean``: what is removed from documents, indices and the mapping."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from es_neardupe import options
 from es_neardupe.errors import BeingMigrated, IndexUnusable, NotFound
-from es_neardupe.groups.decisions import Decisions
 from es_neardupe.index import mapping as schema
-from es_neardupe.index.hidden_indices import HiddenIndex, find, remove
-from es_neardupe.index.index import Index, opened
+from es_neardupe.index.index import Index
 from es_neardupe.index.migration_state import is_switching, phase_of, replaced_prefix
 from es_neardupe.index.on_server.folding import default_pipelines, unfold
 from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines, delete_unused, users
-from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
-from es_neardupe.index.runs.tuning import restore_abandoned, tuned_mappings
 from es_neardupe.index.storage.field_writes import CHECKED, Change, document_writer
 from es_neardupe.index.storage.same_indices import SameIndicesClient
 from es_neardupe.index.stored_fields import count_of, stored_fields, text_bytes
 from es_neardupe.index.stored_settings import may_see_sidecars, settings_mappings, sidecar_mappings
 from es_neardupe.index.target import mappings_of, stored_settings
-from es_neardupe.progress import Progress, silent, tracked
+from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Address, Hit, Reference, one_line
 from es_neardupe.report_parts import WriteCounts
 from es_neardupe.server.bulk import BulkCounts, chunked, write
@@ -78,86 +72,13 @@ class CleanReport:
         )
 
 
-def clean(
-    index: Index,
-    *,
-    workers: options.Workers = 2,
-    batch: options.Batch = 500,
-    decisions: options.CleanDecisions = False,
-    dry_run: options.DryRun = False,
-    show_requests: options.ShowRequests = 0,
-    progress: Progress = silent,
-) -> CleanReport:
-    """Remove the object field and the copy of the group id from every document, delete the hidden indices, and remove
-    the settings from ``_meta``.
-
-    A server with scripts removes the field itself. Without scripts, each document is written back as a whole without
-    the field, unless it changed in the meantime; ingest pipelines are bypassed. A sidecar index is deleted; its
-    documents lose only their group ids, if these were written. The decisions of reviewers are kept, unless
-    ``decisions`` is given: they cannot be made again by a program. Afterwards ``init`` accepts other settings. An index
-    without settings and without a sidecar index is left unchanged. A dry run returns its first ``show_requests`` write
-    requests.
-
-    >>> report = news.clean()
-    >>> report.documents, report.writes.written
-    (9, 9)
-    """
-    started = time.monotonic()
-    dry_client = DryRunClient(index.client, show_requests, dry_run=dry_run)
-    if _is_clean(index):
-        seconds = time.monotonic() - started
-        return CleanReport(index.name, False, 0, WriteCounts(written=0), (), 0, (), (), dry_run, seconds)
-    _check_migration(index)
-    index = opened(index, adopting=True, groups=True)
-    plain = index.plain
-    check_sees_all(index, "cleaning")
-    sidecars = index.storage.sidecars
-    kinds = [kind for kind in HiddenIndex if decisions or kind is not HiddenIndex.DECISIONS]
-    hidden = [name for kind in kinds if (name := find(index, kind)) is not None]
-    decided = sum(Decisions(index).totals().values())
-    cleaning = _Cleaning(index, batch, workers, progress)
-    own = OwnPipelines(index)
-    _check_callers(own)
-    unfolded: tuple[str, ...] = ()
-    if dry_run:
-        deleted_pipelines = _remove_pipelines(own, dry_client)
-        unfolded = _unfold(index, dry_client)
-        cleaning.dry_run(dry_client)
-        _delete(dry_client, *sidecars)
-    else:
-        check_may_delete(plain, [*hidden, *sidecars])
-        index.storage.check_writable()
-        check_updates(index, "cleaning", whole=cleaning.rewrites_documents)
-        restore_abandoned(plain, tuned_mappings(index), progress)
-        deleted_pipelines = _remove_pipelines(own, plain)  # first: it would make keys again
-        unfolded = _unfold(index, plain)  # first: documents without a group fold into one hit
-        cleaning.run()
-        if not cleaning.writes.left:
-            remove(index, kinds)
-            _delete(plain, *sidecars)
-            index.storage.remove_settings()
-    return CleanReport(
-        index=index.name,
-        prepared=True,
-        documents=cleaning.total,
-        writes=cleaning.writes,
-        deleted_indices=() if cleaning.writes.left else (*hidden, *sidecars),
-        kept_decisions=0 if decisions else decided,
-        unfolded=unfolded,
-        deleted_pipelines=deleted_pipelines,
-        dry_run=dry_run,
-        seconds=time.monotonic() - started,
-        requests=dry_client.shown,
-    )
-
-
-def _unfold(index: Index, client: Client) -> tuple[str, ...]:
+def remove_folding(index: Index, client: Client) -> tuple[str, ...]:
     """Remove the search pipeline of `fold`; returns the indices that had it."""
     field = index.settings.group_field
     return () if field is None else unfold(client, default_pipelines(index), field)
 
 
-def _check_callers(own: OwnPipelines) -> None:
+def check_callers(own: OwnPipelines) -> None:
     """Raises `IndexUnusable` if an ingest pipeline of `pipeline` could make keys after the fields were removed."""
     for name in own.stored:
         if callers := [str(one) for one in users(own.client, name) if one.kind != "index"]:
@@ -167,21 +88,21 @@ def _check_callers(own: OwnPipelines) -> None:
             )
 
 
-def _remove_pipelines(own: OwnPipelines, client: Client) -> tuple[str, ...]:
+def remove_pipelines(own: OwnPipelines, client: Client) -> tuple[str, ...]:
     """Remove the ingest pipelines of `pipeline` from the settings of the indices, then from the server, unless other
     indices use them; returns those that were deleted."""
     kept = delete_unused(client, own.stored, own.unset(client))
     return tuple(sorted(own.stored.keys() - kept.keys()))
 
 
-def _delete(client: Client, *names: str) -> None:
+def delete(client: Client, *names: str) -> None:
     """Delete indices in this order. The sidecar indices come last: while they exist, a killed run can be resumed."""
     for name in names:
         with suppress(NotFound):
             client.request("DELETE", path(name))
 
 
-class _Cleaning:
+class Cleaning:
     """Removes the object field from the documents that have it, and counts each document by its outcome."""
 
     def __init__(self, index: Index, batch: int, workers: int, progress: Progress) -> None:
@@ -301,7 +222,7 @@ class _Cleaning:
                 self._tally.leave(Failure.conflict(hit.reference))
 
 
-def _check_migration(index: Index) -> None:
+def check_migration(index: Index) -> None:
     """Raises `BeingMigrated` if a migration needs the fields."""
     mappings = settings_mappings(index, index.prefix).values()
     if phase_of(mappings, index.prefix) is not None or is_switching(mappings, replaced_prefix(index.prefix)):
@@ -311,7 +232,7 @@ def _check_migration(index: Index) -> None:
         )
 
 
-def _is_clean(index: Index) -> bool:
+def is_clean(index: Index) -> bool:
     """Whether the index was never prepared, or an earlier run has cleaned it: it has no settings and no sidecar index,
     and its mapping has all `neardupe` fields (no server can remove them) or none."""
     client, prefix = index.client, index.prefix

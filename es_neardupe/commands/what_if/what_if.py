@@ -1,0 +1,70 @@
+"""Simulation of groups with other thresholds, from evidence and keys, without reading texts."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from es_neardupe import options
+from es_neardupe.errors import SettingsError
+from es_neardupe.progress import Progress, silent
+from es_neardupe.wording import option
+
+if TYPE_CHECKING:
+    from es_neardupe.commands.what_if.steps import WhatIfReport
+    from es_neardupe.index.index import Index
+
+
+def what_if(
+    index: Index,
+    *,
+    min: options.ThresholdsToTry,
+    linkage: options.LinkageToTry = None,
+    progress: Progress = silent,
+) -> WhatIfReport:
+    """Simulate the groups for each ``min``, in memory. ``linkage`` is that of the last run by default.
+
+    Raises `IndexUnusable` for an index that has not been grouped, or has no evidence for the measure of the last run.
+
+    >>> for threshold in news.what_if(min=[0.7, 0.9]).thresholds:
+    ...     print(threshold.min, threshold.groups, threshold.grouped)
+    0.7 2 6
+    0.9 1 2
+    """
+    import numpy as np
+
+    from es_neardupe.candidates.fingerprints import read_fingerprints
+    from es_neardupe.commands.what_if.steps import WhatIfReport, documents, last_rules, measure_in_evidence, statistics
+    from es_neardupe.index.index import opened
+    from es_neardupe.index.permissions import check_sees_all
+    from es_neardupe.verification.criterion import check_min
+    from es_neardupe.verification.evidence import read_evidence, valid_entries
+
+    started = time.monotonic()
+    if not min:
+        raise SettingsError(f"{option('min')} needs one threshold or more to try, for example 0.7,0.8,0.9.")
+    index = opened(index)
+    check_sees_all(index, "the evidence")
+    last = last_rules(index, linkage)
+    stored = read_evidence(index, measure_in_evidence(index, last.rules), progress=progress)
+    corpus = read_fingerprints(index, progress, last.group)
+    pairs = last.known_pairs(corpus, stored)
+    unknown = np.isnan(pairs.similarity)
+    return WhatIfReport(
+        index=index.name,
+        scheme=index.scheme_id,
+        measure=last.rules.measure,
+        min=last.rules.min,
+        max=last.rules.match.max,
+        linkage=last.group.linkage.value,
+        documents=len(corpus) + len(corpus.corrupt),
+        corrupt=len(corpus.corrupt),
+        **statistics(corpus.group_ids),
+        candidates=len(pairs.candidates),
+        unknown=int(unknown.sum()),
+        unknown_documents=documents(pairs, unknown),
+        stale=int((~valid_entries(stored, corpus)).sum()) + len(stored.invalid),
+        unprocessed=index.documents.count(index.target.stale()),
+        thresholds=tuple(last.simulated(pairs, minimum) for minimum in map(check_min, min)),
+        seconds=time.monotonic() - started,
+    )
