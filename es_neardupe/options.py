@@ -1,8 +1,9 @@
-"""Options of the commands: names, help texts, ranges and values, for Python and for the command line.
+"""Options of several commands: names, help texts, ranges and values, for Python and for the command line.
 
-Each alias is the type of a parameter together with its option. The functions in `es_neardupe.commands` and
-`es_neardupe.cli.commands` use the same aliases, so ``help()`` in Python and ``--help`` show the same texts. The texts
-name parameters in backticks; the command line shows the names of the options instead.
+Each alias is the type of a parameter together with its option. It is written in the signature of a function in
+`es_neardupe.commands`, from which the command line takes it, so ``help()`` in Python and ``--help`` show the same
+texts. They name parameters in backticks; the command line shows the names of the options instead. An alias of one
+command stands in its module.
 """
 
 from __future__ import annotations
@@ -203,7 +204,7 @@ def parse_fraction(value: Any) -> float:
     return number
 
 
-def _share(value: Any) -> float:
+def parse_share(value: Any) -> float:
     """A number between 0 and 1, both excluded."""
     number = parse_fraction(value)
     if number == 1:
@@ -217,7 +218,7 @@ AUTO: Literal["auto"] = "auto"
 
 def _share_or_auto(value: Any) -> float | Literal["auto"]:
     """A number between 0 and 1, both excluded, or ``auto``."""
-    return AUTO if value == AUTO else _share(value)
+    return AUTO if value == AUTO else parse_share(value)
 
 
 def list_of(kind: Callable[[str], Number], name: str) -> Callable[[Any], list[Number]]:
@@ -235,15 +236,11 @@ def list_of(kind: Callable[[str], Number], name: str) -> Callable[[Any], list[Nu
 _SHINGLE = re.compile(r"0*[1-9][0-9]{0,6}c?", re.ASCII)
 
 
-def _parse_shingle(value: Any) -> int | str:
+def parse_shingle(value: Any) -> int | str:
     """A number of words, such as 5, or of characters, such as 5c."""
     if not _SHINGLE.fullmatch(str(value)):
         raise typer.BadParameter(f"{value!r} is not a number of words, such as 5, or of characters, such as 5c.")
     return str(value) if str(value).endswith("c") else int(value)
-
-
-def _parse_shingles(value: Any) -> Sequence[int | str]:
-    return [_parse_shingle(part) for part in value.split(",")]
 
 
 def parse_query(value: Any) -> Mapping[str, Any]:
@@ -335,21 +332,6 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-_DURATION = re.compile(r"([0-9]{1,5})([smh])", re.ASCII)
-_UNITS = {"s": 1, "m": 60, "h": 3600}
-
-
-def parse_duration(value: Any) -> float:
-    """The seconds of a duration such as ``30s``, ``5m`` or ``1h``, from one second to a day. Raises `BadParameter`."""
-    if not isinstance(value, str):
-        return float(value)
-    match = _DURATION.fullmatch(value)
-    seconds = int(match[1]) * _UNITS[match[2]] if match else 0
-    if not 1 <= seconds <= 86_400:
-        raise typer.BadParameter(f"{value!r} is not a duration from 1s to 24h, such as 30s, 5m or 1h.")
-    return seconds
-
-
 _SIZE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)([MGT]B)", re.ASCII)
 _BYTES = {"MB": 10**6, "GB": 10**9, "TB": 10**12}
 
@@ -371,7 +353,7 @@ def size_text(size: int) -> str:
     return f"{tenths // 10}.{tenths % 10}{unit}".replace(".0", "")
 
 
-def _one_of(words: Sequence[str], *names: str, **more: Any) -> Any:
+def one_of(words: Sequence[str], *names: str, **more: Any) -> Any:
     """An option that takes one of some words. The shell completes them."""
 
     def parse(value: Any) -> str:
@@ -386,14 +368,23 @@ def _one_of(words: Sequence[str], *names: str, **more: Any) -> Any:
     return typer.Option(*names, parser=parse, autocompletion=complete, **{"metavar": "|".join(words), **more})
 
 
-def _words(kind: Sequence[Enum] | type[Enum]) -> list[str]:
+def like(alias: Any, **other: Any) -> Any:
+    """The option of an alias, with some other values."""
+    option = copy(get_args(alias)[1])
+    for name, value in other.items():
+        setattr(option, name, value)
+    return option
+
+
+def words_of(kind: Sequence[Enum] | type[Enum]) -> list[str]:
+    """The words of an option with the values of an enumeration."""
     return [str(one.value) for one in kind]
 
 
 def names_of(measures: Iterable[MeasureName]) -> list[str]:
     """The names of measures, then the symbols that are accepted in their place."""
     measures = list(measures)
-    return [*_words(measures), *(one.symbol for one in measures if one.symbol)]
+    return [*words_of(measures), *(one.symbol for one in measures if one.symbol)]
 
 
 # -- scope and output -------------------------------------------------------------------------------------------------
@@ -413,52 +404,7 @@ Query = Annotated[
 # -- how a run behaves ------------------------------------------------------------------------------------------------
 
 _LOAD = "Load on the cluster"
-
-_CLUSTER = "Workers"
-
-
-def _parse_engine(value: Any) -> str:
-    if (why := wrong_engine(str(value), insecure=True)) is not None:
-        raise typer.BadParameter(why)
-    return str(value)
-
-
-EngineName = Annotated[
-    str | None,
-    typer.Option(
-        "--engine",
-        metavar="ENGINE",
-        parser=_parse_engine,
-        help="Where to run: processes:4 for worker processes, tcp://HOST:PORT or tls://HOST:PORT for a Dask scheduler.",
-        show_default="this process",
-        rich_help_panel=_CLUSTER,
-    ),
-]
-InsecureEngine = Annotated[
-    bool,
-    typer.Option(
-        "--insecure-engine",
-        help="Allow tcp:// to other machines: without encryption, and without authentication.",
-        rich_help_panel=_CLUSTER,
-    ),
-]
-InCluster = Annotated[
-    bool,
-    typer.Option(
-        "--in-cluster", help="Let the server make the keys by a script (OpenSearch, Painless); no text is read."
-    ),
-]
 Workers = Annotated[int, typer.Option("--workers", min=1, max=64, help="Number of parallel bulk requests.")]
-Slices = Annotated[
-    int | None,
-    typer.Option(
-        "--slices",
-        min=1,
-        max=64,
-        help="Number of parts of the index that are read at a time.",
-        show_default="one per shard, at most 4",
-    ),
-]
 Batch = Annotated[int, typer.Option("--batch", min=1, max=10_000, help="Documents per bulk request.")]
 MaxRate = Annotated[
     float | None,
@@ -502,13 +448,6 @@ Memory = Annotated[
         show_default="no limit",
     ),
 ]
-Tune = Annotated[
-    bool,
-    typer.Option(
-        "--tune",
-        help="Disable refresh and replicas of the index during the run; needs the privilege manage.",
-    ),
-]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Compute everything, but write nothing.")]
 ShowRequests = Annotated[
     int, typer.Option("--show-requests", min=0, metavar="N", help="With `dry_run`: show the first N requests in full.")
@@ -516,34 +455,30 @@ ShowRequests = Annotated[
 CandidatesByKeys = Annotated[
     int, typer.Option("--max-candidates", min=1, help="Maximum number of candidates compared, most shared keys first.")
 ]
-CandidatesByEstimate = Annotated[
-    int, typer.Option("--max-candidates", min=1, help="Maximum number of candidates compared, highest estimates first.")
-]
-Sample = Annotated[int, typer.Option("--sample", min=1, help="Number of random documents compared with all others.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed of the sample.")]
 
 # -- rules for a match ------------------------------------------------------------------------------------------------
 
-_MEASURE = "Measure"
+MEASURE_PANEL = "Measure"
 
 Measure = Annotated[
     str | None,
-    _one_of(
+    one_of(
         names_of(DECIDING),
         "--measure",
         help=f"Similarity measure that decides a match. {JACCARD}",
         show_default="that of the index: resemblance, unless init chose another",
-        rich_help_panel=_MEASURE,
+        rich_help_panel=MEASURE_PANEL,
     ),
 ]
 MatchingName = Annotated[
     str | None,
-    _one_of(
-        _words(Matching),
+    one_of(
+        words_of(Matching),
         "--matching",
         help="How common passages are found, for jaccard and containment.",
         show_default="literal",
-        rich_help_panel=_MEASURE,
+        rich_help_panel=MEASURE_PANEL,
     ),
 ]
 Minimum = Annotated[
@@ -556,497 +491,54 @@ Minimum = Annotated[
         show_default="the threshold of the index",
     ),
 ]
-MinimumShare = Annotated[
-    float,
-    typer.Option(
-        "--min",
-        parser=parse_fraction,
-        metavar="FLOAT",
-        help="Minimum share of the words of one of the two texts, in (0, 1].",
-    ),
-]
 Maximum = Annotated[
     float, typer.Option("--max", parser=parse_fraction, metavar="FLOAT", help="Maximum similarity, in (0, 1].")
 ]
-FEATURES = typer.Option(
-    "--features",
-    metavar="[FIELD:]SOURCE",
-    help="For resemblance, weighted and bag: compare these features instead of shingles. Repeatable.",
-    show_default=False,
-    rich_help_panel=_MEASURE,
-)
-Features = Annotated[Sequence[str], FEATURES]
+Features = Annotated[
+    Sequence[str],
+    typer.Option(
+        "--features",
+        metavar="[FIELD:]SOURCE",
+        help="For resemblance, weighted and bag: compare these features instead of shingles. Repeatable.",
+        show_default=False,
+        rich_help_panel=MEASURE_PANEL,
+    ),
+]
 Ngram = Annotated[
     int | None,
-    typer.Option("--ngram", help="For bag: words in an n-gram, 1 to 7.", show_default="1", rich_help_panel=_MEASURE),
+    typer.Option(
+        "--ngram", help="For bag: words in an n-gram, 1 to 7.", show_default="1", rich_help_panel=MEASURE_PANEL
+    ),
 ]
 Whitespace = Annotated[
     bool,
-    typer.Option("--whitespace", help="For bag: split words at whitespace only.", rich_help_panel=_MEASURE),
+    typer.Option("--whitespace", help="For bag: split words at whitespace only.", rich_help_panel=MEASURE_PANEL),
 ]
 Renew = Annotated[
     bool,
     typer.Option(
         "--renew",
         help="Recompute feature frequencies instead of using the cached ones.",
-        rich_help_panel=_MEASURE,
+        rich_help_panel=MEASURE_PANEL,
     ),
 ]
-IGNORE_COMMON = typer.Option(
-    "--ignore-common",
-    parser=_share_or_auto,
-    metavar="SHARE|auto",
-    help="Ignore shingles that occur in more than this share of the documents; auto: those of passages that hold "
-    "unrelated texts together.",
-    show_default=False,
-    rich_help_panel=_MEASURE,
-)
-IgnoreCommon = Annotated[float | Literal["auto"] | None, IGNORE_COMMON]
-
-# -- rules of `group`, remembered for the next run ---------------------------------------------------------------------
-
-_LINKAGE = "star: each member is similar to the principal; chain: to some member; complete: to all members."
-_LAST = "as in the last run"
-
-
-def _rule(alias: Any, **more: Any) -> Any:
-    """An option of other commands as a rule of `group`."""
-    option = copy(get_args(alias)[1])
-    for name, value in {"show_default": _LAST, **more}.items():
-        setattr(option, name, value)
-    return option
-
-
-RuleMeasure = Annotated[str | None, _rule(Measure)]
-RuleMatching = Annotated[str | None, _rule(MatchingName)]
-RuleMinimum = Annotated[float | None, _rule(Minimum)]
-RuleMaximum = Annotated[float | None, _rule(Maximum)]
-RULE_FEATURES = _rule(Features)
-RuleFeatures = Annotated[Sequence[str] | None, RULE_FEATURES]
-RuleNgram = Annotated[int | None, _rule(Ngram)]
-RuleWhitespace = Annotated[bool | None, _rule(Whitespace, param_decls=("--whitespace/--no-whitespace",))]
-RULE_IGNORE_COMMON = _rule(IgnoreCommon)
-RuleIgnoreCommon = Annotated[float | Literal["auto"] | None, RULE_IGNORE_COMMON]
-RuleLinkage = Annotated[str | None, _one_of(_words(Linkage), "--linkage", help=_LINKAGE, show_default=_LAST)]
-RulePrincipal = Annotated[
-    str | None,
+IgnoreCommon = Annotated[
+    float | Literal["auto"] | None,
     typer.Option(
-        "--principal",
-        metavar="POLICY",
-        help="How the principal is chosen: longest, oldest, newest, FIELD:asc or FIELD:desc.",
-        show_default=_LAST,
-    ),
-]
-RuleWithin = Annotated[
-    str | None,
-    typer.Option(
-        "--within",
-        metavar="FIELD",
-        help="Compare only documents with the same value of this field.",
-        show_default=_LAST,
-    ),
-]
-RuleWindow = Annotated[
-    str | None,
-    typer.Option(
-        "--window",
-        metavar="FIELD:DAYS",
-        help="Compare only documents whose dates are at most this many days apart.",
-        show_default=_LAST,
-    ),
-]
-RuleMaxBucket = Annotated[int | None, _rule(MaxBucket)]
-DefaultRules = Annotated[
-    bool,
-    typer.Option("--default-rules", help="Take rules that are not given from the defaults, not from the last run."),
-]
-Evidence = Annotated[bool, typer.Option("--evidence", help="Store every verified pair in a hidden index.")]
-CheckGroups = Annotated[
-    bool, typer.Option("--check", help="Also check all groups against the registry, to notice deleted documents.")
-]
-Rebuild = Annotated[bool, typer.Option("--rebuild", help="Process all documents, not only what changed.")]
-CleanDecisions = Annotated[
-    bool, typer.Option("--decisions", help="Also delete the decisions of reviewers, which are kept otherwise.")
-]
-IgnoreReviews = Annotated[
-    bool, typer.Option("--ignore-reviews", help="Form the groups without the decisions of reviewers.")
-]
-BreakLease = Annotated[bool, typer.Option("--break-lease", help="Delete the lease of another run.")]
-
-# -- settings of an index ---------------------------------------------------------------------------------------------
-
-_KEYS = "New keys"
-_UNCHANGED = "unchanged"
-
-
-def _key(help: str, default: str | bool, *names: str, **more: Any) -> tuple[Any, Any]:
-    """An option for the keys of an index: for ``init``, and for ``migrate``, which by default leaves it unchanged."""
-    more = {"metavar": None, **more}
-    new = {**more, "show_default": _UNCHANGED, "rich_help_panel": _KEYS}
-    return typer.Option(*names, help=help, show_default=default, **more), typer.Option(*names, help=help, **new)
-
-
-_FRACTION = {"parser": parse_fraction, "metavar": "FLOAT"}
-_SHARE = {"parser": _share, "metavar": "FLOAT"}
-_threshold, _new_threshold = _key(
-    "Minimum similarity of pairs that must be found, in (0, 1].",
-    "0.8",
-    "--threshold",
-    **_FRACTION,
-)
-_detection, _new_detection = _key(
-    "Minimum probability of finding a pair exactly at the threshold.", "0.99", "--detection", **_SHARE
-)
-_shingle, _new_shingle = _key(
-    "Words in a shingle; 5c: 5 characters.", "5", "--shingle", parser=_parse_shingle, metavar="N|Nc"
-)
-_permutations, _new_permutations = _key(
-    "Slots of the signature; each takes one byte in every document.", "128", "--permutations", min=1
-)
-_bands, _new_bands = _key("Number of bands; with `rows`.", False, "--bands", min=1)
-_rows, _new_rows = _key("Rows per band; with `bands`.", False, "--rows", min=1)
-_agree, _new_agree = _key("Number of bands that candidates must share; with `bands` and `rows`.", "1", "--agree", min=1)
-_SAMPLE_MOD = "For `contained`: store one in N shingles as a sampled key; 0: none."
-
-Preset = Annotated[
-    str | None,
-    _one_of(list(PRESETS), "--preset", help="Predefined settings.", show_default=False),
-]
-PresetOfBands = Annotated[
-    str | None,
-    _one_of(
-        [name for name in PRESETS if preset_measure(name) is None],
-        "--preset",
-        help="Predefined settings.",
+        "--ignore-common",
+        parser=_share_or_auto,
+        metavar="SHARE|auto",
+        help="Ignore shingles that occur in more than this share of the documents; auto: those of passages that hold "
+        "unrelated texts together.",
         show_default=False,
+        rich_help_panel=MEASURE_PANEL,
     ),
-]
-Threshold = Annotated[float | None, _threshold]
-ThresholdMeasure = Annotated[
-    str | None,
-    _one_of(
-        names_of(BY_LENGTHS),
-        "--measure",
-        help=f"Measure of the threshold: choose bands for it from the lengths of texts. {JACCARD}",
-        show_default="resemblance",
-    ),
-]
-NewThresholdMeasure = Annotated[
-    str | None,
-    _one_of(
-        names_of(BY_LENGTHS),
-        "--measure",
-        help=f"Measure of the new threshold: choose bands for it from the lengths of texts. {JACCARD}",
-        show_default="resemblance",
-        rich_help_panel=_KEYS,
-    ),
-]
-Detection = Annotated[float | None, _detection]
-SHINGLE = _shingle
-Shingle = Annotated[int | str | None, SHINGLE]
-Permutations = Annotated[int | None, _permutations]
-Bands = Annotated[int | None, _bands]
-Rows = Annotated[int | None, _rows]
-Agree = Annotated[int | None, _agree]
-CleanTexts = Annotated[
-    str | None,
-    _one_of(
-        _words(Clean),
-        "--clean",
-        help="Leave out of texts: markup (html), also menus and footers (html-main), or quotes and signatures (mail).",
-        show_default=False,
-    ),
-]
-MaskTexts = Annotated[
-    str | None,
-    typer.Option(
-        "--mask",
-        metavar="KINDS",
-        help=f"Replace parts of texts by placeholders: all, or some of {', '.join(_words(Mask))}, separated by commas.",
-        show_default=False,
-    ),
-]
-SampleMod = Annotated[int, typer.Option("--sample-mod", min=0, metavar="N", help=_SAMPLE_MOD)]
-SampleKeys = Annotated[
-    int | None,
-    typer.Option(
-        "--sample-keys",
-        min=1,
-        help="Instead of `sample_mod`: desired number of sampled keys in a document of average length.",
-        show_default=False,
-    ),
-]
-Create = Annotated[bool, typer.Option("--create", help="Create the index if it does not exist.")]
-Template = Annotated[
-    bool, typer.Option("--template", help="Print a component template for future indices; write nothing.")
-]
-GroupField = Annotated[
-    str | None,
-    typer.Option(
-        "--group-field", metavar="NAME", help="Keep a copy of the group id in this keyword field at the top level."
-    ),
-]
-VersionsOption = Annotated[
-    Versions | None,
-    typer.Option(
-        "--versions",
-        help="Who sets the versions of documents: the server (internal), or the system that they come from (external).",
-        show_default="internal, unless documents show the other",
-    ),
-]
-Oversample = Annotated[
-    int,
-    typer.Option("--oversample", min=1, max=100, help="Hits requested for each hit of a page, before groups fold."),
-]
-DefaultPipeline = Annotated[
-    bool, typer.Option("--default", help="Make it the default pipeline of the index, for writes that name no other.")
-]
-FinalPipeline = Annotated[
-    bool, typer.Option("--final", help="Make it the final pipeline of the index, which runs after any other.")
-]
-Sidecar = Annotated[
-    bool, typer.Option("--sidecar", help="Store keys and groups in a separate index; leave yours unchanged.")
-]
-WriteGroup = Annotated[
-    bool, typer.Option("--write-group", help="With `sidecar`: write only the group ids into your documents.")
-]
-
-NewPreset = Annotated[
-    str | None,
-    _one_of(list(PRESETS), "--preset", help="Predefined settings.", show_default=_UNCHANGED, rich_help_panel=_KEYS),
-]
-NewThreshold = Annotated[float | None, _new_threshold]
-NewDetection = Annotated[float | None, _new_detection]
-NEW_SHINGLE = _new_shingle
-NewShingle = Annotated[int | str | None, NEW_SHINGLE]
-NewClean = Annotated[
-    str | None,
-    _one_of(
-        [*_words(Clean), "none"],
-        "--clean",
-        help="What to leave out of texts; none: nothing.",
-        show_default=_UNCHANGED,
-        rich_help_panel=_KEYS,
-    ),
-]
-NewMask = Annotated[
-    str | None,
-    typer.Option(
-        "--mask",
-        metavar="KINDS",
-        help="Parts of texts to replace by placeholders, separated by commas; all, or none.",
-        show_default=_UNCHANGED,
-        rich_help_panel=_KEYS,
-    ),
-]
-NewPermutations = Annotated[int | None, _new_permutations]
-NewBands = Annotated[int | None, _new_bands]
-NewRows = Annotated[int | None, _new_rows]
-NewAgree = Annotated[int | None, _new_agree]
-NewSampleMod = Annotated[
-    int | None,
-    typer.Option("--sample-mod", min=0, metavar="N", help=_SAMPLE_MOD, show_default=_UNCHANGED, rich_help_panel=_KEYS),
-]
-NewSampleKeys = Annotated[
-    int | None,
-    typer.Option(
-        "--sample-keys",
-        min=1,
-        help="Instead of `sample_mod`: desired number of sampled keys in a document of average length.",
-        show_default=False,
-        rich_help_panel=_KEYS,
-    ),
-]
-NEW_FIELDS = typer.Option(
-    "--field",
-    metavar="FIELD",
-    help="Text fields to use from now on. Repeatable.",
-    show_default=_UNCHANGED,
-    rich_help_panel=_KEYS,
-)
-NewFields = Annotated[Sequence[str], NEW_FIELDS]
-Prepare = Annotated[bool, typer.Option("--prepare", help="Stop before the switch, with the old and the new groups.")]
-Abort = Annotated[bool, typer.Option("--abort", help="Cancel before the switch: remove the new keys.")]
-
-# -- load and enrich --------------------------------------------------------------------------------------------------
-
-IdField = Annotated[
-    str | None, typer.Option("--id-field", metavar="FIELD", help="Field with the id.", show_default="id or _id")
-]
-TextField = Annotated[
-    str | None,
-    typer.Option(
-        "--text-field", metavar="FIELD", help="Field of the files with the text.", show_default="as in the index"
-    ),
-]
-RoutingField = Annotated[
-    str | None,
-    typer.Option("--routing-field", metavar="FIELD", help="Field with the routing value.", show_default="none"),
-]
-Replace = Annotated[bool, typer.Option("--replace", help="Overwrite documents that exist.")]
-FollowLinks = Annotated[
-    bool, typer.Option("--follow-links", help="Also read what symbolic links outside of the folder lead to.")
-]
-OnMatchOfLoad = Annotated[
-    str | None,
-    _one_of(
-        _words(OnMatch),
-        "--on-match",
-        help="Compare each document with the index before it is written. One with a match is written into its group "
-        "(mark), left out (skip), or written as any other (pass).",
-        show_default="do not compare",
-    ),
-]
-MinimumOfLoad = Annotated[
-    float | None,
-    typer.Option(
-        "--min",
-        parser=parse_fraction,
-        metavar="FLOAT",
-        help="With `on_match`: minimum similarity of a match, in (0, 1].",
-        show_default="the threshold of the index",
-    ),
-]
-Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first line that cannot be read.")]
-CheckTexts = Annotated[
-    bool, typer.Option("--check", help="Read all documents, not only those written since the last run.")
-]
-_SINCE = typer.Option(
-    "--since",
-    metavar="FIELD=DATE",
-    parser=parse_since,
-    help="Also renew the keys of changed texts, for documents with this date or later.",
-    show_default=False,
-)
-Since = Annotated[tuple[str, str] | None, _SINCE]
-SinceText = Annotated[Any, _SINCE]
-"""`Since` on the command line, where it is a single word."""
-All = Annotated[bool, typer.Option("--all", help="Write the keys of all documents again.")]
-NewOnly = Annotated[
-    bool,
-    typer.Option(
-        "--new-only", help="Skip documents with keys where it is unknown which have changed, instead of reading them."
-    ),
-]
-_ONE_SLICE = typer.Option(
-    "--slice",
-    metavar="NUMBER/COUNT",
-    parser=parse_slice,
-    help="Process one of several parts of the documents, such as 3/16; each part can run on another machine.",
-    show_default=False,
-)
-Slice = Annotated[tuple[int, int] | None, _ONE_SLICE]
-SliceText = Annotated[Any, _ONE_SLICE]
-"""`Slice` on the command line, where it is a single word."""
-
-# -- watch ------------------------------------------------------------------------------------------------------------
-
-Every = Annotated[
-    float,
-    typer.Option(
-        "--every",
-        parser=parse_duration,
-        metavar="DURATION",
-        help="Pause between rounds, such as 30s, 5m or 1h; in Python, seconds.",
-        show_default="30s",
-    ),
-]
-Once = Annotated[bool, typer.Option("--once", help="Run one round; an error ends it with exit code 1.")]
-CheckEvery = Annotated[
-    int,
-    typer.Option(
-        "--check-every", min=0, metavar="N", help="Check all texts for changes in every N-th round; 0: never."
-    ),
-]
-
-# -- find and compare -------------------------------------------------------------------------------------------------
-
-ID = typer.Option("--id", help="Id of a document in the index.", show_default=False)
-Id = Annotated[str | None, ID]
-Text = Annotated[str | None, typer.Option("--text", help="Text to search for.", show_default=False)]
-TopHits = Annotated[int, typer.Option("--top", min=1, help="Maximum number of hits shown.")]
-MatchingOfPassages = Annotated[str, _one_of(_words(Matching), "--matching", help="How common passages are found.")]
-Size = Annotated[int, typer.Option("--size", min=1, help="Number of hits per page.")]
-Start = Annotated[int, typer.Option("--from", min=0, help="Number of hits to skip.")]
-SHOWN_FIELDS = typer.Option(
-    "--field", metavar="FIELD", help="Field to show. Repeatable.", show_default="title and the first text field"
-)
-ShownFields = Annotated[Sequence[str], SHOWN_FIELDS]
-TITLE_FIELDS = typer.Option(
-    "--field",
-    metavar="FIELD",
-    help="Field to show of each document. Repeatable.",
-    show_default="title, or the beginning of the text",
-)
-TitleFields = Annotated[Sequence[str] | None, TITLE_FIELDS]
-"""In Python None reads no fields."""
-MAX_SHOWN = 10_000
-"""Characters of the text of a field that `pairs` shows by default: a text is in as many lines as it has pairs."""
-WholeFields = Annotated[
-    bool,
-    typer.Option("--whole-fields", help=f"Show whole texts of fields, not only {MAX_SHOWN:,} characters of each."),
-]
-ADDED_FIELDS = typer.Option(
-    "--field", metavar="FIELD", help="Field to show of each document. Repeatable.", show_default=False
-)
-AddedFields = Annotated[Sequence[str], ADDED_FIELDS]
-"""Shown besides what names the documents already: none by default."""
-PAGE_FIELDS = typer.Option(
-    "--field", metavar="FIELD", help="Field to show with the texts. Repeatable.", show_default="title"
-)
-PageFields = Annotated[Sequence[str], PAGE_FIELDS]
-Stage = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME", help="Stage whose pairs are written to lines, files and groups.", show_default="the only one"
-    ),
-]
-WriteGroups = Annotated[
-    str | None,
-    typer.Option(
-        "--write-groups",
-        metavar="PREFIX",
-        help="Store the pairs as groups in an object field of this name in the documents.",
-        show_default=False,
-    ),
-]
-Expand = Annotated[bool, typer.Option("--expand", help="Also show the near-copies, up to 99 of each hit.")]
-UrlField = Annotated[
-    str | None,
-    typer.Option(
-        "--url-field", metavar="FIELD", help="Keyword field with the address.", show_default="found by its name"
-    ),
-]
-DateField = Annotated[
-    str | None, typer.Option("--date-field", metavar="FIELD", help="Date field.", show_default="the only one")
-]
-Earlier = Annotated[bool, typer.Option("--earlier", help="Also show copies with an earlier date.")]
-SHINGLE_OF_PASSAGES = typer.Option(
-    "--shingle",
-    parser=_parse_shingle,
-    metavar="N|Nc",
-    help="Words in a shingle, and the minimum number of words in a common passage; 5c: shingles of 5 characters, "
-    "passages of 1 word.",
-    show_default="that of the index; 5 for files",
-)
-ShingleOfPassages = Annotated[int | str | None, SHINGLE_OF_PASSAGES]
-Weighted = Annotated[
-    bool, typer.Option("--weighted", help="Also compute the weighted measure, with the frequencies of the index.")
 ]
 
 # -- groups -----------------------------------------------------------------------------------------------------------
 
-MinSize = Annotated[int, typer.Option("--min-size", min=2, help="Minimum number of documents in a group.")]
-TopGroups = Annotated[
-    int | None,
-    typer.Option(
-        "--top",
-        min=1,
-        help="Maximum number of groups shown, largest first.",
-        show_default="20; all with --json or --suggest-keep",
-    ),
-]
-GroupId = Annotated[str | None, typer.Option("--group", metavar="ID", help="Show only this group.", show_default=False)]
+LINKAGE = "star: each member is similar to the principal; chain: to some member; complete: to all members."
+Evidence = Annotated[bool, typer.Option("--evidence", help="Store every verified pair in a hidden index.")]
 KeepPolicy = Annotated[
     str | None,
     typer.Option(
@@ -1057,91 +549,123 @@ KeepPolicy = Annotated[
     ),
 ]
 
-# -- inspect ----------------------------------------------------------------------------------------------------------
+# -- settings of an index ---------------------------------------------------------------------------------------------
 
-LargestBuckets = Annotated[
-    int | None,
-    typer.Option("--buckets", min=1, max=100, help="Also show this many of the band keys that most documents share."),
-]
-DiskUsage = Annotated[
-    bool, typer.Option("--disk-usage", help="Also measure the disk usage of the fields, which reads the whole index.")
-]
-MEASURES_TO_PLOT = _one_of(
-    names_of(MeasureName),
-    "--measure",
-    help=f"Measure to compute. Repeatable. {JACCARD}",
-    show_default="resemblance; bag with --whitespace",
-)
-MeasuresToPlot = Annotated[Sequence[str] | None, MEASURES_TO_PLOT]
-MatchingToPlot = Annotated[
-    str, _one_of(_words(Matching), "--matching", help="How common passages are found, for jaccard and containment.")
-]
-ShinglesToPlot = Annotated[
-    Sequence[int | str] | None,
-    typer.Option(
-        "--shingle",
-        metavar="N,...",
-        parser=_parse_shingles,
-        help="Words in a shingle, such as 1,2,3; 5c: characters.",
-        show_default="that of the index",
-    ),
-]
-WhitespaceToPlot = Annotated[
-    bool,
-    typer.Option("--whitespace", help="For bag, which is then the default measure: split words at whitespace only."),
-]
-Labels = Annotated[
+Preset = Annotated[
     str | None,
-    typer.Option(
-        "--labels",
-        metavar="FILE",
-        help="Labelled pairs (.jsonl, .csv, .tsv): precision, recall and F, and a recommended threshold.",
-        show_default=False,
-    ),
+    one_of(list(PRESETS), "--preset", help="Predefined settings.", show_default=False),
 ]
-SampleOfPairs = Annotated[
-    int | None,
-    typer.Option(
-        "--sample", min=2, help="Number of random documents compared with each other.", show_default="2000 or 500"
-    ),
-]
-ThresholdToPlot = Annotated[
+Threshold = Annotated[
     float | None,
     typer.Option(
         "--threshold",
         parser=parse_fraction,
         metavar="FLOAT",
-        help="Threshold to inspect, in (0, 1].",
-        show_default="that of the index",
+        help="Minimum similarity of pairs that must be found, in (0, 1].",
+        show_default="0.8",
     ),
 ]
-ThresholdsOfTable = Annotated[
-    Sequence[float] | None,
+Detection = Annotated[
+    float | None,
     typer.Option(
-        "--thresholds",
-        metavar="S,...",
-        parser=list_of(float, "numbers"),
-        help="Thresholds in the table.",
-        show_default="0.05 to 1 in steps of 0.05",
+        "--detection",
+        parser=parse_share,
+        metavar="FLOAT",
+        help="Minimum probability of finding a pair exactly at the threshold.",
+        show_default="0.99",
     ),
 ]
-Plot = Annotated[
-    str | None, typer.Option("--plot", metavar="FILE", help="Write a plot, .png or .svg.", show_default=False)
-]
-ThresholdsToTry = Annotated[
-    Sequence[float],
+Shingle = Annotated[
+    str | None,
     typer.Option(
-        "--min",
-        metavar="S,...",
-        parser=list_of(float, "numbers"),
-        help="Thresholds to try, such as 0.7,0.8,0.9.",
+        "--shingle",
+        parser=parse_shingle,
+        metavar="N|Nc",
+        help="Words in a shingle; 5c: 5 characters.",
+        show_default="5",
+    ),
+]
+Permutations = Annotated[
+    int | None,
+    typer.Option(
+        "--permutations",
+        min=1,
+        help="Slots of the signature; each takes one byte in every document.",
+        show_default="128",
+    ),
+]
+Bands = Annotated[int | None, typer.Option("--bands", min=1, help="Number of bands; with `rows`.", show_default=False)]
+Rows = Annotated[int | None, typer.Option("--rows", min=1, help="Rows per band; with `bands`.", show_default=False)]
+Agree = Annotated[
+    int | None,
+    typer.Option(
+        "--agree",
+        min=1,
+        help="Number of bands that candidates must share; with `bands` and `rows`.",
+        show_default="1",
+    ),
+]
+CleanTexts = Annotated[
+    str | None,
+    one_of(
+        words_of(Clean),
+        "--clean",
+        help="Leave out of texts: markup (html), also menus and footers (html-main), or quotes and signatures (mail).",
         show_default=False,
     ),
 ]
-LinkageToTry = Annotated[
+MaskTexts = Annotated[
     str | None,
-    _one_of(_words(Linkage), "--linkage", help=_LINKAGE, show_default="that of the last group"),
+    typer.Option(
+        "--mask",
+        metavar="KINDS",
+        help=f"Replace parts of texts by placeholders: all, or some of {', '.join(words_of(Mask))}, separated by "
+        "commas.",
+        show_default=False,
+    ),
 ]
+SampleMod = Annotated[
+    int,
+    typer.Option(
+        "--sample-mod",
+        min=0,
+        metavar="N",
+        help="For `contained`: store one in N shingles as a sampled key; 0: none.",
+    ),
+]
+SampleKeys = Annotated[
+    int | None,
+    typer.Option(
+        "--sample-keys",
+        min=1,
+        help="Instead of `sample_mod`: desired number of sampled keys in a document of average length.",
+        show_default=False,
+    ),
+]
+
+# -- documents --------------------------------------------------------------------------------------------------------
+
+Since = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        "--since",
+        metavar="FIELD=DATE",
+        parser=parse_since,
+        help="Also renew the keys of changed texts, for documents with this date or later.",
+        show_default=False,
+    ),
+]
+ID = typer.Option("--id", help="Id of a document in the index.", show_default=False)
+Text = Annotated[str | None, typer.Option("--text", help="Text to search for.", show_default=False)]
+TopHits = Annotated[int, typer.Option("--top", min=1, help="Maximum number of hits shown.")]
+TITLE_FIELDS = typer.Option(
+    "--field",
+    metavar="FIELD",
+    help="Field to show of each document. Repeatable.",
+    show_default="title, or the beginning of the text",
+)
+TitleFields = Annotated[Sequence[str] | None, TITLE_FIELDS]
+"""In Python None reads no fields."""
 
 # -- connection -------------------------------------------------------------------------------------------------------
 

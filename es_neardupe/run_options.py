@@ -9,7 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from inspect import signature
-from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypedDict, TypeVar, cast
+
+import typer
 
 from es_neardupe import options
 from es_neardupe.progress import Progress, silent
@@ -27,6 +29,53 @@ else:
             return kind
 
 
+_WORKERS = "Workers"
+
+
+def _parse_engine(value: Any) -> str:
+    if (why := options.wrong_engine(str(value), insecure=True)) is not None:
+        raise typer.BadParameter(why)
+    return str(value)
+
+
+EngineName = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="ENGINE",
+        parser=_parse_engine,
+        help="Where to run: processes:4 for worker processes, tcp://HOST:PORT or tls://HOST:PORT for a Dask scheduler.",
+        show_default="this process",
+        rich_help_panel=_WORKERS,
+    ),
+]
+InsecureEngine = Annotated[
+    bool,
+    typer.Option(
+        "--insecure-engine",
+        help="Allow tcp:// to other machines: without encryption, and without authentication.",
+        rich_help_panel=_WORKERS,
+    ),
+]
+Slices = Annotated[
+    int | None,
+    typer.Option(
+        "--slices",
+        min=1,
+        max=64,
+        help="Number of parts of the index that are read at a time.",
+        show_default="one per shard, at most 4",
+    ),
+]
+Tune = Annotated[
+    bool,
+    typer.Option(
+        "--tune",
+        help="Disable refresh and replicas of the index during the run; needs the privilege manage.",
+    ),
+]
+
+
 class _Watched(TypedDict, total=False):
     progress: Progress
 
@@ -34,9 +83,9 @@ class _Watched(TypedDict, total=False):
 class ReadOptions(_Watched, total=False):
     """How the keys of an index are read: the number of slices, and where they are processed."""
 
-    slices: options.Slices
-    engine: options.EngineName
-    insecure_engine: options.InsecureEngine
+    slices: Slices
+    engine: EngineName
+    insecure_engine: InsecureEngine
 
 
 class WriteOptions(_Watched, total=False):
@@ -44,7 +93,7 @@ class WriteOptions(_Watched, total=False):
 
     workers: options.Workers
     batch: options.Batch
-    tune: options.Tune
+    tune: Tune
     dry_run: options.DryRun
     show_requests: options.ShowRequests
 

@@ -18,7 +18,6 @@ from urllib.parse import quote, urlsplit
 import typer
 
 from es_neardupe.errors import NeardupeError
-from es_neardupe.options import FEATURES
 
 if TYPE_CHECKING:
     from es_neardupe.server.login.settings import ConnectionSettings
@@ -138,5 +137,3 @@ FailuresFile = Annotated[
 TextFile = Annotated[
     str | None, typer.Option("--file", metavar="FILE", help="File with a text, or -.", show_default=False)
 ]
-FeatureSources = Annotated[list[str] | None, FEATURES]
-"""`es_neardupe.options.Features` with a type that typer supports."""

@@ -32,6 +32,14 @@ _HOW_TO_USE = (
 )
 
 
+GroupField = Annotated[
+    str | None,
+    typer.Option(
+        "--group-field", metavar="NAME", help="Keep a copy of the group id in this keyword field at the top level."
+    ),
+]
+
+
 @with_options_of(bands, library)
 def init(
     index: IndexName,
@@ -40,7 +48,7 @@ def init(
         typer.Option("--field", metavar="FIELD", help="Text field; repeat it to join several in this order."),
     ],
     preset: options.Preset = None,
-    shingle: Annotated[str | None, options.SHINGLE] = None,
+    shingle: options.Shingle = None,
     sample_mod: options.SampleMod = 0,
     *,
     clean: options.CleanTexts = None,
@@ -55,7 +63,7 @@ def init(
         ),
     ] = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
-    group_field: options.GroupField = None,
+    group_field: GroupField = None,
     as_json: AsJson = False,
     **given: Any,
 ) -> None:

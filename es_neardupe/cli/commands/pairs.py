@@ -28,6 +28,7 @@ from es_neardupe.cli.output import (
     warn,
     write_output,
 )
+from es_neardupe.commands.pairs.pairs import MAX_SHOWN
 from es_neardupe.commands.pairs.pairs import pairs as library
 from es_neardupe.display_text import named
 from es_neardupe.json_results import by_measure
@@ -83,7 +84,7 @@ def pairs(
         warn(f"{pairs} not listed: raise --max-bucket.")
     if found.texts_cut:
         texts = counted(found.texts_cut, "text was", "texts were")
-        warn(f"{texts} cut after {options.MAX_SHOWN:,} characters: --whole-fields shows them whole.")
+        warn(f"{texts} cut after {MAX_SHOWN:,} characters: --whole-fields shows them whole.")
     if found.stale:
         documents = counted(
             found.stale,

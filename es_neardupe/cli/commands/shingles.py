@@ -34,7 +34,7 @@ _TOKEN, _WORDS, _PREPARED = 30, 60, 2000
 @with_options_of(bands)
 def shingles(
     what: Annotated[list[str], typer.Argument(metavar="WHAT...", help=f"{_WAYS}.", show_default=False)],
-    shingle: Annotated[str | None, options.SHINGLE] = None,
+    shingle: options.Shingle = None,
     *,
     sample_mod: options.SampleMod = 0,
     clean: options.CleanTexts = None,

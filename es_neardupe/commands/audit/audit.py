@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from es_neardupe import options
 from es_neardupe.options import DEFAULT_MAX_BUCKET
@@ -14,12 +16,15 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 
+Sample = Annotated[int, typer.Option("--sample", min=1, help="Number of random documents compared with all others.")]
+
+
 @with_defaults(READ_DEFAULTS)
 @on_engine
 def audit(
     index: Index,
     *,
-    sample: options.Sample = 2000,
+    sample: Sample = 2000,
     min: options.Minimum = None,
     seed: options.Seed = 1,
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,

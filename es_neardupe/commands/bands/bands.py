@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from es_neardupe import options
 
@@ -13,10 +13,21 @@ if TYPE_CHECKING:
 _STEPS = 20
 
 
+PresetOfBands = Annotated[
+    str | None,
+    options.one_of(
+        [name for name in options.PRESETS if options.preset_measure(name) is None],
+        "--preset",
+        help="Predefined settings.",
+        show_default=False,
+    ),
+]
+
+
 def bands(
     threshold: options.Threshold = None,
     *,
-    preset: options.PresetOfBands = None,
+    preset: PresetOfBands = None,
     shingle: options.Shingle = None,
     detection: options.Detection = None,
     permutations: options.Permutations = None,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from es_neardupe import options
 from es_neardupe.progress import Progress, silent
@@ -13,12 +15,17 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 
+CleanDecisions = Annotated[
+    bool, typer.Option("--decisions", help="Also delete the decisions of reviewers, which are kept otherwise.")
+]
+
+
 def clean(
     index: Index,
     *,
     workers: options.Workers = 2,
     batch: options.Batch = 500,
-    decisions: options.CleanDecisions = False,
+    decisions: CleanDecisions = False,
     dry_run: options.DryRun = False,
     show_requests: options.ShowRequests = 0,
     progress: Progress = silent,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from es_neardupe import options
 from es_neardupe.errors import SettingsError
@@ -15,6 +18,26 @@ if TYPE_CHECKING:
     from es_neardupe.similarity.comparison import CompareReport
 
 
+PageFields = Annotated[
+    Sequence[str],
+    typer.Option("--field", metavar="FIELD", help="Field to show with the texts. Repeatable.", show_default="title"),
+]
+ShingleOfPassages = Annotated[
+    int | str | None,
+    typer.Option(
+        "--shingle",
+        parser=options.parse_shingle,
+        metavar="N|Nc",
+        help="Words in a shingle, and the minimum number of words in a common passage; 5c: shingles of 5 characters, "
+        "passages of 1 word.",
+        show_default="that of the index; 5 for files",
+    ),
+]
+Weighted = Annotated[
+    bool, typer.Option("--weighted", help="Also compute the weighted measure, with the frequencies of the index.")
+]
+
+
 def compare(
     index: Index,
     a: str | Address,
@@ -22,9 +45,9 @@ def compare(
     *,
     text: str | None = None,
     name: str = "text",
-    shingle: options.ShingleOfPassages = None,
-    weighted: options.Weighted = False,
-    fields: options.PageFields = (),
+    shingle: ShingleOfPassages = None,
+    weighted: Weighted = False,
+    fields: PageFields = (),
 ) -> CompareReport:
     """Compare the current texts of the documents ``a`` and ``b``, or of ``a`` and a ``text``, named ``name``.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from es_neardupe import options
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import DEFAULT_MAX_CHARS
@@ -16,16 +18,33 @@ if TYPE_CHECKING:
     from es_neardupe.records import Address
 
 
+CandidatesByEstimate = Annotated[
+    int, typer.Option("--max-candidates", min=1, help="Maximum number of candidates compared, highest estimates first.")
+]
+MinimumShare = Annotated[
+    float,
+    typer.Option(
+        "--min",
+        parser=options.parse_fraction,
+        metavar="FLOAT",
+        help="Minimum share of the words of one of the two texts, in (0, 1].",
+    ),
+]
+MatchingOfPassages = Annotated[
+    str, options.one_of(options.words_of(options.Matching), "--matching", help="How common passages are found.")
+]
+
+
 def contained(
     index: Index,
     *,
     id: Annotated[str | Address | None, options.ID] = None,
     text: options.Text = None,
-    matching: options.MatchingOfPassages = "literal",
-    min: options.MinimumShare = 0.5,
+    matching: MatchingOfPassages = "literal",
+    min: MinimumShare = 0.5,
     top: options.TopHits = 10,
     query: options.Query = None,
-    max_candidates: options.CandidatesByEstimate = 1000,
+    max_candidates: CandidatesByEstimate = 1000,
     progress: Progress = silent,
 ) -> ContainedReport:
     """Find the documents that have at least ``min`` of the words of a probe in common passages with it, or at least

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from es_neardupe import options
 from es_neardupe.options import DEFAULT_MAX_BUCKET, Matching
@@ -15,19 +18,94 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 
+def _parse_shingles(value: Any) -> Sequence[int | str]:
+    return [options.parse_shingle(part) for part in value.split(",")]
+
+
+MeasuresToPlot = Annotated[
+    Sequence[str] | None,
+    options.one_of(
+        options.names_of(options.MeasureName),
+        "--measure",
+        help=f"Measure to compute. Repeatable. {options.JACCARD}",
+        show_default="resemblance; bag with --whitespace",
+    ),
+]
+MatchingToPlot = Annotated[
+    str,
+    options.one_of(
+        options.words_of(options.Matching),
+        "--matching",
+        help="How common passages are found, for jaccard and containment.",
+    ),
+]
+ShinglesToPlot = Annotated[
+    Sequence[int | str] | None,
+    typer.Option(
+        "--shingle",
+        metavar="N,...",
+        parser=_parse_shingles,
+        help="Words in a shingle, such as 1,2,3; 5c: characters.",
+        show_default="that of the index",
+    ),
+]
+WhitespaceToPlot = Annotated[
+    bool,
+    typer.Option("--whitespace", help="For bag, which is then the default measure: split words at whitespace only."),
+]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        "--labels",
+        metavar="FILE",
+        help="Labelled pairs (.jsonl, .csv, .tsv): precision, recall and F, and a recommended threshold.",
+        show_default=False,
+    ),
+]
+SampleOfPairs = Annotated[
+    int | None,
+    typer.Option(
+        "--sample", min=2, help="Number of random documents compared with each other.", show_default="2000 or 500"
+    ),
+]
+ThresholdToPlot = Annotated[
+    float | None,
+    typer.Option(
+        "--threshold",
+        parser=options.parse_fraction,
+        metavar="FLOAT",
+        help="Threshold to inspect, in (0, 1].",
+        show_default="that of the index",
+    ),
+]
+ThresholdsOfTable = Annotated[
+    Sequence[float] | None,
+    typer.Option(
+        "--thresholds",
+        metavar="S,...",
+        parser=options.list_of(float, "numbers"),
+        help="Thresholds in the table.",
+        show_default="0.05 to 1 in steps of 0.05",
+    ),
+]
+Plot = Annotated[
+    str | None, typer.Option("--plot", metavar="FILE", help="Write a plot, .png or .svg.", show_default=False)
+]
+
+
 def distribution(
     index: Index,
     *,
-    measure: options.MeasuresToPlot = None,
-    matching: options.MatchingToPlot = "literal",
-    shingle: options.ShinglesToPlot = None,
-    whitespace: options.WhitespaceToPlot = False,
-    labels: options.Labels = None,
-    sample: options.SampleOfPairs = None,
+    measure: MeasuresToPlot = None,
+    matching: MatchingToPlot = "literal",
+    shingle: ShinglesToPlot = None,
+    whitespace: WhitespaceToPlot = False,
+    labels: Labels = None,
+    sample: SampleOfPairs = None,
     seed: options.Seed = 1,
-    threshold: options.ThresholdToPlot = None,
-    thresholds: options.ThresholdsOfTable = None,
-    plot: options.Plot = None,
+    threshold: ThresholdToPlot = None,
+    thresholds: ThresholdsOfTable = None,
+    plot: Plot = None,
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
     progress: Progress = silent,
 ) -> DistributionReport:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from es_neardupe import options
 from es_neardupe.errors import SettingsError
@@ -17,12 +19,29 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 
+Stage = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Stage whose pairs are written to lines, files and groups.", show_default="the only one"
+    ),
+]
+WriteGroups = Annotated[
+    str | None,
+    typer.Option(
+        "--write-groups",
+        metavar="PREFIX",
+        help="Store the pairs as groups in an object field of this name in the documents.",
+        show_default=False,
+    ),
+]
+
+
 def duplicates(
     index: Index,
     request: RequestPlan | Mapping[str, Any] | str,
     *,
-    stage: options.Stage = None,
-    write_groups: options.WriteGroups = None,
+    stage: Stage = None,
+    write_groups: WriteGroups = None,
     dry_run: options.DryRun = False,
     progress: Progress = silent,
 ) -> DuplicatesReport:

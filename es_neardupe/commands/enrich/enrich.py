@@ -6,7 +6,9 @@ import time
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from es_neardupe import options
 from es_neardupe.errors import IndexUnusable, SettingsError
@@ -19,20 +21,48 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 
+InCluster = Annotated[
+    bool,
+    typer.Option(
+        "--in-cluster", help="Let the server make the keys by a script (OpenSearch, Painless); no text is read."
+    ),
+]
+CheckTexts = Annotated[
+    bool, typer.Option("--check", help="Read all documents, not only those written since the last run.")
+]
+All = Annotated[bool, typer.Option("--all", help="Write the keys of all documents again.")]
+NewOnly = Annotated[
+    bool,
+    typer.Option(
+        "--new-only", help="Skip documents with keys where it is unknown which have changed, instead of reading them."
+    ),
+]
+Slice = Annotated[
+    tuple[int, int] | None,
+    typer.Option(
+        "--slice",
+        metavar="NUMBER/COUNT",
+        parser=options.parse_slice,
+        help="Process one of several parts of the documents, such as 3/16; each part can run on another machine.",
+        show_default=False,
+    ),
+]
+
+
 @with_defaults(RUN_DEFAULTS)
 @tunable
 @on_engine
 def enrich(
     index: Index,
     *,
-    check: options.CheckTexts = False,
+    check: CheckTexts = False,
     since: options.Since = None,
-    all: options.All = False,
-    new_only: options.NewOnly = False,
+    all: All = False,
+    new_only: NewOnly = False,
     query: options.Query = None,
-    slice: options.Slice = None,
+    slice: Slice = None,
     max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
-    in_cluster: options.InCluster = False,
+    in_cluster: InCluster = False,
     **run: Unpack[RunOptions],
 ) -> EnrichReport:
     """Fingerprint the documents that have no fingerprint of the index's scheme, and those whose text has changed.

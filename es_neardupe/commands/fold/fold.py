@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from es_neardupe import options
 from es_neardupe.errors import SettingsError
@@ -13,11 +15,17 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 
+Oversample = Annotated[
+    int,
+    typer.Option("--oversample", min=1, max=100, help="Hits requested for each hit of a page, before groups fold."),
+]
+
+
 def fold(
     index: Index,
     action: str = "show",
     *,
-    oversample: options.Oversample = 5,
+    oversample: Oversample = 5,
     dry_run: options.DryRun = False,
     show_requests: options.ShowRequests = 0,
 ) -> FoldReport:

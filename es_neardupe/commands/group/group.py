@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
 
 from es_neardupe import options
 from es_neardupe.errors import SettingsError
@@ -17,33 +20,89 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 
+_LAST = "as in the last run"
+RuleMeasure = Annotated[str | None, options.like(options.Measure, show_default=_LAST)]
+RuleMatching = Annotated[str | None, options.like(options.MatchingName, show_default=_LAST)]
+RuleMinimum = Annotated[float | None, options.like(options.Minimum, show_default=_LAST)]
+RuleMaximum = Annotated[float | None, options.like(options.Maximum, show_default=_LAST)]
+RuleFeatures = Annotated[Sequence[str] | None, options.like(options.Features, show_default=_LAST)]
+RuleNgram = Annotated[int | None, options.like(options.Ngram, show_default=_LAST)]
+RuleWhitespace = Annotated[
+    bool | None, options.like(options.Whitespace, show_default=_LAST, param_decls=("--whitespace/--no-whitespace",))
+]
+RuleIgnoreCommon = Annotated[float | Literal["auto"] | None, options.like(options.IgnoreCommon, show_default=_LAST)]
+RuleLinkage = Annotated[
+    str | None, options.one_of(options.words_of(options.Linkage), "--linkage", help=options.LINKAGE, show_default=_LAST)
+]
+RulePrincipal = Annotated[
+    str | None,
+    typer.Option(
+        "--principal",
+        metavar="POLICY",
+        help="How the principal is chosen: longest, oldest, newest, FIELD:asc or FIELD:desc.",
+        show_default=_LAST,
+    ),
+]
+RuleWithin = Annotated[
+    str | None,
+    typer.Option(
+        "--within",
+        metavar="FIELD",
+        help="Compare only documents with the same value of this field.",
+        show_default=_LAST,
+    ),
+]
+RuleWindow = Annotated[
+    str | None,
+    typer.Option(
+        "--window",
+        metavar="FIELD:DAYS",
+        help="Compare only documents whose dates are at most this many days apart.",
+        show_default=_LAST,
+    ),
+]
+RuleMaxBucket = Annotated[int | None, options.like(options.MaxBucket, show_default=_LAST)]
+DefaultRules = Annotated[
+    bool,
+    typer.Option("--default-rules", help="Take rules that are not given from the defaults, not from the last run."),
+]
+CheckGroups = Annotated[
+    bool, typer.Option("--check", help="Also check all groups against the registry, to notice deleted documents.")
+]
+Rebuild = Annotated[bool, typer.Option("--rebuild", help="Process all documents, not only what changed.")]
+IgnoreReviews = Annotated[
+    bool, typer.Option("--ignore-reviews", help="Form the groups without the decisions of reviewers.")
+]
+BreakLease = Annotated[bool, typer.Option("--break-lease", help="Delete the lease of another run.")]
+
+
 @with_defaults(RUN_DEFAULTS)
 @tunable
 @on_engine
 def group(
     index: Index,
     *,
-    measure: options.RuleMeasure = None,
-    matching: options.RuleMatching = None,
-    min: options.RuleMinimum = None,
-    max: options.RuleMaximum = None,
-    features: options.RuleFeatures = None,
-    ngram: options.RuleNgram = None,
-    whitespace: options.RuleWhitespace = None,
-    ignore_common: options.RuleIgnoreCommon = None,
-    linkage: options.RuleLinkage = None,
-    principal: options.RulePrincipal = None,
-    within: options.RuleWithin = None,
-    window: options.RuleWindow = None,
-    max_bucket: options.RuleMaxBucket = None,
-    default_rules: options.DefaultRules = False,
+    measure: RuleMeasure = None,
+    matching: RuleMatching = None,
+    min: RuleMinimum = None,
+    max: RuleMaximum = None,
+    features: RuleFeatures = None,
+    ngram: RuleNgram = None,
+    whitespace: RuleWhitespace = None,
+    ignore_common: RuleIgnoreCommon = None,
+    linkage: RuleLinkage = None,
+    principal: RulePrincipal = None,
+    within: RuleWithin = None,
+    window: RuleWindow = None,
+    max_bucket: RuleMaxBucket = None,
+    default_rules: DefaultRules = False,
     renew: options.Renew = False,
-    check: options.CheckGroups = False,
-    rebuild: options.Rebuild = False,
-    ignore_reviews: options.IgnoreReviews = False,
+    check: CheckGroups = False,
+    rebuild: Rebuild = False,
+    ignore_reviews: IgnoreReviews = False,
     evidence: options.Evidence = False,
     memory: options.Memory = None,
-    break_lease: options.BreakLease = False,
+    break_lease: BreakLease = False,
     **run: Unpack[RunOptions],
 ) -> GroupReport:
     """Find the groups of an enriched index, and write group, principal and similarity to each document.

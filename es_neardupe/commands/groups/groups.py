@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from es_neardupe import options
 from es_neardupe.errors import Forbidden
@@ -15,12 +17,25 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 
+MinSize = Annotated[int, typer.Option("--min-size", min=2, help="Minimum number of documents in a group.")]
+TopGroups = Annotated[
+    int | None,
+    typer.Option(
+        "--top",
+        min=1,
+        help="Maximum number of groups shown, largest first.",
+        show_default="20; all with --json or --suggest-keep",
+    ),
+]
+GroupId = Annotated[str | None, typer.Option("--group", metavar="ID", help="Show only this group.", show_default=False)]
+
+
 def groups(
     index: Index,
     *,
-    min_size: options.MinSize = 2,
-    top: options.TopGroups = None,
-    group: options.GroupId = None,
+    min_size: MinSize = 2,
+    top: TopGroups = None,
+    group: GroupId = None,
     fields: options.TitleFields = (),
 ) -> GroupsReport:
     """The groups of an index, largest first; with ``group`` only this one.
@@ -70,9 +85,9 @@ def suggest_keep(
     index: Index,
     *,
     policy: options.KeepPolicy = None,
-    min_size: options.MinSize = 2,
-    top: options.TopGroups = None,
-    group: options.GroupId = None,
+    min_size: MinSize = 2,
+    top: TopGroups = None,
+    group: GroupId = None,
     progress: Progress = silent,
 ) -> SuggestKeepReport:
     """For each group, largest first, the document to keep, and the others in the order of ``policy``. Deletes nothing.

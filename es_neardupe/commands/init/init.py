@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from es_neardupe import options
 from es_neardupe.errors import NotFound, SettingsError
@@ -14,17 +16,46 @@ if TYPE_CHECKING:
     from es_neardupe.index.settings import Settings
 
 
+ThresholdMeasure = Annotated[
+    str | None,
+    options.one_of(
+        options.names_of(options.BY_LENGTHS),
+        "--measure",
+        help=f"Measure of the threshold: choose bands for it from the lengths of texts. {options.JACCARD}",
+        show_default="resemblance",
+    ),
+]
+Create = Annotated[bool, typer.Option("--create", help="Create the index if it does not exist.")]
+Template = Annotated[
+    bool, typer.Option("--template", help="Print a component template for future indices; write nothing.")
+]
+VersionsOption = Annotated[
+    options.Versions | None,
+    typer.Option(
+        "--versions",
+        help="Who sets the versions of documents: the server (internal), or the system that they come from (external).",
+        show_default="internal, unless documents show the other",
+    ),
+]
+Sidecar = Annotated[
+    bool, typer.Option("--sidecar", help="Store keys and groups in a separate index; leave yours unchanged.")
+]
+WriteGroup = Annotated[
+    bool, typer.Option("--write-group", help="With `sidecar`: write only the group ids into your documents.")
+]
+
+
 def init(
     index: Index,
     settings: Settings,
     *,
-    measure: options.ThresholdMeasure = None,
+    measure: ThresholdMeasure = None,
     sample_keys: options.SampleKeys = None,
-    versions: options.VersionsOption = None,
-    create: options.Create = False,
-    template: options.Template = False,
-    sidecar: options.Sidecar = False,
-    write_group: options.WriteGroup = False,
+    versions: VersionsOption = None,
+    create: Create = False,
+    template: Template = False,
+    sidecar: Sidecar = False,
+    write_group: WriteGroup = False,
     dry_run: options.DryRun = False,
     show_requests: options.ShowRequests = 0,
 ) -> InitReport:

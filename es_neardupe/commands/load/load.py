@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from es_neardupe import options
 from es_neardupe.errors import SettingsError
@@ -18,21 +20,61 @@ if TYPE_CHECKING:
     from es_neardupe.readers.files import Problem
 
 
+IdField = Annotated[
+    str | None, typer.Option("--id-field", metavar="FIELD", help="Field with the id.", show_default="id or _id")
+]
+TextField = Annotated[
+    str | None,
+    typer.Option(
+        "--text-field", metavar="FIELD", help="Field of the files with the text.", show_default="as in the index"
+    ),
+]
+RoutingField = Annotated[
+    str | None,
+    typer.Option("--routing-field", metavar="FIELD", help="Field with the routing value.", show_default="none"),
+]
+Replace = Annotated[bool, typer.Option("--replace", help="Overwrite documents that exist.")]
+FollowLinks = Annotated[
+    bool, typer.Option("--follow-links", help="Also read what symbolic links outside of the folder lead to.")
+]
+OnMatchOfLoad = Annotated[
+    str | None,
+    options.one_of(
+        options.words_of(options.OnMatch),
+        "--on-match",
+        help="Compare each document with the index before it is written. One with a match is written into its group "
+        "(mark), left out (skip), or written as any other (pass).",
+        show_default="do not compare",
+    ),
+]
+MinimumOfLoad = Annotated[
+    float | None,
+    typer.Option(
+        "--min",
+        parser=options.parse_fraction,
+        metavar="FLOAT",
+        help="With `on_match`: minimum similarity of a match, in (0, 1].",
+        show_default="the threshold of the index",
+    ),
+]
+Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first line that cannot be read.")]
+
+
 @with_defaults(WRITE_DEFAULTS)
 @tunable
 def load(
     index: Index,
     paths: Sequence[str],
     *,
-    id_field: options.IdField = None,
-    text_field: options.TextField = None,
-    routing_field: options.RoutingField = None,
-    replace: options.Replace = False,
-    on_match: options.OnMatchOfLoad = None,
-    min: options.MinimumOfLoad = None,
+    id_field: IdField = None,
+    text_field: TextField = None,
+    routing_field: RoutingField = None,
+    replace: Replace = False,
+    on_match: OnMatchOfLoad = None,
+    min: MinimumOfLoad = None,
     report: ScreenReport | None = None,
-    follow_links: options.FollowLinks = False,
-    strict: options.Strict = False,
+    follow_links: FollowLinks = False,
+    strict: Strict = False,
     max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
     on_problem: Callable[[Problem], None] = lambda problem: None,
     **run: Unpack[WriteOptions],

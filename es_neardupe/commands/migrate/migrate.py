@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from es_neardupe import options
 from es_neardupe.errors import SettingsError
@@ -19,27 +21,81 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 
+_KEYS = {"show_default": "unchanged", "rich_help_panel": "New keys"}
+"""A setting that is not given stays."""
+
+NewPreset = Annotated[str | None, options.like(options.Preset, **_KEYS)]
+NewThreshold = Annotated[float | None, options.like(options.Threshold, **_KEYS)]
+NewThresholdMeasure = Annotated[
+    str | None,
+    options.one_of(
+        options.names_of(options.BY_LENGTHS),
+        "--measure",
+        help=f"Measure of the new threshold: choose bands for it from the lengths of texts. {options.JACCARD}",
+        show_default="resemblance",
+        rich_help_panel=_KEYS["rich_help_panel"],
+    ),
+]
+NewDetection = Annotated[float | None, options.like(options.Detection, **_KEYS)]
+NewShingle = Annotated[int | str | None, options.like(options.Shingle, **_KEYS)]
+NewClean = Annotated[
+    str | None,
+    options.one_of(
+        [*options.words_of(options.Clean), "none"],
+        "--clean",
+        help="What to leave out of texts; none: nothing.",
+        **_KEYS,
+    ),
+]
+NewMask = Annotated[
+    str | None,
+    typer.Option(
+        "--mask",
+        metavar="KINDS",
+        help="Parts of texts to replace by placeholders, separated by commas; all, or none.",
+        **_KEYS,
+    ),
+]
+NewPermutations = Annotated[int | None, options.like(options.Permutations, **_KEYS)]
+NewBands = Annotated[int | None, options.like(options.Bands, **_KEYS)]
+NewRows = Annotated[int | None, options.like(options.Rows, **_KEYS)]
+NewAgree = Annotated[int | None, options.like(options.Agree, **_KEYS)]
+NewSampleMod = Annotated[int | None, options.like(options.SampleMod, **_KEYS)]
+NewSampleKeys = Annotated[int | None, options.like(options.SampleKeys, rich_help_panel=_KEYS["rich_help_panel"])]
+NewFields = Annotated[
+    Sequence[str],
+    typer.Option(
+        "--field",
+        metavar="FIELD",
+        help="Text fields to use from now on. Repeatable.",
+        **_KEYS,
+    ),
+]
+Prepare = Annotated[bool, typer.Option("--prepare", help="Stop before the switch, with the old and the new groups.")]
+Abort = Annotated[bool, typer.Option("--abort", help="Cancel before the switch: remove the new keys.")]
+
+
 @with_defaults(WRITE_DEFAULTS)
 @tunable
 def migrate(
     index: Index,
     *,
-    fields: options.NewFields = (),
-    preset: options.NewPreset = None,
-    threshold: options.NewThreshold = None,
-    measure: options.NewThresholdMeasure = None,
-    detection: options.NewDetection = None,
-    shingle: options.NewShingle = None,
-    clean: options.NewClean = None,
-    mask: options.NewMask = None,
-    permutations: options.NewPermutations = None,
-    bands: options.NewBands = None,
-    rows: options.NewRows = None,
-    agree: options.NewAgree = None,
-    sample_mod: options.NewSampleMod = None,
-    sample_keys: options.NewSampleKeys = None,
-    prepare: options.Prepare = False,
-    abort: options.Abort = False,
+    fields: NewFields = (),
+    preset: NewPreset = None,
+    threshold: NewThreshold = None,
+    measure: NewThresholdMeasure = None,
+    detection: NewDetection = None,
+    shingle: NewShingle = None,
+    clean: NewClean = None,
+    mask: NewMask = None,
+    permutations: NewPermutations = None,
+    bands: NewBands = None,
+    rows: NewRows = None,
+    agree: NewAgree = None,
+    sample_mod: NewSampleMod = None,
+    sample_keys: NewSampleKeys = None,
+    prepare: Prepare = False,
+    abort: Abort = False,
     confirm: Callable[[GroupChanges | None], bool] = lambda comparison: True,
     evidence: options.Evidence = False,
     max_chars: options.MaxChars = DEFAULT_MAX_CHARS,

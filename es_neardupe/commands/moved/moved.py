@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from es_neardupe import options
 from es_neardupe.errors import SettingsError
@@ -15,16 +17,33 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 
+AddedFields = Annotated[
+    Sequence[str],
+    typer.Option("--field", metavar="FIELD", help="Field to show of each document. Repeatable.", show_default=False),
+]
+"""Shown besides what names the documents already: none by default."""
+UrlField = Annotated[
+    str | None,
+    typer.Option(
+        "--url-field", metavar="FIELD", help="Keyword field with the address.", show_default="found by its name"
+    ),
+]
+DateField = Annotated[
+    str | None, typer.Option("--date-field", metavar="FIELD", help="Date field.", show_default="the only one")
+]
+Earlier = Annotated[bool, typer.Option("--earlier", help="Also show copies with an earlier date.")]
+
+
 def moved(
     index: Index,
     address: str,
     *,
-    url_field: options.UrlField = None,
-    date_field: options.DateField = None,
+    url_field: UrlField = None,
+    date_field: DateField = None,
     min: options.Minimum = None,
-    earlier: options.Earlier = False,
+    earlier: Earlier = False,
     max_candidates: options.CandidatesByKeys = 1000,
-    fields: options.AddedFields = (),
+    fields: AddedFields = (),
 ) -> MovedReport:
     """Find the current addresses of the document that was at an address, or that has it as its id.
 
@@ -55,12 +74,12 @@ def moved_all(
     index: Index,
     addresses: Iterable[str],
     *,
-    url_field: options.UrlField = None,
-    date_field: options.DateField = None,
+    url_field: UrlField = None,
+    date_field: DateField = None,
     min: options.Minimum = None,
-    earlier: options.Earlier = False,
+    earlier: Earlier = False,
     max_candidates: options.CandidatesByKeys = 1000,
-    fields: options.AddedFields = (),
+    fields: AddedFields = (),
 ) -> Iterator[MovedReport]:
     """`moved` for any number of addresses, in their order. A text that many of them have is a notice, and none of them
     the new place of another one. Holds the addresses, and a few results, in memory.

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from es_neardupe import options
-from es_neardupe.options import DEFAULT_MAX_BUCKET, MAX_SHOWN
+from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.run_options import READ_DEFAULTS, ReadOptions, Unpack, on_engine, with_defaults
 
 if TYPE_CHECKING:
     from es_neardupe.commands.pairs.report import PairsReport
     from es_neardupe.index.index import Index
+
+
+MAX_SHOWN = 10_000
+"""Characters of the text of a field that `pairs` shows by default: a text is in as many lines as it has pairs."""
+WholeFields = Annotated[
+    bool,
+    typer.Option("--whole-fields", help=f"Show whole texts of fields, not only {MAX_SHOWN:,} characters of each."),
+]
 
 
 @with_defaults(READ_DEFAULTS)
@@ -30,7 +40,7 @@ def pairs(
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
     memory: options.Memory = None,
     fields: options.TitleFields = (),
-    whole_fields: options.WholeFields = False,
+    whole_fields: WholeFields = False,
     **run: Unpack[ReadOptions],
 ) -> PairsReport:
     """Verify all candidate pairs of an enriched index, and list those from ``min`` (default: the threshold of the

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from es_neardupe import options
 from es_neardupe.errors import SettingsError
@@ -14,12 +16,20 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 
+DefaultPipeline = Annotated[
+    bool, typer.Option("--default", help="Make it the default pipeline of the index, for writes that name no other.")
+]
+FinalPipeline = Annotated[
+    bool, typer.Option("--final", help="Make it the final pipeline of the index, which runs after any other.")
+]
+
+
 def pipeline(
     index: Index,
     action: str = "show",
     *,
-    default: options.DefaultPipeline = False,
-    final: options.FinalPipeline = False,
+    default: DefaultPipeline = False,
+    final: FinalPipeline = False,
     dry_run: options.DryRun = False,
     show_requests: options.ShowRequests = 0,
 ) -> PipelineReport:

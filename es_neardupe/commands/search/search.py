@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from es_neardupe import options
 
@@ -12,15 +14,26 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 
+Size = Annotated[int, typer.Option("--size", min=1, help="Number of hits per page.")]
+Start = Annotated[int, typer.Option("--from", min=0, help="Number of hits to skip.")]
+ShownFields = Annotated[
+    Sequence[str],
+    typer.Option(
+        "--field", metavar="FIELD", help="Field to show. Repeatable.", show_default="title and the first text field"
+    ),
+]
+Expand = Annotated[bool, typer.Option("--expand", help="Also show the near-copies, up to 99 of each hit.")]
+
+
 def search(
     index: Index,
     text: str | Mapping[str, Any],
     *,
     query: options.Query = None,
-    size: options.Size = 10,
-    start: options.Start = 0,
-    fields: options.ShownFields = (),
-    expand: options.Expand = False,
+    size: Size = 10,
+    start: Start = 0,
+    fields: ShownFields = (),
+    expand: Expand = False,
 ) -> SearchReport:
     """Documents that match a query, one hit for each group, with the number of its near-copies.
 
@@ -61,10 +74,10 @@ def search_request(
     text: str | Mapping[str, Any],
     *,
     query: options.Query = None,
-    size: options.Size = 10,
-    start: options.Start = 0,
-    fields: options.ShownFields = (),
-    expand: options.Expand = False,
+    size: Size = 10,
+    start: Start = 0,
+    fields: ShownFields = (),
+    expand: Expand = False,
 ) -> dict[str, Any]:
     """The body that `search` sends to ``/INDEX/_search`` for its hits. Raises what `search` raises.
 

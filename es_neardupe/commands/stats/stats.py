@@ -6,9 +6,10 @@ Only groups are counted in pages: one for every few thousand groups of two or mo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from es_neardupe import options
+import typer
+
 from es_neardupe.errors import SettingsError
 from es_neardupe.wording import option
 
@@ -17,11 +18,20 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 
+LargestBuckets = Annotated[
+    int | None,
+    typer.Option("--buckets", min=1, max=100, help="Also show this many of the band keys that most documents share."),
+]
+DiskUsage = Annotated[
+    bool, typer.Option("--disk-usage", help="Also measure the disk usage of the fields, which reads the whole index.")
+]
+
+
 def stats(
     index: Index,
     *,
-    buckets: options.LargestBuckets = None,
-    disk_usage: options.DiskUsage = False,
+    buckets: LargestBuckets = None,
+    disk_usage: DiskUsage = False,
 ) -> StatsReport:
     """Count the documents and groups of an index.
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from functools import partial
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from es_neardupe import options
 from es_neardupe.errors import LeaseHeld, SettingsError
@@ -19,13 +22,47 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 
+_DURATION = re.compile(r"([0-9]{1,5})([smh])", re.ASCII)
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+def parse_duration(value: Any) -> float:
+    """The seconds of a duration such as ``30s``, ``5m`` or ``1h``, from one second to a day. Raises `BadParameter`."""
+    if not isinstance(value, str):
+        return float(value)
+    match = _DURATION.fullmatch(value)
+    seconds = int(match[1]) * _UNITS[match[2]] if match else 0
+    if not 1 <= seconds <= 86_400:
+        raise typer.BadParameter(f"{value!r} is not a duration from 1s to 24h, such as 30s, 5m or 1h.")
+    return seconds
+
+
+Every = Annotated[
+    float,
+    typer.Option(
+        "--every",
+        parser=parse_duration,
+        metavar="DURATION",
+        help="Pause between rounds, such as 30s, 5m or 1h; in Python, seconds.",
+        show_default="30s",
+    ),
+]
+Once = Annotated[bool, typer.Option("--once", help="Run one round; an error ends it with exit code 1.")]
+CheckEvery = Annotated[
+    int,
+    typer.Option(
+        "--check-every", min=0, metavar="N", help="Check all texts for changes in every N-th round; 0: never."
+    ),
+]
+
+
 def watch(
     index: Index,
     *,
-    every: options.Every = 30.0,
-    once: options.Once = False,
+    every: Every = 30.0,
+    once: Once = False,
     since: options.Since = None,
-    check_every: options.CheckEvery = 0,
+    check_every: CheckEvery = 0,
     evidence: options.Evidence = False,
     workers: options.Workers = 2,
     batch: options.Batch = 500,

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from es_neardupe import options
 from es_neardupe.errors import SettingsError
@@ -15,11 +18,29 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 
+ThresholdsToTry = Annotated[
+    Sequence[float],
+    typer.Option(
+        "--min",
+        metavar="S,...",
+        parser=options.list_of(float, "numbers"),
+        help="Thresholds to try, such as 0.7,0.8,0.9.",
+        show_default=False,
+    ),
+]
+LinkageToTry = Annotated[
+    str | None,
+    options.one_of(
+        options.words_of(options.Linkage), "--linkage", help=options.LINKAGE, show_default="that of the last group"
+    ),
+]
+
+
 def what_if(
     index: Index,
     *,
-    min: options.ThresholdsToTry,
-    linkage: options.LinkageToTry = None,
+    min: ThresholdsToTry,
+    linkage: LinkageToTry = None,
     progress: Progress = silent,
 ) -> WhatIfReport:
     """Simulate the groups for each ``min``, in memory. ``linkage`` is that of the last run by default.

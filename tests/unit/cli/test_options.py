@@ -26,8 +26,9 @@ from es_neardupe.cli import connection, run_log
 from es_neardupe.cli.app import app
 from es_neardupe.cli.command import ConnectedCommand, shared_parameters
 from es_neardupe.commands.bands.bands import bands
+from es_neardupe.commands.watch.watch import parse_duration
 from es_neardupe.errors import SettingsError
-from es_neardupe.options import parse_duration, parse_query, parse_since
+from es_neardupe.options import parse_query, parse_since
 from es_neardupe.signatures import option_of, option_parameters, signature_of
 
 CONNECTION = set(inspect.signature(connection.options).parameters)

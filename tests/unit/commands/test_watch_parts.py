@@ -13,9 +13,9 @@ import pytest
 from es_neardupe.cli.commands.watch import metrics, serving
 from es_neardupe.commands.watch.rounds import Lag, Round, RoundScope, RoundWrites
 from es_neardupe.commands.watch.rounds import pause as _pause
+from es_neardupe.commands.watch.watch import parse_duration
 from es_neardupe.errors import SettingsError
 from es_neardupe.folders import install_extra
-from es_neardupe.options import parse_duration
 
 
 @pytest.mark.parametrize(("text", "wanted"), [("1s", 1), ("30s", 30), ("5m", 300), ("1h", 3600), ("24h", 86_400)])

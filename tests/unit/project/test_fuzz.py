@@ -19,6 +19,7 @@ from unit_tools import JSON, SETTINGS
 from es_neardupe.candidates.who_may_meet import parse_policy, parse_window
 from es_neardupe.cli.commands.search import _read
 from es_neardupe.commands.moved import documents
+from es_neardupe.commands.watch.watch import parse_duration
 from es_neardupe.errors import NeardupeError
 from es_neardupe.groups import registry
 from es_neardupe.index.document_text import readable_text
@@ -29,7 +30,7 @@ from es_neardupe.index.stored_fields import decode, decode_samples, decode_signa
 from es_neardupe.index.target import check_name
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.scheme import Scheme
-from es_neardupe.options import list_of, parse_duration, parse_fraction, parse_query, parse_since
+from es_neardupe.options import list_of, parse_fraction, parse_query, parse_since
 from es_neardupe.records import Hit
 from es_neardupe.server.client import path
 from es_neardupe.server.drivers.driver import identity, parsed
