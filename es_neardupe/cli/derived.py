@@ -12,10 +12,14 @@ from es_neardupe.signatures import option_of, option_parameters
 _Command = Callable[..., None]
 
 
-def with_options_of(*functions: Callable[..., Any]) -> Callable[[_Command], _Command]:
+def with_options_of(*functions: Callable[..., Any], summary: bool = True) -> Callable[[_Command], _Command]:
     """A decorator: the command takes the options of library functions in place of its ``**options``, which it passes
     on. An option with the name of one of its own parameters is not taken. Its positional parameters come before the
-    options that are taken, and its keywords after them."""
+    options that are taken, and its keywords after them.
+
+    ``summary``: its help begins with the first paragraph of the docstring of the last function. Its own docstring
+    continues this paragraph, or begins a new one if its first line is empty.
+    """
 
     def derived(command: _Command) -> _Command:
         own = inspect.signature(command, eval_str=True).parameters
@@ -31,11 +35,18 @@ def with_options_of(*functions: Callable[..., Any]) -> Callable[[_Command], _Com
         options = [one for one in own.values() if one.kind is Parameter.KEYWORD_ONLY]
         parameters = [*arguments, *map(_for_typer, taken), *options]
         run.__name__, run.__module__, run.__doc__ = command.__name__, command.__module__, command.__doc__
+        if summary:
+            run.__doc__ = _with_summary(inspect.getdoc(functions[-1]) or "", command.__doc__ or "")
         run.__dict__["__signature__"] = inspect.Signature(parameters)
         run.__annotations__ = {one.name: one.annotation for one in parameters}
         return run
 
     return derived
+
+
+def _with_summary(library: str, own: str) -> str:
+    summary, _, _ = library.partition("\n\n")
+    return summary + ("\n\n" if own.startswith("\n") else " ") + inspect.cleandoc(own)
 
 
 def options_for(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:

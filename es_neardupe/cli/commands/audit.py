@@ -52,8 +52,7 @@ def audit(
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """Measure the share of the true pairs that the index finds, and why pairs are lost. Writes nothing.
-
+    """
     A random sample is compared with all documents by their texts. Exit code 1 if a stored or verified pair is wrong.
 
     Examples:

@@ -19,8 +19,7 @@ def bands(
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """Show the bands for a threshold, their size in each document, and the probability of finding a pair.
-
+    """
     Examples:
 
       es-neardupe bands --threshold 0.6

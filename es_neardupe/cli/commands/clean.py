@@ -43,8 +43,7 @@ def clean(
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """Remove keys and groups from all documents, and the settings from the mapping. Asks for confirmation, also before
-    it deletes decisions of reviewers.
+    """Asks for confirmation, also before it deletes decisions of reviewers.
 
     Examples:
 

@@ -38,7 +38,7 @@ _NARROW = 72
 """Minimum number of columns of the terminal to show the texts side by side."""
 
 
-@with_options_of(library)
+@with_options_of(library, summary=False)
 def compare(
     what: Annotated[list[str], typer.Argument(metavar="WHAT...", help=f"{_WAYS}.", show_default=False)],
     file: Annotated[

@@ -29,7 +29,7 @@ def contained(
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """List documents that contain a text or are contained in it, with the passages. Needs init --sample-mod.
+    """Needs init --sample-mod.
 
     Examples:
 

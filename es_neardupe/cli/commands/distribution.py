@@ -45,8 +45,7 @@ def distribution(
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """Show histograms of similarities and the result of each threshold. Writes nothing to the index.
-
+    """
     Examples:
 
       es-neardupe distribution news --plot news.png

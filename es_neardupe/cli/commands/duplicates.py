@@ -69,8 +69,7 @@ def duplicates(
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """Run a request for duplicates: a query, and features for grouping and validation. Needs no keys.
-
+    """
     Writes nothing to the index without --write-groups.
 
     Examples:

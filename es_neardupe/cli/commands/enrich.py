@@ -41,8 +41,7 @@ def enrich(
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """Add keys to all documents, by partial updates. Can be run again at any time, also after it was killed.
-
+    """
     Only documents without current keys and those that were written since the last run are read. If it is unknown which
     these are, such as after an index was restored, all documents are read; --new-only skips those that have keys.
 

@@ -53,8 +53,7 @@ def fold(
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """Fold ordinary searches of an OpenSearch index: one hit of each group, by a default search pipeline.
-
+    """
     `install` asks for confirmation, because it changes what every reader of the index gets.
 
     Examples:

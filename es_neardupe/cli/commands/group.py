@@ -52,8 +52,7 @@ def group(
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """Find groups of near-duplicates and write group, principal and similarity into every document.
-
+    """
     Every pair is verified on the current texts. Rules that are not given are taken from the last run, or else from the
     defaults. If the rules are those of the last run, only documents that changes can affect are processed.
 

@@ -71,8 +71,7 @@ def groups(
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """List the groups of two or more documents, largest first.
-
+    """
     Examples:
 
       es-neardupe groups news --top 10

@@ -67,8 +67,7 @@ def init(
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """Prepare an index: choose the keys and add fields for them to the mapping. Changes no document.
-
+    """
     Presets:
 
       strict: copies with few changes: 5-word shingles, threshold 0.8; the default

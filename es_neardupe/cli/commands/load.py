@@ -67,8 +67,7 @@ def load(
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """Index documents from files, with their keys.
-
+    """
     Files may be compressed (.gz, .xz, .zst). A line that cannot be read is reported with its number and counted.
 
     Examples:

@@ -35,7 +35,7 @@ def migrate(
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """Switch an index to new keys without downtime. Asks for confirmation before the switch.
+    """Asks for confirmation before the switch.
 
     New keys and groups are created next to the old ones and compared with them; then they replace them. To continue
     after an interruption, run it again without other options.

@@ -59,8 +59,7 @@ def moved(
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """Find the current address of a document that has moved: copies at other addresses, from its date on.
-
+    """
     Examples:
 
       es-neardupe moved pages https://example.org/old.html

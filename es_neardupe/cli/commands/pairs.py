@@ -52,8 +52,7 @@ def pairs(
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """List all verified pairs with their exact similarity, most similar first. Writes nothing.
-
+    """
     Examples:
 
       es-neardupe pairs news --min 0.9 --output pairs.parquet

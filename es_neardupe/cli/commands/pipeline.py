@@ -44,8 +44,7 @@ def pipeline(
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """Let the server make the keys of new documents, by an ingest pipeline.
-
+    """
     `install` first compares the keys that the server makes with those of this program, and stores nothing if they
     differ. Without --default or --final, other pipelines can call the stored one.
 

@@ -47,8 +47,7 @@ def search(
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """Search as usual, but show each group once, with the number of its near-copies.
-
+    """
     Near-copies are the other documents of the group that match the query.
 
     Examples:

@@ -31,7 +31,7 @@ _TOKEN, _WORDS, _PREPARED = 30, 60, 2000
 """Characters shown of a token, of a shingle and of a prepared text."""
 
 
-@with_options_of(bands)
+@with_options_of(bands, summary=False)
 def shingles(
     what: Annotated[list[str], typer.Argument(metavar="WHAT...", help=f"{_WAYS}.", show_default=False)],
     shingle: options.Shingle = None,

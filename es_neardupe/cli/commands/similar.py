@@ -32,8 +32,7 @@ def similar(
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """List the near-duplicates of a document or of any text, with their exact similarity.
-
+    """
     Examples:
 
       es-neardupe similar news --id 4711

@@ -17,8 +17,7 @@ from es_neardupe.wording import counted
 
 @with_options_of(library)
 def stats(index: IndexName, *, prefix: options.Prefix = DEFAULT_PREFIX, as_json: AsJson = False, **given: Any) -> None:
-    """Show what is in an index: documents by state, schemes, groups and their sizes.
-
+    """
     Examples:
 
       es-neardupe stats news

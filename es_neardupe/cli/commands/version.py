@@ -9,21 +9,23 @@ import typer
 
 from es_neardupe.cli.arguments import AsJson
 from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.output import print_json, print_table, warn
 from es_neardupe.cli.run_log import result
+from es_neardupe.commands.version.version import version as library
 from es_neardupe.errors import NeardupeError
 
 if TYPE_CHECKING:
     from es_neardupe.commands.version.report import VersionReport
 
 
+@with_options_of(library)
 def version(
     *,
     no_server: Annotated[bool, typer.Option("--no-server", help="Do not connect to a server.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the versions of the program, the scheme, Python, the libraries and the server, for bug reports.
-
+    """
     It is not an error if no server can be reached.
 
     Examples:
@@ -32,9 +34,7 @@ def version(
 
       es-neardupe version --no-server --json
     """
-    from es_neardupe.commands.version.version import version as version_
-
-    report = version_(None) if no_server else _with_server()
+    report = library(None) if no_server else _with_server()
     result(report)
     if as_json:
         print_json(report)
@@ -54,9 +54,7 @@ def version(
 
 
 def _with_server() -> VersionReport:
-    from es_neardupe.commands.version.version import version as version_
-
     try:
-        return version_(open_index(""))
+        return library(open_index(""))
     except NeardupeError as error:
-        return replace(version_(None), problem=str(error))
+        return replace(library(None), problem=str(error))

@@ -117,7 +117,7 @@ def metrics(index: str, lag: Lag) -> tuple[CollectorRegistry, Callable[[Round], 
 _METRICS = "Metrics"
 
 
-@with_options_of(library)
+@with_options_of(library, summary=False)
 def watch(
     index: IndexName,
     *,

@@ -26,8 +26,7 @@ def what_if(
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """Show the groups that other thresholds would give. Reads evidence and keys, no texts; writes nothing.
-
+    """
     Needs the evidence of `group --evidence`. All other rules are those of the last run of group.
 
     Examples:

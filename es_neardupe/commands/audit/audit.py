@@ -30,7 +30,9 @@ def audit(
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
     **run: Unpack[ReadOptions],
 ) -> AuditReport:
-    """Compare a random sample of the documents with all documents, by the exact resemblance of their current texts.
+    """Measure the share of the true pairs that the index finds, and why pairs are lost. Writes nothing.
+
+    A random sample of the documents is compared with all documents, by the exact resemblance of their current texts.
 
     Every pair at least ``min`` (default: the threshold of the index) similar is a true pair. It is found if both
     documents have the fingerprint of their text, and their stored keys make them a candidate pair of `group` with this

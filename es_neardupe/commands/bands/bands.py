@@ -35,8 +35,10 @@ def bands(
     rows: options.Rows = None,
     agree: options.Agree = None,
 ) -> BandsReport:
-    """The maximum number of rows, then the minimum number of bands, that find ``detection`` of the pairs exactly at the
-    threshold.
+    """Show the bands for a threshold, their size in each document, and the probability of finding a pair.
+
+    These are the maximum number of rows, then the minimum number of bands, that find ``detection`` of the pairs exactly
+    at the threshold.
 
     None: the default of `Settings.chosen`. Raises `SettingsError` for values out of range, or if no bands reach
     ``detection``.

@@ -30,8 +30,10 @@ def clean(
     show_requests: options.ShowRequests = 0,
     progress: Progress = silent,
 ) -> CleanReport:
-    """Remove the object field and the copy of the group id from every document, delete the hidden indices, and remove
-    the settings from ``_meta``.
+    """Remove keys and groups from all documents, and the settings from the mapping.
+
+    The object field and the copy of the group id are removed from every document, the hidden indices are deleted, and
+    the settings are removed from ``_meta``.
 
     A server with scripts removes the field itself. Without scripts, each document is written back as a whole without
     the field, unless it changed in the meantime; ingest pipelines are bypassed. A sidecar index is deleted; its

@@ -47,7 +47,9 @@ def contained(
     max_candidates: CandidatesByEstimate = 1000,
     progress: Progress = silent,
 ) -> ContainedReport:
-    """Find the documents that have at least ``min`` of the words of a probe in common passages with it, or at least
+    """List documents that contain a text or are contained in it, with the passages.
+
+    These are the documents that have at least ``min`` of the words of a probe in common passages with it, or at least
     ``min`` of their own.
 
     The probe is a document of the index (``id``, or its `Address` if several indices have the id) or any ``text``.

@@ -109,7 +109,9 @@ def distribution(
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
     progress: Progress = silent,
 ) -> DistributionReport:
-    """Compute the similarities of all pairs of a random sample, and of all candidate pairs of the index.
+    """Show histograms of similarities and the result of each threshold. Writes nothing to the index.
+
+    The similarities are those of all pairs of a random sample, and of all candidate pairs of the index.
 
     There is one distribution for each ``measure`` (default: resemblance, or bag with ``whitespace``) and each
     ``shingle`` (default: that of the index). ``labels``: file with labelled pairs, which are compared whether they are

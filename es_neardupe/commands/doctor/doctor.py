@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 
 def doctor(index: Index) -> list[Check]:
-    """All checks, in the order in which problems should be fixed. Writes nothing.
+    """Check server, privileges, mapping, scheme, blocks, limits and documents, and show how to fix problems.
+
+    Returns all checks, in the order in which problems should be fixed. Writes nothing.
 
     >>> [check.name for check in news.doctor() if check.level != "ok"]
     []

@@ -45,7 +45,9 @@ def duplicates(
     dry_run: options.DryRun = False,
     progress: Progress = silent,
 ) -> DuplicatesReport:
-    """Find the pairs of documents that a request describes, and read the fields and text blocks that it requests.
+    """Run a request for duplicates: a query, and features for grouping and validation. Needs no keys.
+
+    Finds the pairs of documents that the request describes, and reads the fields and text blocks that it requests.
 
     ``index`` may be an alias, a pattern or a comma-separated list. ``request`` is JSON text, the same as Python
     objects, or a parsed plan. The result does not depend on the order of the documents.

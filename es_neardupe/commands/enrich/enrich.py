@@ -65,7 +65,9 @@ def enrich(
     in_cluster: InCluster = False,
     **run: Unpack[RunOptions],
 ) -> EnrichReport:
-    """Fingerprint the documents that have no fingerprint of the index's scheme, and those whose text has changed.
+    """Add keys to all documents, by partial updates. Can be run again at any time, also after it was killed.
+
+    Documents get a fingerprint if they have none of the index's scheme, or if their text has changed.
 
     Documents that any client has written since the last run are read (`es_neardupe.index.storage.change_feed`). If it
     is unknown which these are, all documents are read, and the report says why (``scope.reread``). ``new_only`` skips

@@ -29,7 +29,9 @@ def fold(
     dry_run: options.DryRun = False,
     show_requests: options.ShowRequests = 0,
 ) -> FoldReport:
-    """Show, install or remove the search pipeline that folds near-duplicates in ordinary searches (OpenSearch only).
+    """Fold ordinary searches of an OpenSearch index: one hit of each group, by a default search pipeline.
+
+    ``action``: show, install or remove this pipeline (OpenSearch only).
 
     ``install`` makes it the default of every index behind the name, so *all* searches that name no other pipeline use
     it, also those of ``_update_by_query``, ``_delete_by_query``, ``_reindex`` and exports, which then skip documents.

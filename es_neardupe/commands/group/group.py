@@ -105,7 +105,7 @@ def group(
     break_lease: BreakLease = False,
     **run: Unpack[RunOptions],
 ) -> GroupReport:
-    """Find the groups of an enriched index, and write group, principal and similarity to each document.
+    """Find groups of near-duplicates and write group, principal and similarity into every document.
 
     Two documents match if their exact similarity by ``measure`` lies between ``min`` and ``max``, both included, and
     ``within`` and ``window`` allow the pair. If one of these rules, from ``measure`` to ``max_bucket``, is None, it is

@@ -38,9 +38,9 @@ def groups(
     group: GroupId = None,
     fields: options.TitleFields = (),
 ) -> GroupsReport:
-    """The groups of an index, largest first; with ``group`` only this one.
+    """List the groups of two or more documents, largest first.
 
-    Reads only grouped documents. ``fields`` are shown of all members; None: none.
+    With ``group`` only this one. Reads only grouped documents. ``fields`` are shown of all members; None: none.
 
     >>> for group in news.groups():
     ...     print(group.principal.id, [member.id for member in group.members], group.size)

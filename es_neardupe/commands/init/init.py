@@ -59,7 +59,9 @@ def init(
     dry_run: options.DryRun = False,
     show_requests: options.ShowRequests = 0,
 ) -> InitReport:
-    """Add the ``neardupe`` fields and the settings to the mapping of an index, alias or pattern.
+    """Prepare an index: choose the keys and add fields for them to the mapping. Changes no document.
+
+    The ``neardupe`` fields and the settings are added to the mapping of the index, alias or pattern.
 
     ``create`` creates a missing index, with a text mapping for the fields. ``sample_keys`` chooses ``sample_mod`` by
     the lengths of the existing texts, unless the index has a ``sample_mod`` already.

@@ -79,7 +79,9 @@ def load(
     on_problem: Callable[[Problem], None] = lambda problem: None,
     **run: Unpack[WriteOptions],
 ) -> LoadReport:
-    """Index JSON lines, CSV, TSV, Parquet or Arrow files, or folders of them or of texts, into an initialised index.
+    """Index documents from files, with their keys.
+
+    The files are JSON lines, CSV, TSV, Parquet or Arrow, or folders of them or of texts. The index must be initialised.
 
     ``paths`` are names, URLs that fsspec reads, or ``-`` for JSON lines on standard input.
 

@@ -101,7 +101,9 @@ def migrate(
     max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
     **run: Unpack[WriteOptions],
 ) -> MigrateReport:
-    """Switch an index to other settings. Settings that are not given stay, as do the rules of the last run of `group`.
+    """Switch an index to new keys without downtime.
+
+    Settings that are not given stay, as do the rules of the last run of `group`.
 
     New keys and groups (and, with ``evidence``, the evidence) are made under a second prefix, while searches use the
     old ones; ``prepare`` stops there. Then both groupings are compared. If ``confirm`` returns true, the new fields

@@ -45,7 +45,9 @@ def moved(
     max_candidates: options.CandidatesByKeys = 1000,
     fields: AddedFields = (),
 ) -> MovedReport:
-    """Find the current addresses of the document that was at an address, or that has it as its id.
+    """Find the current address of a document that has moved: copies at other addresses, from its date on.
+
+    Finds the current addresses of the document that was at an address, or that has it as its id.
 
     These are the documents with other addresses, of the same date or later, whose resemblance to it is at least
     ``min`` (default: the threshold of the index). ``earlier`` includes older ones. For a deleted document, evidence

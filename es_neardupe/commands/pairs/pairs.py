@@ -43,8 +43,10 @@ def pairs(
     whole_fields: WholeFields = False,
     **run: Unpack[ReadOptions],
 ) -> PairsReport:
-    """Verify all candidate pairs of an enriched index, and list those from ``min`` (default: the threshold of the
-    index) to ``max`` similar by ``measure``, both included.
+    """List all verified pairs with their exact similarity, most similar first. Writes nothing.
+
+    All candidate pairs are verified. Those from ``min`` (default: the threshold of the index) to ``max`` similar by
+    ``measure`` are listed, both included.
 
     The options are those of `group`, but nothing is written, not even the list of common shingles. ``fields`` are
     shown of both documents by `PairsReport.with_fields`, the first 10,000 characters of each, or all with

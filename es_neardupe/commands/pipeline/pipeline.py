@@ -33,7 +33,9 @@ def pipeline(
     dry_run: options.DryRun = False,
     show_requests: options.ShowRequests = 0,
 ) -> PipelineReport:
-    """Show, install, check or remove the ingest pipeline with which the server makes the keys of new documents.
+    """Let the server make the keys of new documents, by an ingest pipeline.
+
+    ``action``: show, install, check or remove this pipeline.
 
     ``install`` stores it, after it has compared the keys that it makes with those of Python. With ``default`` or
     ``final`` it also sets it as the default or the final pipeline of the index; otherwise an index keeps the role that

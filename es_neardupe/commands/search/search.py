@@ -35,7 +35,7 @@ def search(
     fields: ShownFields = (),
     expand: Expand = False,
 ) -> SearchReport:
-    """Documents that match a query, one hit for each group, with the number of its near-copies.
+    """Search as usual, but show each group once, with the number of its near-copies.
 
     ``text`` is a Lucene query string, a query of the query DSL, or a body with ``query`` and ``sort``. ``query`` is a
     filter. ``fields`` are shown of each document; by default its title, if one exists, and the first text field.

@@ -32,7 +32,7 @@ def similar(
     max_candidates: options.CandidatesByKeys = 1000,
     fields: options.TitleFields = (),
 ) -> SimilarReport:
-    """Find the documents that are similar to a document of the index, or to any text.
+    """List the near-duplicates of a document or of any text, with their exact similarity.
 
     Their exact similarity lies between ``min`` (default: the threshold of the index) and ``max``. Give ``id`` or
     ``text``. If several indices have the id, give the `Address`. ``query`` selects the documents to compare with. Both

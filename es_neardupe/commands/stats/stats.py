@@ -33,7 +33,7 @@ def stats(
     buckets: LargestBuckets = None,
     disk_usage: DiskUsage = False,
 ) -> StatsReport:
-    """Count the documents and groups of an index.
+    """Show what is in an index: documents by state, schemes, groups and their sizes.
 
     ``buckets``: number of the largest buckets to report. They are searched among the keys of 10,000 random documents.
     ``disk_usage`` makes the server read all files of the index. Raises `SettingsError` for a number out of range.

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 def version(index: Index | None) -> VersionReport:
-    """The versions in use; with an index also that of its server.
+    """Show the versions of the program, the scheme, Python, the libraries and the server, for bug reports.
+
+    With an index also the version of its server.
 
     >>> report = news.version()
     >>> report.scheme_version

@@ -43,7 +43,9 @@ def what_if(
     linkage: LinkageToTry = None,
     progress: Progress = silent,
 ) -> WhatIfReport:
-    """Simulate the groups for each ``min``, in memory. ``linkage`` is that of the last run by default.
+    """Show the groups that other thresholds would give. Reads evidence and keys, no texts; writes nothing.
+
+    The groups for each ``min`` are simulated in memory. ``linkage`` is that of the last run by default.
 
     Raises `IndexUnusable` for an index that has not been grouped, or has no evidence for the measure of the last run.
 
