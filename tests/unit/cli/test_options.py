@@ -201,63 +201,25 @@ def test_every_command_takes_json(cli: Cli, name: str) -> None:
     assert "--json" in shown.out
 
 
-SCHEME = {
-    "preset",
-    "threshold",
-    "detection",
-    "shingle",
-    "permutations",
-    "bands",
-    "rows",
-    "agree",
-    "sample_mod",
-    "clean",
-    "mask",
-}
-
-ELSEWHERE = {
-    "audit": {"output"},
-    "compare": {"what", "file", "matching", "context", "html", "no_color"},  # what is printed, and of which texts
-    "contained": {"file"},
-    "distribution": {"output"},
-    "duplicates": {"request", "explain", "example", "schema", "top", "pairs_only", "output", "html", "fields"},
-    "groups": {"history", "suggest_keep", "keep_policy", "bulk", "output"},  # other functions: see below
-    "init": {"fields", "relations", "group_field", "clean", "mask"},  # of `Settings`
-    "load": {"files", "report"},  # a file, and a `ScreenReport`
-    "moved": {"gone", "output"},
-    "pairs": {"top", "output"},
-    "search": {"dsl", "show_request"},
-    "shingles": {"what", "top", *SCHEME, "id", "text"},  # the scheme of a file
-    "similar": {"file", "output"},
-    "version": {"no_server"},
-    "watch": {"metrics_port", "metrics_host"},
-}
-"""Parameters of commands that no library function of the same name has."""
-
-
 def defaults_of(function: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
     """Parameter -> its option and its default, for those with an option."""
     return {name: (option_of(one.annotation), one.default) for name, one in option_parameters(function).items()}
 
 
+def library_function(name: str) -> Callable[..., Any]:
+    """The function of the library with the options of a command."""
+    return bands if name == "bands" else getattr(NearDupe, name.replace("-", "_"))
+
+
 @pytest.mark.parametrize("name", DATA_COMMANDS)
-def test_commands_and_library_functions_have_the_same_options(name: str) -> None:
-    """The same option, word for word, by the same name and with the same default."""
-    function: Any = bands if name == "bands" else getattr(NearDupe, name.replace("-", "_"))
-    library = defaults_of(function) | defaults_of(NearDupe.__init__)
-    if name in ("watch", "migrate"):  # which pass on the options of group
-        library = defaults_of(NearDupe.group) | library
-    own = defaults_of(function_of(name))
-    if name == "init":  # the settings, each of which `bands` has too, but for these
-        library |= defaults_of(bands)
-        own = {key: one for key, one in own.items() if key not in ("preset", "shingle", "sample_mod")}
-    for key, (option, default) in own.items():
-        if key in ELSEWHERE.get(name, set()) | {"as_json", "yes", "failures"}:
-            continue
-        assert option is library[key][0], key
-        assert (default or None) == (library[key][1] or None), key  # a list that is not given is None, or ()
-    missing = set(defaults_of(function)) - set(own) - ELSEWHERE.get(name, set())
-    assert missing <= {"fields", "shingle", "sample_mod"}, missing
+def test_a_command_has_all_options_of_its_library_function(name: str) -> None:
+    """By the same name, with the same default, and the same as those of `NearDupe` itself."""
+    library, own = defaults_of(library_function(name)), defaults_of(function_of(name))
+    assert {key: own[key][0] for key in library} == {key: option for key, (option, _) in library.items()}
+    for key, (_, default) in library.items():
+        assert (own[key][1] or None) == (default or None), key  # a list that is not given is None, or ()
+    shared = defaults_of(NearDupe.__init__)
+    assert {key: own[key] for key in own.keys() & shared} == {key: shared[key] for key in own.keys() & shared}
 
 
 def test_options_of_other_functions() -> None:
