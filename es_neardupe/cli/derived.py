@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter
-from typing import Annotated, Any, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from es_neardupe.signatures import option_of, option_parameters
 
@@ -63,7 +64,7 @@ def _for_typer(parameter: Parameter) -> Parameter:
         kind = list[str] | None
     elif option.parser is not None:
         kind = Any
-    elif str in get_args(kind):
+    elif str in get_args(kind) and get_origin(kind) in (Union, UnionType):
         kind = str | None
     else:
         kind = get_args(parameter.annotation)[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import signal
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,15 +66,15 @@ def token_option(variable: str) -> Any:
 @dataclass(frozen=True)
 class Serving:
     """Where an application is served, and who may reach it. Raises `SettingsError` for options that are not secure,
-    contradict each other or name no files."""
+    contradict each other or name no files. Commands that serve have the options of its fields."""
 
-    host: str = "127.0.0.1"
+    host: Host = "127.0.0.1"
     port: int = 0
     token: str | None = None
-    allow_host: Sequence[str] | None = None
-    tls_cert: Path | None = None
-    tls_key: Path | None = None
-    plain_http: bool = False
+    allow_host: AllowHost = None
+    tls_cert: TlsCert = None
+    tls_key: TlsKey = None
+    plain_http: PlainHttp = False
 
     def __post_init__(self) -> None:
         if self.token is not None and (

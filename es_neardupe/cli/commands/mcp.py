@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from es_neardupe import options
 from es_neardupe.cli.arguments import IndexName
 from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.output import say, show
-from es_neardupe.cli.serving import AllowHost, Host, PlainHttp, Port, Serving, TlsCert, TlsKey, token_option
+from es_neardupe.cli.serving import Port, Serving, token_option
 from es_neardupe.errors import SettingsError
 from es_neardupe.folders import install_extra
 from es_neardupe.options import DEFAULT_PREFIX
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from mcp.server.fastmcp import FastMCP
 
 
+@with_options_of(Serving, summary=False)
 def mcp(
     index: IndexName,
     *,
@@ -28,14 +30,10 @@ def mcp(
     http: Annotated[
         bool, typer.Option("--http", help="Serve over HTTP (streamable), not over stdin and stdout.")
     ] = False,
-    host: Host = "127.0.0.1",
     port: Port = 8766,
     token: Annotated[str | None, token_option("ES_NEARDUPE_MCP_TOKEN")] = None,
-    allow_host: AllowHost = None,
-    tls_cert: TlsCert = None,
-    tls_key: TlsKey = None,
-    plain_http: PlainHttp = False,
     prefix: options.Prefix = DEFAULT_PREFIX,
+    **given: Any,
 ) -> None:
     """Serve read-only tools for agents (Model Context Protocol): similar, groups, group, compare, contained, stats.
 
@@ -53,7 +51,7 @@ def mcp(
     from es_neardupe.index.shown_fields import shown_fields
     from es_neardupe.mcp_server.tools import mcp_server
 
-    serving = Serving(host, port, token, allow_host, tls_cert, tls_key, plain_http)
+    serving = Serving(port=port, token=token, **given)
     reached = open_index(index, prefix)
     shown_fields(opened(reached, groups=True), fields or ())  # errors appear here, not in every answer
     if http:

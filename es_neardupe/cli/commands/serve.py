@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import importlib.util
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
 import typer
@@ -13,8 +13,9 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import IndexName
 from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.output import say, show
-from es_neardupe.cli.serving import AllowHost, Host, PlainHttp, Port, Serving, TlsCert, TlsKey, token_option
+from es_neardupe.cli.serving import Port, Serving, token_option
 from es_neardupe.errors import SettingsError
 from es_neardupe.folders import install_extra
 from es_neardupe.options import DEFAULT_PREFIX
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 
+@with_options_of(Serving, summary=False)
 def serve(
     index: IndexName,
     *,
-    host: Host = "127.0.0.1",
     port: Port = 8765,
     fields: Annotated[list[str] | None, options.TITLE_FIELDS] = None,
     reviewer: Annotated[
@@ -50,11 +51,8 @@ def serve(
         ),
     ] = False,
     token: Annotated[str | None, token_option("ES_NEARDUPE_SERVE_TOKEN")] = None,
-    allow_host: AllowHost = None,
-    tls_cert: TlsCert = None,
-    tls_key: TlsKey = None,
-    plain_http: PlainHttp = False,
     prefix: options.Prefix = DEFAULT_PREFIX,
+    **given: Any,
 ) -> None:
     """Serve a web application to review the groups of an index, until SIGTERM or Ctrl-C.
 
@@ -67,7 +65,7 @@ def serve(
       es-neardupe serve news --port 9000 --field title --field source
     """
     check_installed()
-    serving = Serving(host, port, token, allow_host, tls_cert, tls_key, plain_http)
+    serving = Serving(port=port, token=token, **given)
     if auth_proxy and (token is not None or reviewer is not None):
         raise SettingsError(
             "With --auth-proxy there is no token, and each login is a reviewer: omit --token, --reviewer."
