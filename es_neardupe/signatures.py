@@ -31,6 +31,11 @@ def option_parameters(function: Callable[..., Any]) -> dict[str, inspect.Paramet
     return {name: one for name, one in parameters.items() if option_of(one.annotation) is not None}
 
 
+def defaults_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Option of a function of the library -> its default, for interfaces that have the same."""
+    return {name: one.default for name, one in option_parameters(function).items()}
+
+
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     """A signature with evaluated types, and with the keywords of its ``**run``. Types that a module imports only for
     type checkers are names."""

@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field, create_model
 from es_neardupe.commands.compare.compare import compare as compare_
 from es_neardupe.commands.contained.contained import contained as contained_
 from es_neardupe.commands.group_pages import MAX_WHOLE, DocumentFilter, GroupSelection, page_of_groups
+from es_neardupe.commands.groups.groups import groups as list_groups
 from es_neardupe.commands.similar.similar import similar as similar_
 from es_neardupe.commands.stats.stats import stats as stats_
 from es_neardupe.errors import NeardupeError
@@ -34,6 +35,7 @@ from es_neardupe.json_models import (
 )
 from es_neardupe.json_results import groups_json, plain, similar_json
 from es_neardupe.records import by_address
+from es_neardupe.signatures import defaults_of
 from es_neardupe.wording import counted
 
 MAX_CHARACTERS = 1000
@@ -80,6 +82,7 @@ _Text = Annotated[str | None, Field(description="Any text, instead of an id.", m
 _Min = Annotated[float | None, Field(ge=0, le=1, description="Minimum similarity; default: that of the index.")]
 _Top = Annotated[int, Field(ge=1, le=100, description="Maximum number of documents.")]
 _Share = Annotated[float | None, Field(ge=0, le=1)]
+_SIMILAR, _CONTAINED, _GROUPS = defaults_of(similar_), defaults_of(contained_), defaults_of(list_groups)
 
 
 def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> FastMCP[None]:
@@ -90,7 +93,11 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
 
     @tool(description="List the near-duplicates of a document or a text, most similar first, with exact similarities.")
     async def similar(
-        id: _Id = None, id_index: _Index = None, text: _Text = None, min: _Min = None, top: _Top = 10
+        id: _Id = None,
+        id_index: _Index = None,
+        text: _Text = None,
+        min: _Min = None,
+        top: _Top = _SIMILAR["top"],
     ) -> _Similar:
         document = None if id is None else by_address(id, id_index)
         return await _answer(
@@ -100,7 +107,7 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
     @tool(description="List groups of near-duplicates of the index. `after` continues after the last one of a list.")
     async def groups(
         *,
-        min_size: Annotated[int, Field(ge=2, le=MAX_WHOLE)] = 2,
+        min_size: Annotated[int, Field(ge=2, le=MAX_WHOLE)] = _GROUPS["min_size"],
         max_size: Annotated[int | None, Field(ge=2, le=MAX_WHOLE)] = None,
         min_similarity: _Share = None,
         below: _Share = None,
@@ -166,8 +173,8 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
         id: _Id = None,
         id_index: _Index = None,
         text: _Text = None,
-        min: Annotated[float, Field(ge=0, le=1)] = 0.5,
-        top: _Top = 10,
+        min: Annotated[float, Field(ge=0, le=1)] = _CONTAINED["min"],
+        top: _Top = _CONTAINED["top"],
     ) -> _Contained:
         document = None if id is None else by_address(id, id_index)
         return await _answer(_Contained, lambda: plain(contained_(index, id=document, text=text, min=min, top=top)))

@@ -25,6 +25,7 @@ from es_neardupe.commands.group_pages import (
     read_after,
     read_values,
 )
+from es_neardupe.commands.groups.groups import groups as list_groups
 from es_neardupe.commands.similar.similar import similar
 from es_neardupe.commands.stats.stats import stats
 from es_neardupe.display_text import validation_message
@@ -55,6 +56,7 @@ from es_neardupe.json_models import (
 from es_neardupe.json_results import decision_json, group_json, groups_json, plain, similar_json
 from es_neardupe.records import by_address
 from es_neardupe.serve.answers import problem, refusal
+from es_neardupe.signatures import defaults_of
 from es_neardupe.similarity.pair_relation import Relation
 
 
@@ -73,6 +75,7 @@ _PROBLEM: dict[str, Any] = {
 _Index = Annotated[str | None, Query(description="Concrete index of the document, if several have its id")]
 _Whole = Annotated[int, BeforeValidator(_digits)]
 _Top = Annotated[_Whole, Query(ge=1, le=1000)]
+_SIMILAR, _CONTAINED, _GROUPS = defaults_of(similar), defaults_of(contained), defaults_of(list_groups)
 
 
 def http_interface(
@@ -120,7 +123,7 @@ def http_interface(
     def groups(
         request: Request,
         *,
-        min_size: Annotated[_Whole, Query(ge=2, le=MAX_WHOLE)] = 2,
+        min_size: Annotated[_Whole, Query(ge=2, le=MAX_WHOLE)] = _GROUPS["min_size"],
         max_size: Annotated[_Whole | None, Query(ge=2, le=MAX_WHOLE)] = None,
         min_similarity: _Share = None,
         below: _Share = None,
@@ -188,7 +191,9 @@ def http_interface(
         response_model_exclude_unset=True,
         summary="Near-duplicates of a document: `similar --id`",
     )
-    def similar_to_document(request: Request, id: str, index: _Index = None, min: _Share = None, top: _Top = 10) -> Any:
+    def similar_to_document(
+        request: Request, id: str, index: _Index = None, min: _Share = None, top: _Top = _SIMILAR["top"]
+    ) -> Any:
         return plain(
             similar_json(similar(index_of(request), id=by_address(id, index), min=min, top=top, fields=fields))
         )
@@ -209,14 +214,14 @@ def http_interface(
         request: Request,
         id: str,
         index: _Index = None,
-        min: Annotated[float, Query(ge=0, le=1)] = 0.5,
-        top: _Top = 10,
+        min: Annotated[float, Query(ge=0, le=1)] = _CONTAINED["min"],
+        top: _Top = _CONTAINED["top"],
     ) -> Any:
         return plain(contained(index_of(request), id=by_address(id, index), min=min, top=top))
 
     @app.post("/contained", response_model=ContainedAnswer, summary="Contained documents: `contained --text`")
     def contained_in_text(request: Request, query: TextQuery) -> Any:
-        minimum = 0.5 if query.min is None else query.min
+        minimum = _CONTAINED["min"] if query.min is None else query.min
         return plain(contained(index_of(request), text=query.text, min=minimum, top=query.top))
 
     @app.get("/stats", response_model=StatsAnswer, summary="Documents and groups: `stats`")
