@@ -125,9 +125,7 @@ from es_neardupe.index.storage.interface import (
 from es_neardupe.keys.intervals import (
     Estimate,
 )
-from es_neardupe.keys.scheme import (
-    Unit,
-)
+from es_neardupe.keys.unit import Unit
 from es_neardupe.options import (
     Linkage,
     Matching,

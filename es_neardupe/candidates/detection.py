@@ -15,7 +15,8 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
-from es_neardupe.keys.scheme import Scheme, Unit, bands_for, mean_detection
+from es_neardupe.keys.scheme import Scheme, bands_for, mean_detection
+from es_neardupe.keys.unit import Unit
 from es_neardupe.options import BY_LENGTHS, PRESETS, MeasureName
 from es_neardupe.records import Fingerprint
 from es_neardupe.similarity.measure import Measure

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from es_neardupe.keys.arrays import U64, Floats
-from es_neardupe.keys.scheme import Scheme, Unit
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.unit import Unit
 from es_neardupe.similarity.formulas import resemblances
 
 _MILLION = 1_000_000

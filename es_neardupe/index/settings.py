@@ -9,7 +9,8 @@ from typing import Any
 
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.keys.prepare.preparation import Preparation
-from es_neardupe.keys.scheme import Scheme, Unit, choose_bands, shingle_of
+from es_neardupe.keys.scheme import Scheme, choose_bands
+from es_neardupe.keys.unit import Unit, shingle_of
 from es_neardupe.options import DEFAULT_PREFIX, PRESETS, Clean, Mask, MeasureName, Versions, preset_measure
 from es_neardupe.wording import option
 

@@ -15,11 +15,12 @@ from es_neardupe.keys import hashing
 from es_neardupe.keys.bands import band_keys, sample_keys
 from es_neardupe.keys.minhash import Signatures, constants, sign
 from es_neardupe.keys.prepare.preparation import Text, length
-from es_neardupe.keys.scheme import Scheme, Unit
+from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import Shingles, feature_counts, shingles
 from es_neardupe.keys.short_table import short_table
 from es_neardupe.keys.text import chunks, normalize
 from es_neardupe.keys.unicode import DIGIT, table
+from es_neardupe.keys.unit import Unit
 from es_neardupe.records import Fingerprint, State
 
 

@@ -61,7 +61,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
@@ -72,6 +71,7 @@ import xxhash
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.prepare.preparation import AS_IT_IS, Preparation
+from es_neardupe.keys.unit import Unit
 from es_neardupe.wording import counted
 
 MAX_BANDS = 128
@@ -85,34 +85,6 @@ _MAX_CHOICES = 128
 """Maximum number of ways to choose ``agree`` out of ``bands`` bands; each is joined like a band key."""
 MAX_SAMPLE_MOD = 2**16
 """A sampled key consists of the bits above the lower 16."""
-
-
-class Unit(str, Enum):
-    """What shingles consist of."""
-
-    WORD = "word"
-    CHARACTER = "character"
-
-    def passage(self, shingle: int) -> int:
-        """The minimum number of words in a common passage, if shingles have so many of these: passages are counted in
-        words, and a shingle of some characters is about one word."""
-        return shingle if self is Unit.WORD else 1
-
-
-_SHINGLE = re.compile(r"([0-9]{1,7})(c?)", re.ASCII)
-
-
-def shingle_of(size: int | str) -> tuple[int, Unit]:
-    """Size and unit of a shingle: ``5`` or ``"5"`` are words, ``"5c"`` characters. Raises `SettingsError`."""
-    match = _SHINGLE.fullmatch(str(size))
-    if match is None or isinstance(size, bool):
-        raise SettingsError(f"A shingle is a number of words, such as 5, or of characters, such as 5c, not {size!r}.")
-    return int(match[1]), Unit.CHARACTER if match[2] else Unit.WORD
-
-
-def shingle_text(size: int, unit: Unit) -> str:
-    """The size with its unit: ``5 words``, ``1 word``, ``5 characters``."""
-    return counted(size, unit.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,8 @@ import numpy as np
 from es_neardupe.keys import hashing
 from es_neardupe.keys.arrays import U64, Flags, Ints
 from es_neardupe.keys.hashing import GOLDEN, MULTIPLIER, mix64
-from es_neardupe.keys.scheme import Unit
 from es_neardupe.keys.text import chunks, normalize
+from es_neardupe.keys.unit import Unit
 
 _WORD = 8  # bytes hashed at a time
 _INVERSE = np.uint64(pow(int(MULTIPLIER), -1, 1 << 64))

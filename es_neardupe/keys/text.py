@@ -16,8 +16,8 @@ import xxhash
 
 from es_neardupe.keys import hashing
 from es_neardupe.keys.arrays import U32, Bytes, Ints
-from es_neardupe.keys.scheme import Unit
 from es_neardupe.keys.unicode import DOT_ABOVE, DOTTED, EXPANDS, MARK, SECOND, SINGLE, TARGET, WORD, table
+from es_neardupe.keys.unit import Unit
 
 Some = TypeVar("Some", bound=Sized)
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from es_neardupe.keys.arrays import U64
-from es_neardupe.keys.scheme import Unit
 from es_neardupe.keys.shingles import token_hashes, window_hashes
 from es_neardupe.keys.text import spans
+from es_neardupe.keys.unit import Unit
 
 _MIN_WORDS = 5
 """Minimum number of words in a passage."""

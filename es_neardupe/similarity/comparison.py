@@ -13,9 +13,10 @@ from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.keys.arrays import U64, Ints
 from es_neardupe.keys.prepare.placed import PlacedText
 from es_neardupe.keys.prepare.preparation import AS_IT_IS, Preparation, Text
-from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme, Unit
+from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
 from es_neardupe.keys.shingles import token_hashes, window_hashes
 from es_neardupe.keys.text import Range
+from es_neardupe.keys.unit import Unit
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.records import one_line
 from es_neardupe.similarity import formulas

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from es_neardupe.keys.minhash import estimate
-from es_neardupe.keys.scheme import Scheme, Unit
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.unit import Unit
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.similarity.alignment import Alignment
 from es_neardupe.similarity.formulas import Weights

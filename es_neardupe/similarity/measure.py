@@ -15,8 +15,9 @@ from es_neardupe.keys.arrays import U64, Floats, Positions
 from es_neardupe.keys.fingerprint import signatures
 from es_neardupe.keys.hashing import GOLDEN
 from es_neardupe.keys.minhash import estimate
-from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme, Unit
+from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
 from es_neardupe.keys.shingles import features, token_hashes, window_hashes
+from es_neardupe.keys.unit import Unit
 from es_neardupe.options import Matching, MeasureName, names_of
 from es_neardupe.progress import Progress, silent
 from es_neardupe.similarity import formulas

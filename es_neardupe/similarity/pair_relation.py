@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from es_neardupe.keys.arrays import U64
-from es_neardupe.keys.scheme import Unit
 from es_neardupe.keys.shingles import features, token_hashes, window_hashes
 from es_neardupe.keys.text import spans
+from es_neardupe.keys.unit import Unit
 from es_neardupe.similarity import formulas
 from es_neardupe.similarity.alignment import Alignment, literal
 from es_neardupe.similarity.differences import changes, facts

@@ -17,7 +17,7 @@ from server_tools import TEXT, change, family, jaccard, make_index, one_line, pu
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.distribution.report import Distribution, DistributionReport, LabelCounts, ThresholdLevel
 from es_neardupe.errors import IndexUnusable, InputError, NotFound, NotInitialised, SettingsError
-from es_neardupe.keys.scheme import Unit
+from es_neardupe.keys.unit import Unit
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.measure import Measure

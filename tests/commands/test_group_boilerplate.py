@@ -14,7 +14,7 @@ from server_tools import JSON, living, make_index, one_line, ours, put, reconcil
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups import linked_pairs
-from es_neardupe.keys.scheme import Unit
+from es_neardupe.keys.unit import Unit
 from es_neardupe.server.client import Client, path
 
 NOTICE = "This e-mail and any attachments are confidential. " + " ".join(words("notice", 60))

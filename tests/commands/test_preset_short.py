@@ -14,7 +14,7 @@ from server_tools import make_index, mapping, ours, put
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import SchemeMismatch, SettingsError
-from es_neardupe.keys.scheme import Unit
+from es_neardupe.keys.unit import Unit
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.measure import Measure, all_pairs

@@ -18,8 +18,8 @@ from es_neardupe.index.on_server.ingest_pipeline import check_painless, check_te
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, own_group
 from es_neardupe.index.updates import waiting
-from es_neardupe.keys.scheme import Unit
 from es_neardupe.keys.unicode import EXPANDS, MARK, SECOND, WORD, table
+from es_neardupe.keys.unit import Unit
 from es_neardupe.server.client import Client
 
 pytestmark = [pytest.mark.server, pytest.mark.product("opensearch")]

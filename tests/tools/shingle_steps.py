@@ -17,7 +17,8 @@ from scheme_oracle import (
 )
 
 from es_neardupe.commands.shingles.steps import ShinglesReport
-from es_neardupe.keys.scheme import Scheme, Unit
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.unit import Unit
 
 
 def check_steps(report: ShinglesReport, text: str, scheme: Scheme) -> None:

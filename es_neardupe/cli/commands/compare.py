@@ -108,7 +108,7 @@ def _check(what: Sequence[str], file: str | None) -> None:
 
 
 def _files(a: str, b: str, given: int | str) -> CompareReport:
-    from es_neardupe.keys.scheme import shingle_of
+    from es_neardupe.keys.unit import shingle_of
     from es_neardupe.readers.files import read_text_file
     from es_neardupe.similarity.comparison import compare_texts
 
@@ -147,7 +147,7 @@ def _colours(enabled: bool) -> Iterator[None]:
 
 def _show(found: CompareReport) -> None:
     """Print measures, lengths and differing facts."""
-    from es_neardupe.keys.scheme import shingle_text
+    from es_neardupe.keys.unit import shingle_text
     from es_neardupe.similarity.measure import MEANINGS
 
     table = [(one.name, _matching(one), _value(one), MEANINGS[one.measure]) for one in found.measures]

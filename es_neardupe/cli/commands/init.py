@@ -193,7 +193,7 @@ def _show(report: InitReport) -> None:
 
 def _show_lengths(found: BandsByLengths, wanted: float) -> None:
     """Explain what the bands find, for texts of these lengths."""
-    from es_neardupe.keys.scheme import shingle_text
+    from es_neardupe.keys.unit import shingle_text
 
     low, median, high = found.words
     texts = "Without texts, documents of usual lengths have"

@@ -81,7 +81,7 @@ def _check_exists(name: str) -> None:
 
 
 def _show(report: ShinglesReport, top: int) -> None:
-    from es_neardupe.keys.scheme import Unit, shingle_text
+    from es_neardupe.keys.unit import Unit, shingle_text
 
     settings, words = report.settings, report.unit is Unit.WORD
     text = "its words" if words else "its characters"

@@ -13,7 +13,8 @@ from es_neardupe.commands.audit.all_true_pairs import PairSimilarities
 from es_neardupe.commands.audit.why_missed import FOUND, LENGTHS, DocumentStates, LossReason, lost
 from es_neardupe.keys.arrays import Flags, Ints, Positions
 from es_neardupe.keys.intervals import wilson_interval
-from es_neardupe.keys.scheme import Scheme, Unit
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.unit import Unit
 from es_neardupe.records import Address, one_line
 from es_neardupe.tables import Cell, Table, Tabular
 from es_neardupe.verification.boilerplate import Boilerplate

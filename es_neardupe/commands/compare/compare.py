@@ -66,7 +66,7 @@ def compare(
     from es_neardupe.commands.compare.texts import name_of_document, text_of_document
     from es_neardupe.index.index import opened
     from es_neardupe.index.shown_fields import NO_FIELDS, shown_fields
-    from es_neardupe.keys.scheme import shingle_of, shingle_text
+    from es_neardupe.keys.unit import shingle_of, shingle_text
     from es_neardupe.similarity.comparison import compare_texts
     from es_neardupe.similarity.measure import Measure
     from es_neardupe.verification.feature_weights import frequencies

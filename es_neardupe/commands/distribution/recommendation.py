@@ -12,7 +12,8 @@ from es_neardupe.commands.distribution.report import (
     Recommendation,
 )
 from es_neardupe.index.index import Index
-from es_neardupe.keys.scheme import Scheme, Unit, shingle_text
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.unit import Unit, shingle_text
 from es_neardupe.options import PRESETS, MeasureName
 from es_neardupe.similarity.histogram import EDGES, Histogram
 from es_neardupe.similarity.measure import ALIGNED

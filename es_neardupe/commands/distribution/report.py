@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from es_neardupe.commands.distribution.sample import EstimatedPairs
-from es_neardupe.keys.scheme import Unit, shingle_text
+from es_neardupe.keys.unit import Unit, shingle_text
 from es_neardupe.records import Address, one_line
 from es_neardupe.similarity.histogram import Histogram
 from es_neardupe.tables import Cell, Table, Tabular

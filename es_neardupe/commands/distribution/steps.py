@@ -19,9 +19,10 @@ from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.linkage import star
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.arrays import Floats, Ints, Numbers, Positions
-from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme, Unit, shingle_of
+from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
 from es_neardupe.keys.shingles import token_hashes
 from es_neardupe.keys.text import spans
+from es_neardupe.keys.unit import Unit, shingle_of
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Address, FingerprintColumns, Reference, TextClasses

@@ -16,9 +16,10 @@ from es_neardupe.keys.arrays import U64
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.minhash import slot_minima
 from es_neardupe.keys.prepare.preparation import Text, length
-from es_neardupe.keys.scheme import Scheme, Unit
+from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features, token_hashes, window_hashes
 from es_neardupe.keys.text import Range, tokenize
+from es_neardupe.keys.unit import Unit
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Fingerprint, State, one_line
 

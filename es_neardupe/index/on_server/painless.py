@@ -18,8 +18,9 @@ import numpy as np
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.hashing import stream
-from es_neardupe.keys.scheme import Scheme, Unit
+from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.unicode import DIGIT, DOTTED, EXPANDS, MARK, SECOND, SINGLE, TARGET, WORD, table
+from es_neardupe.keys.unit import Unit
 
 MAX_SCRIPT = 65_535
 """Maximum size of a script on a server, in bytes."""

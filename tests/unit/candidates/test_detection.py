@@ -12,8 +12,9 @@ from unit_tools import words
 
 from es_neardupe.candidates.detection import DetectionCase, TextLength, detection_cases, detection_of, least_words
 from es_neardupe.keys.fingerprint import fingerprints
-from es_neardupe.keys.scheme import Scheme, Unit
+from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features
+from es_neardupe.keys.unit import Unit
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.similarity.formulas import resemblance
 from es_neardupe.similarity.measure import Measure

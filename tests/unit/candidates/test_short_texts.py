@@ -20,8 +20,9 @@ from es_neardupe.candidates.detection import (
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.fingerprint import fingerprints
-from es_neardupe.keys.scheme import Unit, bands_for, choose_bands, mean_detection
+from es_neardupe.keys.scheme import bands_for, choose_bands, mean_detection
 from es_neardupe.keys.shingles import features
+from es_neardupe.keys.unit import Unit
 from es_neardupe.options import BY_LENGTHS, MeasureName, preset_measure
 from es_neardupe.similarity.measure import Measure
 

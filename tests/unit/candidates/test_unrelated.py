@@ -11,8 +11,9 @@ from server_tools import words
 from es_neardupe.candidates.unrelated import unrelated_candidates
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.fingerprint import fingerprints
-from es_neardupe.keys.scheme import Scheme, Unit
+from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features
+from es_neardupe.keys.unit import Unit
 
 
 @pytest.mark.parametrize("scheme", [Scheme(bands=20, rows=1), Scheme(bands=40, rows=3, shingle=4, unit=Unit.CHARACTER)])

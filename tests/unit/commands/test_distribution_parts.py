@@ -33,7 +33,7 @@ from es_neardupe.commands.distribution.sample import (
 from es_neardupe.commands.distribution.steps import excerpts
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.settings import Settings
-from es_neardupe.keys.scheme import Unit
+from es_neardupe.keys.unit import Unit
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.records import FingerprintColumns
 from es_neardupe.similarity import measure as allpairs

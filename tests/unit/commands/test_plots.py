@@ -22,7 +22,7 @@ from es_neardupe.commands.distribution.report import (
 from es_neardupe.commands.distribution.sample import EstimatedPairs
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.folders import install_extra
-from es_neardupe.keys.scheme import Unit
+from es_neardupe.keys.unit import Unit
 from es_neardupe.similarity.histogram import EDGES, Histogram
 
 ADVICE = PresetAdvice("strict", "It is the default.")

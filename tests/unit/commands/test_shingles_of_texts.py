@@ -9,7 +9,8 @@ from shingle_steps import check_steps
 
 from es_neardupe.commands.shingles.shingles import shingles_of
 from es_neardupe.errors import InputError
-from es_neardupe.keys.scheme import Scheme, Unit
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.unit import Unit
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import State
 

@@ -12,7 +12,8 @@ from scheme_oracle import unicode_mapping, unicode_table
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.on_server import painless
 from es_neardupe.index.on_server.painless import MAX_SCRIPT, fingerprint_script
-from es_neardupe.keys.scheme import Scheme, Unit
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.unit import Unit
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,11 @@ from lanes import WIDTHS, lanes
 
 from es_neardupe.keys import hashing
 from es_neardupe.keys.fingerprint import fingerprints, recipe
-from es_neardupe.keys.scheme import Scheme, Unit
+from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.keys.short_table import short_table
 from es_neardupe.keys.unicode import table
+from es_neardupe.keys.unit import Unit
 
 WORDS = st.text("ab é漢ก\N{COMBINING ACUTE ACCENT}\0\N{ROMAN NUMERAL ONE}ẞİ_-", max_size=30)
 TEXTS = st.lists(st.text() | WORDS | WORDS.map(lambda word: f"{word} " * 20), max_size=12)

@@ -17,9 +17,10 @@ from scheme_oracle import (
 from es_neardupe.keys import text
 from es_neardupe.keys.bands import band_keys
 from es_neardupe.keys.fingerprint import fingerprints, signatures
-from es_neardupe.keys.scheme import Scheme, Unit
+from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features
 from es_neardupe.keys.text import spans, tokenize
+from es_neardupe.keys.unit import Unit
 
 pytestmark = pytest.mark.usefixtures("inner_loops")
 

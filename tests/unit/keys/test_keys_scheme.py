@@ -10,7 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.scheme import Scheme, Unit, choose_bands, shingle_of, shingle_text
+from es_neardupe.keys.scheme import Scheme, choose_bands
+from es_neardupe.keys.unit import Unit, shingle_of, shingle_text
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from es_neardupe.keys import text as text_module
-from es_neardupe.keys.scheme import Unit
 from es_neardupe.keys.shingles import features
 from es_neardupe.keys.text import normalize, spans, tokenize
 from es_neardupe.keys.unicode import DIGIT, EXPANDS, MARK, SINGLE, TARGET, WORD, table
+from es_neardupe.keys.unit import Unit
 
 FROZEN = json.loads((files("es_neardupe.keys") / "unicode_v1.json").read_text("ascii"))
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]

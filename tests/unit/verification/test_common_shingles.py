@@ -18,8 +18,9 @@ from es_neardupe.candidates.join import read_signatures
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.target import IndexTarget
-from es_neardupe.keys.scheme import Scheme, Unit
+from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features, token_hashes, window_hashes
+from es_neardupe.keys.unit import Unit
 from es_neardupe.options import MeasureName
 from es_neardupe.records import TextClasses
 from es_neardupe.similarity import formulas
