@@ -14,6 +14,9 @@ from es_neardupe.candidates.detection import (
 from es_neardupe.candidates.large_buckets import (
     Bucket,
 )
+from es_neardupe.candidates.unrelated import (
+    UnrelatedCandidates,
+)
 from es_neardupe.candidates.who_may_meet import (
     GroupRules,
     Policy,
@@ -344,6 +347,7 @@ __all__ = [
     "ThresholdLevel",
     "Token",
     "Unit",
+    "UnrelatedCandidates",
     "Verdict",
     "VersionReport",
     "Versions",
