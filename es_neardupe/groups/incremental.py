@@ -156,8 +156,8 @@ def choose_scope(
     grouped = queries.grouped(index.fields, index.scheme_id)  # the others are read once, as ungrouped
     written = (DocumentQuery(queries.all_of(query, grouped), shard) for query, shard in chain(changed, other_fields))
     decided = (DocumentQuery(_with_content(index, chunk)) for chunk in chunked(sorted(decisions.contents), _TERMS))
-    alone = (DocumentQuery(queries.unlike_principals(index.fields)),) if check else ()
-    seeds = (DocumentQuery(ungrouped), *written, *of_groups, *decided, *alone)
+    damaged = (DocumentQuery(queries.impossible_groupings(index.fields)),) if check else ()
+    seeds = (DocumentQuery(ungrouped), *written, *of_groups, *decided, *damaged)
     reason = counted(waiting, "new or changed document")
     if broken:
         reason += f", {counted(len(broken), 'group that lost documents', 'groups that lost documents')}"

@@ -96,10 +96,11 @@ def principals_and_members(fields: Fields, scheme: str) -> dict[str, JSON]:
     return {name: all_of(settled, {"term": {fields.principal: flag}}) for name, flag in flags.items()}
 
 
-def unlike_principals(fields: Fields) -> JSON:
-    """Documents that are marked as principals, but have another similarity than 1: no run writes that."""
-    other = {"bool": {"must_not": [{"term": {fields.similarity: 1.0}}]}}
-    return all_of({"term": {fields.principal: True}}, {"exists": {"field": fields.similarity}}, other)
+def impossible_groupings(fields: Fields) -> JSON:
+    """Documents with a similarity that are neither members nor principals with the similarity 1: no run writes that."""
+    principals = all_of({"term": {fields.principal: True}}, {"term": {fields.similarity: 1.0}})
+    possible = [{"term": {fields.principal: False}}, principals]
+    return {"bool": {"filter": [{"exists": {"field": fields.similarity}}], "must_not": possible}}
 
 
 def without_similarity(fields: Fields) -> JSON:

@@ -171,6 +171,7 @@ def test_keys_in_a_sidecar_index(name: str, client: Client, index_name: str) -> 
         ("d1", {"group": "d4"}),
         ("alone", {"similarity": 0.5}),
         ("alone", {"principal": False}),
+        ("alone", {"principal": None}),
         ("alone", {"group": "d0"}),
     ],
 )
