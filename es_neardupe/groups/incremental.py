@@ -204,6 +204,20 @@ def next_run(index: Index) -> NextRun:
     return NextRun(found["waiting"], lost=known and lost, decisions=decisions)
 
 
+def waiting_of_deleted(index: Index) -> int:
+    """The number of entries of a sidecar that wait, but belong to deleted documents: ``enrich`` removes them. If more
+    wait than a page has, it is 0 as soon as a document is found."""
+    if not index.storage.sidecars:
+        return 0
+    ungrouped = queries.ungrouped(index.fields, index.scheme_id)
+    waiting, existing = index.documents.count(ungrouped), 0
+    for page in index.documents.pages({"query": ungrouped, "_source": False}, page_size=_PAGE):
+        existing += len(page)  # without those of deleted documents
+        if waiting > _PAGE:
+            return 0
+    return max(0, waiting - existing)
+
+
 def _changed(index: Index, feed: ChangeFeed | None, last: LastRun | None) -> list[DocumentQuery]:
     """Queries for the documents that were written since the last run; of an index that is new since then, all
     documents."""

@@ -364,6 +364,24 @@ def test_routing_is_kept(client: Client, index_name: str) -> None:
     assert (report.removed, report.scope.documents) == (1, 0)  # the others are found by their routing
 
 
+def test_entries_of_deleted_documents_that_wait(client: Client, index_name: str) -> None:
+    """`group` cannot process it, so `doctor` names `enrich`."""
+    _ready(client, index_name)
+    _work(client, index_name)
+    put(client, index_name, {id: document(id, f"{id} was written and is deleted soon") for id in ("late", "later")})
+    news = NearDupe(index_name, client)
+    news.enrich()
+    for id, said in (
+        ("late", f"1 document waits for grouping: run `es-neardupe group {index_name}`"),
+        ("later", f"2 entries of deleted documents wait for grouping: run `es-neardupe enrich {index_name}`"),
+    ):
+        client.request("DELETE", path(index_name, "_doc", id), params={"refresh": True})
+        (message,) = [one.message for one in news.doctor() if one.name == "groups"]
+        assert message.partition(", which")[0] == said
+    assert news.enrich().removed == 2
+    assert [one.level for one in news.doctor() if one.name == "groups"] == ["ok"]
+
+
 @pytest.mark.parametrize("write_group", [False, True])
 def test_rules_with_fields_look_at_what_has_changed(client: Client, index_name: str, write_group: bool) -> None:
     """No entry shows a change of a field: the documents do."""

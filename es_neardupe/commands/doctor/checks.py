@@ -18,7 +18,7 @@ from es_neardupe.errors import (
     RequestError,
     SettingsError,
 )
-from es_neardupe.groups.incremental import next_run
+from es_neardupe.groups.incremental import next_run, waiting_of_deleted
 from es_neardupe.groups.read import read_groups
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index import queries
@@ -440,9 +440,14 @@ def groups(index: Index) -> Iterator[Check]:
         message = f"{lost} principal: run `{command('group', name)}`"
         yield Check("groups", "warning", message)
     elif left.waiting:
-        message = (
-            f"{counted(left.waiting, 'document waits', 'documents wait')} for grouping: run `{command('group', name)}`"
-        )
+        deleted = waiting_of_deleted(index)
+        message = counted(left.waiting - deleted, "document waits", "documents wait")
+        message += f" for grouping: run `{command('group', name)}`"
+        if left.waiting == deleted:  # in a sidecar index
+            message = counted(deleted, "entry of a deleted document waits", "entries of deleted documents wait")
+            message += (
+                f" for grouping: run `{command('enrich', name)}`, which removes {'it' if deleted == 1 else 'them'}"
+            )
         yield Check("groups", "warning", message)
     else:
         yield Check("groups", "ok", "no document waits for grouping")
