@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from hints import complaints, followed
@@ -314,8 +313,7 @@ class World:
                 self.run(settling.between)
         self.happen(settling.event)
         for name, moment in settling.killed:
-            url = SimpleNamespace(url=self.client.url)
-            run_to_death(url, self.index, [(name, self.options(name))], moment)
+            run_to_death(self.client, self.index, [(name, self.options(name))], moment)
         # What other clients have written into hidden indices is only found by runs that look for it.
         damaged = settling.event == "registry"
         damaged |= self.plan.sidecar and any(one.kind == "damage" for some in events.values() for one in some)
@@ -568,9 +566,14 @@ class World:
         """The keys are those of the texts."""
         sources = [one.source for one in documents.values()]
         for one, made in zip(documents.values(), fingerprint_sources(sources, self.plan.settings, 10**6), strict=True):
-            wanted = {name: value for name, value in encode(made, "").items() if value is not None and name != "at"}
+            # An empty list is no value for a server, like null.
+            wanted = {
+                name: value for name, value in encode(made, "").items() if value not in (None, []) and name != "at"
+            }
             stored = {
-                name: value for name, value in ours_of({"neardupe": one.stored}).items() if name in encode(made, "")
+                name: value
+                for name, value in ours_of({"neardupe": one.stored}).items()
+                if name in encode(made, "") and value != []
             }
             if stored != wanted:
                 wrong = [name for name in wanted.keys() | stored.keys() if stored.get(name) != wanted.get(name)]
@@ -625,7 +628,8 @@ def shortened(
     histories: Mapping[int, History],
     first: Deviation,
 ) -> str:
-    """The first failure, and the smallest history that still fails, as text. ``play`` plays histories in a new index."""
+    """The first failure, and the smallest history that still fails, as text. ``play`` plays histories in a new
+    index."""
     suspects = [one for one in first.found if one is not None]
     chosen: dict[int, History] = {one: histories[one] for one in suspects[:1]} or dict(histories)
     last = play(plan, chosen)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
-from server_tools import JSON, hits, put, theirs
+from server_tools import JSON, hits, put, theirs, wait_until
 
 from es_neardupe import NearDupe
 from es_neardupe.index.target import index_states
@@ -126,12 +126,21 @@ def writes_of(client: Client, index: str, commands: Sequence[Command]) -> int:
 
 
 def run_to_death(client: Client, index: str, commands: Sequence[Command], moment: Moment) -> None:
-    """Run the commands in a process that is killed by SIGKILL at the moment."""
+    """Run the commands in a process that is killed by SIGKILL at the moment. The server completes a request whose
+    client is gone: until it has, the next run would be at the same time as this one."""
     _, sender = multiprocessing.Pipe(duplex=False)
     process = _process(sender, client.url, index, commands, moment)
     process.start()
     process.join(60)
     assert process.exitcode == -signal.SIGKILL
+    wait_until(lambda: not _is_writing(client, index), 60)
+
+
+def _is_writing(client: Client, index: str) -> bool:
+    """Whether a server still processes a request that writes into an index or its hidden indices."""
+    params: dict[str, str | int | bool] = {"actions": "indices:data/write/*", "detailed": True}
+    nodes = client.request("GET", path("_tasks"), params=params)["nodes"].values()
+    return any(index in task["description"] for node in nodes for task in node["tasks"].values())
 
 
 @dataclass(frozen=True)

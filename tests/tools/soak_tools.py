@@ -11,7 +11,6 @@ import random
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from fault_proxy import BULK, ENDING, PASSING, Fault, FaultProxy, Forward, Reply, Request, Trouble
@@ -199,7 +198,7 @@ class World:
         options |= self._tuned(name)
         moment = Moment(self.dice.randrange(1, 12), self.dice.choice(("before", "during", "after")))
         self.log.append(f"{name} {options} killed {moment}")
-        run_to_death(SimpleNamespace(url=self.client.url), self.index, [(name, options)], moment)
+        run_to_death(self.client, self.index, [(name, options)], moment)
 
     def migrate(self) -> None:
         """Migrate to the keys of the other threshold: with faults or a kill, then to the end."""
