@@ -1,8 +1,8 @@
 """Make the pictures of the documentation, except those of the review: scripts/screenshots makes them.
 
-architecture.svg and detection.svg need nothing, and compare.png a browser. With the address of a server, search.svg
-shows a search in the index of ``scripts/demo``; with the press releases as well, distribution.svg shows their
-similarities, from an index that is made for it and deleted.
+architecture.svg, detection.svg and prepare.svg need nothing, and compare.png a browser. With the address of a server,
+search.svg shows a search in the index of ``scripts/demo``; with the press releases as well, distribution.svg shows
+their similarities, from an index that is made for it and deleted.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from es_neardupe import NearDupe, Scheme, Settings
+from es_neardupe.keys.prepare.preparation import Preparation
 from es_neardupe.pages.page import compare_page
 from es_neardupe.similarity.comparison import compare_texts
 
@@ -196,6 +197,52 @@ def hits(x: int, title: str, found: Sequence[dict[str, dict[str, dict[str, str]]
     return parts
 
 
+PREPARED = (
+    (
+        "--clean html-main",
+        Preparation.named("html-main", ()),
+        (
+            "<nav><a href=/>Home</a> <a href=/news>News</a></nav>",
+            "<main><h1>The bridge is open</h1>",
+            "<p>The <b>new</b> bridge was opened on Monday.</p></main>",
+            "<footer>All rights reserved</footer>",
+        ),
+    ),
+    (
+        "--clean mail",
+        Preparation.named("mail", ()),
+        (
+            "Monday at ten suits me, and I bring the plans.",
+            "On 3 Mar 2026 at 09:10, Ann Example wrote:",
+            "> Shall we meet on Monday?",
+            "-- ",
+            "Bob Example",
+        ),
+    ),
+    (
+        "--mask all",
+        Preparation.named(None, "all"),
+        ("2026-06-21T10:00:16Z GET /api/v1/items/904 took 319ms", "2026-06-22T23:59:01Z GET /api/v1/items/17 took 8ms"),
+    ),
+)
+"""Option, preparation, and the lines of a text."""
+
+
+def prepare() -> str:
+    """Some texts, and the words that their keys are made of."""
+    parts, y = [text(20, 30, "text", "head"), text(470, 30, "what its keys are made of", "head")], 44
+    for option, preparation, lines in PREPARED:
+        left = [" ".join(line.split()) for line in preparation.text("\n".join(lines)).split("\n")]
+        left = [line for line in left if line]
+        height = 38 + 20 * max(len(lines), len(left))
+        for x, width, shown, kind in ((20, 440, lines, "part"), (470, 370, left, "once")):
+            parts.append(box(x, y, width, height, kind))
+            parts += [text(x + 12, y + 42 + 20 * number, line, "code") for number, line in enumerate(shown)]
+        parts.append(text(32, y + 20, option, "note"))
+        y += height + 10
+    return svg(860, y + 8, "A page, a mail and two log lines, and what is left of them when they are prepared", parts)
+
+
 def compare(file: Path) -> None:
     """The page of two documents of articles.jsonl, in a browser."""
     lines = (DOCS / "articles.jsonl").read_text("utf-8").splitlines()
@@ -232,7 +279,7 @@ def main() -> None:
     parser.add_argument("url", nargs="?", help="address of a server with the index neardupe-demo")
     parser.add_argument("press", nargs="?", type=Path, help="file with the press releases, sample_12_senators.jsonl.xz")
     given = parser.parse_args()
-    drawn = {"architecture": architecture(), "detection": detection()}
+    drawn = {"architecture": architecture(), "detection": detection(), "prepare": prepare()}
     if given.url:
         drawn["search"] = search(given.url)
     for name, picture in drawn.items():
