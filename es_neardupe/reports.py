@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from es_neardupe.candidates.detection import (
     BandsByLengths,
+    Changes,
     DetectionCase,
     ShortTexts,
 )
@@ -212,6 +213,7 @@ __all__ = [
     "Boilerplate",
     "Bucket",
     "BucketSize",
+    "Changes",
     "Check",
     "CleanReport",
     "CommonShinglesEffect",

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import NamedTuple, TypeVar
 
+from es_neardupe.candidates.unrelated import MANY
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
@@ -23,6 +25,7 @@ from es_neardupe.similarity.measure import Measure
 from es_neardupe.wording import counted
 
 _RATIOS = (1, 2, 5)
+_ONE_PASSAGE = "one passage"
 _RESEMBLANCES = (0.8, 0.5, 0.2)
 _BY_WORDS = ("strict", "reader")
 """The presets with shingles of words for texts of any length, those for longer texts first."""
@@ -181,7 +184,7 @@ def _shapes(measure: Measure, minimum: float, scheme: Scheme, length: TextLength
     longest = math.inf if measure.name is MeasureName.CONTAINMENT else _floor(words / minimum)
     for longer in dict.fromkeys(int(min(ratio * words, longest)) for ratio in _RATIOS):
         if common := _common(measure, minimum, w, words, longer):
-            yield f"one passage, {words} and {longer} words", _resemblance(words, longer, [common], scheme, width)
+            yield f"{_ONE_PASSAGE}, {words} and {longer} words", _resemblance(words, longer, [common], scheme, width)
     if common := _common(measure, minimum, w, words, words):
         passages = words - common + 1
         if measure.aligned:  # ignores passages of fewer than w words
@@ -223,6 +226,16 @@ def default_lengths(settings: Settings) -> list[TextLength]:
     return [TextLength(words, max((5 * words if characters else words) - shingle + 1, 1)) for words in range(3, 21)]
 
 
+class Changes(str, Enum):
+    """Where two texts differ."""
+
+    IN_ONE_PLACE = "in one place"
+    """They have one common passage."""
+    THROUGHOUT = "throughout"
+    """Single words are changed, evenly spread, so that the fewest shingles are common; or in one place, if that leaves
+    fewer."""
+
+
 @dataclass(frozen=True)
 class BandsByLengths:
     """How well bands find the pairs that only just reach a minimum, in texts of the lengths of an index."""
@@ -241,8 +254,12 @@ class BandsByLengths:
     resemblance: tuple[float, float, float]
     """Resemblance of the least similar shape of such pairs (`DetectionCase`), for each other text: minimum, median,
     maximum."""
+    changes: Changes
+    """The changes that the bands are chosen for, and that ``resemblance`` is of."""
     detection: float
     """Mean probability that such a pair is a candidate."""
+    detection_by_changes: Mapping[str, float]
+    """The same for changes of both kinds."""
 
 
 def settings_by_lengths(settings: Settings, measure: MeasureName, lengths: Sequence[TextLength]) -> Settings:
@@ -250,10 +267,15 @@ def settings_by_lengths(settings: Settings, measure: MeasureName, lengths: Seque
     at ``threshold`` by ``measure``, which becomes the one that decides a match; and with the lowest resemblance in
     thousandths that they find as often as the new threshold.
 
-    Raises `SettingsError` if no bands do.
+    If bands for changes throughout would make unrelated texts meet, as those of one row do, they are chosen for changes
+    in one place. Raises `SettingsError` if no bands find these.
     """
-    similarities = _least_resemblances(settings, measure, lengths) or [1.0]
-    chosen = bands_for(similarities, settings.detection, settings.permutations)
+    chosen = None
+    for changes in (Changes.THROUGHOUT, Changes.IN_ONE_PLACE):
+        similarities = _least_resemblances(settings, measure, lengths, changes) or [1.0]
+        chosen = bands_for(similarities, settings.detection, settings.permutations)
+        if chosen is not None and not _meet_by_chance(*chosen):
+            break
     if chosen is None:
         raise SettingsError(
             f"{counted(settings.permutations, 'permutation')} cannot find pairs at {settings.threshold:g} by "
@@ -269,8 +291,15 @@ def bands_by_lengths(
     settings: Settings, measure: MeasureName, minimum: float, lengths: Sequence[TextLength], documents: int
 ) -> BandsByLengths:
     """How often the bands of these settings find pairs exactly at ``minimum`` by ``measure``."""
-    least = _least_resemblances(replace(settings, threshold=minimum), measure, lengths)
-    found = [settings.scheme.detection(one) for one in least] or [1.0]
+    given = replace(settings, threshold=minimum)
+    every = {changes: _least_resemblances(given, measure, lengths, changes) for changes in Changes}
+    found = {
+        changes: mean_detection(least or [1.0], settings.scheme.bands, settings.scheme.rows)
+        for changes, least in every.items()
+    }
+    wanted = found[Changes.THROUGHOUT] >= settings.detection
+    changes = Changes.THROUGHOUT if wanted else Changes.IN_ONE_PLACE
+    least = every[changes]
     return BandsByLengths(
         measure,
         minimum,
@@ -280,16 +309,29 @@ def bands_by_lengths(
         _spread([one.words for one in lengths]),
         len(lengths) - len(least),
         _spread(least or [1.0]),
-        math.fsum(found) / len(found),
+        changes,
+        found[changes],
+        {one.value: share for one, share in found.items()},
     )
 
 
-def _least_resemblances(settings: Settings, measure: MeasureName, lengths: Sequence[TextLength]) -> list[float]:
-    """For each text the lowest resemblance of the shapes of pairs exactly at the threshold by ``measure``. Texts that
-    only exact copies reach are left out."""
+def _meet_by_chance(bands: int, rows: int) -> bool:
+    """Whether texts without a common shingle become candidates too often."""
+    return 1e6 * mean_detection([1 / 256], bands, rows) > MANY
+
+
+def _least_resemblances(
+    settings: Settings, measure: MeasureName, lengths: Sequence[TextLength], changes: Changes
+) -> list[float]:
+    """For each text the lowest resemblance of the shapes of pairs exactly at the threshold by ``measure``, with these
+    changes. Texts that only exact copies reach are left out."""
     at_threshold = Measure(measure, shingle=settings.shingle, unit=settings.unit)
     shapes = (list(_shapes(at_threshold, settings.threshold, settings.scheme, one)) for one in lengths)
-    return [least for one in shapes if (least := min((value for _, value in one), default=1.0)) < 1]
+    chosen = (
+        [value for shape, value in one if changes is Changes.THROUGHOUT or shape.startswith(_ONE_PASSAGE)]
+        for one in shapes
+    )
+    return [least for one in chosen if (least := min(one, default=1.0)) < 1]
 
 
 _Number = TypeVar("_Number", int, float)

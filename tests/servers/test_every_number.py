@@ -271,6 +271,8 @@ def _init_short(case: Case) -> JSON:
     rows = max(rows for rows in range(1, 33) if found(128 // rows, rows) >= 0.99)
     bands = min(bands for bands in range(1, 128 // rows + 1) if found(bands, rows) >= 0.99)
     threshold = min(k for k in range(1, 1001) if detection(k / 1000, bands, rows) >= 0.99) / 1000
+    placed = [one for number in words if (one := _least_resemblance(number, minimum, shingle, throughout=False)) < 1]
+    in_one_place = sum(detection(one, bands, rows) for one in placed) / len(placed)
     return {
         "threshold": threshold,
         "bands": bands,
@@ -287,11 +289,12 @@ def _init_short(case: Case) -> JSON:
             "only_copies": len(words) - len(least),
             "resemblance": [least[0], least[(len(least) - 1) // 2], least[-1]],
             "detection": found(bands, rows),
+            "detection_by_changes": {"in one place": in_one_place, "throughout": found(bands, rows)},
         },
     }
 
 
-def _least_resemblance(words: int, minimum: float, shingle: int) -> float:
+def _least_resemblance(words: int, minimum: float, shingle: int, *, throughout: bool = True) -> float:
     """The lowest resemblance of two texts that just reach the minimum by jaccard: with one common passage, of texts up
     to five times as long, and with changes throughout. 1 if only copies reach it."""
     longest = max(longer for longer in range(words, 2 * words + 1) if words / longer >= minimum - 1e-9)
@@ -301,7 +304,7 @@ def _least_resemblance(words: int, minimum: float, shingle: int) -> float:
             common for common in range(shingle, words + 1) if common / (words + longer - common) >= minimum - 1e-9
         ]
         shares = [[reaching[0]]] if reaching else []
-        if reaching and longer == words:
+        if reaching and longer == words and throughout:
             pieces = min(words - reaching[0] + 1, reaching[0] // shingle)
             shares.append([len(range(k, reaching[0], pieces)) for k in range(pieces)])
         for sizes in shares:

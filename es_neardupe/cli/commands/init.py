@@ -206,6 +206,10 @@ def _show_lengths(found: BandsByLengths, wanted: float) -> None:
         f"{least:.2f} to {most:.2f} of its shingles of {shingle_text(found.shingle, found.unit)}, the median is "
         f"{middle:.2f}, and becomes a candidate with probability {score_text(found.detection)} on average."
     )
+    others = ", ".join(f"{score_text(share)} {changes}" for changes, share in found.detection_by_changes.items())
+    say(f"By where the changes are: {others}.")
+    if found.changes.value != "throughout":
+        warn("Changes throughout leave so few common shingles that their keys would make unrelated texts meet.")
     if found.only_copies:
         short = counted(found.only_copies, "of these texts is", "of these texts are")
         say(f"{short} so short that only exact copies are {found.min:g} similar.")
