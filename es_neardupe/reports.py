@@ -193,6 +193,7 @@ from es_neardupe.verification.boilerplate import (
 )
 from es_neardupe.verification.common_shingles import (
     CommonShinglesEffect,
+    CommonShinglesList,
     CommonShinglesUsed,
 )
 from es_neardupe.verification.criterion import (
@@ -217,6 +218,7 @@ __all__ = [
     "Check",
     "CleanReport",
     "CommonShinglesEffect",
+    "CommonShinglesList",
     "CommonShinglesUsed",
     "CompareReport",
     "ContainedHit",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from es_neardupe.server.dry_run import ShownRequest
     from es_neardupe.server.failures import Failure, Failures
     from es_neardupe.verification.boilerplate import Boilerplate
-    from es_neardupe.verification.common_shingles import CommonShinglesUsed
+    from es_neardupe.verification.common_shingles import CommonShinglesList, CommonShinglesUsed
     from es_neardupe.verification.criterion import WeightsUsed
 
 
@@ -63,10 +63,8 @@ def warn_of_boilerplate(index: str, found: Boilerplate, *, mend: str = "--ignore
         say(f"  {counted(one.documents, 'document shares', 'documents share')}: '{one.passage}'")
 
 
-def say_common(common: CommonShinglesUsed | None) -> None:
-    """Show how many shingles were ignored, and in a dry run the effect."""
-    if common is None:
-        return
+def say_ignored(common: CommonShinglesList) -> None:
+    """Show how many shingles were ignored."""
     ignored = counted(common.shingles, "shingle was ignored", "shingles were ignored")
     listed = f"list {common.version} of {common.at}"
     if common.share == AUTO and not common.shingles:
@@ -80,6 +78,13 @@ def say_common(common: CommonShinglesUsed | None) -> None:
             f"{'contains' if common.documents == 1 else 'contain'} {'it' if common.shingles == 1 else 'them'} "
             f"({listed})."
         )
+
+
+def say_common(common: CommonShinglesUsed | None) -> None:
+    """Show how many shingles were ignored, and in a dry run the effect."""
+    if common is None:
+        return
+    say_ignored(common)
     if common.texts:
         documents = counted(
             common.texts,

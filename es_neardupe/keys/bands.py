@@ -112,6 +112,16 @@ def sample_keys(found: Shingles, mod: int) -> list[tuple[str, ...]]:
     ``mod`` is at most 2^16.
     """
     chosen = found.distinct & (found.values % np.uint64(mod) == 0)
-    keys = _base64((found.values[chosen] >> _LOWER).reshape(-1, 1)).reshape(-1).tolist()
+    keys = _encoded(found.values[chosen])
     ends = np.concatenate(([0], np.cumsum(chosen)))[found.bounds]
     return [tuple(keys[start:end]) for start, end in pairwise(ends.tolist())]
+
+
+def keys_of_features(features: U64, mod: int) -> list[str]:
+    """The sampled keys of distinct features."""
+    return _encoded(features[features % np.uint64(mod) == 0])
+
+
+def _encoded(features: U64) -> list[str]:
+    keys: list[str] = _base64((features >> _LOWER).reshape(-1, 1)).reshape(-1).tolist()
+    return keys

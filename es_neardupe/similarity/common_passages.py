@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from es_neardupe.keys.arrays import U64
+from es_neardupe.keys.arrays import U64, Flags
 from es_neardupe.keys.shingles import token_hashes, window_hashes
-from es_neardupe.keys.text import spans
+from es_neardupe.keys.text import spans, tokenize
 from es_neardupe.keys.unit import Unit
 
 _MIN_WORDS = 5
@@ -34,6 +34,20 @@ def covered_passages(
         written = runs | written
     ranked = sorted(frequencies, key=lambda run: (-frequencies[run], -len(run), written[run]))
     return [(" ".join(written[run].split()), frequencies[run]) for run in ranked]
+
+
+def covered_words(text: str, covering: U64, shingle: int, unit: Unit = Unit.WORD) -> Flags:
+    """Whether each word of a text is in shingles in ``covering`` (sorted); with shingles of characters, each of its
+    characters: bool[words]."""
+    (hashes,) = token_hashes([text], unit)
+    size = min(shingle, max(len(hashes), 1))  # a shorter text is one shingle
+    starts = np.flatnonzero(np.isin(window_hashes(hashes, size), covering))
+    depth = np.bincount(starts, minlength=len(hashes) + 1) - np.bincount(starts + size, minlength=len(hashes) + 1)
+    covered: Flags = np.cumsum(depth)[:-1] > 0
+    if unit is Unit.WORD or not len(hashes):
+        return covered
+    lengths = [len(token) for token in tokenize(text)]
+    return np.logical_and.reduceat(covered, np.cumsum([0, *lengths[:-1]]))
 
 
 def common_passage(texts: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import InputError, SettingsError
-from es_neardupe.keys.arrays import U64, Ints
+from es_neardupe.keys.arrays import U64, Flags, Ints
+from es_neardupe.keys.hashing import mix64
 from es_neardupe.keys.prepare.placed import PlacedText
 from es_neardupe.keys.prepare.preparation import AS_IT_IS, Preparation, Text
 from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
@@ -245,6 +246,33 @@ class Containment:
     """The beginning of the longest passage."""
 
 
+_FIRST_OF_PROBE, _FIRST_OF_DOCUMENT = 1, 1 << 32
+"""Numbers of the first ignored words, so that the two texts share none."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is compared of texts."""
+
+    preparation: Preparation = AS_IT_IS
+    ignored: Callable[[str], Flags] | None = None
+    """Which words of a prepared text do not count and are in no passage; None: none."""
+
+    def words(self, prepared: str, first: int) -> tuple[U64, int]:
+        """The token hashes of a prepared text, and the number of ignored words. Each of these gets a hash of its own,
+        by its number from ``first``: it is in no common passage, and is no repetition."""
+        (hashes,) = token_hashes([prepared])
+        if self.ignored is None:
+            return hashes, 0
+        places = np.flatnonzero(self.ignored(prepared))
+        hashes[places] = mix64(np.arange(first, first + len(places), dtype=np.uint64))
+        return hashes, len(places)
+
+
+AS_WRITTEN = Reading()
+"""All words of texts as they are."""
+
+
 class Containments:
     """Finds texts that contain a probe or are contained in it.
 
@@ -253,31 +281,34 @@ class Containments:
     """
 
     def __init__(
-        self, probe: Side, matching: Matching, passage: int, minimum: float, preparation: Preparation = AS_IT_IS
+        self, probe: Side, matching: Matching, passage: int, minimum: float, reading: Reading = AS_WRITTEN
     ) -> None:
-        """``preparation``: of the texts, that of the probe."""
+        """``reading``: of the texts, that of the probe."""
         self.probe = probe
-        self.preparation = preparation
+        self.reading = reading
         self.matching = matching
         self.passage = passage
         self.minimum = minimum
-        (self._hashes,) = token_hashes([probe.prepared])
+        self._hashes, self._ignored = reading.words(probe.prepared, _FIRST_OF_PROBE)
         self._windows = np.unique(window_hashes(self._hashes, passage))
 
     def of(self, text: Text) -> Containment | None:
         """The containment of the probe and this text; None if neither share reaches the minimum."""
-        (hashes,) = token_hashes([self.preparation.text(text)])
-        if not len(hashes) or not len(self._hashes) or self._upper_bound(hashes) < self.minimum:
+        preparation = self.reading.preparation
+        hashes, ignored = self.reading.words(preparation.text(text), _FIRST_OF_DOCUMENT)
+        shorter = min(len(hashes) - ignored, len(self._hashes) - self._ignored)
+        if not shorter or self._upper_bound(hashes, shorter) < self.minimum:
             return None
         found = align(self._hashes, hashes, self.matching, self.passage)
-        of_probe, of_document = (found.common / words for words in found.words)
+        of_probe = found.common / (found.words[0] - self._ignored)
+        of_document = found.common / (found.words[1] - ignored)
         if max(of_probe, of_document) < self.minimum:
             return None
-        passages = blocks_of(self.probe, Side.of("document", self.preparation.placed(text)), found)
+        passages = blocks_of(self.probe, Side.of("document", preparation.placed(text)), found)
         direction = _direction(of_probe >= self.minimum, of_document >= self.minimum)
         return Containment(direction, of_probe, of_document, found.common, passages, self._excerpt(passages))
 
-    def _upper_bound(self, hashes: U64) -> float:
+    def _upper_bound(self, hashes: U64, shorter: int) -> float:
         """An upper bound of both shares: a common passage consists of windows that both texts have. For a long probe,
         this is much faster than `align`."""
         windows = window_hashes(hashes, self.passage)
@@ -286,7 +317,7 @@ class Containments:
         places = np.minimum(np.searchsorted(self._windows, windows), len(self._windows) - 1)
         starts = np.flatnonzero(self._windows[places] == windows)
         words = int(np.minimum(np.diff(starts), self.passage).sum()) + self.passage * min(len(starts), 1)
-        return words / min(len(hashes), len(self._hashes))
+        return words / shorter
 
     def _excerpt(self, passages: Sequence[Block]) -> str:
         longest = max(passages, key=lambda one: one.words)

@@ -68,7 +68,7 @@ class CommonShinglesEffect:
 
 
 @dataclass(frozen=True)
-class CommonShinglesUsed:
+class CommonShinglesList:
     """The list that a run used, for its report."""
 
     version: str
@@ -77,6 +77,12 @@ class CommonShinglesUsed:
     """Documents of the sample; with ``auto``, those of the clusters that the passages were found in."""
     at: str
     shingles: int
+
+
+@dataclass(frozen=True)
+class CommonShinglesUsed(CommonShinglesList):
+    """The list that a run used to compare pairs, for its report."""
+
     texts: int
     """Documents that have no other shingles; these are compared by all their shingles."""
     effect: CommonShinglesEffect | None
@@ -182,17 +188,20 @@ def store_list(index: Index, common: CommonShingles) -> None:
     registry.put(id, {"kind": "common", "value": value}, registry.read(id))
 
 
-def used(common: CommonShingles, verifier: Verifier, effect: CommonShinglesEffect | None = None) -> CommonShinglesUsed:
+def described_list(common: CommonShingles) -> CommonShinglesList:
     """The list, as it is reported."""
-    return CommonShinglesUsed(
+    return CommonShinglesList(
         version=common.ignored.version,
         share=common.share,
         documents=common.documents,
         at=common.at,
         shingles=len(common.ignored.features),
-        texts=len(verifier.common),
-        effect=effect,
     )
+
+
+def used(common: CommonShingles, verifier: Verifier, effect: CommonShinglesEffect | None = None) -> CommonShinglesUsed:
+    """The list and its effect, as they are reported."""
+    return CommonShinglesUsed(**vars(described_list(common)), texts=len(verifier.common), effect=effect)
 
 
 def effect(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Cli, read_data
-from server_tools import change, make_index, mapping, one_line, ours, put, send, versions, words
+from server_tools import change, make_index, mapping, one_line, ours, put, send, shingles, versions, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.contained import steps
@@ -219,6 +219,80 @@ def test_malformed_keys(mails: str, client: Client, server_cli: Cli) -> None:
     assert f"run `es-neardupe enrich {mails} --all`" in done.err
     NearDupe(mails, client).enrich(all=True)
     assert NearDupe(mails, client).contained(id="mail0").found == 2
+
+
+# Common shingles
+
+
+DISCLAIMER = words("disclaimer", 60)
+
+
+def disclaimed() -> dict[str, str]:
+    """Mails below one disclaimer, replies that quote some of them whole, and the disclaimer alone."""
+    own = {f"m{n}": words(f"own{n}", 12 + n % 9) for n in range(110)}
+    replies = {f"r{n}": [*words(f"answer{n}", 20), *DISCLAIMER, *own[f"m{n}"]] for n in range(0, 110, 10)}
+    return {id: " ".join([*some, *DISCLAIMER]) for id, some in (own | replies | {"nothing": []}).items()}
+
+
+def own_words(text: str, common: set[tuple[str, ...]], side: str) -> list[str]:
+    """The words of a text, by independent code. Those in common shingles become words that no other text has."""
+    tokens = text.split()
+    inside = {k + i for k in range(len(tokens) - 4) if tuple(tokens[k : k + 5]) in common for i in range(5)}
+    return [f"{side}{k}" if k in inside else token for k, token in enumerate(tokens)]
+
+
+def test_common_shingles_do_not_count(
+    client: Client, index_name: str, server_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of mails below one disclaimer, only those with common words of their own are found."""
+    monkeypatch.setenv("ES_NEARDUPE_CACHE", str(tmp_path))
+    texts = disclaimed()
+    prepared(client, index_name, texts)
+    mails = NearDupe(index_name, client)
+    assert mails.contained(id="m10", top=200).found == len(texts) - 1  # strangers with the same disclaimer
+    every = {id: shingles(text) for id, text in texts.items()}
+    common = {one for one in set().union(*every.values()) if sum(one in its for its in every.values()) > 60}
+    keys = {
+        id: {int(one) for (one,) in features([" ".join(shingle) for shingle in its - common], 5) if one % 4 == 0}
+        for id, its in every.items()
+    }
+    read = {id: own_words(text, common, id) for id, text in texts.items()}
+    for matching in Matching:
+        for probe in ("m10", "m11", "r20"):
+            found = mails.contained(id=probe, min=0.3, matching=matching, top=200, ignore_common=0.5)
+            expected = {}
+            for id in texts.keys() - {probe}:
+                counts = [sum(not word.startswith(one) for word in read[one]) for one in (probe, id)]
+                mine, theirs = token_hashes([" ".join(read[probe]), " ".join(read[id])])
+                both = align(mine, theirs, matching, 5).common
+                if min(counts) and both >= 0.3 * min(counts) and keys[probe] & keys[id]:
+                    expected[id] = (both / counts[0], both / counts[1], len(keys[probe] & keys[id]))
+            assert {hit.id: (hit.of_probe, hit.of_document, hit.matched_keys) for hit in found.hits} == expected
+            assert found.candidates == sum(bool(one & keys[probe]) for id, one in keys.items() if id != probe)
+            assert len(expected) == (probe != "m11")
+            for hit in found.hits:
+                assert not any(word in hit.excerpt for word in DISCLAIMER)
+    assert found.common is not None
+    assert (found.common.shingles, found.common.documents) == (len(common), len(texts))
+
+    alone = server_cli("contained", index_name, "--id", "nothing", "--ignore-common", "0.5", "--json")
+    assert (alone.json["hits"], alone.json["keys"], alone.json["keys_ignored"] > 0) == ([], 0, True)
+    assert "of ignored shingles (15): nothing can be found" in alone.err
+    shown = server_cli("contained", index_name, "--id", "m10", "--ignore-common", "0.5")
+    assert (
+        f"{len(common)} shingles were ignored: more than 0.5 of {len(texts)} random documents contain them" in shown.err
+    )
+
+    # The list of `group` is used, which has another share here; `contained` stores none.
+    assert mails.group(ignore_common="auto", min=0.5).common is not None
+    refused = server_cli("contained", index_name, "--id", "m10", "--ignore-common", "0.5")
+    assert "is for --ignore-common auto" in one_line(refused.err)
+    assert [hit.id for hit in mails.contained(id="m10", ignore_common="auto").hits] == ["r10"]
+    renewed = mails.contained(id="m10", ignore_common=0.5, renew=True)
+    assert renewed.common is not None
+    assert (renewed.common.version, [hit.id for hit in renewed.hits]) == (found.common.version, ["r10"])
+    with pytest.raises(SettingsError, match="`renew` is for `ignore_common`"):
+        mails.contained(id="m10", renew=True)
 
 
 # Who writes the keys

@@ -1091,6 +1091,7 @@ def of_contained(case: Case) -> JSON:
         "unreadable": 0,
         "unprocessed": sum(not one.processed for one in others),
         "keys": len(keys),
+        "keys_ignored": 0,
         "keys_left_out": 0,
         "detection": {"min": minimum, "probability": 1 - math.prod([1 - minimum] * len(keys)), "shingles": shingles},
         "sample_mod": SAMPLE_MOD,

@@ -40,6 +40,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "shingles": ("d0",),
     "groups --history": ("GROUP",),
     "pairs --ignore-common": ("0.5",),
+    "contained --ignore-common": ("0.5", "--id", "d0"),
     "what-if": ("--min", "0.9"),
     "clean": ("--yes", "--decisions"),
     "migrate": ("--threshold", "0.7", "--evidence", "--tune", "--yes"),

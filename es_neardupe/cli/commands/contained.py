@@ -10,6 +10,7 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName, TextFile
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
+from es_neardupe.cli.messages import say_ignored
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.commands.contained.contained import contained as library
 from es_neardupe.display_text import named, score_text
@@ -66,6 +67,8 @@ def _show(found: ContainedReport) -> None:
         f"{len(found.hits):,} of {found.found:,} shown; {counted(found.candidates, 'candidate')} by "
         f"{counted(found.keys, 'key')}, {compared:,} compared by their current texts: {passages}"
     )
+    if found.common is not None:
+        say_ignored(found.common)
     if found.keys and found.sample_mod > 1:
         from es_neardupe.commands.contained.steps import SURE
 
@@ -118,6 +121,9 @@ def _warn_of_few_keys(found: ContainedReport) -> None:
     state, shingles, sure = found.query["state"], found.query["features"], found.detection
     if state in ("empty", "too_large"):
         warn(f"The text is {state}: it has no keys, so nothing can be found.")
+        return
+    if not found.keys and found.keys_ignored:
+        warn(f"All sampled keys of the text are of ignored shingles ({found.keys_ignored:,}): nothing can be found.")
         return
     if not found.keys:
         warn(

@@ -42,6 +42,8 @@ def contained(
     text: options.Text = None,
     matching: MatchingOfPassages = "literal",
     min: MinimumShare = 0.5,
+    ignore_common: options.IgnoreCommon = None,
+    renew: options.Renew = False,
     top: options.TopHits = 10,
     query: options.Query = None,
     max_candidates: CandidatesByEstimate = 1000,
@@ -54,7 +56,8 @@ def contained(
 
     The probe is a document of the index (``id``, or its `Address` if several indices have the id) or any ``text``.
     Candidates share sampled keys with it; their current texts are compared with that of the probe. ``query`` filters
-    the documents. Nothing is written, and groups do not change.
+    the documents. With ``ignore_common``, words in common shingles do not count: common passages consist of other
+    words, and the shares are of these. Nothing is written, and groups do not change.
 
     Raises `NotInitialised` for an index without sampled keys, `NotFound` for an unknown id, `InputError` for a probe
     without readable text, and `SettingsError` for options out of range.
@@ -67,6 +70,7 @@ def contained(
     from es_neardupe.commands.contained.steps import (
         Comparer,
         ContainedReport,
+        IgnoredWords,
         described,
         detection,
         document_probe,
@@ -77,7 +81,8 @@ def contained(
     )
     from es_neardupe.index import queries
     from es_neardupe.keys.fingerprint import fingerprints
-    from es_neardupe.similarity.comparison import Containments, Side
+    from es_neardupe.similarity.comparison import Containments, Reading, Side
+    from es_neardupe.verification.common_shingles import common_shingles, described_list
     from es_neardupe.verification.criterion import check_min, matching_named
 
     if (id is None) == (text is None):
@@ -85,6 +90,8 @@ def contained(
     if top < 1 or max_candidates < 1:
         raise SettingsError(f"{option('top')} and {option('max_candidates')} must be 1 or more.")
     check_min(min)
+    if renew and ignore_common is None:
+        raise SettingsError(f"{option('renew')} is for {option('ignore_common')}.")
     index = opened_with_samples(index)
     how = matching_named(matching)
     mod = index.settings.scheme.sample_mod
@@ -92,11 +99,16 @@ def contained(
     probe = document_probe(index, id) if id is not None else text_probe(text or "")
     side = Side.of(probe.id, whole.placed(probe.values))
     (fingerprint,) = fingerprints([probe.values], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
-    keys = list(dict.fromkeys(fingerprint.samples or ()))
+    common = None
+    if ignore_common is not None:
+        common = common_shingles(index, ignore_common, index.settings.threshold, renew=renew, progress=progress)
+    ignored = IgnoredWords.of(index, common)
+    every = list(dict.fromkeys(fingerprint.samples or ()))
+    keys = [key for key in every if key not in ignored.keys]
     passage = index.settings.unit.passage(index.settings.shingle)
     scope = queries.others(query, probe.address)
     candidates = find_candidates(index, keys, scope=scope, maximum=max_candidates, progress=progress)
-    comparer = Comparer(index, keys, Containments(side, how, passage, min, whole))
+    comparer = Comparer(index, keys, ignored.keys, Containments(side, how, passage, min, Reading(whole, ignored.words)))
     hits = sorted(comparer.hits(candidates.references, progress), key=rank)
     return ContainedReport(
         query=probe.name | described(fingerprint),
@@ -107,9 +119,11 @@ def contained(
         unreadable=comparer.unreadable,
         unprocessed=index.documents.count(index.target.stale(scope)),
         keys=len(keys),
+        keys_ignored=len(every) - len(keys),
         keys_left_out=candidates.keys_left_out,
         detection=detection(min, len(keys) - candidates.keys_left_out, mod),
         sample_mod=mod,
         shingle=passage,
         matching=how,
+        common=None if common is None else described_list(common),
     )

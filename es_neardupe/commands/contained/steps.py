@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from es_neardupe.errors import CorruptFingerprint, NotInitialised
@@ -13,12 +14,16 @@ from es_neardupe.index import queries
 from es_neardupe.index.document_text import read_values, values_of
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.stored_fields import count_of, decode_samples, group_of, stored_fields
+from es_neardupe.keys.arrays import Flags
+from es_neardupe.keys.bands import keys_of_features
 from es_neardupe.keys.intervals import Estimate, exact_share
 from es_neardupe.options import Matching
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Address, Fingerprint, Hit, Reference, one_line
 from es_neardupe.server.bulk import chunked
+from es_neardupe.similarity.common_passages import covered_words
 from es_neardupe.similarity.comparison import Block, Containments, Direction
+from es_neardupe.verification.common_shingles import CommonShingles, CommonShinglesList
 from es_neardupe.verification.current_texts import current_hits, current_source
 from es_neardupe.wording import command
 
@@ -43,7 +48,7 @@ class ContainedHit:
     id: str
     direction: Direction
     of_probe: float
-    """Share of the probe's words that are in common passages, exact."""
+    """Share of the probe's words that are in common passages, exact. With ``ignore_common``, of those that count."""
     of_document: float
     """Share of the document's words that are in common passages, exact."""
     estimated_of_probe: Estimate
@@ -100,14 +105,18 @@ class ContainedReport:
     unprocessed: int
     """Other documents that match ``query`` but are not enriched, so they cannot be found."""
     keys: int
-    """Sampled keys of the probe."""
+    """Sampled keys of the probe, without ignored ones."""
+    keys_ignored: int
+    """Its sampled keys of common shingles that are ignored."""
     keys_left_out: int
-    """Of these, common keys that were not used to find candidates."""
+    """Of ``keys``, those that were not used to find candidates."""
     detection: SampledDetection
     sample_mod: int
     shingle: int
     """Minimum number of words in a common passage: those of a shingle; with character shingles, 1."""
     matching: Matching
+    common: CommonShinglesList | None
+    """With ``ignore_common``: the ignored shingles."""
 
     def __repr__(self) -> str:
         return one_line(self, query=self.query, hits=len(self.hits), found=self.found, candidates=self.candidates)
@@ -151,6 +160,25 @@ def text_probe(text: str) -> _Probe:
 def described(fingerprint: Fingerprint) -> dict[str, Any]:
     """What the report says of a fingerprint."""
     return {"state": fingerprint.state.value, "tokens": fingerprint.tokens, "features": fingerprint.features}
+
+
+@dataclass(frozen=True)
+class IgnoredWords:
+    """What common shingles exclude."""
+
+    keys: frozenset[str]
+    """Their sampled keys."""
+    words: Callable[[str], Flags] | None
+    """Which words of a prepared text are in them; None: none."""
+
+    @classmethod
+    def of(cls, index: Index, common: CommonShingles | None) -> IgnoredWords:
+        """Those of a list of shingles, if there is one."""
+        if common is None:
+            return cls(frozenset(), None)
+        features, settings = common.ignored.features, index.settings
+        words = partial(covered_words, covering=features, shingle=settings.shingle, unit=settings.unit)
+        return cls(frozenset(keys_of_features(features, settings.scheme.sample_mod)), words)
 
 
 def rank(hit: ContainedHit) -> tuple[float, int, str, str]:
@@ -243,10 +271,11 @@ def _batches(keys: Sequence[str], frequencies: Counter[str], window: int) -> Ite
 class Comparer:
     """Compares candidates with the probe, and counts unreadable ones."""
 
-    def __init__(self, index: Index, keys: Sequence[str], containments: Containments) -> None:
-        """``keys``: the sampled keys of the probe."""
+    def __init__(self, index: Index, keys: Sequence[str], ignored: frozenset[str], containments: Containments) -> None:
+        """``keys``: the sampled keys of the probe without ``ignored`` ones."""
         self._index = index
         self._keys = frozenset(keys)
+        self._ignored = ignored
         self._containments = containments
         self.unreadable = 0
 
@@ -260,7 +289,7 @@ class Comparer:
     def _compared(self, hit: Hit) -> ContainedHit | None:
         stored = stored_fields(hit.source, self._index.settings.prefix)
         try:
-            keys = frozenset(decode_samples(stored) or ())
+            keys = frozenset(decode_samples(stored) or ()) - self._ignored
         except CorruptFingerprint:
             self.unreadable += 1
             return None

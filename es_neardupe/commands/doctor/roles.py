@@ -122,7 +122,14 @@ ROLES = (
     ),
     Role(
         "neardupe-analyse",
-        ("audit", "what-if", "groups --history", "groups --suggest-keep", "pairs --ignore-common"),
+        (
+            "audit",
+            "what-if",
+            "groups --history",
+            "groups --suggest-keep",
+            "pairs --ignore-common",
+            "contained --ignore-common",
+        ),
         _LOOK,
         _LOOK,
         _LOOK,

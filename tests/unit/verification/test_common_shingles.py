@@ -24,7 +24,7 @@ from es_neardupe.keys.unit import Unit
 from es_neardupe.options import MeasureName
 from es_neardupe.records import TextClasses
 from es_neardupe.similarity import formulas
-from es_neardupe.similarity.common_passages import covered_passages
+from es_neardupe.similarity.common_passages import covered_passages, covered_words
 from es_neardupe.similarity.features import parse_all
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Ignored, Measure
@@ -101,6 +101,29 @@ def test_it_is_another_measure() -> None:
     assert (measure.by_keys, measure.copies_are_equal) == (False, True)
     assert detection_of(measure, 0.8, scheme) is None
     assert detection_cases(measure, 0.8, scheme, TextLength(100, 0))
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=30), st.integers(1, 6), st.data())
+def test_covered_words(text: list[str], shingle: int, data: st.DataObject) -> None:
+    """Those of windows that are chosen at random, by looking at every window."""
+    windows = sorted({tuple(text[k : k + shingle]) for k in range(max(len(text) - shingle, 0) + 1)} - {()})
+    chosen = data.draw(st.sets(st.sampled_from(windows))) if windows else set()
+    covering = np.unique([one for shingles in features([" ".join(one) for one in chosen], shingle) for one in shingles])
+    expected = [
+        any(tuple(text[k : k + shingle]) in chosen for k in range(len(text)) if k <= place < k + shingle)
+        for place in range(len(text))
+    ]
+    assert covered_words(" ".join(text), covering.astype(np.uint64), shingle).tolist() == expected
+
+
+def test_covered_words_of_characters() -> None:
+    (common,) = features(["one two"], 5, Unit.CHARACTER)
+    assert covered_words("One Two, twofold. One! two", common, 5, Unit.CHARACTER).tolist() == [
+        *[True] * 2,
+        False,
+        *[True] * 2,
+    ]
+    assert covered_words("", common, 5, Unit.CHARACTER).tolist() == []
 
 
 def test_covered_passages_of_characters() -> None:
