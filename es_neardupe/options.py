@@ -481,6 +481,17 @@ MatchingName = Annotated[
         rich_help_panel=MEASURE_PANEL,
     ),
 ]
+Passage = Annotated[
+    int | None,
+    typer.Option(
+        "--passage",
+        min=1,
+        metavar="N",
+        help="Minimum number of words in a common passage, for jaccard and containment.",
+        show_default="words of a shingle; 1 for shingles of characters",
+        rich_help_panel=MEASURE_PANEL,
+    ),
+]
 Minimum = Annotated[
     float | None,
     typer.Option(

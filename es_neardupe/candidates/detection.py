@@ -179,7 +179,7 @@ def _shapes(measure: Measure, minimum: float, scheme: Scheme, length: TextLength
     shorter one, the longest that does takes its place. Then equally long texts with single words changed, evenly
     spread: so they have the fewest common shingles.
     """
-    words, w = length.words, scheme.unit.passage(scheme.shingle)
+    words, w = length.words, measure.passage
     width = length.width(scheme)
     longest = math.inf if measure.name is MeasureName.CONTAINMENT else _floor(words / minimum)
     for longer in dict.fromkeys(int(min(ratio * words, longest)) for ratio in _RATIOS):

@@ -156,6 +156,7 @@ def screened(
     min: options.Minimum = None,
     measure: options.Measure = None,
     matching: options.MatchingName = None,
+    passage: options.Passage = None,
     features: options.Features = (),
     ngram: options.Ngram = None,
     whitespace: options.Whitespace = False,
@@ -187,7 +188,13 @@ def screened(
     """
     found = opened_inline(index, "screened", texts=True, writes=True)
     chosen = MatchOptions.of(found.settings).having(
-        measure=measure, matching=matching, min=min, features=features, ngram=ngram, whitespace=whitespace
+        measure=measure,
+        matching=matching,
+        passage=passage,
+        min=min,
+        features=features,
+        ngram=ngram,
+        whitespace=whitespace,
     )
     criterion = match_criterion(found, chosen)
     screen = Screen(found, criterion, on_match, report or ScreenReport(), max_candidates=max_candidates)

@@ -102,7 +102,7 @@ def totals(
 
 
 def _literal_totals(kernel: ModuleType, pairs: Batch, minimum: int, progress: Progress) -> Iterator[AlignmentTotals]:
-    _check(minimum)
+    check_passage(minimum)
     words, bounds = pairs.joined(), pairs.bounds
     for part in pairs.parts(progress):
         left, right = pairs.left[part], pairs.right[part]
@@ -123,7 +123,7 @@ def literal(a: U64, b: U64, minimum: int = DEFAULT_MIN_WORDS) -> Alignment:
 
     Identical texts are one passage, however short they are. Raises `SettingsError` for ``minimum`` below 1.
     """
-    _check(minimum)
+    check_passage(minimum)
     blocks = None if batch.kernel is None else batch.kernel.tiles(a, b, minimum)
     if blocks is not None:
         return _literal(a, b, np.frombuffer(blocks, np.int64).reshape(-1, 3))
@@ -154,7 +154,7 @@ def information(a: U64, b: U64, minimum: int = DEFAULT_MIN_WORDS) -> Alignment:
     Each block refers to the first occurrence of the passage in b. Identical texts are completely common, however short
     they are. Raises `SettingsError` for ``minimum`` below 1.
     """
-    _check(minimum)
+    check_passage(minimum)
     if np.array_equal(a, b) and len(a) < minimum:
         return _identical(a)
     one, other = _Windows(a, minimum), _Windows(b, minimum)
@@ -173,7 +173,8 @@ def information(a: U64, b: U64, minimum: int = DEFAULT_MIN_WORDS) -> Alignment:
     return Alignment((int(counts_a.sum()), int(counts_b.sum())), common, blocks)
 
 
-def _check(minimum: int) -> None:
+def check_passage(minimum: int) -> None:
+    """Raises `SettingsError` unless a common passage can have at least so many words."""
     if not 1 <= minimum <= MAX_SHINGLE:
         raise SettingsError(f"A common passage has at least 1 word, not {minimum}, and at most {MAX_SHINGLE:,}.")
 

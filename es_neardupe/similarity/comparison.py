@@ -114,7 +114,7 @@ class CompareReport:
     unit: Unit
     """What shingles consist of."""
     passage: int
-    """w: minimum number of words in a common passage; ``shingle`` if that is a number of words."""
+    """w: minimum number of words in a common passage."""
     measures: tuple[Score, ...]
     left_out: Mapping[str, str]
     """Measures that were not computed, each with the reason."""
@@ -166,20 +166,24 @@ def compare_texts(
     names: tuple[str, str] = ("a", "b"),
     shingle: int = DEFAULT_MIN_WORDS,
     unit: Unit = Unit.WORD,
+    passage: int | None = None,
     weights: Weights | None = None,
     scheme: Scheme | None = None,
 ) -> CompareReport:
-    """Compare two texts by every measure. Of a prepared text, what is left is compared, and all is shown. ``weighted``
-    is left out without ``weights``; ``scheme`` defines the signatures for ``estimate`` (default: 128 slots).
+    """Compare two texts by every measure. Of a prepared text, what is left is compared, and all is shown. ``passage``
+    is the minimum number of words in a common passage (default: the words of a shingle, or 1 with shingles of
+    characters). ``weighted`` is left out without ``weights``; ``scheme`` defines the signatures for ``estimate``
+    (default: 128 slots).
 
-    Raises `SettingsError` for ``shingle`` below 1, `InputError` for a text longer than `MAX_CHARS`.
+    Raises `SettingsError` for ``shingle`` or ``passage`` below 1, `InputError` for a text longer than `MAX_CHARS`.
     """
     if not 1 <= shingle <= MAX_SHINGLE:
         raise SettingsError(f"A shingle has 1 {unit.value} or more, not {shingle}, and at most {MAX_SHINGLE:,}.")
     one, other = side_of(names[0], a), side_of(names[1], b)
     prepared, originals = (one.prepared, other.prepared), (one.text, other.text)
     hashes_a, hashes_b = token_hashes(prepared)
-    alignments = {matching: align(hashes_a, hashes_b, matching, unit.passage(shingle)) for matching in Matching}
+    least = unit.passage(shingle) if passage is None else passage
+    alignments = {matching: align(hashes_a, hashes_b, matching, least) for matching in Matching}
     differing = changes(hashes_a, hashes_b, alignments[Matching.LITERAL])
     near = formulas.jaccard(alignments[Matching.LITERAL]) >= NEAR_COPIES
     return CompareReport(
@@ -187,7 +191,7 @@ def compare_texts(
         other,
         shingle,
         unit,
-        unit.passage(shingle),
+        least,
         tuple(scores(prepared, alignments, shingle, unit, weights=weights, scheme=scheme)),
         left_out((one.words, other.words), weights),
         {matching.value: _matched(one, other, found) for matching, found in alignments.items()},

@@ -21,7 +21,7 @@ from es_neardupe.keys.unit import Unit
 from es_neardupe.options import Matching, MeasureName, names_of
 from es_neardupe.progress import Progress, silent
 from es_neardupe.similarity import formulas
-from es_neardupe.similarity.alignment import Alignment, AlignmentTotals, align, totals
+from es_neardupe.similarity.alignment import Alignment, AlignmentTotals, align, check_passage, totals
 from es_neardupe.similarity.features import (
     INDEXED,
     Document,
@@ -98,8 +98,7 @@ class Measure:
     matching: Matching = Matching.LITERAL
     """How common passages are found; for jaccard and the containments."""
     shingle: int = 5
-    """w: words in a shingle, and the minimum number of words in a common passage; with `unit`, characters in a
-    shingle."""
+    """w: words in a shingle; with `unit`, characters."""
     ngram: int = 1
     """n of `bag`."""
     weights: Weights | None = None
@@ -114,13 +113,22 @@ class Measure:
     """Shingles that do not count; for resemblance and weighted. They do count in a text that has no others: such a text
     is similar only to texts that consist of ignored shingles too."""
     unit: Unit = Unit.WORD
-    """What shingles consist of. Common passages always consist of words, at least one with character shingles."""
+    """What shingles consist of. Common passages always consist of words."""
+    min_words: int | None = None
+    """Minimum number of words in a common passage, for jaccard and the containments; default: those of a shingle, or 1
+    with shingles of characters."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.shingle <= MAX_SHINGLE or not 1 <= self.ngram <= 7:
             raise SettingsError(
                 "A shingle has 1 word or more and at most 1,000,000, an n-gram of the bag measure 1 to 7."
             )
+        if self.min_words is not None:
+            if not self.aligned:
+                raise SettingsError(
+                    f"{option('passage')} is only for measures of common passages, not for {self.name.value}."
+                )
+            check_passage(self.min_words)
         if self.name is MeasureName.WEIGHTED and self.weights is None:
             raise SettingsError("The measure weighted needs the frequencies of features in an index.")
         if self.sources and self.name not in _WITH_FEATURES:
@@ -143,7 +151,7 @@ class Measure:
     @property
     def passage(self) -> int:
         """Minimum number of words in a common passage."""
-        return self.unit.passage(self.shingle)
+        return self.unit.passage(self.shingle) if self.min_words is None else self.min_words
 
     @property
     def by_keys(self) -> bool:
@@ -171,7 +179,8 @@ class Measure:
         if self.name is MeasureName.BAG and not self.sources:
             settings = f"{self.ngram}-grams" + (" of words as they stand" if self.whitespace else "")
         if self.aligned:
-            settings = self.matching.value
+            usual = self.passage == self.unit.passage(self.shingle)
+            settings = self.matching.value + ("" if usual else f", passages of {counted(self.passage, 'word')}")
         if self.ignored is not None:
             settings = f"without the {counted(len(self.ignored.features), 'shingle')} of list {self.ignored.version}"
         return f"{self.name.value} ({settings})" if settings else self.name.value

@@ -28,6 +28,8 @@ class MatchOptions:
     measure: MeasureName = MeasureName.RESEMBLANCE
     matching: Matching | None = None
     """Default: literal."""
+    passage: int | None = None
+    """Default: the words of a shingle of the index; 1 with shingles of characters."""
     min: float | None = None
     """Default: the threshold of the index by this measure."""
     max: float = 1.0
@@ -48,6 +50,7 @@ class MatchOptions:
         *,
         measure: str | None = None,
         matching: Matching | str | None = None,
+        passage: int | None = None,
         min: float | None = None,
         max: float | None = None,
         features: Sequence[str] | None = None,
@@ -61,6 +64,7 @@ class MatchOptions:
         given = {
             "measure": None if measure is None else named_measure(measure, DECIDING),
             "matching": None if matching is None else matching_named(matching),
+            "passage": passage,
             "min": min,
             "max": max,
             "features": None if features is None else tuple(features),
@@ -137,6 +141,7 @@ def match_criterion(
         whitespace=options.whitespace,
         sources=sources,
         ignored=common.ignored if common else None,
+        min_words=options.passage,
     )
     return MatchCriterion(
         measure,
@@ -178,10 +183,9 @@ def _check_effect(options: MatchOptions, renew: bool) -> None:
     """Raises `SettingsError` for an option that has no effect on the measure."""
     name = options.measure
     grams = options.ngram is not None or options.whitespace
-    if options.matching is not None and name not in ALIGNED:
-        raise SettingsError(
-            f"{option('matching')} is for {', '.join(one.value for one in ALIGNED)}, not for {name.value}."
-        )
+    if (options.matching is not None or options.passage is not None) and name not in ALIGNED:
+        known = ", ".join(one.value for one in ALIGNED)
+        raise SettingsError(f"{option('matching')} and {option('passage')} are for {known}, not for {name.value}.")
     if grams and name is not MeasureName.BAG:
         raise SettingsError(f"{option('ngram')} and {option('whitespace')} are for bag, not for {name.value}.")
     if grams and options.features:

@@ -101,6 +101,7 @@ def test_options_are_remembered_one_by_one(news: NearDupe) -> None:
 
 MEASURES: list[tuple[JSON, str]] = [
     ({"measure": "jaccard", "matching": "information"}, "jaccard (information)"),
+    ({"measure": "jaccard", "passage": 8}, "jaccard (literal, passages of 8 words)"),
     ({"measure": "bag", "ngram": 2, "whitespace": True}, "bag (2-grams of words as they stand)"),
     ({"features": ["words", "site:values"]}, "resemblance (words + site:values)"),
     ({"measure": "weighted"}, "weighted"),
@@ -195,7 +196,7 @@ def store(client: Client, registry: str, note: JSON) -> None:
 
 def test_rules_that_contradict_the_remembered_ones(news: NearDupe) -> None:
     news.group(measure="jaccard", matching="information")
-    with pytest.raises(SettingsError, match=r"`matching` is for .* not for edit\. .* --default-rules"):
+    with pytest.raises(SettingsError, match=r"`matching` and `passage` are for .* not for edit\. .* --default-rules"):
         news.group(measure="edit")
     assert news.group(measure="edit", default_rules=True).rules.measure == "edit"
 

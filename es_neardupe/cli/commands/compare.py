@@ -83,7 +83,8 @@ def compare(
             raise typer.BadParameter("--weighted needs the frequencies of an index: give INDEX ID ID.")
         if given["fields"]:
             raise typer.BadParameter("--field shows fields of documents, and files have none: give INDEX ID ID.")
-        found = _files(what[0], what[1], DEFAULT_MIN_WORDS if given["shingle"] is None else given["shingle"])
+        shingle = DEFAULT_MIN_WORDS if given["shingle"] is None else given["shingle"]
+        found = _files(what[0], what[1], shingle, given["passage"])
     else:
         text = None if file is None else read_text_file(file)
         found = library(
@@ -107,7 +108,7 @@ def _check(what: Sequence[str], file: str | None) -> None:
         raise typer.BadParameter(f"Give {_WAYS}: {expected}, not {len(what)}.")
 
 
-def _files(a: str, b: str, given: int | str) -> CompareReport:
+def _files(a: str, b: str, given: int | str, passage: int | None) -> CompareReport:
     from es_neardupe.keys.unit import shingle_of
     from es_neardupe.readers.files import read_text_file
     from es_neardupe.similarity.comparison import compare_texts
@@ -121,7 +122,8 @@ def _files(a: str, b: str, given: int | str) -> CompareReport:
                 f"File {name!r} does not exist. Two arguments are two files; to compare documents of an index, "
                 f"give {_WAYS}."
             )
-    return compare_texts(read_text_file(a), read_text_file(b), names=(a, b), shingle=shingle, unit=unit)
+    one, other = read_text_file(a), read_text_file(b)
+    return compare_texts(one, other, names=(a, b), shingle=shingle, unit=unit, passage=passage)
 
 
 def _write(file: Path, found: CompareReport, matching: Matching) -> None:

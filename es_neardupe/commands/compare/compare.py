@@ -22,16 +22,19 @@ PageFields = Annotated[
     Sequence[str],
     typer.Option("--field", metavar="FIELD", help="Field to show with the texts. Repeatable.", show_default="title"),
 ]
-ShingleOfPassages = Annotated[
+SizeOfShingles = Annotated[
     int | str | None,
     typer.Option(
         "--shingle",
         parser=options.parse_shingle,
         metavar="N|Nc",
-        help="Words in a shingle, and the minimum number of words in a common passage; 5c: shingles of 5 characters, "
-        "passages of 1 word.",
+        help="Words in a shingle; 5c: 5 characters.",
         show_default="that of the index; 5 for files",
     ),
+]
+MinimumOfPassages = Annotated[
+    int | None,
+    options.like(options.Passage, help="Minimum number of words in a common passage.", rich_help_panel=None),
 ]
 Weighted = Annotated[
     bool, typer.Option("--weighted", help="Also compute the weighted measure, with the frequencies of the index.")
@@ -45,14 +48,16 @@ def compare(
     *,
     text: str | None = None,
     name: str = "text",
-    shingle: ShingleOfPassages = None,
+    shingle: SizeOfShingles = None,
+    passage: MinimumOfPassages = None,
     weighted: Weighted = False,
     fields: PageFields = (),
 ) -> CompareReport:
     """Compare the current texts of the documents ``a`` and ``b``, or of ``a`` and a ``text``, named ``name``.
 
     A document is given by its id, or by its `Address` if several indices have this id.
-    ``shingle`` defaults to that of the index. ``weighted`` adds the measure of that name, with the feature frequencies
+    ``shingle`` defaults to that of the index, and ``passage``, the minimum number of words in a common passage, to the
+    words of a shingle. ``weighted`` adds the measure of that name, with the feature frequencies
     of the index. ``fields`` are shown of each document; by default its title, if one exists. Raises `NotFound` for an
     unknown id, `InputError` for a document without readable text and for a text that is too long, `SettingsError` for
     contradicting options.
@@ -95,6 +100,7 @@ def compare(
         names=(name_of_document(index, a), name if b is None else name_of_document(index, b)),
         shingle=size,
         unit=unit,
+        passage=passage,
         weights=frequencies(index, Measure(shingle=size, unit=unit)).weights if weighted else None,
         scheme=scheme if of_index else None,
     )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _LAST = "as in the last run"
 RuleMeasure = Annotated[str | None, options.like(options.Measure, show_default=_LAST)]
 RuleMatching = Annotated[str | None, options.like(options.MatchingName, show_default=_LAST)]
+RulePassage = Annotated[int | None, options.like(options.Passage, show_default=_LAST)]
 RuleMinimum = Annotated[float | None, options.like(options.Minimum, show_default=_LAST)]
 RuleMaximum = Annotated[float | None, options.like(options.Maximum, show_default=_LAST)]
 RuleFeatures = Annotated[Sequence[str] | None, options.like(options.Features, show_default=_LAST)]
@@ -84,6 +85,7 @@ def group(
     *,
     measure: RuleMeasure = None,
     matching: RuleMatching = None,
+    passage: RulePassage = None,
     min: RuleMinimum = None,
     max: RuleMaximum = None,
     features: RuleFeatures = None,
@@ -165,6 +167,7 @@ def group(
         match = before[0].having(
             measure=measure,
             matching=matching,
+            passage=passage,
             min=min,
             max=max,
             features=features,

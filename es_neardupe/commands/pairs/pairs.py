@@ -30,6 +30,7 @@ def pairs(
     *,
     measure: options.Measure = None,
     matching: options.MatchingName = None,
+    passage: options.Passage = None,
     min: options.Minimum = None,
     max: options.Maximum = 1.0,
     features: options.Features = (),
@@ -80,6 +81,7 @@ def pairs(
     options = MatchOptions.of(index.settings).having(
         measure=measure,
         matching=matching,
+        passage=passage,
         min=min,
         max=max,
         features=features,

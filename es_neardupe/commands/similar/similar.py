@@ -21,6 +21,7 @@ def similar(
     text: options.Text = None,
     measure: options.Measure = None,
     matching: options.MatchingName = None,
+    passage: options.Passage = None,
     min: options.Minimum = None,
     max: options.Maximum = 1.0,
     features: options.Features = (),
@@ -71,7 +72,14 @@ def similar(
 
     def in_index(index: Index) -> SimilarReport:
         options = MatchOptions.of(index.settings).having(
-            measure=measure, matching=matching, min=min, max=max, features=features, ngram=ngram, whitespace=whitespace
+            measure=measure,
+            matching=matching,
+            passage=passage,
+            min=min,
+            max=max,
+            features=features,
+            ngram=ngram,
+            whitespace=whitespace,
         )
         match = match_criterion(index, options, renew=renew)
         shown = shown_fields(index, fields)

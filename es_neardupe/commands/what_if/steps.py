@@ -219,6 +219,7 @@ def _shape(match: MatchOptions, index: Index) -> Measure:
     """A measure with the same detection probability as the chosen one."""
     name, settings = match.measure, index.settings
     if name in ALIGNED:
-        return Measure(name, match.matching or Matching.LITERAL, settings.shingle, unit=settings.unit)
+        matching = match.matching or Matching.LITERAL
+        return Measure(name, matching, settings.shingle, unit=settings.unit, min_words=match.passage)
     by_order = match.by_resemblance or name is MeasureName.EDIT
     return Measure(name if by_order else MeasureName.BAG, shingle=settings.shingle, unit=settings.unit)

@@ -74,6 +74,7 @@ def test_the_stored_form() -> None:
         "match": {
             "measure": "resemblance",
             "matching": None,
+            "passage": None,
             "min": None,
             "max": 1.0,
             "features": [],

@@ -329,6 +329,25 @@ def test_colours(files: list[str], cli: Cli, monkeypatch: pytest.MonkeyPatch) ->
     assert cyan in cli("compare", *files).out
 
 
+@pytest.mark.parametrize("shingle", ["2", "4c"])
+def test_passages_apart_from_shingles(shingle: str, files: list[str], cli: Cli) -> None:
+    """Passages are those of `--shingle 31`, and all that counts shingles is that of the shingles."""
+    found, usual, wide = (
+        cli("compare", *files, *given, "--json").json
+        for given in (("--shingle", shingle, "--passage", "31"), ("--shingle", shingle), ("--shingle", "31"))
+    )
+    assert (found["passage"], found["shingle"], found["unit"]) == (31, usual["shingle"], usual["unit"])
+    assert found["matchings"] == wide["matchings"] != usual["matchings"]
+    values = [
+        {(one["measure"], one["matching"]): one["value"] for one in run["measures"]} for run in (found, usual, wide)
+    ]
+    for key, value in values[0].items():
+        assert value == values[2 if key[1] else 1][key]
+    shown = cli("compare", *files, "--shingle", shingle, "--passage", "31")
+    assert "Passages of 31 words or more" in shown.out
+    assert cli("compare", *files, "--passage", "0").code == 2
+
+
 def test_shingle(files: list[str], cli: Cli) -> None:
     found = cli("compare", *files, "--shingle", "31", "--json").json
     assert (found["shingle"], found["matchings"]["literal"]["chunks"]) == (31, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations, product
 from typing import Any
 
@@ -14,6 +15,7 @@ from unit_tools import set_resemblance, shingle_set, words
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.shingles import features, token_hashes
+from es_neardupe.keys.unit import Unit
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.similarity import formulas
 from es_neardupe.similarity.alignment import align
@@ -114,6 +116,8 @@ def test_ngrams_of_a_bag(n: int) -> None:
     ("settings", "words_"),
     [
         ({"shingle": 0}, "1 word or more"),
+        ({"name": MeasureName.JACCARD, "min_words": 0}, "at least 1 word"),
+        ({"name": MeasureName.EDIT, "min_words": 5}, "only for measures of common passages, not for edit"),
         ({"name": MeasureName.BAG, "ngram": 0}, "1 to 7"),
         ({"name": MeasureName.BAG, "ngram": 8}, "1 to 7"),
         ({"ngram": 2}, "for the measure bag"),
@@ -137,10 +141,27 @@ def test_without_any_of_the_features_a_document_is_like_no_other() -> None:
     assert measure.scores([one, none], *pairs).tolist() == [0, 0]
 
 
+@pytest.mark.parametrize("unit", list(Unit))
+@pytest.mark.parametrize("name", [MeasureName.JACCARD, MeasureName.CONTAINMENT, MeasureName.CONTAINMENT_LONGER])
+def test_passages_apart_from_shingles(name: MeasureName, unit: Unit) -> None:
+    """The size of shingles does not change a measure whose passages have their own size."""
+    rng = np.random.default_rng(4)
+    texts = [" ".join(rng.choice(list("abcd"), 40)) for _ in range(6)]
+    wanted, measure = Measure(name, shingle=4), Measure(name, shingle=2, unit=unit, min_words=4)
+    left, right = np.triu_indices(len(texts), 1)
+    expected = wanted.scores(wanted.prepare(texts), left, right)
+    assert 0 < expected.min() < expected.max() < 1
+    assert measure.scores(measure.prepare(texts), left, right).tolist() == expected.tolist()
+    usual = replace(measure, min_words=None)
+    assert usual.scores(usual.prepare(texts), left, right).tolist() != expected.tolist()
+
+
 def test_labels_and_meanings() -> None:
     assert set(MEANINGS) == set(MeasureName)
     assert Measure().label == "resemblance"
     assert Measure(MeasureName.CONTAINMENT, Matching.INFORMATION).label == "containment (information)"
+    assert Measure(MeasureName.CONTAINMENT, min_words=5).label == "containment (literal)"
+    assert Measure(MeasureName.JACCARD, min_words=1).label == "jaccard (literal, passages of 1 word)"
     assert Measure(MeasureName.BAG, ngram=2).label == "bag (2-grams)"
     assert Measure(MeasureName.BAG, whitespace=True).label == "bag (1-grams of words as they stand)"
     assert Measure(sources=parse_all(["a:words", "values"])).label == "resemblance (a:words + values)"
