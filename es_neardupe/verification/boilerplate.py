@@ -21,7 +21,7 @@ from es_neardupe.similarity.measure import Ignored, Measure
 from es_neardupe.verification.on_workers import ComparingWorkers
 from es_neardupe.verification.verify import Verified, Verifier
 
-_MEMBERS = 5
+MEMBERS = 5
 """Minimum number of different texts in a cluster that is examined."""
 
 _CLUSTERS = 1000
@@ -81,13 +81,13 @@ def boilerplate(
     None is examined if texts are masked: what is left of them is the template that they are meant to be grouped by.
     """
     masked = bool(index.settings.scheme.preparation.masks)
-    clusters = [] if masked else _clusters(components(len(classes), left, right))
+    clusters = [] if masked else largest_clusters(components(len(classes), left, right))
     sizes = classes.sizes
     held = list[tuple[str, int]]()
     passages = list[str]()
     for members in clusters:
         texts = _texts(index, corpus, classes, members)
-        found = boilerplate_of(texts) if len(texts) >= _MEMBERS else None  # some were deleted meanwhile
+        found = boilerplate_of(texts) if len(texts) >= MEMBERS else None  # some were deleted meanwhile
         if found is not None:
             held.append((beginning(found[0]), int(sizes[members].sum())))
             passages += found
@@ -130,21 +130,25 @@ def groups_held(
     return int((2 * np.bincount(principal[members], matching, len(principal)) < others).sum())
 
 
-def _clusters(cluster_of: Numbers) -> list[Positions]:
+def largest_clusters(cluster_of: Numbers) -> list[Positions]:
     """The classes of each cluster to examine, the largest first. ``cluster_of``: the cluster of each class."""
     order = np.argsort(cluster_of, kind="stable")
     clusters = RowLists(order, np.flatnonzero(np.diff(cluster_of[order], prepend=-1, append=-1)))
-    chosen = np.flatnonzero(clusters.sizes >= _MEMBERS)
+    chosen = np.flatnonzero(clusters.sizes >= MEMBERS)
     chosen = chosen[np.argsort(-clusters.sizes[chosen], kind="stable")][:_CLUSTERS]
     return [clusters[number] for number in chosen.tolist()]
 
 
 def _texts(index: Index, corpus: FingerprintColumns, classes: TextClasses, members: Positions) -> list[str]:
-    """The current texts of some of the classes, evenly spread."""
-    spread = members[np.linspace(0, len(members) - 1, min(_TEXTS, len(members))).astype(np.intp)]
-    references = [corpus.references[row] for row in classes.first_of(spread).tolist()]
+    """The current texts of some of the classes."""
+    references = [corpus.references[row] for row in classes.first_of(evenly_spread(members)).tolist()]
     hits = index.documents.fetch(references, index.settings.fields)
     return [prepared_text(hit.source, index.settings)[:_CHARACTERS] for hit in hits if hit is not None]
+
+
+def evenly_spread(members: Positions) -> Positions:
+    """The members of a cluster whose texts are compared with each other."""
+    return members[np.linspace(0, len(members) - 1, min(_TEXTS, len(members))).astype(np.intp)]
 
 
 def _shown(held: Sequence[tuple[str, int]]) -> tuple[SharedPassage, ...]:

@@ -65,7 +65,10 @@ def test_all_figures_of_a_whole_index(filled: str, client: Client) -> None:
     (one,) = report.distributions
     check_totals(report)
     assert report.preset.preset == "reader"  # many revisions
-    assert "less than 0.8: revisions" in report.preset.reasons
+    tried = {one.preset: one for one in report.presets}
+    assert tried["strict"].pairs == len(true_pairs(TEXTS, 0.8)) < tried["reader"].pairs
+    assert tried["strict"].documents == len({id for pair in true_pairs(TEXTS, 0.8) for id in pair})
+    assert (report.preset.texts, report.preset.clean) == (len(TEXTS), None)
     assert (report.documents, one.sampled, report.stale, report.skipped) == (len(TEXTS), len(TEXTS), 0, 0)
     assert (one.measure, one.matching, one.shingle, report.threshold) == ("resemblance", None, 5, 0.7)
     truth = {pair: jaccard(*(TEXTS[id] for id in pair)) for pair in combinations(sorted(TEXTS), 2)}
@@ -171,7 +174,7 @@ def test_progress_ends_at_the_total(filled: str, client: Client) -> None:
         progress=lambda stage, done, total: found.setdefault(stage, []).append((done, total)),
     )
     names = {f"{part}, {measure} 5" for part in ("sample", "candidates") for measure in ("resemblance", "jaccard")}
-    assert set(found) == names | {"reading keys", "reading the sample"}
+    assert set(found) == names | {"reading keys", "reading the sample", "presets"}
     for stage, steps in found.items():
         done = [one for one, _ in steps]
         assert done == sorted(done), stage
@@ -199,7 +202,7 @@ def test_command(filled: str, server_cli: Cli, client: Client, tmp_path: Path) -
     shown = server_cli("distribution", filled, "--plot", str(picture), "--thresholds", "0.5,0.9", "--threshold", "0.75")
     assert shown.code == 0
     advice, wrote = shown.err.splitlines()
-    assert advice.startswith("Preset for new keys (init, migrate): reader. About 44%")
+    assert advice.startswith("Preset for new keys (init, migrate): reader. Of 37 texts")
     assert wrote == f"Wrote {picture}"
     assert "threshold 0.75" in picture.read_text("utf-8")
     for said in ("resemblance, 5 words: all", "^ threshold 0.75", "just above", "just below", "candidates", "█"):

@@ -46,13 +46,16 @@ from recount import (
     resemblance,
     shingle_set,
     star,
+    tokens_of,
     word_edits,
 )
 from scheme_oracle import GOLDEN, M32, M64, mix64, oracle_signature, oracle_token_hash, oracle_tokens
 from server_tools import JSON, change, family, make_index, mapping, put, words
 
 from es_neardupe.index.stored_fields import own_group
+from es_neardupe.keys.prepare.preparation import Preparation
 from es_neardupe.keys.scheme import Scheme
+from es_neardupe.options import Mask
 from es_neardupe.server.client import Client, path
 
 MAX_CHARS, THRESHOLD, SAMPLE_MOD, SHINGLE = 2000, 0.5, 2, 5
@@ -758,8 +761,12 @@ def _shingles_of_boilerplate(index: Snapshot, clusters: Iterable[set[str]]) -> f
 def _held_passages(index: Snapshot, contents: Iterable[str]) -> list[tuple[str, ...]]:
     """The passages of a group that only boilerplate holds together, of 20 of its texts."""
     members = sorted((index.current(content)[0] for content in contents), key=in_order)
+    return _passages_held([one.tokens for one in members])
+
+
+def _passages_held(members: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     places = np.linspace(0, len(members) - 1, min(20, len(members))).astype(int).tolist()
-    texts = [members[place].tokens for place in places]
+    texts = [members[place] for place in places]
     windows = [[tuple(tokens[k : k + 5]) for k in range(len(tokens) - 4)] for tokens in texts]
     counts = Counter(window for some in windows for window in set(some))
     common = {window for window, number in counts.items() if 2 * number > len(texts)}
@@ -1323,10 +1330,62 @@ def of_distribution(case: Case) -> JSON:
         "skipped": index.skipped,
         "stale": sum(one.stale for one in keyed if one.id in read),
         "edges": [k / 50 for k in range(51)],
+        "preset": {"texts": len(drawn)},
+        "presets": _tried([one.text or "" for one in drawn]),
         "distributions": distributions,
         **(_of_labels(case, labels, distributions) if labels else {}),
         **case.seconds,
     }
+
+
+def _tried(texts: Sequence[str]) -> list[JSON]:
+    """Each preset, by the definition of its rule; the reader's keys are 17 bands of 4 rows."""
+    masked = Preparation(masks=tuple(Mask)).texts(texts)
+    rules: dict[str, Callable[[str, str], bool]] = {
+        "strict": lambda a, b: resemblance(shingle_set(a, 5), shingle_set(b, 5)) >= 0.8,
+        "reader": lambda a, b: (
+            detection(resemblance(shingle_set(a, 3), shingle_set(b, 3)), 17, 4) >= 0.5
+            and _edit(tokens_of(a), tokens_of(b)) >= 0.71
+        ),
+        "supershingles": lambda a, b: resemblance(shingle_set(a, 8), shingle_set(b, 8)) >= 0.976,
+        "scans": lambda a, b: _by_characters(a, b) >= 0.3,
+        "short": lambda a, b: _in_passages(tokens_of(a), tokens_of(b)) >= 0.6,
+        "logs": lambda a, b: resemblance(shingle_set(a, 2), shingle_set(b, 2)) >= 0.5,
+    }
+    return [
+        {"preset": name, **_matched(masked if name == "logs" else texts, rule, examine=name != "logs")}
+        for name, rule in rules.items()
+    ]
+
+
+def _matched(texts: Sequence[str], matches: Callable[[str, str], bool], *, examine: bool) -> JSON:
+    """Pairs, documents in them, and those of clusters of five different texts that only boilerplate holds together."""
+    pairs = [(str(a), str(b)) for a, b in combinations(range(len(texts)), 2) if matches(texts[a], texts[b])]
+    held = 0
+    for cluster in _clusters(pairs) if examine else []:
+        different = list(dict.fromkeys(texts[int(one)] for one in sorted(cluster, key=int)))
+        if len(different) >= 5 and _passages_held([tokens_of(one) for one in different]):
+            held += len(cluster)
+    return {"pairs": len(pairs), "documents": len({one for pair in pairs for one in pair}), "held": held}
+
+
+def _edit(a: Sequence[str], b: Sequence[str]) -> float:
+    return 1 - word_edits(a, b) / max(len(a), len(b))
+
+
+def _by_characters(a: str, b: str) -> float:
+    one, other = ("".join(tokens_of(text)) for text in (a, b))
+    sets = [{text[k : k + 6] for k in range(max(len(text) - 5, 1))} for text in (one, other)]
+    return len(sets[0] & sets[1]) / len(sets[0] | sets[1])
+
+
+def _in_passages(a: Sequence[str], b: Sequence[str]) -> float:
+    """Words in common passages of two words and more; 0 if even all common words were too few."""
+    most = (Counter(a) & Counter(b)).total()
+    if most < 0.6 * (len(a) + len(b) - most):
+        return 0.0
+    common = sum(size for *_, size in passages(a, b, 2))
+    return common / (len(a) + len(b) - common)
 
 
 def _of_measure(

@@ -65,6 +65,7 @@ def distribution(
     elif not as_json:
         for one in found.distributions:
             _show(found, one)
+        _show_presets(found)
     _say(found, given["plot"])
 
 
@@ -105,6 +106,12 @@ def _labels_row(name: str, level: LabelLevel) -> tuple[object, ...]:
     return name, level.same, level.different, level.precision, level.recall, level.f, level.found
 
 
+def _show_presets(report: DistributionReport) -> None:
+    show(f"each preset, tried on {counted(report.preset.texts, 'text')} of the sample")
+    rows = [(one.preset, one.pairs, one.documents, one.held) for one in report.presets]
+    print_table(["preset", "pairs", "documents", "held by boilerplate"], rows)
+
+
 def _row(level: ThresholdLevel) -> tuple[object, ...]:
     expected = f"{level.expected.pairs:,.0f} ({level.expected.low:,.0f} to {level.expected.high:,.0f})"
     found = (level.pairs, level.documents, level.groups, level.largest)
@@ -122,7 +129,8 @@ def _say(found: DistributionReport, plot: str | None) -> None:
         say_measure(one.measure)
     if found.recommendation is not None:
         say(found.recommendation.text)
-    say(f"Preset for new keys (init, migrate): {found.preset.preset}. {found.preset.reasons}")
+    clean = "" if found.preset.clean is None else f", with --clean {found.preset.clean}"
+    say(f"Preset for new keys (init, migrate): {found.preset.preset}{clean}. {found.preset.reasons}")
     if found.labels is not None and (unused := found.labels.missing + found.labels.changed):
         warn(
             f"{unused:,} of {counted(found.labels.pairs, 'labelled pair')} {'was' if unused == 1 else 'were'} not "

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 
+import numpy as np
+
+from es_neardupe.commands.distribution.presets import bounded, tried
 from es_neardupe.commands.distribution.report import (
     Distribution,
     LabelCounts,
     LabelsReport,
     PresetAdvice,
+    PresetTrial,
     Recommendation,
 )
 from es_neardupe.index.index import Index
+from es_neardupe.keys.prepare.preparation import Preparation
 from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.text import word_counts
 from es_neardupe.keys.unit import Unit, shingle_text
-from es_neardupe.options import PRESETS, MeasureName
+from es_neardupe.options import PRESETS, Clean, Mask, MeasureName
+from es_neardupe.progress import Progress, silent
 from es_neardupe.similarity.histogram import EDGES, Histogram
 from es_neardupe.similarity.measure import ALIGNED
 from es_neardupe.wording import command, counted
@@ -61,26 +71,167 @@ _REVISED = 0.6
 _MANY = 0.25
 """Minimum share of pairs between `_REVISED` and the threshold of the preset strict for reader."""
 
+_VISIBLE = 0.1
+"""Share of the texts of a sample in pairs from which these decide."""
 
-def preset_advice(index: Index, distributions: Sequence[Distribution], median: int) -> PresetAdvice:
-    """The preset for texts of this median number of words: by their length, if one changed word takes them below the
-    threshold of a preset; otherwise by the candidate pairs, if these were compared by the resemblance of 5-word
-    shingles, and the keys of the index are made of these."""
+_TIMES = {"reader": 1 / (1 - _MANY), "short": 2, "scans": 4, "logs": 2}
+"""How many times as many documents as a simpler preset these must match. Scans also match texts on one subject."""
+
+_TIMES_OF_TEMPLATES = 2
+"""The same for reader if texts share a template: then what it adds may be other texts of the same template."""
+
+_PAIRS = 3
+"""Maximum number of pairs for each document that another preset adds: with more, texts have only a template in
+common."""
+
+_HELD = 0.1
+"""Share of the documents in pairs that a preset may add to those held together by boilerplate only."""
+
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_TAGS = 3
+"""Tags of a page."""
+
+
+def clean_for(texts: Sequence[str]) -> Clean | None:
+    """What to leave out of texts: most are pages with markup, or of most a tenth is quotes and signatures of mails."""
+    if 2 * sum(len(list(islice(_TAG.finditer(text), _TAGS))) == _TAGS for text in texts) > len(texts):
+        return Clean.HTML_MAIN
+    words = np.array(word_counts(texts), np.int64)
+    own = np.array(word_counts(Preparation(Clean.MAIL).texts(texts)), np.int64)
+    return Clean.MAIL if 2 * (own < 0.9 * words).sum() > len(texts) else None
+
+
+def preset_advice(
+    index: Index, distributions: Sequence[Distribution], sample: Sequence[str], progress: Progress = silent
+) -> tuple[PresetAdvice, tuple[PresetTrial, ...]]:
+    """The preset for the texts of a sample, and what each preset matches in it.
+
+    The pairs of the sample decide if a tenth of the texts are in some. Otherwise they are too few: then the candidate
+    pairs of the index decide, if they were compared by the resemblance of 5-word shingles, and its keys are made of
+    these.
+    """
+    texts = bounded(sample)
+    clean = clean_for(texts)
+    texts = Preparation(clean).texts(texts)
+    trials = tried(texts, progress)
+    median = int(np.median(word_counts(texts))) if texts else 0
+    dated = Preparation(masks=(Mask.TIME,)).texts(texts)
+    lines = 2 * sum(one != other for one, other in zip(texts, dated, strict=True)) > len(texts)
+    advice = by_trials(trials, len(texts), median, lines=lines)
+    if advice is None:
+        of_index = None if clean else _by_resemblance(index, distributions, median)
+        advice = by_length(median) or of_index or _default(median)
+        advice = _without_boilerplate(advice, trials)
+    sentences = [advice.reasons, *_held(index.name, trials, advice.preset)]
+    if clean is not None:
+        line = f"{command('migrate', index.name)} --preset {advice.preset} --clean {clean.value}"
+        sentences.insert(0, f"{_LEFT_OUT[clean]}: `{line}`.")
+    return replace(advice, reasons=" ".join(sentences), clean=clean and clean.value, texts=len(texts)), trials
+
+
+_LEFT_OUT = {
+    Clean.HTML_MAIN: "The texts look like HTML, and the presets were tried without markup and menus",
+    Clean.MAIL: "Quotes and signatures of mails, which are boilerplate, are a tenth or more of most texts, and the "
+    "presets were tried without them",
+}
+
+
+def by_trials(trials: Sequence[PresetTrial], texts: int, median: int, *, lines: bool) -> PresetAdvice | None:
+    """The simplest preset that matches nearly as many documents as others that mix none; None if all match few texts.
+
+    ``lines``: whether the texts are log lines, of which one template makes one group.
+    """
+    of = {one.preset: one for one in trials}
+    times = _TIMES | ({"reader": _TIMES_OF_TEMPLATES} if _mixes(of["scans"], of["strict"]) else {})
+    chosen = of["strict"]
+    others = ["short"] if _is_short(median, "reader") else ["reader", "scans"]
+    for other in (of[name] for name in [*others, *["logs"] * lines]):
+        more = other.documents >= max(times[other.preset] * chosen.documents, 1)
+        if more and (other.preset == "logs" or not _mixes(other, of["strict"])) and _visible(other, texts):
+            chosen = other
+    if not _visible(chosen, texts):
+        mixing = [of[name] for name in others if _mixes(of[name], of["strict"]) and _visible(of[name], texts)]
+        return _template(mixing[0]) if mixing else None
+    found = f"Of {counted(texts, 'text')} of the sample, {chosen.documents:,} are in pairs that {chosen.preset} matches"
+    if chosen.preset != "strict":
+        return PresetAdvice(chosen.preset, f"{found}, and {of['strict'].documents:,} in pairs that strict matches.")
+    nearly = of["supershingles"].documents
+    if median >= _LONG and nearly >= _MOST * max(chosen.documents, of["reader"].documents):
+        return PresetAdvice(
+            "supershingles",
+            f"The texts are long (median: {counted(median, 'word')}), and of {chosen.documents:,} documents in pairs "
+            f"that strict matches, {nearly:,} are in pairs that supershingles matches.",
+        )
+    return PresetAdvice(
+        "strict", f"{found}, and no other preset matches many more without mixing texts that share a template."
+    )
+
+
+def _visible(trial: PresetTrial, texts: int) -> bool:
+    """Whether enough texts are in pairs to decide by them."""
+    return trial.documents >= max(_VISIBLE * texts, 2)
+
+
+def _mixes(trial: PresetTrial, strict: PresetTrial) -> bool:
+    """Whether a preset matches texts that have only a template or boilerplate in common."""
+    added, held = trial.documents - strict.documents, trial.held - strict.held
+    return trial.pairs - strict.pairs > _PAIRS * max(added, 0) + strict.documents or held > _HELD * trial.documents
+
+
+def _template(mixing: PresetTrial) -> PresetAdvice:
+    return PresetAdvice(
+        "strict",
+        f"{mixing.preset} matches {counted(mixing.pairs, 'pair')} of {counted(mixing.documents, 'document')} of the "
+        f"sample: texts that have only a template in common.",
+    )
+
+
+def _without_boilerplate(advice: PresetAdvice, trials: Sequence[PresetTrial]) -> PresetAdvice:
+    """The preset strict instead of one that mixes texts of the sample."""
+    of = {one.preset: one for one in trials}
+    return _template(of[advice.preset]) if _mixes(of[advice.preset], of["strict"]) else advice
+
+
+def _held(index: str, trials: Sequence[PresetTrial], preset: str) -> Iterator[str]:
+    """What to do about boilerplate."""
+    (held,) = (one.held for one in trials if one.preset == preset)
+    if held:
+        line = f"{command('group', index)} --ignore-common auto"
+        yield f"Only boilerplate holds {counted(held, 'document')} of them together: `{line}` ignores it."
+
+
+def by_length(median: int) -> PresetAdvice | None:
+    """The preset for texts of this median number of words, if one changed word takes them below the threshold of a
+    simpler preset."""
     for preset, shorter in (("reader", "short"), ("strict", "reader")):
-        if (share := _after_one_word(median, preset)) < PRESETS[preset]["threshold"]:
+        if _is_short(median, preset):
             return PresetAdvice(
                 shorter,
-                f"The median text has {counted(median, 'word')}. If one word in the middle changes, {share:.2f} of its "
-                f"{PRESETS[preset]['shingle']}-word shingles are the same, less than the threshold "
-                f"{PRESETS[preset]['threshold']:g} of the preset {preset}.",
+                f"The median text has {counted(median, 'word')}. If one word in the middle changes, "
+                f"{_after_one_word(median, preset):.2f} of its {PRESETS[preset]['shingle']}-word shingles are the "
+                f"same, less than the threshold {PRESETS[preset]['threshold']:g} of the preset {preset}.",
             )
+    return None
+
+
+def _is_short(median: int, preset: str) -> bool:
+    return _after_one_word(median, preset) < float(PRESETS[preset]["threshold"])
+
+
+def _default(median: int) -> PresetAdvice:
+    return PresetAdvice(
+        "strict", f"It is the default, and texts of {counted(median, 'word')} (the median) are long enough for it."
+    )
+
+
+def _by_resemblance(index: Index, distributions: Sequence[Distribution], median: int) -> PresetAdvice | None:
+    """By the candidate pairs of the index, if they were compared by the shingles of the preset strict, which its keys
+    have too."""
     for one in distributions:
         size = (one.shingle, one.unit) == (PRESETS["strict"]["shingle"], Unit.WORD)
         if one.measure == MeasureName.RESEMBLANCE.value and size and _as_in_the_index(index, one):
             return _by_pairs(index.settings.scheme, one.candidates, median)
-    return PresetAdvice(
-        "strict", f"It is the default, and texts of {counted(median, 'word')} (the median) are long enough for it."
-    )
+    return None
 
 
 def _by_pairs(scheme: Scheme, pairs: Histogram, median: int) -> PresetAdvice:

@@ -130,6 +130,24 @@ class PresetAdvice:
     preset: str
     reasons: str
     """In words, with the numbers it rests on."""
+    clean: str | None = None
+    """What else to leave out of texts: ``html-main`` or ``mail``. The presets were tried without it."""
+    texts: int = 0
+    """Texts of the sample that were compared with each other by each preset."""
+
+
+@dataclass(frozen=True)
+class PresetTrial:
+    """What the rule of a preset matches in a sample of texts, each compared with all others."""
+
+    preset: str
+    pairs: int
+    """Pairs that it matches, of those that its keys probably find."""
+    documents: int
+    """Documents in these pairs."""
+    held: int
+    """Documents in clusters of five different texts and more that only boilerplate holds together. 0 for a preset that
+    masks texts: what is left of these is the template that they are meant to be grouped by."""
 
 
 @dataclass(frozen=True)
@@ -187,6 +205,8 @@ class DistributionReport(Tabular):
     recommendation: Recommendation | None
     """With labelled pairs."""
     preset: PresetAdvice
+    presets: tuple[PresetTrial, ...]
+    """Each preset, tried on the sample."""
     distributions: tuple[Distribution, ...]
     seconds: float = field(compare=False)
 

@@ -17,6 +17,7 @@ from es_neardupe.commands.distribution.report import (
     Distribution,
     DistributionReport,
     PresetAdvice,
+    PresetTrial,
     ThresholdLevel,
 )
 from es_neardupe.commands.distribution.sample import EstimatedPairs
@@ -51,7 +52,10 @@ def report(name: str = "news", measures: Sequence[str] = ("resemblance",), *, pa
         Distribution(one, None, 5, Unit.WORD, False, 50, sample, candidates, levels, (), (), None) for one in measures
     ]
     edges = tuple(EDGES.tolist())
-    return DistributionReport(name, (name,), "v1-0", 0.8, 1, 100, 21, 0, 0, edges, None, None, ADVICE, tuple(made), 1.0)
+    trials = (PresetTrial("strict", 1, 2, 0),)
+    return DistributionReport(
+        name, (name,), "v1-0", 0.8, 1, 100, 21, 0, 0, edges, None, None, ADVICE, trials, tuple(made), 1.0
+    )
 
 
 @pytest.mark.parametrize("number", [2, *(pytest.param(one, marks=pytest.mark.long) for one in (1, 3))])

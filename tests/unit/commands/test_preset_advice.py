@@ -1,0 +1,108 @@
+"""The preset that `distribution` recommends for texts of the kinds that people have."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from conftest import read_jsonl
+
+from es_neardupe.commands.distribution.presets import tried
+from es_neardupe.commands.distribution.recommendation import by_trials, clean_for, preset_advice
+from es_neardupe.commands.distribution.report import PresetAdvice, PresetTrial
+from es_neardupe.index.index import Index
+from es_neardupe.options import PRESETS, Clean
+
+
+def advice(texts: list[str]) -> tuple[PresetAdvice, tuple[PresetTrial, ...]]:
+    return preset_advice(cast(Index, SimpleNamespace(name="news")), [], texts)
+
+
+def trials(**of: tuple[int, int] | tuple[int, int, int]) -> list[PresetTrial]:
+    """Pairs, documents and documents held by boilerplate of some presets; 0 of the others."""
+    return [PresetTrial(name, *(*of.get(name, (0, 0)), 0)[:3]) for name in PRESETS]
+
+
+@pytest.mark.parametrize(
+    ("found", "median", "lines", "preset"),
+    [
+        ({"strict": (40, 80), "reader": (50, 100)}, 200, False, "strict"),
+        ({"strict": (40, 80), "reader": (55, 110)}, 200, False, "reader"),
+        ({"strict": (40, 80), "reader": (55, 110), "scans": (9000, 200)}, 200, False, "strict"),  # a template
+        ({"strict": (40, 80), "reader": (5000, 200)}, 200, False, "strict"),  # it mixes texts
+        ({"strict": (40, 80), "reader": (120, 200, 100)}, 200, False, "strict"),
+        ({"strict": (0, 0), "scans": (50, 90)}, 200, False, "scans"),
+        ({"strict": (40, 80), "scans": (100, 150)}, 200, False, "strict"),
+        ({"strict": (10, 20), "short": (50, 100)}, 8, False, "short"),
+        ({"strict": (10, 20), "reader": (50, 100)}, 8, False, "strict"),
+        ({"strict": (0, 0), "logs": (5000, 200)}, 15, True, "logs"),
+        ({"strict": (40, 80), "logs": (5000, 200)}, 200, False, "strict"),
+        ({"strict": (40, 80), "supershingles": (38, 76), "reader": (40, 80)}, 800, False, "supershingles"),
+        ({"strict": (4, 8), "reader": (5, 10)}, 200, False, None),  # too few to decide
+        ({"strict": (0, 0), "reader": (3000, 200)}, 200, False, "strict"),
+    ],
+)
+def test_by_the_trials(found: dict[str, Any], median: int, lines: bool, preset: str | None) -> None:
+    chosen = by_trials(trials(**found), 200, median, lines=lines)
+    assert (chosen and chosen.preset) == preset
+
+
+def test_no_texts_and_one() -> None:
+    for texts in ([], ["one text"], ["", ""], ["a", "b"]):
+        found, presets = advice(texts)
+        assert found.texts == len(texts)
+        assert [one.preset for one in presets] == list(PRESETS)
+
+
+def test_boilerplate_is_named() -> None:
+    """A footer of 110 words under texts of 12: reader mixes them all."""
+    chance = random.Random(1)
+    footer = " ".join(f"footer{n}" for n in range(110))
+    texts = [" ".join(f"w{chance.random()}" for _ in range(12)) + " " + footer for _ in range(30)]
+    found, presets = advice(texts)
+    held = {one.preset: one.held for one in presets}
+    assert held["reader"] == 30
+    assert held["logs"] == 0
+    assert found.preset == "strict"
+
+
+def test_pages_and_mails() -> None:
+    assert clean_for(["<p>One <b>page</b></p>"] * 2 + ["no page"]) is Clean.HTML_MAIN
+    assert clean_for(["a < b and c > d", "x <y", "List<T>"]) is None
+    assert clean_for(["Monday suits me well.\n\nOn 3 Mar 2026 at 09:10, Ann wrote:\n> Shall we meet?"]) is Clean.MAIL
+    assert clean_for(["Monday suits me well."]) is None
+    assert clean_for([]) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "preset", "clean"),
+    [
+        ("ocr02", "scans", None),
+        ("ocr05", "scans", None),
+        ("short_mails", "short", None),
+        ("log_lines", "logs", None),
+        ("job_ads", "strict", None),
+        ("html_pages", "strict", "html-main"),
+        ("mails", "strict", "mail"),
+        ("rechunked", "reader", None),
+    ],
+)
+def test_kinds_of_texts(name: str, preset: str, clean: str | None) -> None:
+    documents = read_jsonl(f"cases/{name}.jsonl.xz")
+    field = next(name for name in ("text", "body", "message") if name in documents[0])
+    random.Random(1).shuffle(documents)
+    found, _ = advice([one[field] for one in documents[: 300 if name == "log_lines" else 600]])
+    assert (found.preset, found.clean) == (preset, clean), found
+    if clean is not None:
+        assert f"`es-neardupe migrate news --preset {preset} --clean {clean}`" in found.reasons
+
+
+def test_mails_as_they_are() -> None:
+    """With quotes and signatures, reader mixes the threads, because of boilerplate."""
+    texts = [one["text"] for one in read_jsonl("cases/mails.jsonl.xz")[:300]]
+    of = {one.preset: one for one in tried(texts)}
+    assert of["reader"].held > 2 * of["strict"].held
+    chosen = by_trials(list(of.values()), len(texts), 186, lines=False)
+    assert chosen is None or chosen.preset == "strict"
