@@ -41,10 +41,12 @@ from es_neardupe.commands.version import version as _version
 from es_neardupe.commands.watch import watch as _watch
 from es_neardupe.commands.what_if import what_if as _what_if
 from es_neardupe.index.index import Index
+from es_neardupe.keywords import Unpack, with_defaults
 from es_neardupe.log_events import is_logged, log_event, loggable_arguments, logged_progress, new_run
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect, wrap
+from es_neardupe.server.login.options import CONNECTION_DEFAULTS, ConnectionOptions
 from es_neardupe.server.login.resolve import resolve_settings
 from es_neardupe.signatures import document_options, signature_of
 
@@ -133,6 +135,7 @@ class NearDupe(Index):
     subclasses.
     """
 
+    @with_defaults(CONNECTION_DEFAULTS)
     def __init__(
         self,
         index: str,
@@ -142,43 +145,17 @@ class NearDupe(Index):
         run: str | None = None,
         max_rate: options.MaxRate = None,
         max_load: options.MaxLoad = None,
-        url: options.Url = None,
-        api_key_file: options.ApiKeyFile = None,
-        username: options.Username = None,
-        password_file: options.PasswordFile = None,
-        bearer_token_file: options.BearerTokenFile = None,
-        ca_certs: options.CaCerts = None,
-        cert_fingerprint: options.CertFingerprint = None,
-        client_cert: options.ClientCert = None,
-        client_key: options.ClientKey = None,
-        insecure: options.Insecure = False,
-        timeout: options.Timeout = None,
-        profile: options.Profile = None,
+        **connection: Unpack[ConnectionOptions],
     ) -> None:
         self.run = run or new_run()
         """Name of the run in requests and log events."""
         if client is None:
-            settings = resolve_settings(
-                url=url,
-                api_key_file=api_key_file,
-                username=username,
-                password_file=password_file,
-                bearer_token_file=bearer_token_file,
-                ca_certs=ca_certs,
-                cert_fingerprint=cert_fingerprint,
-                client_cert=client_cert,
-                client_key=client_key,
-                insecure=insecure,
-                timeout=timeout,
-                profile=profile,
-                run=self.run,
-            )
-            connection = connect(settings)
+            opened = connect(resolve_settings(**connection, run=self.run))
         else:
-            connection = client if _is_connection(client) else wrap(client, run=self.run)
-        super().__init__(index, connection, prefix)
+            opened = client if _is_connection(client) else wrap(client, run=self.run)
+        super().__init__(index, opened, prefix)
         if max_rate is not None or max_load is not None:
-            connection.pace.limit(max_rate=max_rate, max_load=max_load)
+            opened.pace.limit(max_rate=max_rate, max_load=max_load)
 
     def __enter__(self: _Self) -> _Self:
         return self

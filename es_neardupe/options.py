@@ -677,33 +677,3 @@ TITLE_FIELDS = typer.Option(
 )
 TitleFields = Annotated[Sequence[str] | None, TITLE_FIELDS]
 """In Python None reads no fields."""
-
-# -- connection -------------------------------------------------------------------------------------------------------
-
-_CONNECTION = "Connection"
-
-
-def _connection(name: str, help: str, metavar: str | None = None, **more: Any) -> Any:
-    return typer.Option(name, help=help, metavar=metavar, rich_help_panel=_CONNECTION, **more)
-
-
-Url = Annotated[str | None, _connection("--url", "Address of the server.", "URL")]
-ApiKeyFile = Annotated[str | None, _connection("--api-key-file", "File with the API key.", "FILE")]
-Username = Annotated[str | None, _connection("--username", "User name.", "NAME")]
-PasswordFile = Annotated[str | None, _connection("--password-file", "File with the password.", "FILE")]
-BearerTokenFile = Annotated[str | None, _connection("--bearer-token-file", "File with a bearer token.", "FILE")]
-CaCerts = Annotated[str | None, _connection("--ca-certs", "Certificates to trust (PEM).", "FILE")]
-CertFingerprint = Annotated[
-    str | None,
-    _connection("--cert-fingerprint", "Trust only the server or CA certificate with this SHA-256 fingerprint.", "HEX"),
-]
-ClientCert = Annotated[str | None, _connection("--client-cert", "Client certificate (PEM).", "FILE")]
-ClientKey = Annotated[
-    str | None,
-    _connection("--client-key", "Key of the client certificate, if in a separate file (PEM).", "FILE"),
-]
-Insecure = Annotated[bool, _connection("--insecure", "Do not verify the server's certificate.")]
-Timeout = Annotated[
-    float | None, _connection("--timeout", "Seconds to wait for a response.", "SECONDS", show_default="60")
-]
-Profile = Annotated[str | None, _connection("--profile", "Named settings from the profile file.", "NAME")]

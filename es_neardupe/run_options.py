@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
-from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypedDict, TypeVar, cast
 
 import typer
@@ -17,16 +16,7 @@ from es_neardupe import options
 from es_neardupe.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack as Unpack  # noqa: PLC0414  # commands import it from here
-
     from es_neardupe.index.index import Index
-else:
-
-    class Unpack:
-        """At run time, a type for `Unpack` of Python 3.11: ``Unpack[X]`` is X."""
-
-        def __class_getitem__(cls, kind: Any) -> Any:
-            return kind
 
 
 _WORKERS = "Workers"
@@ -115,25 +105,6 @@ RUN_DEFAULTS: RunOptions = {**READ_DEFAULTS, **WRITE_DEFAULTS}
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-def with_defaults(defaults: ReadOptions | WriteOptions) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Give a command all options of its ``**run``. Raises `TypeError` for any other keyword, which ``**run`` would
-    take."""
-
-    def complete(command: Callable[P, R]) -> Callable[P, R]:
-        parameters = signature(command).parameters.values()
-        known = {one.name for one in parameters if one.kind is not one.VAR_KEYWORD} | defaults.keys()
-
-        @wraps(command)
-        def run(*given: P.args, **named: P.kwargs) -> R:
-            if unknown := sorted(named.keys() - known):
-                raise TypeError(f"{command.__name__}() got an unexpected keyword argument {unknown[0]!r}")
-            return cast("Callable[..., R]", command)(*given, **{**defaults, **named})
-
-        return run
-
-    return complete
 
 
 def on_engine(command: Callable[P, R]) -> Callable[P, R]:

@@ -18,6 +18,9 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 from typer.models import OptionInfo
 
 from es_neardupe.run_options import RUN_DEFAULTS
+from es_neardupe.server.login.options import CONNECTION_DEFAULTS
+
+_DEFAULTS = {**RUN_DEFAULTS, **CONNECTION_DEFAULTS}
 
 
 def option_of(annotation: Any) -> OptionInfo | None:
@@ -37,8 +40,8 @@ def defaults_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-    """A signature with evaluated types, and with the keywords of its ``**run``. Types that a module imports only for
-    type checkers are names."""
+    """A signature with evaluated types, and with its keywords in a `TypedDict`, such as ``**run``. Types that a
+    module imports only for type checkers are names."""
     function = inspect.unwrap(function)
     names = _Known(vars(sys.modules[function.__module__]))
     signature = inspect.signature(function, locals=names, eval_str=True)
@@ -52,8 +55,7 @@ def _named(parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
         return
     types = get_type_hints(parameter.annotation, include_extras=True)
     for name in sorted(types, key="progress".__eq__):  # a callback is the last one
-        default = RUN_DEFAULTS[name]  # type: ignore[literal-required]
-        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=types[name], default=default)
+        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=types[name], default=_DEFAULTS[name])
 
 
 class _Known(dict[str, Any]):
@@ -69,9 +71,11 @@ _Class = TypeVar("_Class", bound=type)
 
 
 def document_options(cls: _Class) -> _Class:
-    """Make ``help()`` of each method readable: its options below its docstring, and a signature with plain types."""
+    """Make ``help()`` of a class and of each method readable: its options below its docstring, and a signature with
+    plain types."""
     for name, method in vars(cls).items():
-        if inspect.isfunction(method) and not name.startswith("_") and "\nOptions:\n" not in (method.__doc__ or ""):
+        shown = name == "__init__" or not name.startswith("_")
+        if inspect.isfunction(method) and shown and "\nOptions:\n" not in (method.__doc__ or ""):
             lines = list(_explained(method))
             if lines:
                 method.__doc__ = "\n".join([inspect.getdoc(method) or "", "", "Options:", *lines])

@@ -6,7 +6,6 @@ if it fails.
 
 from __future__ import annotations
 
-import inspect
 import json
 import warnings
 from collections.abc import Iterator
@@ -60,10 +59,10 @@ def complete_index(ctx: Any, incomplete: str) -> list[str]:
 
 
 def _index_names(arguments: dict[str, Any], prefix: str) -> Iterator[str]:
-    from es_neardupe.cli.connection import options
+    from es_neardupe.server.login.options import CONNECTION_DEFAULTS
     from es_neardupe.server.login.resolve import resolve_settings
 
-    flags: dict[str, Any] = {name: arguments.get(name) for name in inspect.signature(options).parameters}
+    flags: dict[str, Any] = {name: arguments.get(name) for name in CONNECTION_DEFAULTS}
     settings = resolve_settings(**{**flags, "insecure": bool(flags["insecure"]), "timeout": None})
     url = settings.url or (None if settings.cloud_id else _local_url())
     if url is None:

@@ -9,11 +9,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from es_neardupe import options as of
 from es_neardupe.cli import run_log
+from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.output import warn
 from es_neardupe.errors import IncompleteAnswer, NeardupeError, RequestError, Unreachable
+from es_neardupe.keywords import Unpack
 from es_neardupe.options import DEFAULT_PREFIX
+from es_neardupe.server.login.options import ConnectionOptions
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
@@ -26,24 +28,6 @@ _URL_WARNING = (
 )
 AGAIN = "Run the same command again: it continues where it stopped."
 AGAIN_FROM_START = "Run the same command again: it starts from the beginning."
-
-
-def options(
-    *,
-    url: of.Url = None,
-    api_key_file: of.ApiKeyFile = None,
-    username: of.Username = None,
-    password_file: of.PasswordFile = None,
-    bearer_token_file: of.BearerTokenFile = None,
-    ca_certs: of.CaCerts = None,
-    cert_fingerprint: of.CertFingerprint = None,
-    client_cert: of.ClientCert = None,
-    client_key: of.ClientKey = None,
-    insecure: of.Insecure = False,
-    timeout: of.Timeout = None,
-    profile: of.Profile = None,
-) -> None:
-    """The options of the connection."""
 
 
 def open_index(
@@ -69,7 +53,7 @@ def open_client() -> Client:
     return run.client
 
 
-def connect_to(*, local_url: Callable[[], str | None], **flags: Any) -> Client:
+def connect_to(*, local_url: Callable[[], str | None], **connection: Unpack[ConnectionOptions]) -> Client:
     """A client for the server of `resolve_settings`, or else for ``local_url``. Prints connection warnings."""
     from es_neardupe.server.connect import connect
     from es_neardupe.server.login.resolve import resolve_settings
@@ -78,14 +62,19 @@ def connect_to(*, local_url: Callable[[], str | None], **flags: Any) -> Client:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConnectionWarning)
         run = run_log.current()
-        settings = replace(resolve_settings(**flags), run=run.name if run else None)
-        if urlsplit(flags.get("url") or "").password:
+        settings = replace(resolve_settings(**connection), run=run.name if run else None)
+        if urlsplit(connection.get("url") or "").password:
             warn(_URL_WARNING)
         client = connect(settings, local_url=local_url)
     for warning in caught:
         if issubclass(warning.category, ConnectionWarning):
             warn(str(warning.message))
     return client
+
+
+@with_options_of(connect_to, summary=False)
+def options(**given: Any) -> None:
+    """The options of the connection."""
 
 
 def local_url() -> str | None:

@@ -12,8 +12,9 @@ import typer
 
 from es_neardupe import options
 from es_neardupe.errors import IndexUnusable, SettingsError
+from es_neardupe.keywords import Unpack, with_defaults
 from es_neardupe.options import DEFAULT_MAX_CHARS, Versions
-from es_neardupe.run_options import RUN_DEFAULTS, RunOptions, Unpack, on_engine, tunable, with_defaults
+from es_neardupe.run_options import RUN_DEFAULTS, RunOptions, on_engine, tunable
 from es_neardupe.wording import command, option
 
 if TYPE_CHECKING:

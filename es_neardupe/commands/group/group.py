@@ -12,7 +12,8 @@ import typer
 
 from es_neardupe import options
 from es_neardupe.errors import SettingsError
-from es_neardupe.run_options import RUN_DEFAULTS, RunOptions, Unpack, on_engine, tunable, with_defaults
+from es_neardupe.keywords import Unpack, with_defaults
+from es_neardupe.run_options import RUN_DEFAULTS, RunOptions, on_engine, tunable
 from es_neardupe.wording import option
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ import typer
 
 from es_neardupe import options
 from es_neardupe.errors import SettingsError
+from es_neardupe.keywords import Unpack, with_defaults
 from es_neardupe.options import DEFAULT_MAX_CHARS
-from es_neardupe.run_options import WRITE_DEFAULTS, Unpack, WriteOptions, tunable, with_defaults
+from es_neardupe.run_options import WRITE_DEFAULTS, WriteOptions, tunable
 from es_neardupe.wording import option
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from es_neardupe import options
+from es_neardupe.keywords import Unpack, with_defaults
 from es_neardupe.options import DEFAULT_MAX_BUCKET
-from es_neardupe.run_options import READ_DEFAULTS, ReadOptions, Unpack, on_engine, with_defaults
+from es_neardupe.run_options import READ_DEFAULTS, ReadOptions, on_engine
 
 if TYPE_CHECKING:
     from es_neardupe.commands.pairs.report import PairsReport

@@ -20,6 +20,8 @@ from typing import Any, TypeVar
 from platformdirs import user_config_dir
 
 from es_neardupe.errors import SettingsError
+from es_neardupe.keywords import Unpack, with_defaults
+from es_neardupe.server.login.options import CONNECTION_DEFAULTS, ConnectionOptions
 from es_neardupe.server.login.settings import ConnectionSettings, ConnectionWarning, more_than_one_login, split_url
 from es_neardupe.wording import option
 
@@ -31,23 +33,13 @@ def profiles_path() -> Path:
     return Path(user_config_dir("es-neardupe")) / "profiles.toml"
 
 
+@with_defaults(CONNECTION_DEFAULTS)
 def resolve_settings(
     *,
-    url: str | None = None,
-    api_key_file: str | None = None,
-    username: str | None = None,
-    password_file: str | None = None,
-    bearer_token_file: str | None = None,
-    ca_certs: str | None = None,
-    cert_fingerprint: str | None = None,
-    client_cert: str | None = None,
-    client_key: str | None = None,
-    insecure: bool = False,
-    timeout: float | None = None,
-    profile: str | None = None,
     run: str | None = None,
     environ: Mapping[str, str] | None = None,
     profiles_file: Path | None = None,
+    **connection: Unpack[ConnectionOptions],
 ) -> ConnectionSettings:
     """The settings. Sources by precedence: flags, the profile named by a flag, ``ES_NEARDUPE_*``, the profile named
     there, common variables (``ES_URL``, say), the profile ``default``.
@@ -58,33 +50,36 @@ def resolve_settings(
     """
     environ = os.environ if environ is None else environ
     file = profiles_file or profiles_path()
-    flags = Source(
+    settings = _settled(_ordered(_of_flags(connection), connection["profile"], environ, file))
+    given = {name: _absolute(name, value) for name, value in connection.items() if value is not None}
+    return replace(settings, run=run, options={**given, "url": settings.url, "run": run})
+
+
+_FILES = ("api_key_file", "password_file", "bearer_token_file", "ca_certs", "client_cert", "client_key")
+
+
+def _absolute(name: str, value: object) -> object:
+    """The value of an option, for a process in another folder."""
+    return str(Path(str(value)).expanduser().absolute()) if name in _FILES else value
+
+
+def _of_flags(given: ConnectionOptions) -> Source:
+    """The options as a source. Raises ``SettingsError`` for a secret that cannot be read."""
+    source = Source(
         name="the command line",
-        url=url,
-        api_key=first_line(api_key_file),
-        username=username,
-        password=first_line(password_file),
-        bearer_token=first_line(bearer_token_file),
-        ca_certs=ca_certs,
-        cert_fingerprint=cert_fingerprint,
-        client_cert=client_cert,
-        client_key=client_key,
-        insecure=insecure or None,
-        timeout=timeout,
+        url=given["url"],
+        api_key=first_line(given["api_key_file"]),
+        username=given["username"],
+        password=first_line(given["password_file"]),
+        bearer_token=first_line(given["bearer_token_file"]),
+        ca_certs=given["ca_certs"],
+        cert_fingerprint=given["cert_fingerprint"],
+        client_cert=given["client_cert"],
+        client_key=given["client_key"],
+        insecure=given["insecure"] or None,
+        timeout=given["timeout"],
     )
-    settings = _settled(_ordered(completed(flags), profile, environ, file))
-    files = {
-        "api_key_file": api_key_file,
-        "password_file": password_file,
-        "bearer_token_file": bearer_token_file,
-        "ca_certs": ca_certs,
-        "client_cert": client_cert,
-        "client_key": client_key,
-    }
-    more = {"username": username, "cert_fingerprint": cert_fingerprint, "timeout": timeout, "profile": profile}
-    given = more | {name: str(Path(file).expanduser().absolute()) for name, file in files.items() if file is not None}
-    given = {name: value for name, value in given.items() if value is not None}
-    return replace(settings, run=run, options={"url": settings.url, "insecure": insecure, "run": run, **given})
+    return completed(source)
 
 
 def _ordered(flags: Source, profile: str | None, environ: Mapping[str, str], file: Path) -> list[Source]:

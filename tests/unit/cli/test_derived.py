@@ -10,7 +10,8 @@ import typer
 from typer.testing import CliRunner
 
 from es_neardupe.cli.derived import options_for, with_options_of
-from es_neardupe.run_options import ReadOptions, Unpack
+from es_neardupe.keywords import Unpack
+from es_neardupe.run_options import ReadOptions
 
 Names = Annotated[Sequence[str], typer.Option("--name", help="A name. Repeatable.")]
 Numbers = Annotated[

@@ -144,7 +144,9 @@ def test_the_connection_of_a_command(monkeypatch: pytest.MonkeyPatch, fails: boo
 def test_connection_options_are_those_that_are_resolved() -> None:
     from es_neardupe.server.login.resolve import resolve_settings
 
-    assert set(inspect.signature(resolve_settings).parameters) >= CONNECTION
+    assert set(option_parameters(resolve_settings)) == CONNECTION
+    with pytest.raises(TypeError, match="unexpected keyword argument 'profil'"):
+        resolve_settings(profil="a")  # type: ignore[call-arg]
 
 
 OF_OPTIONS = {"group_history", "moved_all", "search_request", "suggest_keep"}
@@ -271,6 +273,19 @@ def test_an_unknown_keyword_is_an_error(name: str) -> None:
         getattr(neardupe, name)(sise=3)
 
 
+@pytest.mark.parametrize("client", [None, FakeClient()])
+def test_an_unknown_keyword_of_the_connection_is_an_error(client: object) -> None:
+    with pytest.raises(TypeError, match=r"NearDupe.__init__\(\) got an unexpected keyword argument 'usr'"):
+        NearDupe("i", client, usr="http://127.0.0.1:9")  # type: ignore[call-arg]
+
+
+def test_help_of_the_class_names_the_options_of_the_connection_once() -> None:
+    shown = pydoc.plain(pydoc.render_doc(NearDupe))
+    assert shown.count("url: Address of the server.") == 1
+    assert "max_load: int | None = None, url: str | None = None, api_key_file: str | None = None, " in shown
+    assert set(option_parameters(NearDupe.__init__)) >= CONNECTION
+
+
 def test_help_of_methods_is_readable() -> None:
     """Description, example and options, below a signature with plain types and defaults."""
     shown = pydoc.plain(pydoc.render_doc(NearDupe.screened))
@@ -278,7 +293,7 @@ def test_help_of_methods_is_readable() -> None:
     assert "= 'mark', min: float | None = None" in shown
     assert shown.index("Add the keys") < shown.index(">>> ") < shown.index("Options:")
     for name, method in vars(NearDupe).items():
-        if inspect.isfunction(method) and name[0] != "_":
+        if inspect.isfunction(method) and (name[0] != "_" or name == "__init__"):
             signature = pydoc.render_doc(method).splitlines()[2]
             assert not re.search(r"options\.|Annotated|<|es_neardupe|typing\.", signature), name
 
