@@ -274,30 +274,6 @@ def parse_since(value: Any) -> tuple[str, str]:
     return name, date
 
 
-_SLICE = re.compile(r"([0-9]{1,4})/([0-9]{1,4})", re.ASCII)
-
-
-def parse_slice(value: Any) -> tuple[int, int]:
-    """Number and count of ``3/16``. Raises `BadParameter`."""
-    if not isinstance(value, str):
-        return value  # type: ignore[no-any-return]
-    if (match := _SLICE.fullmatch(value)) is None:
-        raise typer.BadParameter(f"Give NUMBER/COUNT, such as 3/16, not {value!r}.")
-    number, of = int(match[1]), int(match[2])
-    if (why := wrong_slice(number, of)) is not None:
-        raise typer.BadParameter(why)
-    return number, of
-
-
-def wrong_slice(number: int, of: int) -> str | None:
-    """Why there is no such slice; None if there is one."""
-    if not 1 <= of <= MAX_SLICES:
-        return f"The number of slices must be from 1 to {MAX_SLICES:,}, not {of:,}."
-    if not 1 <= number <= of:
-        return f"There is no slice {number:,} of {of:,}: slices are counted from 1."
-    return None
-
-
 _PROCESSES = re.compile(r"processes:([0-9]{1,4})", re.ASCII)
 _MAX_PROCESSES = 256
 

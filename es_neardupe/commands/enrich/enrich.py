@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from es_neardupe import options
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.keywords import Unpack, with_defaults
-from es_neardupe.options import DEFAULT_MAX_CHARS, Versions
+from es_neardupe.options import DEFAULT_MAX_CHARS, MAX_SLICES, Versions
 from es_neardupe.run_options import RUN_DEFAULTS, RunOptions, on_engine, tunable
 from es_neardupe.wording import command, option
 
@@ -38,12 +39,36 @@ NewOnly = Annotated[
         "--new-only", help="Skip documents with keys where it is unknown which have changed, instead of reading them."
     ),
 ]
+_SLICE = re.compile(r"([0-9]{1,4})/([0-9]{1,4})", re.ASCII)
+
+
+def _parse_slice(value: Any) -> tuple[int, int]:
+    """Number and count of ``3/16``. Raises `BadParameter`."""
+    if not isinstance(value, str):
+        return value  # type: ignore[no-any-return]
+    if (match := _SLICE.fullmatch(value)) is None:
+        raise typer.BadParameter(f"Give NUMBER/COUNT, such as 3/16, not {value!r}.")
+    number, of = int(match[1]), int(match[2])
+    if (why := _wrong_slice(number, of)) is not None:
+        raise typer.BadParameter(why)
+    return number, of
+
+
+def _wrong_slice(number: int, of: int) -> str | None:
+    """Why there is no such slice; None if there is one."""
+    if not 1 <= of <= MAX_SLICES:
+        return f"The number of slices must be from 1 to {MAX_SLICES:,}, not {of:,}."
+    if not 1 <= number <= of:
+        return f"There is no slice {number:,} of {of:,}: slices are counted from 1."
+    return None
+
+
 Slice = Annotated[
     tuple[int, int] | None,
     typer.Option(
         "--slice",
         metavar="NUMBER/COUNT",
-        parser=options.parse_slice,
+        parser=_parse_slice,
         help="Process one of several parts of the documents, such as 3/16; each part can run on another machine.",
         show_default=False,
     ),
@@ -103,7 +128,7 @@ def enrich(
     workers, batch, progress = run["workers"], run["batch"], run["progress"]
     dry_run, show_requests = run["dry_run"], run["show_requests"]
     started = time.monotonic()
-    if slice is not None and (why := options.wrong_slice(*slice)) is not None:
+    if slice is not None and (why := _wrong_slice(*slice)) is not None:
         raise SettingsError(why)
     _check_together(new_only=new_only, check=check, all=all, since=since is not None)
     if run["engine"] is not None and (slice is not None or show_requests):
