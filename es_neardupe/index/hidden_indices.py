@@ -202,17 +202,17 @@ def ensure(index: IndexHandle, kind: HiddenIndex) -> str:
         _found(index, kind)  # another run was faster, or another client
     else:
         index.hidden[name] = time.monotonic()
-        _leave_aliases(index.client, name)
+        _leave_aliases(index, name)
     return name
 
 
-def _leave_aliases(client: Client, name: str) -> None:
+def _leave_aliases(index: IndexHandle, name: str) -> None:
     """Remove a new index from the aliases that an index template gives it: searches of the user's indices by such an
     alias must not find it."""
     with suppress(Forbidden):
-        aliases = client.request("GET", path(name, "_alias"))[name]["aliases"]
+        aliases = index.client.request("GET", path(name, "_alias"))[name]["aliases"]
         if aliases:
-            client.request("DELETE", path(name, "_alias", ",".join(aliases)))
+            index.client.request("DELETE", path(name, "_alias", ",".join(aliases)))
 
 
 def remove(index: IndexHandle, kinds: Iterable[HiddenIndex]) -> list[str]:

@@ -17,7 +17,7 @@ from itertools import chain
 from typing import Any
 
 from es_neardupe.errors import Blocked, Forbidden, NotFound, RequestError
-from es_neardupe.index.handle import IndexHandle
+from es_neardupe.index.handle import IndexHandle, UnpreparedIndex
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.search import knows
@@ -43,7 +43,7 @@ def check_updates(index: IndexHandle, operation: str, *, whole: bool = False) ->
     ``whole``, rejections for other reasons are raised too.
     """
     if whole or _has_security_plugin(index.client):
-        hidden = [one for one in index.target.indices if not _may_update(index.client, one, raise_others=whole)]
+        hidden = [one for one in index.target.indices if not _may_update(index, one, raise_others=whole)]
         _check_none_partly_visible(hidden, operation)
 
 
@@ -62,11 +62,12 @@ def _has_security_plugin(client: Client) -> bool:
     return opensearch and knows(client, "GET", path("_plugins", "_security", "authinfo"))
 
 
-def _may_update(client: Client, index: str, *, raise_others: bool) -> bool:
+def _may_update(index: IndexHandle, concrete: str, *, raise_others: bool) -> bool:
     """Whether updates are not rejected because documents or fields are hidden. Rejections for other reasons are raised
     if ``raise_others``; otherwise the first write will report them."""
     try:
-        client.request("POST", path(index, "_update", _NO_DOCUMENT), params={"routing": _NO_DOCUMENT}, body={"doc": {}})
+        update = path(concrete, "_update", _NO_DOCUMENT)
+        index.client.request("POST", update, params={"routing": _NO_DOCUMENT}, body={"doc": {}})
     except NotFound:
         pass
     except RequestError as error:
@@ -167,16 +168,16 @@ def _forbids(key: str, value: object) -> bool:
     return str(value) == "true" and key.rpartition(".")[2] in ("read_only", "read_only_allow_delete", "write")
 
 
-def check_writable(client: Client, name: str, *, written: str | None = None, new: bool = False) -> None:
+def check_writable(index: IndexHandle | UnpreparedIndex, *, written: str | None = None, new: bool = False) -> None:
     """Raises `Blocked` if an index is read-only.
 
-    ``written``: the indices that will be written, if not ``name`` itself. ``new``: the index has no keys yet, so these
-    can be stored in a sidecar index instead.
+    ``written``: the indices that will be written, if not those of its name. ``new``: the index has no keys yet, so
+    these can be stored in a sidecar index instead.
     """
-    if blocks := write_blocks(client, written or name):
+    if blocks := write_blocks(index.client, written or index.name):
         raise Blocked(
-            f"Index {name} is blocked for writing by {', '.join(block_names(blocks))}. "
-            f"{how_to_unblock(name, blocks, new=new)}",
+            f"Index {index.name} is blocked for writing by {', '.join(block_names(blocks))}. "
+            f"{how_to_unblock(index.name, blocks, new=new)}",
             status=403,
             type="cluster_block_exception",
         )

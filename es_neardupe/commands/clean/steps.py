@@ -107,7 +107,7 @@ class Cleaning:
 
     def __init__(self, index: Index, batch: int, workers: int, progress: Progress) -> None:
         self._index = index
-        self._documents = Documents(SameIndicesClient(index.plain, index.target), index.path)
+        self._documents = Documents(SameIndicesClient(index), index.path)
         self._prefix, self._names = index.settings.prefix, index.settings.in_documents
         self._batch, self._workers, self._progress = batch, workers, progress
         having = [{"exists": {"field": name}} for name in self._names]

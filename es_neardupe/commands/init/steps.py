@@ -201,7 +201,7 @@ def init_inline(index: UnpreparedIndex, metadata: IndexMetadata, by_texts: ByTex
     for one in to_prepare:
         _check_group_field(index, one)
     if to_prepare:
-        check_writable(index.client, index.name, new=True)
+        check_writable(index, new=True)
     for one in to_prepare:
         _prepare(index, one)
     return replace(

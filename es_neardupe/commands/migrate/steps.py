@@ -170,7 +170,7 @@ class MigrationWork:
         group id in each document at every moment.
         """
         new, after, run = self.new, self.plan.after, self.run
-        client = SameIndicesClient(new.plain, new.target)
+        client = SameIndicesClient(new)
         tally, left, writer = BulkCounts(), Failures(), document_writer(after, client)
         every = after.with_target(replace(after.target, indices=new.target.indices))  # only these know of a rollover
         for _ in range(_ROUNDS):

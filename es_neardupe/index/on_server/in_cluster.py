@@ -203,7 +203,7 @@ class _Update:
     def __init__(self, index: IndexHandle, at: str, batch: int, progress: Progress) -> None:
         self._index, self._progress = index, progress
         self._batch = _fitting(index, batch)
-        self._client = SameIndicesClient(index.plain, index.target)
+        self._client = SameIndicesClient(index)
         settings = index.settings
         script = fingerprint_script(
             settings.scheme,

@@ -226,24 +226,25 @@ class FieldWriter:
             self._check_whole()
             self._check_whole = None
         if action.index not in self._obstacles:
-            self._obstacles[action.index] = _obstacle(self.client, action.index)
+            self._obstacles[action.index] = self._obstacle_in(action.index)
         try:
             document_json(action.body)
         except InputError:
             return "a document must be written as a whole, and is nested too deeply for that"
         return self._obstacles[action.index]
 
-
-def _obstacle(client: Client, index: str) -> str | None:
-    whole = "must be written as a whole, without a change to other fields"
-    for state in index_states(client, index).values():
-        if state.final_pipeline is not None:
-            return f"documents of {index} {whole}, but its final pipeline {state.final_pipeline!r} would process them"
-    for entry in client.request("GET", path(index, "_mapping")).values():
-        for field, kind in field_types(entry["mappings"].get("properties", {})):
-            if kind in _DERIVED:
-                return f"documents of {index} {whole}, but the server may compute their {kind} field {field} again"
-    return None
+    def _obstacle_in(self, index: str) -> str | None:
+        whole = "must be written as a whole, without a change to other fields"
+        for state in index_states(self.client, index).values():
+            if state.final_pipeline is not None:
+                return (
+                    f"documents of {index} {whole}, but its final pipeline {state.final_pipeline!r} would process them"
+                )
+        for entry in self.client.request("GET", path(index, "_mapping")).values():
+            for field, kind in field_types(entry["mappings"].get("properties", {})):
+                if kind in _DERIVED:
+                    return f"documents of {index} {whole}, but the server may compute their {kind} field {field} again"
+        return None
 
 
 def _action(

@@ -72,7 +72,7 @@ class InlineStorage:
     @property
     def client(self) -> Client:
         """The connection, which writes only to the indices that were opened."""
-        return SameIndicesClient(self._index.plain, self._index.target)
+        return SameIndicesClient(self._index)
 
     @property
     def written(self) -> tuple[str, ...]:
@@ -101,7 +101,7 @@ class InlineStorage:
 
     def check_writable(self) -> None:
         """Check the indices of the target."""
-        check_writable(self.client, self._index.name)
+        check_writable(self._index)
 
     def prepare_rolled_over(self) -> None:
         """Add fields and settings to their mappings."""
@@ -114,7 +114,7 @@ class InlineStorage:
         try:
             return _enrich(self._index, request, send, progress, on_workers)
         except NotFound:
-            SameIndicesClient(self._index.plain, self._index.target).check()
+            SameIndicesClient(self._index).check()
             raise
 
     def write_group_ids(self, *, batch: int, workers: int, dry_run: bool) -> None:

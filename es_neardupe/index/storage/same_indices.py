@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from es_neardupe.errors import Conflict, IndexReplaced
-from es_neardupe.index.target import IndexTarget, index_states
-from es_neardupe.server.client import Client, ForwardingClient
+from es_neardupe.index.handle import IndexHandle
+from es_neardupe.index.target import index_states
+from es_neardupe.server.client import ForwardingClient
 from es_neardupe.wording import command
 
 _AT_ONCE = 0.1
@@ -26,9 +27,9 @@ class SameIndicesClient(ForwardingClient):
     another request follows at once, it is also the first check of that one.
     """
 
-    def __init__(self, client: Client, target: IndexTarget) -> None:
-        super().__init__(client)
-        self._target = target
+    def __init__(self, index: IndexHandle) -> None:
+        super().__init__(index.plain)
+        self._target = index.target
         self._checked = -math.inf
         """When the last check began that found the same indices."""
 

@@ -179,9 +179,7 @@ class Sidecars:
     """The sidecar indices of some concrete indices: checks, creates and updates them."""
 
     def __init__(self, index: UnpreparedIndex, *, write_group: bool) -> None:
-        self._client = index.client
-        self._name = index.name
-        self._mappings = index.mappings
+        self._index = index
         self.known = sidecars_of(index.client, index.mappings, index.settings.prefix)
         """Concrete index -> the mapping of its sidecar index, for those that exist."""
         self.names = tuple(sidecar_name(one, index.settings.prefix) for one in sorted(index.mappings))
@@ -194,9 +192,9 @@ class Sidecars:
         All checks are made before the first write. Raises `SchemeMismatch`, `IndexUnusable`, `MappingConflict`,
         `Blocked` or `Conflict`.
         """
-        lacking = [index for index, mapping in self._mappings.items() if self._lacks(index, mapping, settings)]
+        lacking = [index for index, mapping in self._index.mappings.items() if self._lacks(index, mapping, settings)]
         if self.write_group and lacking:
-            check_writable(self._client, self._name)
+            check_writable(self._index)
         for index in lacking:
             if self.write_group:
                 self._map_group(index, settings.prefix)
@@ -210,7 +208,7 @@ class Sidecars:
 
     def store_settings(self, settings: Settings, notes: Mapping[str, Any]) -> None:
         """Store settings with additional ``notes`` in all sidecar indices; creates missing ones."""
-        for index in self._mappings:
+        for index in self._index.mappings:
             self._store(index, settings, notes)
 
     def _lacks(self, index: str, mapping: JSON, settings: Settings) -> bool:
@@ -240,7 +238,7 @@ class Sidecars:
     def _map_group(self, index: str, prefix: str) -> None:
         group = schema.fields_mapping()["properties"]["group"]
         body = {"properties": {prefix: {"dynamic": "strict", "properties": {"group": group}}}}
-        self._client.request("PUT", path(index, "_mapping"), body=body)
+        self._index.client.request("PUT", path(index, "_mapping"), body=body)
 
     def _store(self, index: str, settings: Settings, notes: Mapping[str, Any] | None = None) -> None:
         """Create or update one. It has as many shards as its index, so that both are read equally fast."""
@@ -248,15 +246,15 @@ class Sidecars:
         name = path(sidecar_name(index, settings.prefix))
         if index in self.known:
             meta = {**self.known[index].get("_meta", {}), **mapping["_meta"]}  # keeps the record of --tune
-            self._client.request("PUT", f"{name}/_mapping", body={"_meta": meta})
+            self._index.client.request("PUT", f"{name}/_mapping", body={"_meta": meta})
             return
-        shards = {"number_of_shards": _shards(self._client, index)}
+        shards = {"number_of_shards": self._shards(index)}
         body = {"settings": {"index": {"hidden": True, "auto_expand_replicas": "0-1", **shards}}, "mappings": mapping}
         try:
-            self._client.request("PUT", name, body=body)
+            self._index.client.request("PUT", name, body=body)
         except RequestError as error:
             if error.type == "resource_already_exists_exception":
-                found = sidecars_of(self._client, [index], settings.prefix).get(index, {})
+                found = sidecars_of(self._index.client, [index], settings.prefix).get(index, {})
                 if found.get("_meta") == mapping["_meta"]:  # the answer was lost, and the request was repeated
                     return
                 raise Conflict(
@@ -267,10 +265,10 @@ class Sidecars:
                 ) from error
             raise
 
-
-def _shards(client: Client, index: str) -> int:
-    found = client.request("GET", path(index, "_settings", "index.number_of_shards"), params={"flat_settings": "true"})
-    return int(found[index]["settings"]["index.number_of_shards"])
+    def _shards(self, index: str) -> int:
+        setting = "index.number_of_shards"
+        found = self._index.client.request("GET", path(index, "_settings", setting), params={"flat_settings": "true"})
+        return int(found[index]["settings"][setting])
 
 
 def invisible_sidecar(index: IndexHandle, prefix: str) -> str:

@@ -92,7 +92,7 @@ class SidecarStorage:
     def check_writable(self) -> None:
         """Check the sidecar indices, and the documents' indices if group ids are written there."""
         written = [self.path, *[self._index.path] * self.groups_in_documents]
-        check_writable(self._index.plain, self._index.name, written=",".join(written))
+        check_writable(self._index, written=",".join(written))
 
     def prepare_rolled_over(self) -> None:
         """Create their sidecar indices."""
@@ -112,7 +112,7 @@ class SidecarStorage:
         if not self.groups_in_documents:
             return None
         plain, names = self._index.plain, self._names
-        documents = SameIndicesClient(plain, self._index.target)
+        documents = SameIndicesClient(self._index)
         lacking = {"bool": {"must_not": [{"term": {f"{REFERENCE}.mirrored": True}}]}}
         if not dry_run:
             self._index.documents.refresh()
