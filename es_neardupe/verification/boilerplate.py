@@ -60,16 +60,17 @@ class Boilerplate:
     """Documents of these clusters."""
     passages: tuple[SharedPassage, ...]
     """The longest passage of each of them, those of most documents first; at most three."""
-    _ignored: U64 = field(compare=False, repr=False)
+    _ignored: tuple[int, ...] = field(compare=False, repr=False)
 
     @property
     def ignored(self) -> U64:
         """The shingles of all their passages; sorted."""
-        return self._ignored
+        return np.array(self._ignored, np.uint64)
 
     def without(self, shingles: Sequence[U64]) -> list[U64]:
         """The shingles of each text (sorted) that are not in these passages; all of them if there are no others."""
-        rest = (np.setdiff1d(one, self._ignored, assume_unique=True) for one in shingles)
+        ignored = self.ignored
+        rest = (np.setdiff1d(one, ignored, assume_unique=True) for one in shingles)
         return [some if len(some) else one for some, one in zip(rest, shingles, strict=True)]
 
 
@@ -98,7 +99,7 @@ def boilerplate(
         clusters=len(held),
         documents=sum(documents for _, documents in held),
         passages=_shown(held),
-        _ignored=np.unique(np.concatenate(of_passages)) if of_passages else np.zeros(0, np.uint64),
+        _ignored=tuple(np.unique(np.concatenate(of_passages)).tolist()) if of_passages else (),
     )
 
 

@@ -337,9 +337,9 @@ def test_real_press_releases(client: Client, index_name: str) -> None:
     assert {one.reason for one in whole.lost if one.pairs} <= {LossReason.BANDS}
     part = NearDupe(index_name, client).audit(min=0.5, sample=300)
     sampled = drawn(index_name, (one["id"] for one in documents), 300, 1)
-    assert part.only_boilerplate is not None
-    assert part.recall.pairs + part.only_boilerplate.pairs == sum(bool(sampled & set(pair)) for pair in truth)
-    assert 0 <= sum(sampled >= set(pair) for pair in truth) - part.within.pairs <= part.only_boilerplate.pairs
+    apart = part.only_boilerplate.pairs if part.only_boilerplate else 0  # none if too few of the five are drawn
+    assert part.recall.pairs + apart == sum(bool(sampled & set(pair)) for pair in truth)
+    assert 0 <= sum(sampled >= set(pair) for pair in truth) - part.within.pairs <= apart
     assert part.precision == whole.precision == 1.0
 
 

@@ -142,7 +142,7 @@ def check_enrich(client: Client, large: int = LARGE) -> int:
 def test_enrich_with_the_smallest_heap(large: int, tmp_path: Path) -> None:
     """A response with 30 large documents is too much as well."""
     with filled_node("opensearch", SMALLEST_HEAP, tmp_path, large) as client:
-        assert check_enrich(client, large) < 150
+        assert check_enrich(client, large) < 200
 
 
 @pytest.mark.long
@@ -162,7 +162,7 @@ def test_enrich_with_the_default_heap(server: str, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_enrich_and_group(filled: Client) -> None:
-    assert check_enrich(filled) < 150
+    assert check_enrich(filled) < 200
     _, peak = run(filled.url, "group", "docs", "--evidence")
     assert peak < 300  # to describe a pair, both texts and their words are held
     hits = filled.request("POST", "/docs/_search", body={"size": 100, "_source": ["neardupe.group"]})["hits"]["hits"]

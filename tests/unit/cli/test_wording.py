@@ -8,7 +8,6 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 import typer
 from hypothesis import HealthCheck, given, settings
@@ -141,7 +140,7 @@ def _of_group(number: int, index: str) -> None:
     )
     report.rules = SimpleNamespace(measure="resemblance", weights=None, min=0.8, match=MatchOptions())
     shared = SharedPassage(index, number, number)
-    report.boilerplate = Boilerplate(number, number, number, (shared,), np.zeros(0, np.uint64))
+    report.boilerplate = Boilerplate(number, number, number, (shared,), ())
     report.short = ShortTexts(words=49, short=number, documents=number, threshold=0.8, preset="reader")
     report.common, report.detection, report.detection_cases = None, 1.0, ()
     group._warn_of_groups(report)

@@ -44,7 +44,7 @@ def found(draw: st.DrawFn) -> tuple[PairsReport, Any, Any]:
         detection_cases=(),
         weights=None,
         common=None,
-        boilerplate=Boilerplate(0, 0, 0, (), np.zeros(0, np.uint64)),
+        boilerplate=Boilerplate(0, 0, 0, (), ()),
         candidates=len(linked),
         skipped=0,
         large_buckets=(),
