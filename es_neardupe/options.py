@@ -3,7 +3,7 @@
 Each alias is the type of a parameter together with its option. It is written in the signature of a function in
 `es_neardupe.commands`, from which the command line takes it, so ``help()`` in Python and ``--help`` show the same
 texts. They name parameters in backticks; the command line shows the names of the options instead. An alias of one
-command stands in its module.
+command is in its module.
 """
 
 from __future__ import annotations

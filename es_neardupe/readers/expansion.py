@@ -2,7 +2,7 @@
 
 A file of some hundred bytes can hold billions of rows, or a batch of gigabytes. A part that is both large and far
 larger than what is stored of it is not decoded. A text that is stored once can be the value of many rows, which no
-description tells: so the rows are also counted while they are read.
+description says, so the rows are also counted while they are read.
 """
 
 from __future__ import annotations

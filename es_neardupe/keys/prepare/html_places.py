@@ -1,4 +1,4 @@
-"""Where the text of a page stands in its source.
+"""Places of the text of a page in its source.
 
 Parsers do not say it. So the page is parsed once more, with each word of the source replaced by its number: the pieces
 of both trees are the same, and those of the second one say which words they consist of. A piece for which this does not

@@ -293,7 +293,7 @@ def test_masks_have_an_order() -> None:
 
 
 def test_sampled_keys_are_those_of_whole_texts() -> None:
-    """`contained` finds what was quoted, and what stands beside the main text."""
+    """`contained` finds what was quoted, and what is outside of the main text."""
     text = "Yes, I am sure of that.\n\n> " + " ".join(f"word{number}" for number in range(40))
     plain = Scheme(bands=16, rows=6, sample_mod=2)
     cleaned = Scheme(bands=16, rows=6, sample_mod=2, preparation=Preparation(Clean.MAIL, ALL))
