@@ -57,13 +57,11 @@ class PreparedSample:
     examples: tuple[PreparedExample, ...]
 
 
-def prepared_sample(index: UnpreparedIndex, scope: Mapping[str, Any] | None) -> PreparedSample | None:
-    """What the preparation in the settings leaves of the documents in scope; None if there is no preparation.
-    ``scope``: None for an index that does not exist yet."""
-    preparation = index.settings.scheme.preparation
+def prepared_sample(preparation: Preparation, texts: Sequence[tuple[str, Text]]) -> PreparedSample | None:
+    """What a preparation leaves of the texts of documents, given by id; None if it changes nothing. Without texts, the
+    example is one of this program."""
     if not preparation:
         return None
-    texts = [] if scope is None else sampled_texts(index, scope)
     seen = word_counts(preparation.whole.texts(text for _, text in texts))
     left = word_counts(preparation.texts(text for _, text in texts))
     rows = [(one, text, words, kept) for (one, text), words, kept in zip(texts, seen, left, strict=True) if words]

@@ -209,7 +209,6 @@ def init_inline(index: UnpreparedIndex, metadata: IndexMetadata, by_texts: ByTex
         prepared=tuple(to_prepare),
         sampling=sampling,
         by_lengths=bands,
-        preparation=_prepared_sample(index),
         skipped=skipped,
         rolls_over=rollover is not None,
         next_prepared=next_prepared,
@@ -245,7 +244,6 @@ def init_sidecars(
         prepared=sidecars.prepare(settings),
         sampling=sampling,
         by_lengths=bands,
-        preparation=_prepared_sample(index),
         skipped=skipped,
         rolls_over=rollover is not None,
         sidecars=sidecars.names,
@@ -292,7 +290,7 @@ def init_missing(index: UnpreparedIndex, by_texts: ByTexts, *, template: bool, d
     report = _report(index.name, (index.name,), settings, dry_run=dry_run)
     if bands is None:  # keys for texts of usual lengths
         report = replace(report, unrelated=unrelated_candidates(settings.scheme, settings.threshold))
-    sample = None if template else prepared_sample(index, None)
+    sample = None if template else prepared_sample(settings.scheme.preparation, [])
     return replace(report, prepared=(index.name,), created=not template, by_lengths=bands, preparation=sample)
 
 
@@ -459,11 +457,6 @@ def _scope(index: UnpreparedIndex) -> Mapping[str, Any]:
     return queries.matching(queries.without_relations(_checked_relations(index)))
 
 
-def _prepared_sample(index: UnpreparedIndex) -> PreparedSample | None:
-    """What is left of the texts of random documents, if they are prepared."""
-    return prepared_sample(index, _scope(index)) if index.settings.scheme.preparation else None
-
-
 def _choose_sample_mod(index: UnpreparedIndex, sample_keys: int, scope: Mapping[str, Any]) -> Sampling:
     """The modulus with which a document with the mean number of shingles has ``sample_keys`` sampled keys.
 
@@ -485,15 +478,20 @@ def _choose_sample_mod(index: UnpreparedIndex, sample_keys: int, scope: Mapping[
 
 
 def _with_sample(report: InitReport, index: UnpreparedIndex) -> InitReport:
-    """With what the keys mean for random documents, if this user may read them."""
-    settings = index.settings
+    """With what the keys mean for random documents. Without a preparation, this user need not be allowed to read
+    them."""
+    settings, preparation = index.settings, index.settings.scheme.preparation
     try:
-        texts = settings.scheme.preparation.texts(text for _, text in sampled_texts(index, _scope(index)))
+        sampled = sampled_texts(index, _scope(index))
     except Forbidden:
+        if preparation:
+            raise
         return report
+    texts = preparation.texts(text for _, text in sampled)
     found = features(texts, settings.shingle, settings.unit)
     return replace(
         report,
+        preparation=prepared_sample(preparation, sampled),
         unrelated=unrelated_candidates(settings.scheme, settings.threshold, found),
         short=short_of_lengths(settings, [len(one) for one in token_hashes(texts)]),
     )
