@@ -110,6 +110,7 @@ def pairs(
     matches = np.flatnonzero(match.matches(similarity))
     order = matches[np.argsort(-similarity[matches], kind="stable")]  # candidates ascend
     del matches
+    left, right = candidates.left[order], candidates.right[order]
     changed = verifier.documents.changed_or_deleted
     return PairsReport(
         indices=index.target.indices,
@@ -120,15 +121,15 @@ def pairs(
         detection_cases=cases_in_index(index, match.measure, match.min),
         weights=match.weights,
         common=used(match.common, verifier) if match.common else None,
-        boilerplate=boilerplate(index, corpus, classes, *found.linked(match.matches(similarity))),
+        boilerplate=boilerplate(index, corpus, classes, left, right),
         candidates=len(candidates),
         skipped=candidates.skipped,
         large_buckets=with_passages(index, corpus, classes, candidates.large),
         stale=int(changed.sum()),
         _references=corpus.references,
         _classes=classes.only(~changed),
-        _left=candidates.left[order],
-        _right=candidates.right[order],
+        _left=left,
+        _right=right,
         _similarity=similarity[order],
         _copies=match.copies_match,
         _maximum_copies=max_bucket,
