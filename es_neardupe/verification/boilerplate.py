@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -62,15 +63,14 @@ class Boilerplate:
     """The longest passage of each of them, those of most documents first; at most three."""
     _ignored: tuple[int, ...] = field(compare=False, repr=False)
 
-    @property
-    def ignored(self) -> U64:
-        """The shingles of all their passages; sorted."""
-        return np.array(self._ignored, np.uint64)
+    @cached_property
+    def ignored(self) -> Ignored:
+        """The shingles of all their passages."""
+        return Ignored("boilerplate", np.array(self._ignored, np.uint64))
 
     def without(self, shingles: Sequence[U64]) -> list[U64]:
         """The shingles of each text (sorted) that are not in these passages; all of them if there are no others."""
-        ignored = self.ignored
-        rest = (np.setdiff1d(one, ignored, assume_unique=True) for one in shingles)
+        rest = map(self.ignored.without, shingles)
         return [some if len(some) else one for some, one in zip(rest, shingles, strict=True)]
 
 
@@ -105,8 +105,7 @@ def boilerplate(
 
 def without(index: Index, corpus: FingerprintColumns, classes: TextClasses, found: Boilerplate) -> Verifier:
     """A verifier by the resemblance without the passages of boilerplate."""
-    ignored = Ignored("boilerplate", found.ignored)
-    measure = Measure(shingle=index.settings.shingle, unit=index.settings.unit, ignored=ignored)
+    measure = Measure(shingle=index.settings.shingle, unit=index.settings.unit, ignored=found.ignored)
     workers = ComparingWorkers.of(index, measure)
     return Verifier(index.client, index.settings, corpus, classes, measure, workers=workers)
 

@@ -139,7 +139,7 @@ def _of_boilerplate(index: Index, minimum: float, progress: Progress) -> CommonS
     verified = verified_pairs(index, measure, read_fingerprints(index, progress), copies=True, progress=progress)
     matches = verified.linked(verified.similarity >= minimum)
     found = boilerplate(index, verified.corpus, verified.classes, *matches)
-    return CommonShingles(_ignored(found.ignored), AUTO, found.documents, timestamp(), stored=False)
+    return CommonShingles(_ignored(found.ignored.features), AUTO, found.documents, timestamp(), stored=False)
 
 
 def shingles_above(weights: Weights, share: float) -> U64:
