@@ -9,6 +9,7 @@ from itertools import islice
 
 import numpy as np
 
+from es_neardupe.candidates.detection import least_words
 from es_neardupe.commands.distribution.presets import bounded, tried
 from es_neardupe.commands.distribution.report import (
     Distribution,
@@ -215,7 +216,7 @@ def by_length(median: int) -> PresetAdvice | None:
 
 
 def _is_short(median: int, preset: str) -> bool:
-    return _after_one_word(median, preset) < float(PRESETS[preset]["threshold"])
+    return median < least_words(PRESETS[preset]["shingle"], Unit.WORD, PRESETS[preset]["threshold"])
 
 
 def _default(median: int) -> PresetAdvice:
