@@ -255,7 +255,7 @@ _FIRST_OF_PROBE, _FIRST_OF_DOCUMENT = 1, 1 << 32
 
 
 @dataclass(frozen=True)
-class Reading:
+class WordsCompared:
     """What is compared of texts."""
 
     preparation: Preparation = AS_IT_IS
@@ -273,7 +273,7 @@ class Reading:
         return hashes, len(places)
 
 
-AS_WRITTEN = Reading()
+AS_WRITTEN = WordsCompared()
 """All words of texts as they are."""
 
 
@@ -285,7 +285,7 @@ class Containments:
     """
 
     def __init__(
-        self, probe: Side, matching: Matching, passage: int, minimum: float, reading: Reading = AS_WRITTEN
+        self, probe: Side, matching: Matching, passage: int, minimum: float, reading: WordsCompared = AS_WRITTEN
     ) -> None:
         """``reading``: of the texts, that of the probe."""
         self.probe = probe

@@ -81,7 +81,7 @@ def contained(
     )
     from es_neardupe.index import queries
     from es_neardupe.keys.fingerprint import fingerprints
-    from es_neardupe.similarity.comparison import Containments, Reading, Side
+    from es_neardupe.similarity.comparison import Containments, Side, WordsCompared
     from es_neardupe.verification.common_shingles import common_shingles, described_list
     from es_neardupe.verification.criterion import check_min, matching_named
 
@@ -108,7 +108,9 @@ def contained(
     passage = index.settings.unit.passage(index.settings.shingle)
     scope = queries.others(query, probe.address)
     candidates = find_candidates(index, keys, scope=scope, maximum=max_candidates, progress=progress)
-    comparer = Comparer(index, keys, ignored.keys, Containments(side, how, passage, min, Reading(whole, ignored.words)))
+    comparer = Comparer(
+        index, keys, ignored.keys, Containments(side, how, passage, min, WordsCompared(whole, ignored.words))
+    )
     hits = sorted(comparer.hits(candidates.references, progress), key=rank)
     return ContainedReport(
         query=probe.name | described(fingerprint),

@@ -69,7 +69,7 @@ def pairs(
     from es_neardupe.candidates.memory_limit import MemoryLimit
     from es_neardupe.candidates.spill_to_disk import scratch
     from es_neardupe.candidates.who_may_meet import GroupRules
-    from es_neardupe.commands.pairs.report import Fields, PairsReport
+    from es_neardupe.commands.pairs.report import PairFields, PairsReport
     from es_neardupe.index.index import opened
     from es_neardupe.index.shown_fields import shown_fields
     from es_neardupe.verification.boilerplate import boilerplate
@@ -133,5 +133,5 @@ def pairs(
         _similarity=similarity[order],
         _copies=match.copies_match,
         _maximum_copies=max_bucket,
-        _shown=Fields(index, shown, None if whole_fields else MAX_SHOWN),
+        _shown=PairFields(index, shown, None if whole_fields else MAX_SHOWN),
     )

@@ -61,7 +61,7 @@ class _Shown(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Fields:
+class PairFields:
     """The fields to show of the documents in pairs."""
 
     index: Index
@@ -123,7 +123,7 @@ class PairsReport(Sequence[Pair], Tabular):
     _copies: bool
     """Whether two exact copies are a pair."""
     _maximum_copies: int
-    _shown: Fields | None = None
+    _shown: PairFields | None = None
 
     def __repr__(self) -> str:
         return one_line(

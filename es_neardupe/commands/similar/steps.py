@@ -310,7 +310,7 @@ class Lookup:
 
 
 @dataclass
-class Compared:
+class ComparedCandidates:
     """The candidates that were compared."""
 
     index: Index

@@ -282,7 +282,7 @@ class WatchReport:
         return one_line(self, index=self.index, rounds=self.rounds, failed=self.failed)
 
 
-class Stopped(Exception):
+class WatchStopped(Exception):
     """The watch was stopped during a round."""
 
 
@@ -297,5 +297,5 @@ def pause(every: float, failures: int) -> float:
 def unless_stopped(stop: Event, progress: Progress, stage: str, done: int, total: int | None) -> None:
     """Report progress, or end the round if ``stop`` is set. Everything written so far stays valid."""
     if stop.is_set():
-        raise Stopped
+        raise WatchStopped
     progress(stage, done, total)

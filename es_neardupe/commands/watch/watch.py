@@ -91,8 +91,8 @@ def watch(
         MAX_EVERY,
         Lag,
         RoundWork,
-        Stopped,
         WatchReport,
+        WatchStopped,
         one_round,
         pause,
         unless_stopped,
@@ -123,7 +123,7 @@ def watch(
         )
         try:
             done = one_round(work, number + 1, strict=once)
-        except Stopped:
+        except WatchStopped:
             break
         unknown = done.scope is not None and bool(done.scope.reread or done.scope.unnoticed)
         number += 1

@@ -13,7 +13,7 @@ from html import unescape
 
 from es_neardupe.keys.prepare.html_guard import MARKUP, plain_parts
 from es_neardupe.keys.prepare.html_page import Kept, Page
-from es_neardupe.keys.prepare.placed import Piece, PlacedText
+from es_neardupe.keys.prepare.placed import PlacedPiece, PlacedText
 
 _COMMENT = re.compile(r"(?s)<!--(?:-?>|.*?(?:--!?>|\Z))")
 _BOGUS = re.compile(r"(?s)<(?:[!?]|/[^A-Za-z])[^>]*>?")
@@ -36,13 +36,13 @@ def places_of(html: str, kept: Kept) -> PlacedText:
     source = _Source(html)
     page, numbered = kept.page, Page.parsed(source.numbered)
     same = len(numbered.pieces) == len(page.pieces)
-    parts: list[Piece] = []
+    parts: list[PlacedPiece] = []
     place = 0
     for number in kept.pieces:
         text = "\n" if number < 0 else page.pieces[number]
         found = list(source.words_of(numbered.pieces[number], place)) if number >= 0 and same else []
         if "".join(part.text for part in found) != text:
-            found = [Piece(character, place, place) for character in text]
+            found = [PlacedPiece(character, place, place) for character in text]
         parts += found
         place = found[-1].end if found else place
     return tidied(PlacedText.of_pieces(html, parts))
@@ -52,20 +52,20 @@ def places_without_tags(html: str) -> PlacedText:
     """The same for a page that is read without a tree."""
     parts = []
     for start, end, is_text in plain_parts(html):
-        parts += _references(html, start, end) if is_text else [Piece(" ", start, end)]
+        parts += _references(html, start, end) if is_text else [PlacedPiece(" ", start, end)]
     return tidied(PlacedText.of_pieces(html, parts))
 
 
 def tidied(placed: PlacedText) -> PlacedText:
     """The text as by `es_neardupe.keys.prepare.html_page.tidy`."""
-    parts: list[Piece] = []
+    parts: list[PlacedPiece] = []
     separator, start = "", 0
     for line in placed.prepared.split("\n"):
         for word in re.finditer(r"\S+", line):
             first, last = start + word.start(), start + word.end()
             if separator:
-                parts.append(Piece(separator, first, first))
-            parts.append(Piece(word[0], first, last))
+                parts.append(PlacedPiece(separator, first, first))
+            parts.append(PlacedPiece(word[0], first, last))
             separator = " "
         separator = "\n" if separator else ""
         start += len(line) + 1
@@ -77,15 +77,15 @@ class _Source:
 
     def __init__(self, html: str) -> None:
         self._html = html
-        self._words: list[list[Piece]] = []
+        self._words: list[list[PlacedPiece]] = []
         self.numbered = "".join(self._parts())
         """The source with the numbers of the words in their places."""
 
-    def words_of(self, text: str, place: int) -> Iterator[Piece]:
+    def words_of(self, text: str, place: int) -> Iterator[PlacedPiece]:
         """The pieces of a text of the numbered page. ``place``: of blanks before its first word."""
         for match in _NUMBER.finditer(text):
             if match[1] is None:
-                yield Piece(match[0], place, place)
+                yield PlacedPiece(match[0], place, place)
             else:
                 word = self._words[int(match[1].translate(_FROM_DIGITS))]
                 yield from word
@@ -122,7 +122,7 @@ class _Source:
         for word in _WORD.finditer(self._html, start, end):
             yield self._html[start : word.start()]
             first, last = word.span()
-            pieces = _references(self._html, first, last) if references else [Piece(word[0], first, last)]
+            pieces = _references(self._html, first, last) if references else [PlacedPiece(word[0], first, last)]
             if any(piece.text.strip("\t\n\f\r ") == "" for piece in pieces):  # a reference to a blank
                 yield word[0]
             else:
@@ -132,15 +132,15 @@ class _Source:
         yield self._html[start:end]
 
 
-def _references(html: str, start: int, end: int) -> list[Piece]:
+def _references(html: str, start: int, end: int) -> list[PlacedPiece]:
     """A part of the source as pieces, with what its references stand for."""
     pieces = []
     for reference in _REFERENCE.finditer(html, start, end):
         if (text := unescape(reference[0])) != reference[0]:
             if reference.start() > start:
-                pieces.append(Piece(html[start : reference.start()], start, reference.start()))
-            pieces.append(Piece(text, *reference.span()))
+                pieces.append(PlacedPiece(html[start : reference.start()], start, reference.start()))
+            pieces.append(PlacedPiece(text, *reference.span()))
             start = reference.end()
     if end > start:
-        pieces.append(Piece(html[start:end], start, end))
+        pieces.append(PlacedPiece(html[start:end], start, end))
     return pieces

@@ -32,7 +32,7 @@ from es_neardupe.keys.prepare.mail_phrases import (
     has_colon,
     may_be_footer,
 )
-from es_neardupe.keys.prepare.placed import Piece
+from es_neardupe.keys.prepare.placed import PlacedPiece
 from es_neardupe.keys.text import word_counts
 
 _OWN_WORDS = 5
@@ -89,16 +89,16 @@ def own_text(mail: str) -> str:
     return mail if kept is None else "\n".join(line.text for line in kept)
 
 
-def own_pieces(mail: str) -> Iterator[Piece]:
+def own_pieces(mail: str) -> Iterator[PlacedPiece]:
     """The same as pieces of the mail."""
     kept = _kept(_lines(mail), _LEVELS)
     if kept is None:
-        yield Piece(mail, 0, len(mail))
+        yield PlacedPiece(mail, 0, len(mail))
         return
     for number, line in enumerate(kept):
         if number:
-            yield Piece("\n", line.start, line.start)
-        yield Piece(line.text, line.start, line.start + len(line.text))
+            yield PlacedPiece("\n", line.start, line.start)
+        yield PlacedPiece(line.text, line.start, line.start + len(line.text))
 
 
 def line_kinds(mail: str) -> list[tuple[LineKind, str]]:

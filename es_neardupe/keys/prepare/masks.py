@@ -14,7 +14,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import NamedTuple
 
-from es_neardupe.keys.prepare.placed import Piece
+from es_neardupe.keys.prepare.placed import PlacedPiece
 from es_neardupe.options import Mask
 
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
@@ -112,14 +112,14 @@ def masked_by_expressions(text: str, kinds: Sequence[Mask]) -> str:
     return "".join(parts)
 
 
-def masked_pieces(text: str, kinds: Sequence[Mask]) -> Iterator[Piece]:
+def masked_pieces(text: str, kinds: Sequence[Mask]) -> Iterator[PlacedPiece]:
     """The same as pieces of the text."""
     end = 0
     for start, stop, placeholder in _replaced(text, _compiled(tuple(kinds))):
-        yield Piece(text[end:start], end, start)
-        yield Piece(placeholder, start, stop)
+        yield PlacedPiece(text[end:start], end, start)
+        yield PlacedPiece(placeholder, start, stop)
         end = stop
-    yield Piece(text[end:], end, len(text))
+    yield PlacedPiece(text[end:], end, len(text))
 
 
 _Replacement = tuple[int, int, str]

@@ -13,7 +13,7 @@ from es_neardupe.keys.arrays import Ints
 from es_neardupe.keys.text import spans
 
 
-class Piece(NamedTuple):
+class PlacedPiece(NamedTuple):
     """A part of a prepared text, and the characters of the original that it stands for."""
 
     text: str
@@ -34,7 +34,7 @@ class PlacedText:
     """int64[prepared]: the one after the last. An empty range is a character whose place is not known."""
 
     @classmethod
-    def of_pieces(cls, original: str, pieces: Iterable[Piece]) -> PlacedText:
+    def of_pieces(cls, original: str, pieces: Iterable[PlacedPiece]) -> PlacedText:
         """A text that consists of pieces of the original."""
         texts, starts, ends = [], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for text, start, end in pieces:
