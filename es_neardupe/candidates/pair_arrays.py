@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from es_neardupe.keys.arrays import I32, U64, Flags, Ints, Numbers, Positions
 
@@ -173,6 +171,9 @@ def _distinct(codes: Ints) -> Ints:
 def components(size: int, left: Numbers, right: Numbers) -> I32:
     """The number of the connected component of each of ``size`` nodes; the pairs are the edges. Components are numbered
     in the order of their first nodes."""
+    from scipy.sparse import coo_array  # slow to load, and most commands link no pairs
+    from scipy.sparse.csgraph import connected_components
+
     component = np.arange(size, dtype=np.int32)
     for some in blocks(len(left)):
         a, b = component[left[some]], component[right[some]]

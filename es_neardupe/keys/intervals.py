@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 
-from scipy.special import betaincinv, gammaincinv
-
 _TAIL = 0.025
 _Z = 1.959963984540054
 """97.5 % of a normal distribution lie below it."""
@@ -34,6 +32,8 @@ def exact_share(hits: int, number: int) -> Estimate:
     The interval is that of Clopper & Pearson 1934.
     At its lower end, this many hits or more have probability 2.5 %; at its upper end, this many or fewer.
     """
+    from scipy.special import betaincinv  # half of the time of a command that prints no interval
+
     low = float(betaincinv(hits, number - hits + 1, _TAIL)) if hits else 0.0
     high = float(betaincinv(hits + 1, number - hits, 1 - _TAIL)) if hits < number else 1.0
     return Estimate(hits / number, low, high)
@@ -48,5 +48,7 @@ def wilson_interval(share: float, size: float) -> tuple[float, float]:
 
 def poisson_interval(count: float) -> tuple[float, float]:
     """The exact interval of the mean of a Poisson distribution of which ``count`` was observed (Garwood 1936)."""
+    from scipy.special import gammaincinv
+
     low = float(gammaincinv(count, _TAIL)) if count else 0.0
     return low, float(gammaincinv(count + 1, 1 - _TAIL))

@@ -10,16 +10,19 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
-from scipy.sparse import csr_array
 
 from es_neardupe.keys.arrays import I32, U64, Floats, Ints, Positions
 from es_neardupe.progress import Progress, silent
 from es_neardupe.similarity import batch
 from es_neardupe.similarity.alignment import Alignment, AlignmentTotals
 from es_neardupe.similarity.batch import Batch
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 _BLOCK = 4_000_000
 """Features copied at a time: 32 MB."""
@@ -73,6 +76,8 @@ class FeatureTable:
 
     def __init__(self, features: Sequence[U64]) -> None:
         """Each element of ``features`` is sorted and distinct."""
+        from scipy.sparse import csr_array  # slow to load, and most commands compare no pairs
+
         self.sizes: Ints = np.array([len(one) for one in features], np.int64)
         """Number of features of each set."""
         numbers = _numbered(features, self.sizes)
@@ -103,6 +108,8 @@ class FeatureTable:
 
     def _between(self, first: int, last: int) -> csr_array:
         """The rows from ``first`` to ``last`` (exclusive), without copying them."""
+        from scipy.sparse import csr_array
+
         edges = self._rows.indptr[first : last + 1]
         inside = slice(edges[0], edges[-1])
         rows, columns = last - first, self._rows.shape[1]

@@ -8,7 +8,6 @@ from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.arrays import U64, Floats, Positions
@@ -344,6 +343,8 @@ def _windows(tokens: U64, minimum: int) -> U64:
 
 def _common(found: Sequence[U64], weights: Weights | None) -> Iterator[tuple[Positions, Positions, Floats, Floats]]:
     """All pairs with the weights of their intersection and their union."""
+    from scipy.sparse import csr_array  # slow to load, and most commands compare no pairs
+
     columns, numbers = np.unique(np.concatenate(found), return_inverse=True)
     bounds = np.concatenate(([0], np.cumsum([len(one) for one in found])))
     weight = np.ones(len(columns)) if weights is None else weights.of(columns)
