@@ -30,7 +30,7 @@ from es_neardupe.local_server import control
 from es_neardupe.records import Action, Hit
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect
-from es_neardupe.server.drivers import driver, elasticsearch
+from es_neardupe.server.drivers import driver
 from es_neardupe.server.login.settings import ConnectionSettings
 
 INDEX = "bench-writes"
@@ -112,7 +112,6 @@ def without_numbers() -> Iterator[None]:
         for owner, name, substitute in (
             (inline, "whole_pages", read_texts),
             (driver, "loads", json.loads),
-            (elasticsearch, "loads", json.loads),
             (field_writes, "has_unheld", lambda source: False),
             (FieldWriter, "_needs_source", lambda writer, change: False),
             (FieldWriter, "_partial", updated),

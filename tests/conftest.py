@@ -24,10 +24,13 @@ from typing import Any
 import pytest
 import typer.main
 from clusters import cluster
+from drivers import TESTED_DRIVER
+from elasticsearch import Elasticsearch
 from fault_proxy import FaultProxy
 from hypothesis import HealthCheck, settings
 from jvm_tools import start_quickly
 from lanes import WIDTHS, lanes
+from opensearchpy import OpenSearch
 from secured import Secured, secured
 from secured_opensearch import secured_opensearch
 from secured_users import ROLES, USERS, opensearch_users
@@ -39,7 +42,7 @@ from es_neardupe.keys import hashing
 from es_neardupe.keys.prepare import masks
 from es_neardupe.local_server import versions
 from es_neardupe.server.client import Client, path
-from es_neardupe.server.connect import connect
+from es_neardupe.server.connect import connect, wrap
 from es_neardupe.server.login.settings import ConnectionSettings
 from es_neardupe.similarity import batch
 
@@ -343,7 +346,12 @@ def inner_loops(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def client(server_url: str) -> Iterator[Client]:
-    """A connection to the real server."""
+    """A connection to the real server; where a driver is tested (`drivers.environment`), through a client of it."""
+    if package := os.environ.get(TESTED_DRIVER):
+        theirs: Any = {"elasticsearch": Elasticsearch, "opensearch-py": OpenSearch}[package](server_url)
+        yield wrap(theirs)
+        theirs.close()
+        return
     opened = connect(ConnectionSettings(url=server_url))
     yield opened
     opened.close()

@@ -11,8 +11,8 @@ from typing import Any
 from es_neardupe.errors import Forbidden, NoServer, SettingsError, UnsupportedServer
 from es_neardupe.records import Product, Server
 from es_neardupe.server.client import Client
-from es_neardupe.server.drivers import elasticsearch
 from es_neardupe.server.drivers.driver import Driver, PatientDriver, TracedDriver
+from es_neardupe.server.drivers.http import HttpDriver
 from es_neardupe.server.http_client import ServerClient
 from es_neardupe.server.login.settings import ConnectionSettings, ConnectionWarning, Retries
 from es_neardupe.server.pacing import retrying
@@ -132,15 +132,12 @@ def connect(settings: ConnectionSettings, *, local_url: Callable[[], str | None]
             ConnectionWarning,
             stacklevel=2,
         )
-    driver = TracedDriver(PatientDriver(elasticsearch.open_driver(settings), patience), settings.run)
+    driver = TracedDriver(PatientDriver(HttpDriver(settings), patience), settings.run)
     try:
         server = _first_answer(driver, settings.retries)
     except BaseException:
         driver.close()
         raise
-    if server.product is Product.OPENSEARCH:
-        driver.close()
-        driver = driver.over(PatientDriver(_opensearch(settings), patience))
     only_header = settings.client_cert is None
     return ServerClient(driver, server, settings.retries, settings.options, other_logins=only_header)
 
@@ -153,9 +150,7 @@ def wrap(client: object, *, retries: Retries | None = None, run: str | None = No
     ``run`` names the run in its requests. Raises ``SettingsError`` for any other object, and the errors of
     :func:`connect`.
     """
-    from es_neardupe.server.drivers import opensearch  # late, as in _opensearch
-
-    driver: Driver | None = elasticsearch.wrap_driver(client) or opensearch.wrap_driver(client)
+    driver = _adapter(client)
     if driver is None:
         raise SettingsError(
             f"{type(client).__module__}.{type(client).__qualname__} is not a supported client. Pass an "
@@ -164,6 +159,20 @@ def wrap(client: object, *, retries: Retries | None = None, run: str | None = No
     retries = retries or Retries()
     traced = TracedDriver(PatientDriver(driver, retries.longest_answer), run)
     return ServerClient(traced, _first_answer(traced, retries), retries, {"url": traced.url, "run": run})
+
+
+def _adapter(client: object) -> Driver | None:
+    """The driver over a client of the user; None if it is none of a supported package."""
+    packages = {one.__module__.partition(".")[0] for one in type(client).__mro__}
+    if "elasticsearch" in packages:
+        from es_neardupe.server.drivers import elasticsearch
+
+        return elasticsearch.wrap_driver(client)
+    if "opensearchpy" in packages:
+        from es_neardupe.server.drivers import opensearch
+
+        return opensearch.wrap_driver(client)
+    return None
 
 
 def _with_url(settings: ConnectionSettings, local_url: Callable[[], str | None] | None) -> ConnectionSettings:
@@ -181,11 +190,3 @@ def _with_url(settings: ConnectionSettings, local_url: Callable[[], str | None] 
 def _first_answer(driver: Driver, retries: Retries) -> Server:
     few = replace(retries, attempts=min(_FIRST_TRIES, retries.attempts), total=min(_FIRST_TOTAL, retries.total))
     return retrying(few)(detect, driver)
-
-
-def _opensearch(settings: ConnectionSettings) -> Driver:
-    from es_neardupe.server.drivers import (
-        opensearch,
-    )  # late: the import takes 0.1 s, and Elasticsearch does not need it
-
-    return opensearch.open_driver(settings)

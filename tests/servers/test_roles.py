@@ -264,5 +264,5 @@ def test_a_role_is_enough_for_its_commands(
             assert works(run) or name == "doctor", (name, run.err)
             assert (tmp_path / "page.html").exists() == (name in ("compare", "duplicates"))
             files = [file.read_text("utf-8", "replace") for file in tmp_path.rglob("*") if file.is_file()]
-            assert "HTTPS connection" in caplog.text  # the drivers do log
+            assert "HTTPS connection" in caplog.text  # urllib3 does log
             assert [one for one in secrets if one in "".join((run.out, run.err, caplog.text, *files))] == []

@@ -20,6 +20,9 @@ from es_neardupe.local_server import state
 _TIMEOUT = 300.0
 
 
+TESTED_DRIVER = "ES_NEARDUPE_TEST_DRIVER"
+
+
 @dataclass(frozen=True)
 class Driver:
     """A major version of a driver."""
@@ -47,7 +50,8 @@ DRIVERS = (
 
 
 def environment(driver: Driver) -> dict[str, str]:
-    """Environment variables with which Python imports this driver instead of the installed one. Downloads it once.
+    """Environment variables with which Python imports this driver instead of the installed one, and tests use a client
+    of it. Downloads it once.
 
     Raises `NodeError` if it cannot be installed.
     """
@@ -55,7 +59,7 @@ def environment(driver: Driver) -> dict[str, str]:
         if not driver.folder.exists():
             _fetch(driver)
     paths = [str(driver.folder), str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), TESTED_DRIVER: driver.package}
 
 
 def version(driver: Driver) -> str:

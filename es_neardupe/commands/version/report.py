@@ -10,7 +10,7 @@ from importlib.metadata import version as version_of
 from es_neardupe.records import one_line
 
 PACKAGES = (
-    *("elasticsearch", "elastic-transport", "opensearch-py", "urllib3"),
+    *("urllib3", "elasticsearch", "elastic-transport", "opensearch-py"),
     *("numpy", "scipy", "xxhash", "orjson", "rapidfuzz", "selectolax", "pydantic", "tenacity", "typer", "rich"),
 )
 """Packages whose version can explain a failure."""

@@ -115,12 +115,6 @@ class TracedDriver(_ForwardingDriver):
         self._run = run or new_run()
         self._numbers = itertools.count(1)
 
-    def over(self, driver: Driver) -> TracedDriver:
-        """The same run with another driver; the numbers continue."""
-        other = TracedDriver(driver, self._run)
-        other._numbers = self._numbers
-        return other
-
     def send(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         """See ``Driver.send``. Answers and errors carry the name of the request."""
         name = f"es-neardupe/{self._run}/{next(self._numbers)}"

@@ -1,4 +1,4 @@
-"""Adapter for elasticsearch-py 8.12 and later, and 9.
+"""Adapter for a client of the user, of elasticsearch-py 8.12 and later, or 9.
 
 It sends through the client's transport: the client itself insists on media types of its own major version,
 and turns ``Warning`` headers into Python warnings, which can be silenced only for all threads at once.
@@ -23,10 +23,7 @@ from elastic_transport import (
 from elastic_transport import ConnectionError as NoConnection
 from elasticsearch import Elasticsearch
 
-from es_neardupe.errors import SettingsError
-from es_neardupe.server.drivers.driver import POOL_SIZE, LimitedPool, deep, identity, lost_connection, unreadable
-from es_neardupe.server.login import tls
-from es_neardupe.server.login.settings import ConnectionSettings, authorization
+from es_neardupe.server.drivers.driver import LimitedPool, deep, identity, lost_connection, unreadable
 from es_neardupe.server.numbers import loads
 from es_neardupe.server.responses import Answer
 
@@ -79,11 +76,10 @@ class _LimitedNodes:
 
 
 class ElasticsearchDriver:
-    """Sends requests through an ``Elasticsearch`` client."""
+    """Sends requests through an ``Elasticsearch`` client, which stays open."""
 
-    def __init__(self, client: Elasticsearch, *, owned: bool) -> None:
+    def __init__(self, client: Elasticsearch) -> None:
         self._client = client
-        self._owned = owned
         self._transport = copy(client.transport)  # the same connections, even if the client reads JSON in another way
         self._transport.serializers = SerializerCollection({**client.transport.serializers.serializers, **_SERIALIZERS})
         self._transport.node_pool = cast(NodePool, _LimitedNodes(client.transport.node_pool))
@@ -118,38 +114,9 @@ class ElasticsearchDriver:
         return Answer(meta.status, {k.lower(): v for k, v in meta.headers.items()}, parsed)
 
     def close(self) -> None:
-        if self._owned:
-            self._client.close()
-
-
-def open_driver(settings: ConnectionSettings) -> ElasticsearchDriver:
-    """A driver for the settings. Raises ``SettingsError`` for an invalid cloud ID."""
-    options: dict[str, Any] = {
-        "headers": authorization(settings),
-        "request_timeout": settings.timeout,
-        "connections_per_node": POOL_SIZE,
-    }
-    if settings.cloud_id:
-        options["cloud_id"] = settings.cloud_id
-    else:
-        options["hosts"] = [_with_port(settings.url or "")]
-    if (settings.url or "https:").startswith("https:"):
-        options["ssl_context"] = tls.context(settings)
-    try:
-        return ElasticsearchDriver(Elasticsearch(**options), owned=True)
-    except ValueError as error:
-        raise SettingsError("The cloud ID or the URL is invalid. Copy it again.") from error
+        """Close nothing: the client belongs to the user."""
 
 
 def wrap_driver(client: object) -> ElasticsearchDriver | None:
     """A driver over an existing client; None if it is not an ``Elasticsearch``."""
-    return ElasticsearchDriver(client, owned=False) if isinstance(client, Elasticsearch) else None
-
-
-def _with_port(url: str) -> str:
-    """The URL with its port, which elasticsearch-py requires."""
-    scheme, _, rest = url.partition("://")
-    host, slash, path = rest.partition("/")
-    if ":" not in host.rpartition("]")[2]:
-        host += ":443" if scheme == "https" else ":80"
-    return f"{scheme}://{host}{slash}{path}"
+    return ElasticsearchDriver(client) if isinstance(client, Elasticsearch) else None

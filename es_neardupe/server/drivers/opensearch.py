@@ -1,4 +1,4 @@
-"""Adapter for opensearch-py 2.4.2 and later, and 3.
+"""Adapter for a client of the user, of opensearch-py 2.4.2 and later, or 3.
 
 It sends through a connection of the client: its transport retries by its own rules, removes ``timeout`` from the
 parameters, and does not return headers.
@@ -10,15 +10,12 @@ import logging
 from collections.abc import Mapping
 from copy import copy
 from typing import Any
-from urllib.parse import urlsplit
 
 from opensearchpy import OpenSearch
 from opensearchpy.connection import Urllib3HttpConnection
 from opensearchpy.exceptions import ConnectionError as NoConnection
 
-from es_neardupe.server.drivers.driver import POOL_SIZE, LimitedPool, identity, lost_connection, parsed, unreadable
-from es_neardupe.server.login import tls
-from es_neardupe.server.login.settings import ConnectionSettings, authorization
+from es_neardupe.server.drivers.driver import LimitedPool, identity, lost_connection, parsed, unreadable
 from es_neardupe.server.responses import Answer
 
 _EVERY_STATUS = range(300, 600)
@@ -27,20 +24,11 @@ _EVERY_STATUS = range(300, 600)
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
 
 
-class _Connection(Urllib3HttpConnection):
-    """Ignores ``Warning`` headers: the driver turns them into Python warnings, which can be silenced only for all
-    threads."""
-
-    def _raise_warnings(self, warning_headers: Any) -> None:
-        pass
-
-
 class OpenSearchDriver:
-    """Sends requests through an ``OpenSearch`` client."""
+    """Sends requests through an ``OpenSearch`` client, which stays open."""
 
-    def __init__(self, client: OpenSearch, *, owned: bool) -> None:
+    def __init__(self, client: OpenSearch) -> None:
         self._client = client
-        self._owned = owned
 
     @property
     def url(self) -> str:
@@ -73,8 +61,7 @@ class OpenSearchDriver:
         return Answer(status, headers, body)
 
     def close(self) -> None:
-        if self._owned:
-            self._client.close()
+        """Close nothing: the client belongs to the user."""
 
 
 def _limited(connection: Any) -> Any:
@@ -87,27 +74,6 @@ def _limited(connection: Any) -> Any:
     return limited
 
 
-def open_driver(settings: ConnectionSettings) -> OpenSearchDriver:
-    """A driver for ``settings.url``."""
-    parts = urlsplit(settings.url or "")
-    encrypted = parts.scheme == "https"
-    host = {
-        "host": parts.hostname,
-        "port": parts.port or (443 if encrypted else 80),
-        "use_ssl": encrypted,
-        "url_prefix": parts.path,
-    }
-    client = OpenSearch(
-        hosts=[host],
-        connection_class=_Connection,
-        headers=authorization(settings),
-        timeout=settings.timeout,
-        pool_maxsize=POOL_SIZE,
-        ssl_context=tls.context(settings) if encrypted else None,
-    )
-    return OpenSearchDriver(client, owned=True)
-
-
 def wrap_driver(client: object) -> OpenSearchDriver | None:
     """A driver over an existing client; None if it is not an ``OpenSearch``."""
-    return OpenSearchDriver(client, owned=False) if isinstance(client, OpenSearch) else None
+    return OpenSearchDriver(client) if isinstance(client, OpenSearch) else None

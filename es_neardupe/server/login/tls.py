@@ -1,10 +1,9 @@
-"""TLS contexts that work the same with both drivers.
+"""TLS contexts.
 
 The authorities are those of the operating system: on macOS and Windows it checks certificates itself.
 
-The drivers differ: with a fingerprint, or without checks, both ignore the client certificate, and one of them trusts
-other authorities in addition to those of a given context. So the context for a driver only delegates: each connection
-is made by an inner context that the driver cannot change.
+urllib3 changes the context that it is given. So that context only delegates: each connection is made by an inner one
+that urllib3 cannot change.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _DER = 2
 
 
 def context(settings: ConnectionSettings) -> ssl.SSLContext:
-    """The ``ssl_context`` for a driver, which needs no other TLS option.
+    """The ``ssl_context`` of connections, which need no other TLS option.
 
     Raises ``SettingsError`` for an invalid client certificate or key.
     """
@@ -38,7 +37,7 @@ def context(settings: ConnectionSettings) -> ssl.SSLContext:
 
 
 class _Delegating(ssl.SSLContext):
-    """Makes connections by ``inner``, whatever a driver changes in this context."""
+    """Makes connections by ``inner``, whatever urllib3 changes in this context."""
 
     inner: ssl.SSLContext
 

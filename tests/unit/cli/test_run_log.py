@@ -135,7 +135,7 @@ def test_requests_are_named_and_numbered(caplog: pytest.LogCaptureFixture) -> No
     with caplog.at_level(logging.DEBUG, logger="es_neardupe"):
         answer = traced.send("GET", "/i/_doc/1?secret=word", None, {"accept": "x"})
         with pytest.raises(Unreachable, match=r"in time\. \[request es-neardupe/nightly\.1/2\]$"):
-            traced.over(Driver()).send("GET", "/gone", None, {})
+            traced.send("GET", "/gone", None, {})
     assert answer.request == "es-neardupe/nightly.1/1"
     assert answer.body == {"accept": "x", "x-opaque-id": "es-neardupe/nightly.1/1"}
     first, second = (log_events.fields_of(record)[1] for record in caplog.records)

@@ -25,7 +25,7 @@ ROW = Row("opensearch-2.19", "2.19.1", "opensearch-py-2", "2.8.0", 1234, 0, 5, 6
 
 def requirements() -> dict[str, Requirement]:
     about = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    return {one.name: one for one in map(Requirement, about["dependencies"])}
+    return {one.name: one for one in map(Requirement, about["optional-dependencies"]["dev"])}
 
 
 def test_the_drivers_are_all_major_versions_that_the_project_allows() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import socket
 import ssl
@@ -50,6 +51,7 @@ from es_neardupe.server import read_all
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect, wrap
 from es_neardupe.server.drivers import driver
+from es_neardupe.server.drivers.http import HttpDriver
 from es_neardupe.server.login.settings import ConnectionSettings, ConnectionWarning, Retries
 
 
@@ -176,9 +178,27 @@ def test_unknown_host() -> None:
         connect(ConnectionSettings("http://nowhere.invalid:9200", retries=AT_ONCE))
 
 
-def test_bad_cloud_id() -> None:
+def encoded(domain: str) -> str:
+    return "production:" + base64.b64encode(domain.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "cloud_id", ["rubbish", "a:b", encoded("found.example"), encoded("found.example:x$es$kb"), "a:é"]
+)
+def test_bad_cloud_id(cloud_id: str) -> None:
     with pytest.raises(SettingsError, match="cloud ID"):
-        connect(ConnectionSettings(cloud_id="rubbish"))
+        connect(ConnectionSettings(cloud_id=cloud_id))
+
+
+@pytest.mark.parametrize(
+    ("domain", "url"),
+    [
+        ("eu.found.example$abc$def", "https://abc.eu.found.example:443"),
+        ("eu.found.example:9243$abc$", "https://abc.eu.found.example:9243"),
+    ],
+)
+def test_cloud_id(domain: str, url: str) -> None:
+    assert HttpDriver(ConnectionSettings(cloud_id=encoded(domain))).url == url
 
 
 def test_no_server_named() -> None:
