@@ -50,7 +50,7 @@ from es_neardupe.server.parallel import in_threads
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.evidence import Evidence
 from es_neardupe.verification.verify import AffectedRows, PairMemory, Verified, verified_pairs
-from es_neardupe.wording import counted
+from es_neardupe.wording import command, counted
 
 _MAX_WAITING = 0.25
 """If more than this share of the documents waits, reading all keys once costs less than queries for neighbours."""
@@ -216,6 +216,12 @@ def waiting_of_deleted(index: Index) -> int:
         if waiting > _PAGE:
             return 0
     return max(0, waiting - existing)
+
+
+def of_deleted(number: int, name: str) -> str:
+    """What to do about this many entries of deleted documents that wait. ``name``: of the index."""
+    message = counted(number, "entry of a deleted document waits", "entries of deleted documents wait")
+    return f"{message} for grouping: run `{command('enrich', name)}`, which removes {'it' if number == 1 else 'them'}"
 
 
 def _changed(index: Index, feed: ChangeFeed | None, last: LastRun | None) -> list[DocumentQuery]:

@@ -846,6 +846,7 @@ def of_stats(case: Case) -> JSON:
             "unprocessed": len(index.documents) - schemes.total(),
             # documents that were written since the last run of `group` are among them
             "ungrouped": between(*(index.count(one) for one in (lambda one: one.waits, lambda one: one.processed))),
+            "deleted": 0,
         },
         "groups": {
             "count": len(sizes),

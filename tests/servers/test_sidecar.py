@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli
+from hints import complaints, followed
 from kill_tools import Command, Moment, State, copies_of, put_back, run_commands, run_to_death, writes_of
 from secured import Secured
 from server_tools import JSON, change, family, hits, make_index, mapping, one_line, put, send, theirs, words
@@ -364,21 +365,24 @@ def test_routing_is_kept(client: Client, index_name: str) -> None:
     assert (report.removed, report.scope.documents) == (1, 0)  # the others are found by their routing
 
 
-def test_entries_of_deleted_documents_that_wait(client: Client, index_name: str) -> None:
-    """`group` cannot process it, so `doctor` names `enrich`."""
+def test_entries_of_deleted_documents_that_wait(client: Client, index_name: str, server_cli: Cli) -> None:
+    """`group` cannot process them, so `doctor` and `stats` name `enrich`."""
     _ready(client, index_name)
     _work(client, index_name)
     put(client, index_name, {id: document(id, f"{id} was written and is deleted soon") for id in ("late", "later")})
     news = NearDupe(index_name, client)
     news.enrich()
-    for id, said in (
-        ("late", f"1 document waits for grouping: run `es-neardupe group {index_name}`"),
-        ("later", f"2 entries of deleted documents wait for grouping: run `es-neardupe enrich {index_name}`"),
+    for id, numbers, said in (
+        ("late", (1, 1), f"1 document waits for grouping: run `es-neardupe group {index_name}`"),
+        ("later", (0, 2), f"2 entries of deleted documents wait for grouping: run `es-neardupe enrich {index_name}`"),
     ):
         client.request("DELETE", path(index_name, "_doc", id), params={"refresh": True})
         (message,) = [one.message for one in news.doctor() if one.name == "groups"]
         assert message.partition(", which")[0] == said
-    assert news.enrich().removed == 2
+        assert (news.stats().scope.ungrouped, news.stats().scope.deleted) == numbers
+    (hint,) = complaints(server_cli("stats", index_name))
+    assert followed(hint, server_cli).code == 0
+    assert complaints(server_cli("stats", index_name)) == []
     assert [one.level for one in news.doctor() if one.name == "groups"] == ["ok"]
 
 

@@ -43,6 +43,10 @@ def stats(index: IndexName, *, prefix: options.Prefix = DEFAULT_PREFIX, as_json:
     print_table([name, "documents"], [("documents", scope.documents), *rows, *others, *skipped])
     if report.sidecars:
         say(f"Keys are stored in the sidecar index {', '.join(report.sidecars)}.")
+    if scope.deleted:
+        from es_neardupe.groups.incremental import of_deleted
+
+        say(f"{of_deleted(scope.deleted, index)}.")
     print_table(["groups", "value"], [*waiting, *grouped, ("largest", groups.largest)])
     if groups.sizes:
         print_table(["documents in a group", "groups"], list(groups.sizes.items())[:10])

@@ -18,7 +18,7 @@ from es_neardupe.errors import (
     RequestError,
     SettingsError,
 )
-from es_neardupe.groups.incremental import next_run, waiting_of_deleted
+from es_neardupe.groups.incremental import next_run, of_deleted, waiting_of_deleted
 from es_neardupe.groups.read import read_groups
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index import queries
@@ -444,10 +444,7 @@ def groups(index: Index) -> Iterator[Check]:
         message = counted(left.waiting - deleted, "document waits", "documents wait")
         message += f" for grouping: run `{command('group', name)}`"
         if left.waiting == deleted:  # in a sidecar index
-            message = counted(deleted, "entry of a deleted document waits", "entries of deleted documents wait")
-            message += (
-                f" for grouping: run `{command('enrich', name)}`, which removes {'it' if deleted == 1 else 'them'}"
-            )
+            message = of_deleted(deleted, name)
         yield Check("groups", "warning", message)
     else:
         yield Check("groups", "ok", "no document waits for grouping")

@@ -10,7 +10,7 @@ from typing import Any
 from es_neardupe.candidates.fingerprints import read_corpus, source_of
 from es_neardupe.candidates.join import bucket_sizes
 from es_neardupe.errors import RequestError
-from es_neardupe.groups.incremental import next_run
+from es_neardupe.groups.incremental import next_run, waiting_of_deleted
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import fields_mapping
@@ -82,6 +82,8 @@ class StatsScope:
     """Documents without a fingerprint."""
     ungrouped: int
     """Documents with a fingerprint that are new or changed since the last run of ``group``."""
+    deleted: int
+    """In a sidecar index, entries of deleted documents that wait for ``group`` too: ``enrich`` removes them."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,8 @@ def documents_in_scope(index: Index) -> StatsScope:
     counted = result["aggregations"]
     parts = {name: int(bucket["doc_count"]) for name, bucket in counted["parts"]["buckets"].items()}
     numeric = {name: int(bucket["numeric"]["doc_count"]) for name, bucket in counted["parts"]["buckets"].items()}
+    waiting = next_run(index).waiting
+    deleted = waiting_of_deleted(index) if waiting else 0
     return StatsScope(
         documents=documents,
         skipped=index.documents.count() - documents if index.target.skipped_relations else 0,
@@ -151,7 +155,8 @@ def documents_in_scope(index: Index) -> StatsScope:
         other_schemes=parts["other_schemes"],
         schemes={bucket["key"]: int(bucket["doc_count"]) for bucket in counted["schemes"]["buckets"]},
         unprocessed=parts["unprocessed"],
-        ungrouped=next_run(index).waiting,
+        ungrouped=waiting - deleted,
+        deleted=deleted,
     )
 
 

@@ -57,7 +57,15 @@ FIELDS = {"title": f"\u202eTitle {NASTY}", "source": NASTY}
 
 
 def scope(**numbers: int) -> StatsScope:
-    given = {"numeric": 0, "unknown": 0, "other_schemes": 0, "unprocessed": 0, "ungrouped": 0, "skipped": 0}
+    given = {
+        "numeric": 0,
+        "unknown": 0,
+        "other_schemes": 0,
+        "unprocessed": 0,
+        "ungrouped": 0,
+        "deleted": 0,
+        "skipped": 0,
+    }
     return StatsScope(documents=96, states=STATES, schemes={}, **{**given, **numbers})
 
 
