@@ -43,15 +43,14 @@ class RowSizes:
         place = stream.tell()
         self._limit = max(_LARGE, _RATIO_OF_ROWS * _size(stream))
         stream.seek(place)
-        self._rows = self._bytes = 0
+        self.rows = self._bytes = 0
 
     def add(self, size: int) -> None:
-        """Count a row. Raises `OSError` if the rows expand too much."""
-        self._rows += 1
+        """Count a value of the last of the ``rows``. Raises `OSError` if the rows expand too much."""
         self._bytes += size
         if self._bytes > self._limit:
             raise OSError(
-                f"its first rows ({self._rows:,}) expand to {self._bytes:,} bytes, more than {_RATIO_OF_ROWS:,} times "
+                f"its first rows ({self.rows:,}) expand to {self._bytes:,} bytes, more than {_RATIO_OF_ROWS:,} times "
                 f"the size of the file. If this is intended, write the file as JSON lines"
             )
 

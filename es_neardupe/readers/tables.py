@@ -60,10 +60,8 @@ def table_rows(stream: IO[bytes], suffix: str) -> Iterator[TableRow | str]:
         columns = _columns(schema)
         for batch in batches:
             for row in range(batch.num_rows):
-                room = _Room()
-                made = _row(columns, batch, row, room)
-                sizes.add(room.used)
-                yield made
+                sizes.rows += 1
+                yield _row(columns, batch, row, _Room(sizes))
     except _UnsupportedColumn as error:
         raise OSError(str(error)) from error
     except MemoryError as error:  # a length of a damaged file
@@ -108,19 +106,21 @@ class _UnsupportedColumn(Exception):
 
 
 class _Room:
-    """What is left of the limits of a row."""
+    """What is left of the limits of a row and of its file. Values are counted before they are converted."""
 
-    def __init__(self) -> None:
+    def __init__(self, sizes: RowSizes) -> None:
         self.bytes = MAX_EXPANDED
         self.values = _MAX_VALUES
+        self._sizes = sizes
 
     @property
     def used(self) -> int:
-        """Bytes of the values that were taken, also of the one that exceeded the limit."""
+        """Bytes of the values that were taken."""
         return MAX_EXPANDED - self.bytes
 
     def take(self, size: int, values: int = 0) -> None:
-        """Raises `ValueError` if the row exceeds a limit."""
+        """Raises `ValueError` if the row exceeds a limit, and `OSError` if all rows so far do."""
+        self._sizes.add(size)
         self.bytes -= size
         self.values -= values
         if self.bytes < 0:

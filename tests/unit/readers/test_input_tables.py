@@ -7,6 +7,7 @@ import decimal
 import json
 import subprocess
 import sys
+import tracemalloc
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -458,6 +459,20 @@ def test_many_rows_with_one_large_value(tmp_path: Path, name: str) -> None:
         "the rest cannot be read: its first rows (11) expand to 11,000,000 bytes, more than 1,000 times the size of "
         "the file. If this is intended, write the file as JSON lines"
     )
+
+
+@pytest.mark.usefixtures("large")
+def test_the_value_beyond_the_limit_of_all_rows_is_not_converted(tmp_path: Path) -> None:
+    values = pa.DictionaryArray.from_arrays(pa.array([0] * 3, pa.int32()), pa.array(["x" * (6 * MB)]))
+    file = write_table(pa.table({"text": values}), tmp_path / "a.parquet", compression="zstd")
+    tracemalloc.start()
+    try:
+        (kept, _) = read(file)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert isinstance(kept, FileRecord)
+    assert peak < 10 * MB
 
 
 @pytest.mark.parametrize(
