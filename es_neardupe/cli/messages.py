@@ -70,14 +70,15 @@ def say_ignored(common: CommonShinglesList) -> None:
     if common.share == AUTO and not common.shingles:
         say(f"No boilerplate was found that holds texts together, so nothing was ignored ({listed}).")
     elif common.share == AUTO:
-        documents = counted(common.documents, "document", "documents")
-        say(f"{ignored}: passages that held clusters of {documents} together ({listed}).")
+        say(f"{ignored}: boilerplate of a sample of {counted(common.documents, 'text')} with candidates ({listed}).")
     else:
         say(
             f"{ignored}: more than {common.share:g} of {counted(common.documents, 'random document')} "
             f"{'contains' if common.documents == 1 else 'contain'} {'it' if common.shingles == 1 else 'them'} "
             f"({listed})."
         )
+    for passage in common.passages:
+        say(f"  ignored: '{passage}'")
 
 
 def say_common(common: CommonShinglesUsed | None) -> None:
@@ -97,7 +98,7 @@ def say_common(common: CommonShinglesUsed | None) -> None:
             f"Without --ignore-common {counted(effect.without, 'pair matches', 'pairs match')}; the option adds "
             f"{effect.gained:,} and removes {effect.lost:,}."
         )
-        for example in effect.examples:
+        for example in () if common.passages else effect.examples:
             say(f"  ignored: '{example}'")
 
 

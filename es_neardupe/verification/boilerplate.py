@@ -8,7 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
+from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
+from es_neardupe.candidates.join import candidate_pairs
+from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.candidates.pair_arrays import components
+from es_neardupe.candidates.spill_to_disk import scratch
 from es_neardupe.columns import RowLists
 from es_neardupe.display_text import beginning
 from es_neardupe.index.document_text import prepared_text
@@ -33,6 +37,9 @@ _TEXTS = 20
 
 _CHARACTERS = 100_000
 """Characters of each of them."""
+
+_SAMPLE = 10_000
+"""Maximum number of texts in a sample."""
 
 _SHOWN = 3
 
@@ -103,6 +110,47 @@ def boilerplate(
     )
 
 
+def sampled_boilerplate(
+    index: Index, minimum: float, *, limit: MemoryLimit | None = None, progress: Progress = silent
+) -> tuple[Boilerplate, int]:
+    """The boilerplate of a sample, and the number of its texts, without comparing all candidates of the index.
+
+    The sample are the texts of the largest clusters of candidates, all of them or evenly spread ones. Clusters of those
+    with this ``minimum`` resemblance are examined. Raises `SettingsError` for more documents or pairs than ``limit``
+    allows.
+    """
+    measure = Measure(shingle=index.settings.shingle, unit=index.settings.unit)
+    with scratch() as files:
+        corpus = read_fingerprints(index, progress, limit=limit, files=files)
+        classes = classes_of(corpus, copies=True)
+
+        def check(pairs: int, bucket: int) -> None:
+            if limit is not None:
+                limit.holding(bucket, documents=len(corpus), candidate_pairs=pairs)
+
+        candidates = candidate_pairs(index, corpus, classes, check=check)
+        corpus = corpus.without_keys()
+    clusters = largest_clusters(components(len(classes), candidates.left, candidates.right))
+    sampled = np.zeros(len(classes), np.bool_)
+    for members in _sample(clusters):
+        sampled[members] = True
+    inside = sampled[candidates.left] & sampled[candidates.right]
+    left, right = candidates.left[inside], candidates.right[inside]
+    workers = ComparingWorkers.of(index, measure)
+    verifier = Verifier(index.client, index.settings, corpus, classes, measure, workers=workers)
+    matches = verifier.similarities(left, right, progress) >= minimum
+    return boilerplate(index, corpus, classes, left[matches], right[matches]), int(sampled.sum())
+
+
+def _sample(clusters: Sequence[Positions]) -> list[Positions]:
+    """Members of all clusters, of the largest ones only some, at most 10,000 together."""
+    sizes = np.array([len(one) for one in clusters], np.intp)
+    most = int(sizes.max(initial=0))
+    while np.minimum(sizes, most).sum() > _SAMPLE:
+        most = most * 9 // 10
+    return [evenly_spread(one, most) for one in clusters]
+
+
 def without(index: Index, corpus: FingerprintColumns, classes: TextClasses, found: Boilerplate) -> Verifier:
     """A verifier by the resemblance without the passages of boilerplate."""
     measure = Measure(shingle=index.settings.shingle, unit=index.settings.unit, ignored=found.ignored)
@@ -146,9 +194,9 @@ def _texts(index: Index, corpus: FingerprintColumns, classes: TextClasses, membe
     return [prepared_text(hit.source, index.settings)[:_CHARACTERS] for hit in hits if hit is not None]
 
 
-def evenly_spread(members: Positions) -> Positions:
-    """The members of a cluster whose texts are compared with each other."""
-    return members[np.linspace(0, len(members) - 1, min(_TEXTS, len(members))).astype(np.intp)]
+def evenly_spread(members: Positions, number: int = _TEXTS) -> Positions:
+    """So many members of a cluster, or all if it has fewer; by default those whose texts are examined."""
+    return members[np.linspace(0, len(members) - 1, min(number, len(members))).astype(np.intp)]
 
 
 def _shown(held: Sequence[tuple[str, int]]) -> tuple[SharedPassage, ...]:

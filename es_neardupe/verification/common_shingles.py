@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import xxhash
 
-from es_neardupe.candidates.fingerprints import read_fingerprints
+from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index.document_text import prepared_text
@@ -26,9 +26,9 @@ from es_neardupe.server.search import fetch
 from es_neardupe.similarity.common_passages import covered_passages
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Ignored, Measure
-from es_neardupe.verification.boilerplate import boilerplate
+from es_neardupe.verification.boilerplate import sampled_boilerplate
 from es_neardupe.verification.feature_weights import frequencies, sampled
-from es_neardupe.verification.verify import Verified, Verifier, verified_pairs
+from es_neardupe.verification.verify import Verified, Verifier
 from es_neardupe.wording import counted, option
 
 MIN_DOCUMENTS = 100
@@ -47,10 +47,12 @@ class CommonShingles:
     ignored: Ignored
     share: float | Literal["auto"]
     documents: int
-    """Documents of the sample; with ``auto``, those of the clusters that the passages were found in."""
+    """Documents of the sample."""
     at: str
     stored: bool
     """Whether the list is in the registry."""
+    passages: tuple[str, ...] = ()
+    """With ``auto``: the beginnings of the passages that most documents of the sample share; at most three."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,11 @@ class CommonShinglesList:
     version: str
     share: float | Literal["auto"]
     documents: int
-    """Documents of the sample; with ``auto``, those of the clusters that the passages were found in."""
+    """Documents of the sample."""
     at: str
     shingles: int
+    passages: tuple[str, ...]
+    """With ``auto``: the beginnings of the passages that most documents of the sample share; at most three."""
 
 
 @dataclass(frozen=True)
@@ -90,13 +94,19 @@ class CommonShinglesUsed(CommonShinglesList):
 
 
 def common_shingles(
-    index: Index, share: float | Literal["auto"], minimum: float, *, renew: bool, progress: Progress = silent
+    index: Index,
+    share: float | Literal["auto"],
+    minimum: float,
+    *,
+    renew: bool,
+    limit: MemoryLimit | None = None,
+    progress: Progress = silent,
 ) -> CommonShingles:
     """The shingles that more than ``share`` of the documents have, or with ``auto`` those of the boilerplate that holds
     texts of this ``minimum`` resemblance together: the list in the registry, or a new one.
 
-    Raises `SettingsError` for a share that is out of range or differs from that of the stored list, and `IndexUnusable`
-    for an index with too few documents.
+    Raises `SettingsError` for a share that is out of range or differs from that of the stored list, or if ``limit`` is
+    too small for the candidates, and `IndexUnusable` for an index with too few documents.
     """
     if isinstance(share, str) and share != AUTO:
         raise SettingsError(f"{option('ignore_common')} must be a share of the documents or auto, not {share!r}.")
@@ -105,7 +115,12 @@ def common_shingles(
     registry = HiddenStore(index, HiddenIndex.GROUPS)
     stored = registry.read(_id(index.target)) if not renew and registry.exists() else None
     if stored is None:
-        return _of_boilerplate(index, minimum, progress) if isinstance(share, str) else _sampled(index, share, renew)
+        if not isinstance(share, str):
+            return _sampled(index, share, renew)
+        found, texts = sampled_boilerplate(index, minimum, limit=limit, progress=progress)
+        passages = tuple(one.passage for one in found.passages)
+        ignored = _ignored(found.ignored.features)
+        return CommonShingles(ignored, AUTO, texts, timestamp(), stored=False, passages=passages)
     common = _decoded(stored.source.get("value"))
     if common.share != share:
         raise SettingsError(
@@ -133,15 +148,6 @@ def _sampled(index: Index, share: float, renew: bool) -> CommonShingles:
     return CommonShingles(_ignored(shingles_above(weights, share)), share, weights.documents, sample.at, stored=False)
 
 
-def _of_boilerplate(index: Index, minimum: float, progress: Progress) -> CommonShingles:
-    """The shingles of passages that hold unrelated texts together, in clusters of texts with this resemblance."""
-    measure = Measure(shingle=index.settings.shingle, unit=index.settings.unit)
-    verified = verified_pairs(index, measure, read_fingerprints(index, progress), copies=True, progress=progress)
-    matches = verified.linked(verified.similarity >= minimum)
-    found = boilerplate(index, verified.corpus, verified.classes, *matches)
-    return CommonShingles(_ignored(found.ignored.features), AUTO, found.documents, timestamp(), stored=False)
-
-
 def shingles_above(weights: Weights, share: float) -> U64:
     """The shingles that more than this share of the sample of the weights have; sorted."""
     return weights.features[weights.frequencies > share * weights.documents]
@@ -156,7 +162,12 @@ def _decoded(value: Any) -> CommonShingles:
     try:
         features = np.array([int(one, 16) for one in value["hashes"]], np.uint64)
         common = CommonShingles(
-            _ignored(features), _share(value["share"]), int(value["documents"]), str(value["at"]), stored=True
+            _ignored(features),
+            _share(value["share"]),
+            int(value["documents"]),
+            str(value["at"]),
+            stored=True,
+            passages=tuple(map(str, value["passages"])),
         )
         valid = common.ignored.version == value["version"] and bool((features[1:] > features[:-1]).all())
     except (KeyError, TypeError, ValueError, OverflowError):
@@ -183,6 +194,7 @@ def store_list(index: Index, common: CommonShingles) -> None:
         "share": common.share,
         "documents": common.documents,
         "at": common.at,
+        "passages": list(common.passages),
         "hashes": [f"{one:016x}" for one in common.ignored.features.tolist()],
     }
     registry.put(id, {"kind": "common", "value": value}, registry.read(id))
@@ -196,6 +208,7 @@ def described_list(common: CommonShingles) -> CommonShinglesList:
         documents=common.documents,
         at=common.at,
         shingles=len(common.ignored.features),
+        passages=common.passages,
     )
 
 

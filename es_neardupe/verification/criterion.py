@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from es_neardupe.candidates.detection import detection_of
+from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import mapping
 from es_neardupe.index.index import Index
@@ -113,10 +114,15 @@ class MatchCriterion:
 
 
 def match_criterion(
-    index: Index, options: MatchOptions, *, renew: bool = False, progress: Progress = silent
+    index: Index,
+    options: MatchOptions,
+    *,
+    renew: bool = False,
+    limit: MemoryLimit | None = None,
+    progress: Progress = silent,
 ) -> MatchCriterion:
     """The criterion of these options in an index. ``renew`` recomputes the feature frequencies, and finds the common
-    shingles again.
+    shingles again, within the ``limit``.
 
     Raises `SettingsError` for values out of range, unknown fields, and options without effect on the measure.
     """
@@ -130,7 +136,9 @@ def match_criterion(
         sets = Measure(shingle=settings.shingle, unit=settings.unit, sources=sources)
         weights = frequencies(index, sets, renew=renew)
     share = options.ignore_common
-    common = None if share is None else common_shingles(index, share, minimum, renew=renew, progress=progress)
+    common = None
+    if share is not None:
+        common = common_shingles(index, share, minimum, renew=renew, limit=limit, progress=progress)
     measure = Measure(
         name,
         options.matching or Matching.LITERAL,

@@ -16,6 +16,7 @@ from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups import linked_pairs
 from es_neardupe.keys.unit import Unit
 from es_neardupe.server.client import Client, path
+from es_neardupe.verification import boilerplate
 
 NOTICE = "This e-mail and any attachments are confidential. " + " ".join(words("notice", 60))
 SETTINGS = Settings(("text",), threshold=0.8)
@@ -178,10 +179,11 @@ def test_boilerplate_holds_unrelated_texts_together(client: Client, index_name: 
 
     mended = server_cli("group", index_name, "--ignore-common", "auto")
     assert not mended.code, mended.err
-    assert "passages that held clusters of 72 documents together" in mended.err
+    assert "boilerplate of a sample of 72 texts" in mended.err
+    assert f"ignored: '{passage.passage}'" in mended.err
     assert grouped(client, index_name) == wanted
     (stored,) = stored_lists(client, index_name)
-    assert stored["share"] == "auto"
+    assert (stored["share"], stored["documents"], stored["passages"]) == ("auto", 72, [passage.passage])
     again = news.group(rebuild=True, dry_run=True)
     assert (again.rules.match.ignore_common, again.boilerplate.clusters, again.writes.written) == ("auto", 0, 0)
     assert {(one.a.id, one.b.id) for one in news.pairs(ignore_common="auto")} == wanted
@@ -192,6 +194,24 @@ def test_boilerplate_holds_unrelated_texts_together(client: Client, index_name: 
     assert (news.group().scope.whole, grouped(client, index_name)) == (False, wanted)
     with pytest.raises(SettingsError, match="is for `ignore_common` auto"):
         news.group(ignore_common=0.5)
+
+
+def test_boilerplate_is_learned_from_a_sample(client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not all candidates are compared to find the passages, and not more is in memory than the run may use."""
+    footer = " ".join(words("footer", 90))
+    texts = {f"t{row:03}": f"{' '.join(words(row, 8))} {footer}" for row in range(60)}
+    texts |= {f"t{row:03}-copy": f"Re: {texts[f't{row:03}']}" for row in range(12)}
+    news = filled(client, index_name, texts)
+    monkeypatch.setattr(boilerplate, "_SAMPLE", 30)
+    stages = set[str]()
+    with pytest.raises(SettingsError, match="too small for 72 documents"):
+        news.group(ignore_common="auto", memory=1, progress=lambda stage, *_: stages.add(stage))
+    assert "verifying pairs" not in stages
+    found = news.group(ignore_common="auto", dry_run=True)
+    assert found.common is not None
+    assert found.common.documents <= 30
+    news.group(ignore_common="auto", memory=2**30)
+    assert grouped(client, index_name) == {(f"t{row:03}", f"t{row:03}-copy") for row in range(12)}
 
 
 def test_boilerplate_of_a_small_family_of_other_measures(client: Client, index_name: str, server_cli: Cli) -> None:

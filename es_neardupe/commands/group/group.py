@@ -163,6 +163,7 @@ def group(
     client = DryRunClient(index.client, run["show_requests"], dry_run=dry_run)
     index = opened(index.through(client) if dry_run else index, writes=not dry_run)
     registry = Registry(index)
+    limit = None if memory is None else MemoryLimit(memory)
     before = remembered(None if default_rules else registry.last_run(), index.settings)
     with remembered_rules(index, *before):
         match = before[0].having(
@@ -176,7 +177,7 @@ def group(
             whitespace=whitespace,
             ignore_common=ignore_common,
         )
-        criterion = match_criterion(index, match, renew=renew, progress=progress)
+        criterion = match_criterion(index, match, renew=renew, limit=limit, progress=progress)
         rules = rules_of(
             index,
             before[1],
@@ -197,7 +198,7 @@ def group(
         batch=run["batch"],
         slices=run["slices"],
         workers=run["workers"],
-        limit=None if memory is None else MemoryLimit(memory),
+        limit=limit,
         progress=progress,
         decisions=None if ignore_reviews else Decisions(index),
     )

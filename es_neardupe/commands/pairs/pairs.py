@@ -90,10 +90,10 @@ def pairs(
         whitespace=whitespace,
         ignore_common=ignore_common,
     )
-    match = match_criterion(index, options, renew=renew, progress=progress)
+    limit = None if memory is None else MemoryLimit(memory)
+    match = match_criterion(index, options, renew=renew, limit=limit, progress=progress)
     shown = shown_fields(index, fields)
     copies, rules = match.measure.copies_are_equal, GroupRules(max_bucket=max_bucket)
-    limit = None if memory is None else MemoryLimit(memory)
     with scratch() as files:
         found = verified_pairs(
             index,

@@ -165,6 +165,7 @@ def test_signatures_that_cannot_be_read() -> None:
 def test_a_stored_list_is_checked() -> None:
     ignored = _ignored(np.array([1, 2**63], np.uint64))
     value = {"version": ignored.version, "share": 0.2, "documents": 500, "at": "2024-05-01T00:00:00Z"}
+    value["passages"] = []
     good = {**value, "hashes": ["0000000000000001", "8000000000000000"]}
     assert _decoded(good).ignored == ignored
     assert _decoded(good).ignored.features.tolist() == [1, 2**63]
