@@ -10,7 +10,7 @@ from functools import cache
 from itertools import pairwise
 from textwrap import dedent
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -48,6 +48,12 @@ class TextQuery(BaseModel):
     text: str = Field(min_length=1, max_length=1_000_000)
     min: float | None = Field(None, ge=0, le=1)
     top: int = Field(10, ge=1, le=1000)
+
+
+class ContainedQuery(TextQuery):
+    """A text whose passages to search for."""
+
+    ignore_common: float | Literal["auto"] | None = None
 
 
 class AddressQuery(BaseModel):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import metadata
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 import anyio.to_thread
 from mcp.server.fastmcp import FastMCP
@@ -82,6 +82,13 @@ _Text = Annotated[str | None, Field(description="Any text, instead of an id.", m
 _Min = Annotated[float | None, Field(ge=0, le=1, description="Minimum similarity; default: that of the index.")]
 _Top = Annotated[int, Field(ge=1, le=100, description="Maximum number of documents.")]
 _Share = Annotated[float | None, Field(ge=0, le=1)]
+_IgnoreCommon = Annotated[
+    float | Literal["auto"] | None,
+    Field(
+        description="Words in shingles of more than this share of the documents do not count; auto: those of "
+        "boilerplate that unrelated texts share."
+    ),
+]
 _SIMILAR, _CONTAINED, _GROUPS = defaults_of(similar_), defaults_of(contained_), defaults_of(list_groups)
 
 
@@ -170,14 +177,20 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
 
     @tool(description="List documents that contain a document or a text, or are contained in it. Needs sampled keys.")
     async def contained(
+        *,
         id: _Id = None,
         id_index: _Index = None,
         text: _Text = None,
         min: Annotated[float, Field(ge=0, le=1)] = _CONTAINED["min"],
         top: _Top = _CONTAINED["top"],
+        ignore_common: _IgnoreCommon = None,
     ) -> _Contained:
         document = None if id is None else by_address(id, id_index)
-        return await _answer(_Contained, lambda: plain(contained_(index, id=document, text=text, min=min, top=top)))
+
+        def found() -> Any:
+            return plain(contained_(index, id=document, text=text, min=min, top=top, ignore_common=ignore_common))
+
+        return await _answer(_Contained, found)
 
     @tool(description="Numbers of documents, groups and keys of the index.")
     async def stats() -> _Stats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
@@ -42,6 +42,7 @@ from es_neardupe.json_models import (
     CollationAnswer,
     ComparisonAnswer,
     ContainedAnswer,
+    ContainedQuery,
     DecisionAnswer,
     DecisionQuery,
     DecisionReportAnswer,
@@ -212,17 +213,20 @@ def http_interface(
     @app.get("/contained", response_model=ContainedAnswer, summary="Contained documents: `contained --id`")
     def contained_in_document(
         request: Request,
+        *,
         id: str,
         index: _Index = None,
         min: Annotated[float, Query(ge=0, le=1)] = _CONTAINED["min"],
         top: _Top = _CONTAINED["top"],
+        ignore_common: float | Literal["auto"] | None = None,
     ) -> Any:
-        return plain(contained(index_of(request), id=by_address(id, index), min=min, top=top))
+        document = by_address(id, index)
+        return plain(contained(index_of(request), id=document, min=min, top=top, ignore_common=ignore_common))
 
     @app.post("/contained", response_model=ContainedAnswer, summary="Contained documents: `contained --text`")
-    def contained_in_text(request: Request, query: TextQuery) -> Any:
-        minimum = _CONTAINED["min"] if query.min is None else query.min
-        return plain(contained(index_of(request), text=query.text, min=minimum, top=query.top))
+    def contained_in_text(request: Request, query: ContainedQuery) -> Any:
+        minimum, common = _CONTAINED["min"] if query.min is None else query.min, query.ignore_common
+        return plain(contained(index_of(request), text=query.text, min=minimum, top=query.top, ignore_common=common))
 
     @app.get("/stats", response_model=StatsAnswer, summary="Documents and groups: `stats`")
     def numbers(request: Request) -> Any:

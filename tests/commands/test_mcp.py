@@ -125,6 +125,8 @@ def test_each_tool_answers_as_its_command(client: Client, index_name: str, serve
         assert given(answer(await call("compare", {"a": "l0", "b": "l1"}))) == given(plain(news.compare("l0", "l1")))
         contained = plain(news.contained(text=text))
         assert given(answer(await call("contained", {"text": text}))) == given(contained)
+        found = answer(await call("contained", {"text": text, "ignore_common": "auto"}))
+        assert (found["common"]["share"], given(found["hits"])) == ("auto", given(contained["hits"]))
         stats = answer(await call("stats", {}))
         assert stats["scope"] == plain(news.stats().scope)
         listed = answer(await call("groups", {"min_size": 3, "query": "harbour"}))

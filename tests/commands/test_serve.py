@@ -343,12 +343,12 @@ def test_interface_answers_as_the_commands(
     news = grouped(client, index_name, storage)
     api = browser(news)
 
-    def answer(path: str, **params: object) -> object:
+    def answer(path: str, **params: object) -> Any:
         found = api.get(f"/api{path}", params={name: str(value) for name, value in params.items()})
         assert found.status_code == 200, found.text
         return found.json()
 
-    def posted(path: str, **body: object) -> object:
+    def posted(path: str, **body: object) -> Any:
         found = api.post(f"/api{path}", json=body)
         assert found.status_code == 200, found.text
         return found.json()
@@ -375,6 +375,10 @@ def test_interface_answers_as_the_commands(
     assert (
         posted("/contained", text=LARGE[1]) == server_cli("contained", index_name, "--file", str(text), "--json").json
     )
+    common = {"ignore_common": "auto"}
+    for found in (answer("/contained", id="l0", **common), posted("/contained", text=LARGE[1], **common)):
+        assert found["common"]["share"] == "auto"
+    assert "at least 100 are needed" in api.get("/api/contained?id=l0&ignore_common=0.2").json()["detail"]
 
 
 def test_many_groups_are_paged_through_the_registry(client: Client, index_name: str) -> None:
