@@ -100,14 +100,10 @@ def candidate_pairs(
     found = find_candidates(
         corpus.keys, rules.max_bucket, signatures, classes.sizes, agree, rows=classes.first, check=check
     )
-    if rules.within is None and rules.window is None:
+    if not rules.restrict:
         return found
     first = classes.first
-    a, b = first[found.left], first[found.right]
-    allowed = corpus.scopes[a] == corpus.scopes[b]
-    if rules.window is not None:
-        allowed &= np.abs(corpus.days[a] - corpus.days[b]) <= rules.window.days
-    return found.only(allowed)
+    return found.only(rules.allow(corpus, first[found.left], first[found.right]))
 
 
 def with_passages(

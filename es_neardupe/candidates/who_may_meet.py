@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
+from es_neardupe.keys.arrays import Flags, Numbers
 from es_neardupe.options import DEFAULT_MAX_BUCKET, Linkage
+from es_neardupe.records import FingerprintColumns
 from es_neardupe.wording import option
 
 _DAY = 86_400_000
@@ -86,11 +88,12 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class GroupRules:
-    """All rules. Documents are compared only if they have the same values of ``within`` and lie within the window."""
+    """All rules. Documents are compared only if they have the same values of all fields ``within``, and lie within the
+    window."""
 
     linkage: Linkage = Linkage.STAR
     principal: Policy = LONGEST
-    within: ReadField | None = None
+    within: tuple[ReadField, ...] = ()
     window: Window | None = None
     max_bucket: int = DEFAULT_MAX_BUCKET
     """If more distinct texts than this share a key, each is compared with about this many of them."""
@@ -98,16 +101,25 @@ class GroupRules:
     @property
     def columns(self) -> list[dict[str, str]]:
         """The ``docvalue_fields`` to read from each document."""
-        columns = {
-            column
-            for column in (self.principal.column, self.within, self.window.column if self.window else None)
-            if column is not None
-        }
+        one_each = (self.principal.column, self.window.column if self.window else None)
+        columns = {column for column in (*self.within, *one_each) if column is not None}
         return [column.request for column in sorted(columns, key=lambda column: column.field)]
 
     def scope(self, source: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The values that two documents must share to be compared; empty for documents without a value."""
-        return tuple(self.within.values(source)) if self.within else ()
+        """The values of each field that two documents must share to be compared; empty for documents without one."""
+        return tuple(tuple(field.values(source)) for field in self.within)
+
+    @property
+    def restrict(self) -> bool:
+        """Whether some documents may not be compared."""
+        return bool(self.within or self.window)
+
+    def allow(self, corpus: FingerprintColumns, one: Numbers, other: Numbers) -> Flags:
+        """Whether documents may be compared, by the values that were read of them. ``one`` and ``other``: rows."""
+        allowed: Flags = corpus.scopes[one] == corpus.scopes[other]
+        if self.window is not None:
+            allowed &= np.abs(corpus.days[one] - corpus.days[other]) <= self.window.days
+        return allowed
 
 
 DEFAULT_RULES = GroupRules()

@@ -15,7 +15,7 @@ import numpy as np
 from es_neardupe.candidates.fingerprints import in_order
 from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.candidates.pair_arrays import blocks
-from es_neardupe.candidates.who_may_meet import GroupRules, Window
+from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.columns import RowLists
 from es_neardupe.groups.decided_links import Matches, decided_classes, link_decided
 from es_neardupe.groups.decisions import ContentPair, PairDecisions
@@ -96,8 +96,8 @@ def link(
     decided = None
     if decisions is not None and len(decisions):
         among = verified.inside[verified.classes.first]
-        decided = decided_classes(decisions, verified.corpus, verified.classes, among, rules.window)
-        elsewhere = _unsatisfied_elsewhere(decisions, verified, rules.window, examined=decided.same)
+        decided = decided_classes(decisions, verified.corpus, verified.classes, among, rules)
+        elsewhere = _unsatisfied_elsewhere(decisions, verified, rules, examined=decided.same)
         decided = decided.only(verified.exist(decided.left, decided.right, progress))
     size = len(verified.classes)
     left, right = candidates.left[matches], candidates.right[matches]
@@ -152,14 +152,14 @@ def link(
 
 
 def _unsatisfied_elsewhere(
-    decisions: PairDecisions, verified: Verified, window: Window | None, *, examined: Positions
+    decisions: PairDecisions, verified: Verified, rules: GroupRules, *, examined: Positions
 ) -> Positions:
     """The places of the decisions *same* that are not satisfied by the stored groups, except those that the run
     ``examined``: an incremental run has also read the documents of those that were not satisfied before."""
     corpus, classes = verified.corpus, verified.classes
     if verified.inside.all():
         return np.zeros(0, np.intp)
-    decided = decided_classes(decisions, corpus, classes, np.ones(len(classes), np.bool_), window)
+    decided = decided_classes(decisions, corpus, classes, np.ones(len(classes), np.bool_), rules)
     _, stored = np.unique(corpus.group_ids[classes.first], return_inverse=True)
     return np.setdiff1d(decided.unsatisfied(stored), examined)
 
@@ -167,14 +167,12 @@ def _unsatisfied_elsewhere(
 def _more_matches(
     verified: Verified, criterion: MatchCriterion, rules: GroupRules, progress: Progress
 ) -> Callable[[Positions, Positions], Flags]:
-    """Compares pairs of classes that are no candidates, within the window."""
-    first, days = verified.classes.first, verified.corpus.days
+    """Compares pairs of classes that are no candidates, if the rules allow them."""
+    corpus, first = verified.corpus, verified.classes.first
 
     def compare(left: Positions, right: Positions) -> Flags:
         matches = criterion.matches(verified.verifier.similarities(left, right, progress))
-        if rules.window is not None:
-            matches &= np.abs(days[first[left]] - days[first[right]]) <= rules.window.days
-        return matches
+        return matches & rules.allow(corpus, first[left], first[right])
 
     return compare
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from es_neardupe.candidates.pair_arrays import components
-from es_neardupe.candidates.who_may_meet import Window
+from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.groups.decisions import PairDecisions
 from es_neardupe.keys.arrays import I32, Bytes, Flags, Floats, Numbers, Positions
 from es_neardupe.options import Linkage
@@ -68,12 +68,11 @@ def decided_classes(
     corpus: FingerprintColumns,
     classes: TextClasses,
     among: Flags,
-    window: Window | None = None,
+    rules: GroupRules = DEFAULT_RULES,
 ) -> DecidedClasses:
     """The decisions about classes, of which only those ``among`` (bool of the classes) are part of the run.
 
-    Copies in different scopes (rule ``within``) or too far apart in time (``window``) stay apart, whatever was decided
-    about other copies.
+    Copies that the ``rules`` do not allow in one group stay apart, whatever was decided about other copies.
     """
     numbers = np.flatnonzero(among)
     content = corpus.content[classes.first[numbers]]
@@ -87,13 +86,13 @@ def decided_classes(
     apart: dict[int, set[int]] = {}
     same = np.flatnonzero(both & decisions.same)
     single = (low[1] - low[0] == 1) & (high[1] - high[0] == 1)
-    if window is not None or corpus.scopes.any():
+    if rules.restrict:
         single[:] = False
     ends = numbers[low[0, same[single[same]]]], numbers[high[0, same[single[same]]]]
     left, right, of = [np.minimum(*ends)], [np.maximum(*ends)], [np.flatnonzero(single[same])]
     for number in np.flatnonzero(~single[same]).tolist():
         ones, others = (numbers[slice(*bounds[:, same[number]])] for bounds in (low, high))
-        pairs = _linkable(corpus, classes, ones, others, window)
+        pairs = _linkable(corpus, classes, ones, others, rules)
         left.append(np.minimum(*pairs))
         right.append(np.maximum(*pairs))
         of.append(np.full(len(pairs[0]), number))
@@ -120,16 +119,14 @@ def _ranges(ordered: Bytes, values: Bytes) -> Positions:
 
 
 def _linkable(
-    corpus: FingerprintColumns, classes: TextClasses, ones: Positions, others: Positions, window: Window | None
+    corpus: FingerprintColumns, classes: TextClasses, ones: Positions, others: Positions, rules: GroupRules
 ) -> tuple[Positions, Positions]:
     """Pairs of classes of two contents: each with the first one of the other content that it may be grouped with."""
     pairs: set[tuple[int, int]] = set()
     for some, more in ((ones, others), (others, ones)):
         rows, candidates = classes.first[some], classes.first[more]
         for number, row in zip(some.tolist(), rows.tolist(), strict=True):
-            fit = corpus.scopes[candidates] == corpus.scopes[row]
-            if window is not None:
-                fit &= np.abs(corpus.days[candidates] - corpus.days[row]) <= window.days
+            fit = rules.allow(corpus, candidates, row)
             if fit.any():
                 other = int(more[np.argmax(fit)])
                 pairs.add((min(number, other), max(number, other)))

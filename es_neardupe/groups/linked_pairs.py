@@ -156,8 +156,9 @@ class _Comparison:
         """Pairs that were compared in addition to the candidates."""
         self._matches = criterion.matches
         self._texts = OneWithMany(verified.verifier, cluster.classes)
-        self._window = rules.window
-        self._days = verified.corpus.days[verified.classes.first[cluster.classes]]
+        self._rules = rules
+        self._corpus = verified.corpus
+        self._rows = verified.classes.first[cluster.classes]
         self._marked = np.zeros(len(cluster.classes), np.bool_)
         self._bounds = np.searchsorted(cluster.left, np.arange(len(cluster.classes) + 1))
 
@@ -167,16 +168,13 @@ class _Comparison:
         return complete(len(self.cluster.classes), left, right, self._more)
 
     def _more(self, one: int, others: Positions) -> Flags:
-        """Compare a class with those of the others that are no candidates with it, and lie within the window.
-
-        (Linked texts have the same values of ``within``.)
-        """
+        """Compare a class with those of the others that are no candidates with it, and that the rules allow."""
         known = self.cluster.right[self._bounds[one] : self._bounds[one + 1]]
         self._marked[known] = True
         chosen = ~self._marked[others]
         self._marked[known] = False
-        if self._window is not None:
-            chosen &= np.abs(self._days[others] - self._days[one]) <= self._window.days
+        if self._rules.restrict:
+            chosen &= self._rules.allow(self._corpus, self._rows[others], self._rows[one])
         self.compared += int(chosen.sum())
         matches = np.zeros(len(others), np.bool_)
         matches[chosen] = self._matches(self._texts.similarities(one, others[chosen]))

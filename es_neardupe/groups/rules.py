@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -80,7 +80,7 @@ class RunRules:
             "max_bucket": self.group.max_bucket,
             "linkage": self.group.linkage.value,
             "principal": self.group.principal,
-            "within": self.group.within,
+            "within": " and ".join(map(str, self.group.within)) or None,
             "window": self.group.window,
             "reviews": self.reviews,
         }
@@ -138,7 +138,7 @@ def rules_of(
     *,
     linkage: Linkage | str | None = None,
     principal: str | None = None,
-    within: str | None = None,
+    within: Sequence[str] | None = None,
     window: str | None = None,
     max_bucket: int | None = None,
 ) -> GroupRules:
@@ -152,7 +152,9 @@ def rules_of(
         known = ", ".join(one.value for one in Linkage)
         raise SettingsError(f"Unknown linkage {str(linkage)!r}. Known: {known}.") from None
     principal = before.principal.name if principal is None else principal
-    within = before.within.field if within is None and before.within else within
+    if isinstance(within, str):
+        raise SettingsError(f"{option('within')} must be a list of names, not one name: ({within!r},).")
+    within = [str(one) for one in before.within] if within is None else within
     window = str(before.window) if window is None and before.window else window
     maximum = before.max_bucket if max_bucket is None else max_bucket
     if maximum < 2:
@@ -165,7 +167,7 @@ def rules_of(
     return GroupRules(
         linkage=linked,
         principal=_policy(principal, types, index.target, limit),
-        within=None if within is None else column_of(within, types, index.target),
+        within=tuple(column_of(one, types, index.target) for one in sorted(set(within))),
         window=limit,
         max_bucket=maximum,
     )

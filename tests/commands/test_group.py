@@ -103,7 +103,7 @@ class Application:
         (1, {}),
         pytest.param(2, {"linkage": "chain"}, marks=pytest.mark.long),
         (3, {"linkage": "complete", "principal": "oldest"}),
-        (4, {"principal": "site:desc", "within": "site", "window": "published:9"}),
+        (4, {"principal": "site:desc", "within": ["site"], "window": "published:9"}),
         (5, {"measure": "containment", "min": 0.85, "max_bucket": 4}),
         pytest.param(TWO_BANDS, {"max_bucket": 4}, marks=pytest.mark.long),
     ],
@@ -314,8 +314,10 @@ def test_policies_scopes_and_advice(client: Client, index_name: str, server_cli:
     assert [one["id"] for one in (other["keep"], *other["redundant"])] == ["b", "c", "a", "d"]
     assert other["is_principal"] is False
 
-    NearDupe(index_name, client).group(within="site")
+    NearDupe(index_name, client).group(within=["site"])
     assert sorted(map(sorted, members(client, index_name).values())) == [["a", "b"], ["c", "d"]]
+    NearDupe(index_name, client).group(within=["site", "published"])
+    assert members(client, index_name) == {}
     NearDupe(index_name, client).group(window="published:1", default_rules=True)
     assert sorted(map(sorted, members(client, index_name).values())) == [["b", "c"]]
     assert_settled(client, index_name, window="published:1")
@@ -328,6 +330,7 @@ def test_policies_scopes_and_advice(client: Client, index_name: str, server_cli:
         (["--principal", "text:asc"], "Available: published, site"),
         (["--principal", "oldest"], "exactly one date field"),
         (["--within", "sites"], "Available: published, site"),
+        (["--within", "site", "--within", "sites"], "Available: published, site"),
         (["--window", "site:3"], "date field 'site'"),
         (["--window", "published"], "FIELD:DAYS"),
         (["--window", "published:-1"], "FIELD:DAYS"),

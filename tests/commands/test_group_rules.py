@@ -26,7 +26,7 @@ DEFAULTS: JSON = {
     "max": 1.0,
     "linkage": "star",
     "principal": "longest",
-    "within": None,
+    "within": [],
     "window": None,
     "max_bucket": 200,
 }
@@ -59,7 +59,7 @@ def in_force(report: GroupReport) -> JSON:
         "max": rules.match.max,
         "linkage": rules.group.linkage.value,
         "principal": rules.group.principal.name,
-        "within": None if rules.group.within is None else rules.group.within.field,
+        "within": [one.field for one in rules.group.within],
         "window": None if rules.group.window is None else str(rules.group.window),
         "max_bucket": rules.group.max_bucket,
     }
@@ -84,7 +84,7 @@ def test_options_are_remembered_one_by_one(news: NearDupe) -> None:
         {"min": 0.7},
         {"linkage": "chain"},
         {"principal": "newest"},
-        {"within": "site"},
+        {"within": ["site"]},
         {"window": "at:2.5"},
         {"max": 0.99},
         {"max_bucket": 20},
@@ -165,7 +165,7 @@ def test_the_threshold_of_the_index_given_as_min_is_remembered(news: NearDupe) -
 
 
 def test_a_field_that_is_gone(news: NearDupe, client: Client, server_cli: Cli) -> None:
-    news.group(within="site", min=0.7)
+    news.group(within=["site"], min=0.7)
     make_index(client, f"{news.name}-new", {"text": {"type": "text"}})
     copied = NearDupe(f"{news.name}-new", client)
     put(client, copied.name, {id: {"text": one["text"]} for id, one in documents().items()})
@@ -178,7 +178,7 @@ def test_a_field_that_is_gone(news: NearDupe, client: Client, server_cli: Cli) -
         assert "no field with values to compare" in one_line(refused.err)
         assert f"es-neardupe group {copied.name} --default-rules" in one_line(refused.err)
     done = server_cli("group", copied.name, "--default-rules", "--min", "0.7", "--json")
-    assert (done.code, done.json["rules"]["group"]["within"], done.json["rules"]["min"]) == (0, None, 0.7)
+    assert (done.code, done.json["rules"]["group"]["within"], done.json["rules"]["min"]) == (0, [], 0.7)
     assert copied.group().rules.min == 0.7
 
 
@@ -240,9 +240,9 @@ def test_watch_groups_by_the_rules_of_the_last_run(news: NearDupe) -> None:
     rounds: list[Any] = []
     news.watch(once=True, on_round=rounds.append)
     assert in_force(rounds[-1].grouping) == DEFAULTS
-    news.group(linkage="complete", within="site", min=0.7)
+    news.group(linkage="complete", within=["site"], min=0.7)
     news.watch(once=True, on_round=rounds.append)
-    assert in_force(rounds[-1].grouping) == DEFAULTS | {"linkage": "complete", "within": "site", "min": 0.7}
+    assert in_force(rounds[-1].grouping) == DEFAULTS | {"linkage": "complete", "within": ["site"], "min": 0.7}
     assert (rounds[-1].grouping.scope.whole, rounds[-1].writes.grouped) == (False, 0)
 
 
@@ -254,12 +254,12 @@ def last_rules(news: NearDupe) -> Any:
 
 
 def test_migrate_carries_the_rules_over(news: NearDupe) -> None:
-    news.group(linkage="chain", principal="newest", within="site")
+    news.group(linkage="chain", principal="newest", within=["site"])
     done = news.migrate(threshold=0.5, prepare=True)
     assert [one for one in done.changes if one.startswith("group ")] == ["group min: 0.5, not 0.6"]
     news.group(max_bucket=30)
     news.migrate()
-    expected = DEFAULTS | {"linkage": "chain", "principal": "newest", "within": "site", "max_bucket": 30, "min": 0.5}
+    expected = DEFAULTS | {"linkage": "chain", "principal": "newest", "within": ["site"], "max_bucket": 30, "min": 0.5}
     assert (last_rules(news).match.min, last_rules(news).min) == (None, 0.5)
     again = news.group()
     assert (in_force(again), again.writes.written) == (expected, 0)
@@ -277,11 +277,12 @@ def test_the_first_line_names_the_rules(news: NearDupe, server_cli: Cli) -> None
         "Rules: measure resemblance, min 0.6 (the threshold of the index), max 1.0, max-bucket 200, linkage star, "
         "principal longest."
     )
-    server_cli("group", news.name, "--min", "0.7", "--measure", "bag", "--whitespace", "--within", "site")
+    within = ("--within", "site", "--within", "at")
+    server_cli("group", news.name, "--min", "0.7", "--measure", "bag", "--whitespace", *within)
     again = server_cli("group", news.name)
     assert again.out.splitlines()[0] == (
         "Rules: measure bag (1-grams of words as they stand), min 0.7, max 1.0, max-bucket 200, linkage star, "
-        "principal longest, within site."
+        "principal longest, within at and site."
     )
     taken_back = server_cli("group", news.name, "--no-whitespace", "--json").json
     assert (taken_back["rules"]["measure"], taken_back["rules"]["match"]["whitespace"]) == ("bag (1-grams)", False)
@@ -290,7 +291,7 @@ def test_the_first_line_names_the_rules(news: NearDupe, server_cli: Cli) -> None
         assert server_cli(name, news.name, "--min", "0.7").code == 2
 
 
-@pytest.mark.parametrize("rules", [{"within": "site"}, {"principal": "at:asc"}, {"window": "at:3"}], ids=str)
+@pytest.mark.parametrize("rules", [{"within": ["site"]}, {"principal": "at:asc"}, {"window": "at:3"}], ids=str)
 def test_another_value_of_a_field_of_a_rule_is_noticed(news: NearDupe, client: Client, rules: JSON) -> None:
     """Though no text has changed, and so no key."""
     news.group(**rules)

@@ -112,7 +112,7 @@ def test_by_the_measure_and_rules_of_the_last_group(client: Client, index_name: 
         assert (one.detection, one.detection_cases) == (None, report.detection_cases)
     assert (found.thresholds[1].joined, found.thresholds[1].left) == (0, 0)
 
-    apart: JSON = {"within": "part", "principal": "part:desc"}
+    apart: JSON = {"within": ["part"], "principal": "part:desc"}
     NearDupe(index_name, client).group(default_rules=True, min=0.6, evidence=True, **apart)
     (again,) = NearDupe(index_name, client).what_if(min=[0.7]).thresholds
     report = NearDupe(index_name, client).group(min=0.7, dry_run=True)

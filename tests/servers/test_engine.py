@@ -118,7 +118,7 @@ _LIVES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "large-buckets": ({}, {"max_bucket": 2, "evidence": True}),
     "rules": (
         {"shards": 1},
-        {"within": "source", "window": "date:9", "principal": "oldest", "linkage": "complete", "memory": 10**9},
+        {"within": ["source"], "window": "date:9", "principal": "oldest", "linkage": "complete", "memory": 10**9},
     ),
     "sidecar": (
         {"sidecar": True, "settings": Settings(fields=("text",), **PRESETS["supershingles"])},

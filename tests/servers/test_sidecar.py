@@ -60,7 +60,7 @@ def test_every_command_says_the_same(client: Client, index_name: str) -> None:
     both.put(documents)
     for index in both.names:
         NearDupe(index, client).enrich(query={"range": {"date": {"lte": "2024-05-25"}}})
-        NearDupe(index, client).group(evidence=True, within="source", principal="date:asc")
+        NearDupe(index, client).group(evidence=True, within=["source"], principal="date:asc")
     both.put({"late1": document("late1", documents["d000"]["text"]), "late2": document("late2", "quite new")})
     scope, by_url = {"term": {"source": "a"}}, {"query": {"match": {"title": "text"}}, "sort": ["url"]}
     id = next(id for id, one in documents.items() if one["text"] and one["date"] < "2024-05-20")
@@ -394,7 +394,7 @@ def test_rules_with_fields_look_at_what_has_changed(client: Client, index_name: 
         change(client, index_name, id, {"source": "a"})
     news = NearDupe(index_name, client)
     news.enrich()
-    assert news.group(within="source", principal="date:asc").scope.whole
+    assert news.group(within=["source"], principal="date:asc").scope.whole
     again = news.group()
     assert (again.scope.whole, again.scope.affected) == (False, 0)
     (first, *_) = news.groups()

@@ -123,7 +123,7 @@ def plan(seed: int, *, steps: int, sidecar: bool, modules: bool) -> Plan:
         kinds = [one for one in kinds if one not in ("delete", "again", "bring")]
     rules: JSON = {"linkage": dice.choice(("star", "star", "star", "complete", "chain"))}
     rules |= dice.choice(({}, {}, {"min": 0.75}, {"min": 0.9}))
-    rules |= dice.choice(({}, {}, {}, {}, {"within": "n"}, {"principal": "n:asc"}))
+    rules |= dice.choice(({}, {}, {}, {}, {"within": ["n"]}, {"principal": "n:asc"}))
     killing = dice.random() < 0.4
     happening = dice.random() < 0.3
     settled = []

@@ -46,11 +46,11 @@ RulePrincipal = Annotated[
     ),
 ]
 RuleWithin = Annotated[
-    str | None,
+    Sequence[str] | None,
     typer.Option(
         "--within",
         metavar="FIELD",
-        help="Compare only documents with the same value of this field.",
+        help="Compare only documents with the same value of this field. Repeatable: of all these fields.",
         show_default=_LAST,
     ),
 ]

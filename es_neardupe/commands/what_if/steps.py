@@ -127,7 +127,7 @@ class _LastRules:
         open = incomplete_clusters(pairs, matches) if self.group.linkage is Linkage.COMPLETE else ()
         others = LinkedPairs(open=sum(one.others for one in open))
         among = np.ones(len(classes), np.bool_)
-        if decided := decided_classes(self.decisions, corpus, classes, among, self.group.window):
+        if decided := decided_classes(self.decisions, corpus, classes, among, self.group):
             size = len(classes)
             found = Matches(candidates.left[matches], candidates.right[matches], similarity[matches])
             principal = link_decided(

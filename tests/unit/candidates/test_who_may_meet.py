@@ -68,7 +68,11 @@ def test_dates_are_days() -> None:
 
 
 def test_what_is_read() -> None:
-    rules = GroupRules(Linkage.CHAIN, Policy("published:asc", DAY), SITE, Window(DAY, 7))
-    assert rules.columns == [{"field": "published", "format": "epoch_millis"}, {"field": "site"}]
-    assert rules.scope({"site": ["b", "a"]}) == rules.scope({"site": ["a", "b"]}) == ("a", "b")
+    rules = GroupRules(Linkage.CHAIN, Policy("published:asc", DAY), (SITE, ReadField("language")), Window(DAY, 7))
+    assert rules.columns == [
+        {"field": "language"},
+        {"field": "published", "format": "epoch_millis"},
+        {"field": "site"},
+    ]
+    assert rules.scope({"site": ["b", "a"]}) == rules.scope({"site": ["a", "b"]}) == (("a", "b"), ())
     assert (GroupRules().columns, GroupRules().scope({"site": ["a"]})) == ([], ())

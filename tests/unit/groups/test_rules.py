@@ -39,7 +39,7 @@ GROUPS = st.builds(
     GroupRules,
     linkage=st.sampled_from(Linkage),
     principal=st.builds(Policy, POLICIES, st.none() | COLUMNS, st.booleans()),
-    within=st.none() | COLUMNS,
+    within=st.lists(COLUMNS, max_size=3).map(tuple),
     window=st.none() | WINDOWS,
     max_bucket=st.integers(2, 10**9),
 )
@@ -85,7 +85,7 @@ def test_the_stored_form() -> None:
         "group": {
             "linkage": "star",
             "principal": {"name": "longest", "column": None, "descending": False},
-            "within": None,
+            "within": [],
             "window": None,
             "max_bucket": 200,
         },
@@ -145,9 +145,14 @@ def test_nothing_else_is_read(stored: object, message: str) -> None:
         (lambda one: one, "max-bucket 200, linkage star, principal longest"),
         (
             lambda one: replace(
-                one, group=GroupRules(Linkage.CHAIN, within=ReadField("site"), window=Window(ReadField("at", True), 30))
+                one,
+                group=GroupRules(
+                    Linkage.CHAIN,
+                    within=(ReadField("lang"), ReadField("site")),
+                    window=Window(ReadField("at", True), 30),
+                ),
             ),
-            "linkage chain, principal longest, within site, window at:30",
+            "linkage chain, principal longest, within lang and site, window at:30",
         ),
     ],
 )
