@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
@@ -53,6 +54,36 @@ class Growing(Generic[T]):
 
     def _resize(self, size: int) -> None:
         self._array.resize((size, *self._array.shape[1:]), refcheck=False)
+
+
+@dataclass(frozen=True)
+class ValueSets:
+    """A set of values for each of n rows. Equal sets have one number."""
+
+    numbers: NDArray[np.int64]
+    """The number of the set of each row; shape (n,)."""
+    sets: Sequence[Sequence[object]] = ((),)
+    """The values of each number."""
+
+    def given(self, rows: Positions) -> NDArray[np.bool_]:
+        """Whether some rows have any values."""
+        if not self._sizes.any():
+            return np.zeros(len(rows), np.bool_)
+        given: NDArray[np.bool_] = self._sizes[self.numbers[rows]] > 0
+        return given
+
+    def disjoint(self, one: Positions | int, other: Positions | int) -> NDArray[np.bool_]:
+        """Whether no value is in the sets of two rows. A row without values has none in common with any other."""
+        first, second = np.broadcast_arrays(self.numbers[one], self.numbers[other])
+        disjoint: NDArray[np.bool_] = (first != second) | (self._sizes[first] == 0)
+        unclear = np.flatnonzero(disjoint & ((self._sizes[first] > 1) | (self._sizes[second] > 1)))
+        both = zip(first[unclear].tolist(), second[unclear].tolist(), strict=True)
+        disjoint[unclear] = [set(self.sets[a]).isdisjoint(self.sets[b]) for a, b in both]
+        return disjoint
+
+    @cached_property
+    def _sizes(self) -> NDArray[np.int64]:
+        return np.array([len(values) for values in self.sets], np.int64)
 
 
 class StringColumn(Sequence["str | None"]):

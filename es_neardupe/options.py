@@ -522,6 +522,27 @@ IgnoreCommon = Annotated[
     ),
 ]
 
+# -- which documents are compared --------------------------------------------------------------------------------------
+
+Within = Annotated[
+    Sequence[str],
+    typer.Option(
+        "--within",
+        metavar="FIELD",
+        help="Compare only documents with the same value of this field. Repeatable: of all these fields.",
+        show_default=False,
+    ),
+]
+Across = Annotated[
+    str | None,
+    typer.Option(
+        "--across",
+        metavar="FIELD",
+        help="Compare only documents with different values of this field.",
+        show_default=False,
+    ),
+]
+
 # -- groups -----------------------------------------------------------------------------------------------------------
 
 LINKAGE = "star: each member is similar to the principal; chain: to some member; complete: to all members."

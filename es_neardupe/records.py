@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe.columns import References, RowLists
+from es_neardupe.columns import References, RowLists, ValueSets
 
 _BLOCK = 1 << 16
 """Rows converted at a time."""
@@ -259,6 +259,8 @@ class FingerprintColumns:
     """Rank as principal by the policy, lowest first; equal if length and id decide. Shape (n,)."""
     scopes: NDArray[np.int64]
     """Scope number; rows of different scopes are never compared. Shape (n,)."""
+    across: ValueSets
+    """The values of which no two rows that are compared have one in common. n rows."""
     days: NDArray[np.float64]
     """Date in days since 1970, for a time window: NaN is never compared; all 0 without a window. Shape (n,)."""
 
@@ -281,7 +283,8 @@ class FingerprintColumns:
 
 
 class TextClasses(RowLists):
-    """k classes of rows with equal content, scope and date, numbered in the order of principals, as their rows are.
+    """k classes of rows with equal content, scope and date, numbered in the order of principals, as their rows are. A
+    row with values of the rule ``across`` is a class of its own.
 
     Each class of exact copies is one text in candidate search and verification.
     """

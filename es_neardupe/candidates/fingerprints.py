@@ -17,7 +17,7 @@ from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.candidates.pair_arrays import blocks
 from es_neardupe.candidates.spill_to_disk import Scratch, SpilledColumn, SpilledKeys
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
-from es_neardupe.columns import Growing, GrowingReferences
+from es_neardupe.columns import Growing, GrowingReferences, ValueSets
 from es_neardupe.engines.engine import Engine
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index import queries
@@ -193,7 +193,8 @@ class _GrowingColumns:
             "leading": Growing(np.int8, expected=expected),
             "similarity": spilled(np.float64),
         }
-        self._places, self._scopes, self._days = _Numbered(), _Numbered(), Growing(np.float64)
+        self._places, self._scopes, self._across = _Numbered(), _Numbered(), _Numbered()
+        self._days: Growing[np.float64] = Growing(np.float64)
         self._states = dict.fromkeys((state.value for state in State), 0)
         self._corrupt: list[Address] = []
 
@@ -243,6 +244,8 @@ class _GrowingColumns:
             self._places.add(part.places, part.columns.places)
         if self._rules.within:
             self._scopes.add(part.scopes, part.columns.scopes)
+        if self._rules.across:
+            self._across.add(part.columns.across.sets, part.columns.across.numbers)
         if self._rules.window:
             self._days.extend(part.columns.days)
 
@@ -256,6 +259,8 @@ class _GrowingColumns:
             self._places.extend([rules.principal.deciding(one) for one in sources])
         if rules.within:
             self._scopes.extend([rules.scope(one) for one in sources])
+        if rules.across:
+            self._across.extend([tuple(rules.across.values(one)) for one in sources])
         if rules.window:
             self._days.extend([rules.window.day(one) for one in sources])
 
@@ -271,8 +276,15 @@ class _GrowingColumns:
             corrupt=self._corrupt,
             places=rules.principal.ranks(self._places.values)[places] if rules.principal.column else _zeros(size, 0),
             scopes=self._scopes.numbers.taken() if rules.within else _zeros(size, 0),
+            across=self._value_sets(size),
             days=self._days.taken() if rules.window else _zeros(size, 0.0),
         )
+
+    def _value_sets(self, size: int) -> ValueSets:
+        """The values of the field of the rule ``across``."""
+        if not self._rules.across:
+            return ValueSets(_zeros(size, 0))
+        return ValueSets(self._across.numbers.taken(), list(self._across.values))
 
     def slice(self) -> _Slice:
         """The documents in the order of their ids. Nothing can be appended afterwards."""
@@ -280,6 +292,7 @@ class _GrowingColumns:
         references = self._references.taken()
         rows = references.sorted(np.arange(size, dtype=np.int32))
         arrays = {name: cast(Any, array.taken())[rows] for name, array in self._arrays.items()}
+        across = self._value_sets(size)
         columns = FingerprintColumns(
             references=references.take(rows),
             **arrays,
@@ -287,6 +300,7 @@ class _GrowingColumns:
             corrupt=self._corrupt,
             places=self._places.numbers.taken()[rows] if rules.principal.column else _zeros(size, 0),
             scopes=self._scopes.numbers.taken()[rows] if rules.within else _zeros(size, 0),
+            across=replace(across, numbers=across.numbers[rows]),
             days=self._days.taken()[rows] if rules.window else _zeros(size, 0.0),
         )
         return _Slice(columns, list(self._places.values), list(self._scopes.values), digest(arrays["keys"]))
@@ -296,7 +310,7 @@ class _Numbered:
     """A growing column of numbers, equal for equal values."""
 
     def __init__(self) -> None:
-        self.values: dict[Hashable, int] = {}
+        self.values: dict[Any, int] = {}
         """Value -> its number, from 0 in the order of first occurrence."""
         self.numbers: Growing[np.int64] = Growing(np.int64)
 
@@ -325,7 +339,8 @@ def _joined(keys: Sequence[str], bands: int, state: State) -> str:
 
 
 def classes_of(corpus: FingerprintColumns, copies: bool = True) -> TextClasses:
-    """Group the rows that have keys by content, scope and date. Without ``copies``, each row is a class of its own."""
+    """Group the rows that have keys by content, scope and date. Without ``copies``, each row is a class of its own, and
+    so is each that has values of the rule ``across``: its copies may have the same, and then do not match it."""
     ordered = in_order(corpus, keyed_rows(corpus).astype(np.int32))
     if not copies or not len(ordered):
         return TextClasses(ordered, np.arange(len(ordered) + 1, dtype=np.int32))
@@ -365,11 +380,12 @@ def in_order(corpus: FingerprintColumns, rows: Numbers) -> Numbers:
 
 def _identities(corpus: FingerprintColumns, rows: Numbers) -> NDArray[Any]:
     """One value per row, equal for rows that every comparison treats alike. NaN dates are never equal."""
-    content = corpus.content[rows]
-    if not corpus.scopes.any() and not corpus.days.any():
+    content, apart = corpus.content[rows], corpus.across.given(rows)
+    if not corpus.scopes.any() and not corpus.days.any() and not apart.any():
         return content
     scopes, days = corpus.scopes[rows], corpus.days[rows]
     _, texts = np.unique(content, return_inverse=True)
     _, dates = np.unique(days, return_inverse=True, equal_nan=False)
-    _, same = np.unique(np.stack([texts.reshape(-1), scopes, dates.reshape(-1)]), axis=1, return_inverse=True)
+    alone = np.where(apart, rows.astype(np.int64) + 1, 0)
+    _, same = np.unique(np.stack([texts.reshape(-1), scopes, dates.reshape(-1), alone]), axis=1, return_inverse=True)
     return same.reshape(-1)

@@ -30,6 +30,8 @@ class Candidate:
     """Whether it is, or will be, in the index, as far as is known."""
     rewritten: bool = False
     """Whether it replaces a document, so that searches may see an earlier text under its id."""
+    across: frozenset[str] = frozenset()
+    """Values of which no two documents that are compared have one in common."""
 
 
 ByKey = dict[str, "Candidate | list[Candidate]"]

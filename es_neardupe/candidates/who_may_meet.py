@@ -88,12 +88,13 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class GroupRules:
-    """All rules. Documents are compared only if they have the same values of all fields ``within``, and lie within the
-    window."""
+    """All rules. Documents are compared only if they have the same values of all fields ``within``, no common value of
+    the field ``across``, and lie within the window."""
 
     linkage: Linkage = Linkage.STAR
     principal: Policy = LONGEST
     within: tuple[ReadField, ...] = ()
+    across: ReadField | None = None
     window: Window | None = None
     max_bucket: int = DEFAULT_MAX_BUCKET
     """If more distinct texts than this share a key, each is compared with about this many of them."""
@@ -101,7 +102,7 @@ class GroupRules:
     @property
     def columns(self) -> list[dict[str, str]]:
         """The ``docvalue_fields`` to read from each document."""
-        one_each = (self.principal.column, self.window.column if self.window else None)
+        one_each = (self.principal.column, self.across, self.window.column if self.window else None)
         columns = {column for column in (*self.within, *one_each) if column is not None}
         return [column.request for column in sorted(columns, key=lambda column: column.field)]
 
@@ -112,11 +113,13 @@ class GroupRules:
     @property
     def restrict(self) -> bool:
         """Whether some documents may not be compared."""
-        return bool(self.within or self.window)
+        return bool(self.within or self.across or self.window)
 
     def allow(self, corpus: FingerprintColumns, one: Numbers, other: Numbers) -> Flags:
         """Whether documents may be compared, by the values that were read of them. ``one`` and ``other``: rows."""
         allowed: Flags = corpus.scopes[one] == corpus.scopes[other]
+        if self.across is not None:
+            allowed &= corpus.across.disjoint(one, other)
         if self.window is not None:
             allowed &= np.abs(corpus.days[one] - corpus.days[other]) <= self.window.days
         return allowed

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.index.document_text import readable_text
+from es_neardupe.index.document_text import readable_text, values_of
 from es_neardupe.keys.arrays import U64
 from es_neardupe.keys.shingles import features
 from es_neardupe.records import one_line
@@ -44,7 +44,12 @@ class Distinct(Generic[T]):
 
 
 def distinct(
-    items: Iterable[T], text: str | Callable[[T], str] | None = None, *, min: float = 0.8, shingle: int = 5
+    items: Iterable[T],
+    text: str | Callable[[T], str] | None = None,
+    *,
+    min: float = 0.8,
+    shingle: int = 5,
+    across: str | Callable[[T], Hashable] | None = None,
 ) -> Distinct[T]:
     """Remove each item whose text is a near-duplicate of that of an earlier item that is kept.
 
@@ -54,6 +59,9 @@ def distinct(
 
     ``text`` is a function that returns the text of an item, or the name of a field: of a mapping, or of the ``_source``
     of a search hit; dotted names refer to fields of objects. None: the items are texts. A missing field is no text.
+
+    ``across``: a field, or a function that returns one value of an item: items with the same value, such as chunks of
+    one document, are no near-duplicates of each other. An item without it (None) can be one of any other.
 
     Texts are compared only if they can be near-duplicates: with their features in one order, they then share one of the
     first ``|A| - min |A| + 1`` of each (prefix filter; Bayardo, Ma and Srikant 2007).
@@ -75,11 +83,13 @@ def distinct(
     made = features([_text(item, text) for item in given], shingle)
     kept: list[int] = []
     removed: list[NearCopy[T]] = []
+    values = [_values(item, across) for item in given]
     having: dict[int, list[int]] = defaultdict(list)
     """Feature -> the kept items that have it among their first ones."""
     for number, own in enumerate(made):
         first = own[: int((1 - min) * len(own) + _ROUNDING) + 1].tolist()
-        candidates = sorted({one for feature in first for one in having.get(feature, ())})
+        found = {one for feature in first for one in having.get(feature, ())}
+        candidates = sorted(one for one in found if values[number].isdisjoint(values[one]))
         similarity, twin = _most_similar(own, candidates, made, min)
         if twin is not None:
             removed.append(NearCopy(given[number], given[twin], similarity))
@@ -107,10 +117,23 @@ def _text(item: Any, text: str | Callable[[Any], str] | None) -> str:
     return found
 
 
+def _values(item: Any, across: str | Callable[[Any], Hashable] | None) -> frozenset[Hashable]:
+    """The values by which two items can be of one kind; none for an item without a value."""
+    if across is None:
+        return frozenset()
+    if not callable(across):
+        return frozenset(values_of(_source(item, across, "across"), [across]))
+    value = across(item)
+    return frozenset() if value is None else frozenset([value])
+
+
 def _field(item: Any, name: str) -> object:
+    return readable_text(_source(item, name, "text"), [name])
+
+
+def _source(item: Any, name: str, parameter: str) -> Mapping[str, Any]:
     if not isinstance(item, Mapping):
         raise TypeError(
-            f"Field {name!r} is for mappings, not for {type(item).__name__}: give a function as {option('text')}."
+            f"Field {name!r} is for mappings, not for {type(item).__name__}: give a function as {option(parameter)}."
         )
-    source = item["_source"] if isinstance(item.get("_source"), Mapping) else item
-    return readable_text(source, [name])
+    return item["_source"] if isinstance(item.get("_source"), Mapping) else item

@@ -16,8 +16,9 @@ from es_neardupe import options
 from es_neardupe.candidates.recent_documents import ByKey, Candidate, RecentDocuments, insert, sharing
 from es_neardupe.commands.fingerprinted import Incoming, Piece, fingerprinted_actions, own_groups
 from es_neardupe.errors import SettingsError
-from es_neardupe.index import queries
-from es_neardupe.index.document_text import TextFields, prepared_text
+from es_neardupe.groups.rules import column_of, field_types
+from es_neardupe.index import mapping, queries
+from es_neardupe.index.document_text import TextFields, prepared_text, values_of
 from es_neardupe.index.index import Index, opened_inline
 from es_neardupe.index.stored_fields import count_of, group_of, stored_fields
 from es_neardupe.index.target import IndexTarget
@@ -160,6 +161,7 @@ def screened(
     features: options.Features = (),
     ngram: options.Ngram = None,
     whitespace: options.Whitespace = False,
+    across: options.Across = None,
     max_candidates: options.CandidatesByKeys = 100,
     max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
     report: ScreenReport | None = None,
@@ -176,6 +178,9 @@ def screened(
     are read in pieces of 256; of several with the same id in a piece, the last one counts. Actions for other indices,
     updates, deletions, and documents without id or without keys are returned as by `fingerprinted`. ``report`` counts
     all of them, and keeps the matches.
+
+    ``across``: documents that have a common value in this field, such as chunks of one document, do not match. Values
+    are compared as they are written in the documents. A document without a value can match any other.
 
     Raises `SettingsError` for options that are unknown, contradict each other or do not apply to the measure.
 
@@ -197,7 +202,14 @@ def screened(
         whitespace=whitespace,
     )
     criterion = match_criterion(found, chosen)
-    screen = Screen(found, criterion, on_match, report or ScreenReport(), max_candidates=max_candidates)
+    screen = Screen(
+        found,
+        criterion,
+        on_match,
+        report or ScreenReport(),
+        across=None if across is None else AcrossField.of(found, across),
+        max_candidates=max_candidates,
+    )
     yield from fingerprinted_actions(
         actions,
         found.settings,
@@ -206,6 +218,26 @@ def screened(
         skipped_relations=found.target.skipped_relations,
         choose_groups=screen.choose_groups,
     )
+
+
+@dataclass(frozen=True)
+class AcrossField:
+    """The field of the rule ``across``."""
+
+    name: str
+    in_source: str
+    """Its name in documents: a multi-field has the values of its field."""
+
+    @classmethod
+    def of(cls, index: Index, name: str) -> AcrossField:
+        """The field of this name. Raises `SettingsError` if it cannot be compared."""
+        column_of(name, field_types(index), index.target)
+        types = (kinds for one in index.target.mappings.values() for kinds in mapping.field_types(one["properties"]))
+        return cls(name, name.rpartition(".")[0] if dict(types).get(name) == "multi-field" else name)
+
+    def values(self, source: Mapping[str, Any]) -> frozenset[str]:
+        """The values of a document."""
+        return frozenset(values_of(source, [self.in_source]))
 
 
 class Screen:
@@ -218,6 +250,7 @@ class Screen:
         on_match: OnMatch | str | WhatToDo,
         report: ScreenReport,
         *,
+        across: AcrossField | None = None,
         max_candidates: int = 100,
         refreshes: bool = True,
     ) -> None:
@@ -227,6 +260,7 @@ class Screen:
         self.index = index
         self.criterion = criterion
         self.report = report
+        self.across = across
         self.max_candidates = max_candidates
         self._choose = on_match if callable(on_match) else _what_to_do(on_match)
         self._marks = callable(on_match) or self._choose is OnMatch.MARK
@@ -256,7 +290,7 @@ class Screen:
         if writes is None:
             return None
         self._forget()
-        piece = _Piece(self.index, self.criterion, self._recent, self.max_candidates, writes)
+        piece = _Piece(self.index, self.criterion, self._recent, self.max_candidates, writes, across=self.across)
         piece.references = [self._reference(one) for one in writes]
         piece.last = {
             reference: place for place, reference in enumerate(piece.references) if writes[place].changes_text
@@ -330,6 +364,8 @@ class Screen:
             else:
                 keys = one.fingerprint
                 found[place] = Candidate(reference, keys.bands, keys.content, keys.tokens, None, None, one.source)
+                if self.across is not None:
+                    found[place].across = self.across.values(one.source)
         return found
 
     def _without_known(self, piece: _Piece, existing: set[Reference]) -> dict[int, Candidate]:
@@ -416,7 +452,14 @@ class _Piece:
     found: Future[None]
 
     def __init__(
-        self, index: Index, criterion: MatchCriterion, recent: RecentDocuments, maximum: int, writes: Piece
+        self,
+        index: Index,
+        criterion: MatchCriterion,
+        recent: RecentDocuments,
+        maximum: int,
+        writes: Piece,
+        *,
+        across: AcrossField | None,
     ) -> None:
         self.writes = writes
         self.references: list[Reference | None] = []
@@ -427,6 +470,7 @@ class _Piece:
         """The documents with keys, by their places."""
         self.index = index
         self.criterion = criterion
+        self.across = across
         self.maximum = maximum
         self.not_compared = 0
         self._recent = recent
@@ -473,6 +517,7 @@ class _Piece:
             document.bands,
             size=min(self.maximum, index.target.max_result_window),
             agree=index.settings.scheme.agree,
+            scope=None if self.across is None else queries.without_values(None, self.across.name, document.across),
             fold=fold,
             more=self._fields(),
         )
@@ -487,7 +532,8 @@ class _Piece:
 
     def _fields(self) -> list[str]:
         fields = self.index.fields
-        return [fields.bands, fields.content, fields.tokens, fields.group, fields.principal]
+        across = [] if self.across is None else [self.across.in_source]
+        return [fields.bands, fields.content, fields.tokens, fields.group, fields.principal, *across]
 
     def _search(self, body: Mapping[str, Any]) -> Any:
         return self.index.documents.search(body)["hits"]
@@ -498,6 +544,8 @@ class _Piece:
         for hit in map(hit_of, hits):
             if (one := self._stored.get(hit.reference)) is None:
                 one = self._stored[hit.reference] = _stored_candidate(hit, self.index.settings.prefix)
+                if self.across is not None:
+                    one.across = self.across.values(hit.source)
                 insert(self._by_key, one)
                 if one.principal and one.group is not None:
                     self._leaders[one.group] = one
@@ -519,7 +567,7 @@ class _Piece:
         by_content: dict[object, list[Candidate]] = {}
         for one in found:
             content = one.content if fold and one.content else one
-            if self._recent.replaces(one):
+            if self._recent.replaces(one) or not one.across.isdisjoint(document.across):
                 continue
             if content in by_content:
                 by_content[content].append(one)
@@ -588,6 +636,8 @@ class _Piece:
         for one, _ in matches:
             leader = one if one.principal else self._leader(one.group)
             if one.group is None or leader is None or leader is document:
+                continue
+            if not leader.across.isdisjoint(document.across):
                 continue
             self._compare([(document, leader)])
             if leader.exists and self._similarity[document, leader] >= self.criterion.min:

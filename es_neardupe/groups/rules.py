@@ -81,6 +81,7 @@ class RunRules:
             "linkage": self.group.linkage.value,
             "principal": self.group.principal,
             "within": " and ".join(map(str, self.group.within)) or None,
+            "across": self.group.across,
             "window": self.group.window,
             "reviews": self.reviews,
         }
@@ -139,6 +140,7 @@ def rules_of(
     linkage: Linkage | str | None = None,
     principal: str | None = None,
     within: Sequence[str] | None = None,
+    across: str | None = None,
     window: str | None = None,
     max_bucket: int | None = None,
 ) -> GroupRules:
@@ -155,11 +157,16 @@ def rules_of(
     if isinstance(within, str):
         raise SettingsError(f"{option('within')} must be a list of names, not one name: ({within!r},).")
     within = [str(one) for one in before.within] if within is None else within
+    across = str(before.across) if across is None and before.across else across
+    if across is not None and across in within:
+        raise SettingsError(
+            f"{option('within')} and {option('across')} name the same field {across!r}, so no documents would match."
+        )
     window = str(before.window) if window is None and before.window else window
     maximum = before.max_bucket if max_bucket is None else max_bucket
     if maximum < 2:
         raise SettingsError(f"{option('max_bucket')} must be 2 or more, not {maximum}.")
-    types = field_types(index) if within or window or principal != "longest" else {}
+    types = field_types(index) if within or across or window or principal != "longest" else {}
     limit = None
     if window is not None:
         field, days = parse_window(window)
@@ -168,6 +175,7 @@ def rules_of(
         linkage=linked,
         principal=_policy(principal, types, index.target, limit),
         within=tuple(column_of(one, types, index.target) for one in sorted(set(within))),
+        across=None if across is None else column_of(across, types, index.target),
         window=limit,
         max_bucket=maximum,
     )

@@ -6,7 +6,7 @@ for keys takes time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from es_neardupe.errors import SettingsError
@@ -211,6 +211,13 @@ def others(scope: Mapping[str, Any] | None, *addresses: Address | None) -> JSON:
         by_index.setdefault(index, []).append(id)
     documents = [all_of({"term": {"_index": index}}, {"ids": {"values": ids}}) for index, ids in by_index.items()]
     return {"bool": {"filter": [matching(scope)], "must_not": documents}} if documents else matching(scope)
+
+
+def without_values(scope: Mapping[str, Any] | None, field: str, values: Collection[Any]) -> Mapping[str, Any] | None:
+    """A scope without the documents that have one of the values in a field."""
+    if not values:
+        return scope
+    return {"bool": {"filter": [matching(scope)], "must_not": [{"terms": {field: sorted(values)}}]}}
 
 
 def sampled(fields: Fields, keys: Sequence[str]) -> JSON:

@@ -27,6 +27,7 @@ DEFAULTS: JSON = {
     "linkage": "star",
     "principal": "longest",
     "within": [],
+    "across": None,
     "window": None,
     "max_bucket": 200,
 }
@@ -60,6 +61,7 @@ def in_force(report: GroupReport) -> JSON:
         "linkage": rules.group.linkage.value,
         "principal": rules.group.principal.name,
         "within": [one.field for one in rules.group.within],
+        "across": None if rules.group.across is None else rules.group.across.field,
         "window": None if rules.group.window is None else str(rules.group.window),
         "max_bucket": rules.group.max_bucket,
     }
@@ -85,6 +87,7 @@ def test_options_are_remembered_one_by_one(news: NearDupe) -> None:
         {"linkage": "chain"},
         {"principal": "newest"},
         {"within": ["site"]},
+        {"across": "at"},
         {"window": "at:2.5"},
         {"max": 0.99},
         {"max_bucket": 20},
@@ -291,11 +294,13 @@ def test_the_first_line_names_the_rules(news: NearDupe, server_cli: Cli) -> None
         assert server_cli(name, news.name, "--min", "0.7").code == 2
 
 
-@pytest.mark.parametrize("rules", [{"within": ["site"]}, {"principal": "at:asc"}, {"window": "at:3"}], ids=str)
+@pytest.mark.parametrize(
+    "rules", [{"within": ["site"]}, {"across": "site"}, {"principal": "at:asc"}, {"window": "at:3"}], ids=str
+)
 def test_another_value_of_a_field_of_a_rule_is_noticed(news: NearDupe, client: Client, rules: JSON) -> None:
     """Though no text has changed, and so no key."""
     news.group(**rules)
-    change(client, news.name, "f1-1", {"site": "z", "at": "2022-02-02"})
+    change(client, news.name, "f1-1", {"site": "b", "at": "2022-02-02"})
     news.enrich()
     assert news.group().writes.written > 0
     assert news.group(rebuild=True, dry_run=True).writes.written == 0

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from es_neardupe.columns import References
+from es_neardupe.columns import References, ValueSets
 from es_neardupe.commands.duplicates.results import DocumentPair, PairList
 from es_neardupe.errors import RequestError
 from es_neardupe.index import permissions
@@ -161,6 +161,7 @@ def columns(size: int, **some: Any) -> FingerprintColumns:
         "corrupt": [],
         "places": np.zeros(size, np.int64),
         "scopes": np.zeros(size, np.int64),
+        "across": ValueSets(np.zeros(size, np.int64)),
         "days": np.zeros(size),
     }
     return FingerprintColumns(**plain | some)

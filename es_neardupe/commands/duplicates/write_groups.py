@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from es_neardupe.columns import References, RowLists
+from es_neardupe.columns import References, RowLists, ValueSets
 from es_neardupe.commands.duplicates.find_pairs import similarities_of
 from es_neardupe.commands.duplicates.request_plan import SHARED, DuplicatesPlan
 from es_neardupe.commands.duplicates.results import GroupsOfPairs, PairsStageReport
@@ -280,6 +280,7 @@ def _stored(
         corrupt=[],
         places=np.zeros(total, np.int64),
         scopes=np.zeros(total, np.int64),
+        across=ValueSets(np.zeros(total, np.int64)),
         days=np.zeros(total),
     )
     return corpus, np.concatenate([changed, np.zeros(total - size, np.bool_)])

@@ -45,15 +45,8 @@ RulePrincipal = Annotated[
         show_default=_LAST,
     ),
 ]
-RuleWithin = Annotated[
-    Sequence[str] | None,
-    typer.Option(
-        "--within",
-        metavar="FIELD",
-        help="Compare only documents with the same value of this field. Repeatable: of all these fields.",
-        show_default=_LAST,
-    ),
-]
+RuleWithin = Annotated[Sequence[str] | None, options.like(options.Within, show_default=_LAST)]
+RuleAcross = Annotated[str | None, options.like(options.Across, show_default=_LAST)]
 RuleWindow = Annotated[
     str | None,
     typer.Option(
@@ -96,6 +89,7 @@ def group(
     linkage: RuleLinkage = None,
     principal: RulePrincipal = None,
     within: RuleWithin = None,
+    across: RuleAcross = None,
     window: RuleWindow = None,
     max_bucket: RuleMaxBucket = None,
     default_rules: DefaultRules = False,
@@ -111,9 +105,10 @@ def group(
     """Find groups of near-duplicates and write group, principal and similarity into every document.
 
     Two documents match if their exact similarity by ``measure`` lies between ``min`` and ``max``, both included, and
-    ``within`` and ``window`` allow the pair. If one of these rules, from ``measure`` to ``max_bucket``, is None, it is
-    taken from the last run that finished and was not a dry run. In the first run, and with ``default_rules``, it is the
-    default: the measure of the index, from its threshold to 1, linkage star, principal longest.
+    ``within``, ``across`` and ``window`` allow the pair. If one of these rules, from ``measure`` to ``max_bucket``, is
+    None, it is taken from the last run that finished and was not a dry run. In the first run, and with
+    ``default_rules``, it is the default: the measure of the index, from its threshold to 1, linkage star, principal
+    longest.
 
     A run with the rules of the last one processes only the documents whose group can have changed: because of new and
     changed documents, of deleted ones, and of decisions of reviewers. ``check`` compares all groups with the registry,
@@ -184,6 +179,7 @@ def group(
             linkage=linkage,
             principal=principal,
             within=within,
+            across=across,
             window=window,
             max_bucket=max_bucket,
         )

@@ -39,6 +39,8 @@ def pairs(
     whitespace: options.Whitespace = False,
     renew: options.Renew = False,
     ignore_common: options.IgnoreCommon = None,
+    within: options.Within = (),
+    across: options.Across = None,
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
     memory: options.Memory = None,
     fields: options.TitleFields = (),
@@ -68,8 +70,8 @@ def pairs(
     from es_neardupe.candidates.join import with_passages
     from es_neardupe.candidates.memory_limit import MemoryLimit
     from es_neardupe.candidates.spill_to_disk import scratch
-    from es_neardupe.candidates.who_may_meet import GroupRules
     from es_neardupe.commands.pairs.report import PairFields, PairsReport
+    from es_neardupe.groups.rules import rules_of
     from es_neardupe.index.index import opened
     from es_neardupe.index.shown_fields import shown_fields
     from es_neardupe.verification.boilerplate import boilerplate
@@ -93,12 +95,13 @@ def pairs(
     limit = None if memory is None else MemoryLimit(memory)
     match = match_criterion(index, options, renew=renew, limit=limit, progress=progress)
     shown = shown_fields(index, fields)
-    copies, rules = match.measure.copies_are_equal, GroupRules(max_bucket=max_bucket)
+    copies = match.measure.copies_are_equal
+    rules = rules_of(index, within=within, across=across, max_bucket=max_bucket)
     with scratch() as files:
         found = verified_pairs(
             index,
             match.measure,
-            read_fingerprints(index, progress, slices=run["slices"], limit=limit, files=files),
+            read_fingerprints(index, progress, rules, slices=run["slices"], limit=limit, files=files),
             copies=copies,
             rules=rules,
             limit=limit,

@@ -30,6 +30,7 @@ def similar(
     renew: options.Renew = False,
     top: options.TopHits = 10,
     query: options.Query = None,
+    across: options.Across = None,
     max_candidates: options.CandidatesByKeys = 1000,
     fields: options.TitleFields = (),
 ) -> SimilarReport:
@@ -37,7 +38,8 @@ def similar(
 
     Their exact similarity lies between ``min`` (default: the threshold of the index) and ``max``. Give ``id`` or
     ``text``. If several indices have the id, give the `Address`. ``query`` selects the documents to compare with. Both
-    sides are compared by their current texts. ``fields`` are shown of each hit; None: none.
+    sides are compared by their current texts. ``across``: not with documents that have a value of this field in common
+    with the document. ``fields`` are shown of each hit; None: none.
 
     Raises `NotFound` for an unknown id, `InputError` for a document without readable text, and `SettingsError` for
     options that are unknown, contradict each other or do not apply to the measure.
@@ -55,6 +57,7 @@ def similar(
         Lookup,
         SimilarReport,
         document_probe,
+        documents_across,
         fingerprint_of,
         text_probe,
         with_stored_keys,
@@ -83,8 +86,9 @@ def similar(
         )
         match = match_criterion(index, options, renew=renew)
         shown = shown_fields(index, fields)
+        among = query if across is None else documents_across(index, across, id, query)
         texts = [*match.measure.fields(index.settings.fields), index.fields.group, *shown.names]
-        at_once = with_stored_keys(index, id, query, texts, max_candidates)
+        at_once = with_stored_keys(index, id, among, texts, max_candidates)
         if at_once is not None:
             probe, fingerprint, found = at_once
         else:
@@ -93,15 +97,15 @@ def similar(
         compared, total = ComparedCandidates(index, match, probe, shown), 0
         if fingerprint.state in (State.SIGNED, State.SHORT):
             lookup = Lookup(index, fingerprint, match.measure.copies_are_equal, texts)
-            scope = queries.others(query, probe.address)
+            scope = queries.others(among, probe.address)
             candidates, total = lookup.candidates(scope, max_candidates) if found is None else lookup.at_once(found)
             for _ in range(ROUNDS):
                 lost = compared.add(candidates, lookup.read(candidates))
                 if not lost:
                     break
                 scope = queries.others(scope, *(Address(*one.reference[:2]) for one in lost))
-                among = queries.all_of(scope, {"terms": {index.fields.content: [one.content for one in lost]}})
-                candidates, _ = lookup.candidates(among, len(lost))
+                copies = queries.all_of(scope, {"terms": {index.fields.content: [one.content for one in lost]}})
+                candidates, _ = lookup.candidates(copies, len(lost))
         hits = sorted(compared.hits, key=lambda hit: (-hit.similarity, -hit.shared_bands, hit.index, hit.id))
         return SimilarReport(
             query=probe.name | {"state": fingerprint.state.value, "tokens": fingerprint.tokens},

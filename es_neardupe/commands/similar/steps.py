@@ -9,6 +9,7 @@ from typing import Any
 
 from es_neardupe.candidates.detection import DetectionCase
 from es_neardupe.errors import CorruptFingerprint, NeardupeError, SettingsError
+from es_neardupe.groups.rules import column_of, field_types
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import are_small, prepared_text, read_values
 from es_neardupe.index.index import Index
@@ -130,7 +131,7 @@ def text_probe(text: str, target: IndexTarget, match: MatchCriterion) -> _Probe:
     """Any text, as a document with this text in the first field of the index."""
     names = named_fields(match.measure.sources)
     if names:
-        raise SettingsError(f"A text has no field {names[0]!r}: compare a document of the index by its {option('id')}.")
+        raise SettingsError(_no_field(names[0]))
     return _Probe([text], {target.settings.fields[0]: text}, {"text": text[:80]})
 
 
@@ -138,6 +139,32 @@ def document_probe(index: Index, document: str | Address, match: MatchCriterion)
     """The current text of a document, and the other fields that are compared."""
     address, source = current_source(index, document, match.measure.fields(index.settings.fields), unique=True)
     return _Probe(read_values(source, index.settings.fields), source, address._asdict(), address)
+
+
+def documents_across(
+    index: Index, field: str, document: str | Address | None, query: Mapping[str, Any] | None
+) -> Mapping[str, Any] | None:
+    """The documents of a query without a value that a document has in a field, as searches see it. Raises
+    `SettingsError` for a field that cannot be compared, and for a text, which has no field."""
+    column_of(field, field_types(index), index.target)
+    if document is None:
+        raise SettingsError(_no_field(field))
+    address = document if isinstance(document, Address) else Address("", document)
+    only = {"term": {"_index": address.index}} if address.index else None
+    body = {
+        "query": queries.all_of({"ids": {"values": [address.id]}}, only),
+        "_source": False,
+        "docvalue_fields": [{"field": field}],
+        "size": 1,
+    }
+    hits = index.plain_documents.search(body)["hits"]["hits"]
+    return queries.without_values(
+        query, field, [value for hit in hits for value in hit.get("fields", {}).get(field, ())]
+    )
+
+
+def _no_field(name: str) -> str:
+    return f"A text has no field {name!r}: compare a document of the index by its {option('id')}."
 
 
 def fingerprint_of(index: Index, probe: _Probe) -> Fingerprint:

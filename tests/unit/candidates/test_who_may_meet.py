@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from unit_tools import SETTINGS, hits
 
+from es_neardupe.candidates.fingerprints import classes_of, read_corpus
 from es_neardupe.candidates.who_may_meet import GroupRules, Policy, ReadField, Window, parse_policy, parse_window
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import Linkage
@@ -68,7 +71,9 @@ def test_dates_are_days() -> None:
 
 
 def test_what_is_read() -> None:
-    rules = GroupRules(Linkage.CHAIN, Policy("published:asc", DAY), (SITE, ReadField("language")), Window(DAY, 7))
+    rules = GroupRules(
+        Linkage.CHAIN, Policy("published:asc", DAY), (SITE, ReadField("language")), window=Window(DAY, 7)
+    )
     assert rules.columns == [
         {"field": "language"},
         {"field": "published", "format": "epoch_millis"},
@@ -76,3 +81,20 @@ def test_what_is_read() -> None:
     ]
     assert rules.scope({"site": ["b", "a"]}) == rules.scope({"site": ["a", "b"]}) == (("a", "b"), ())
     assert (GroupRules().columns, GroupRules().scope({"site": ["a"]})) == ([], ())
+
+
+@given(st.lists(st.frozensets(st.sampled_from("abc"), max_size=3), min_size=1, max_size=12))
+def test_documents_that_may_meet_across_a_field(values: list[frozenset[str]]) -> None:
+    """Those without a common value; one without a value may meet every other, also its exact copy."""
+    rules = GroupRules(across=SITE)
+    found = hits({f"d{number}": "a b c" for number in range(len(values))})
+    for hit, some in zip(found, values, strict=True):
+        hit.source = {**hit.source, "site": sorted(some)}
+    corpus = read_corpus([found], "neardupe", SETTINGS.scheme.bands, rules)
+    rows = np.arange(len(values))
+    for row, one in enumerate(values):
+        expected = [one.isdisjoint(other) for other in values]
+        assert rules.allow(corpus, np.full(len(rows), row), rows).tolist() == expected
+        assert rules.allow(corpus, rows, np.int64(row)).tolist() == expected
+    classes = [len(one) for one in classes_of(corpus)]
+    assert sorted(classes) == sorted([1] * sum(map(bool, values)) + ([n] if (n := values.count(frozenset())) else []))

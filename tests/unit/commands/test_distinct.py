@@ -14,19 +14,28 @@ from es_neardupe.errors import SettingsError
 WORDS = st.lists(st.sampled_from("abcd"), max_size=12).map(" ".join)
 
 
-@given(st.lists(WORDS, max_size=12), st.sampled_from([0.1, 0.25, 0.5, 0.8, 1.0]), st.integers(1, 3))
-def test_as_by_brute_force(texts: list[str], least: float, shingle: int) -> None:
+@given(st.lists(WORDS, max_size=12), st.sampled_from([0.1, 0.25, 0.5, 0.8, 1.0]), st.integers(1, 3), st.data())
+def test_as_by_brute_force(texts: list[str], least: float, shingle: int, data: st.DataObject) -> None:
+    """Also with items that may not match because they have the same value."""
+    values = data.draw(st.lists(st.sampled_from([None, None, 1, 2]), min_size=len(texts), max_size=len(texts)))
     made = features(texts, shingle)
     kept: list[int] = []
     removed = []
     for number, own in enumerate(made):
-        similar = [(resemblance(own, made[one]), -one) for one in kept if len(own) and len(made[one])]
+        others = [one for one in kept if values[one] is None or values[one] != values[number]]
+        similar = [(resemblance(own, made[one]), -one) for one in others if len(own) and len(made[one])]
         best = max(similar, default=(0.0, 0))
         if best[0] >= least:
             removed.append((number, -best[1], best[0]))
         else:
             kept.append(number)
-    found = distinct(list(enumerate(texts)), text=lambda item: item[1], min=least, shingle=shingle)
+    found = distinct(
+        list(enumerate(texts)),
+        text=lambda item: item[1],
+        min=least,
+        shingle=shingle,
+        across=lambda item: values[item[0]],
+    )
     assert [item[0] for item in found.kept] == kept
     assert [(one.item[0], one.kept[0], one.similarity) for one in found.removed] == removed
 
@@ -44,6 +53,10 @@ def test_hits_of_a_search() -> None:
     assert [hit["_id"] for hit in found.kept] == ["1", "3", "4", "5"]
     assert [(one.item["_id"], one.kept["_id"], one.similarity) for one in found.removed] == [("2", "1", 1.0)]
     assert repr(found) == "Distinct(kept=4, removed=1)"
+    assert len(distinct(hits, text="page.body", across="title").kept) == 4
+    for hit in hits:
+        hit["_source"]["title"] = "x"
+    assert len(distinct(hits, text="page.body", across="title").kept) == 5
     assert distinct([hit["_source"] for hit in hits], text="page.body").kept[0] == hits[0]["_source"]
 
 

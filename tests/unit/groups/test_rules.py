@@ -40,6 +40,7 @@ GROUPS = st.builds(
     linkage=st.sampled_from(Linkage),
     principal=st.builds(Policy, POLICIES, st.none() | COLUMNS, st.booleans()),
     within=st.lists(COLUMNS, max_size=3).map(tuple),
+    across=st.none() | COLUMNS,
     window=st.none() | WINDOWS,
     max_bucket=st.integers(2, 10**9),
 )
@@ -86,6 +87,7 @@ def test_the_stored_form() -> None:
             "linkage": "star",
             "principal": {"name": "longest", "column": None, "descending": False},
             "within": [],
+            "across": None,
             "window": None,
             "max_bucket": 200,
         },
