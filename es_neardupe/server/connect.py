@@ -132,13 +132,13 @@ def connect(settings: ConnectionSettings, *, local_url: Callable[[], str | None]
             ConnectionWarning,
             stacklevel=2,
         )
-    driver = TracedDriver(PatientDriver(HttpDriver(settings), patience), settings.run)
+    driver = TracedDriver(PatientDriver(_opened(settings), patience), settings.run)
     try:
         server = _first_answer(driver, settings.retries)
     except BaseException:
         driver.close()
         raise
-    only_header = settings.client_cert is None
+    only_header = settings.client_cert is None and settings.aws is None
     return ServerClient(driver, server, settings.retries, settings.options, other_logins=only_header)
 
 
@@ -159,6 +159,14 @@ def wrap(client: object, *, retries: Retries | None = None, run: str | None = No
     retries = retries or Retries()
     traced = TracedDriver(PatientDriver(driver, retries.longest_answer), run)
     return ServerClient(traced, _first_answer(traced, retries), retries, {"url": traced.url, "run": run})
+
+
+def _opened(settings: ConnectionSettings) -> Driver:
+    if settings.aws is None:
+        return HttpDriver(settings)
+    from es_neardupe.server.drivers.aws import SignedDriver  # an extra
+
+    return SignedDriver(HttpDriver(settings), settings.aws)
 
 
 def _adapter(client: object) -> Driver | None:

@@ -62,6 +62,12 @@ _ADVICE = {
     413: "The request is larger than the server allows (http.max_content_length): send smaller requests.",
     429: "The server is overloaded: try again later, or with less load.",
 }
+_OF_SIGNATURES = {
+    "security token included in the request is expired": "The credentials of AWS have expired: log in again.",
+    "signature we calculated does not match": "Check the secret key of AWS, and the region of the domain.",
+    "Signature expired": "Set the clock of this machine: a signature of AWS is valid for five minutes.",
+}
+"""What an answer about a signature of AWS contains -> the way out."""
 _GRANT = "Ask an administrator to grant it; `es-neardupe doctor` lists the privileges that each command needs."
 _BLOCKED = "cluster_block_exception"
 _CLOSED = "index_closed_exception"
@@ -84,12 +90,14 @@ class Answer:
 
 def refusal(answer: Answer, doing: str) -> NeardupeError:
     """The exception for an answer outside 2xx; ``doing`` is method, URL and path, without secrets."""
+    type_, reason = _cause(answer.body)
+    if answer.status == 401 and reason.endswith("is not allowed."):  # a path that Amazon offers on no domain
+        return NotFound(f"{doing}: {reason}", status=404, type=type_, reason=reason)
     if answer.status == 401:
         return LoginRefused(
             f"{doing}: authentication failed (401). Check the API key, the token, or user name and password; "
             "credentials configured for another server are not sent."
         )
-    type_, reason = _cause(answer.body)
     kind = Blocked if _is_block(answer.body) else _KINDS.get(answer.status, RequestError)
     words = ": ".join(filter(None, [type_, reason])) or "no reason given"
     if kind is Forbidden and (missing := lacking(str(_error(answer.body).get("reason") or ""))):
@@ -187,8 +195,11 @@ def _cause(body: Any) -> tuple[str, str]:
 
     The causes of a reason are added: they often name what is wrong, such as an unknown field in an invalid filter.
     """
-    if isinstance(body, dict) and isinstance(body.get("error"), str):
-        return "", _one_line(body["error"])
+    if isinstance(body, dict):
+        # A proxy, and Amazon in front of a domain, answer with a text under another name.
+        for name in ("error", "Message", "message"):
+            if isinstance(body.get(name), str):
+                return "", _one_line(body[name])
     error = _error(body)
     root = next(iter(_dicts(error.get("root_cause"))), {})
     vague = error.get("type") == "search_phase_execution_exception"
@@ -221,7 +232,8 @@ def _advice(kind: type[RequestError], answer: Answer) -> str:
         return "Remove the block (read-only index, full disk, no elected master) first."
     if 300 <= answer.status < 400:
         return "The address redirects elsewhere: give the URL of the server itself."
-    return advice_on(_error(answer.body)) or _ADVICE.get(answer.status, "")
+    about_signature = next((advice for words, advice in _OF_SIGNATURES.items() if words in _cause(answer.body)[1]), "")
+    return advice_on(_error(answer.body)) or about_signature or _ADVICE.get(answer.status, "")
 
 
 def advice_on(error: Mapping[str, Any]) -> str:

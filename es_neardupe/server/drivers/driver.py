@@ -60,7 +60,7 @@ class Driver(Protocol):
         """Close the connections if the adapter opened them."""
 
 
-class _ForwardingDriver:
+class ForwardingDriver:
     """A driver that sends its requests through another one."""
 
     def __init__(self, driver: Driver) -> None:
@@ -81,7 +81,7 @@ class _ForwardingDriver:
         self._driver.close()
 
 
-class LoginDriver(_ForwardingDriver):
+class LoginDriver(ForwardingDriver):
     """Forwards requests with the credentials of another user: ``authorization`` is sent instead of the header of the
     other driver, over the same connections."""
 
@@ -105,7 +105,7 @@ class LoginDriver(_ForwardingDriver):
 _RUN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-class TracedDriver(_ForwardingDriver):
+class TracedDriver(ForwardingDriver):
     """Forwards requests with the name ``es-neardupe/RUN/NUMBER``, and logs their results."""
 
     def __init__(self, driver: Driver, run: str | None = None) -> None:
@@ -139,7 +139,7 @@ def _log(method: str, target: str, name: str, started: float, **result: str | in
         log_event(logging.DEBUG, "request", method=method, path=path, request=name, milliseconds=milliseconds, **result)
 
 
-class PatientDriver(_ForwardingDriver):
+class PatientDriver(ForwardingDriver):
     """Forwards requests, and waits at most ``seconds`` for a complete answer.
 
     Each request runs in its own thread, which is used again for a later one: starting a thread can take as long as the

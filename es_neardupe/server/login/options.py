@@ -16,6 +16,12 @@ ApiKeyFile = Annotated[str | None, _option("--api-key-file", "File with the API 
 Username = Annotated[str | None, _option("--username", "User name.", "NAME")]
 PasswordFile = Annotated[str | None, _option("--password-file", "File with the password.", "FILE")]
 BearerTokenFile = Annotated[str | None, _option("--bearer-token-file", "File with a bearer token.", "FILE")]
+AwsRegion = Annotated[
+    str | None, _option("--aws-region", "Sign requests by AWS Signature Version 4, for this region.", "REGION")
+]
+AwsProfile = Annotated[
+    str | None, _option("--aws-profile", "Sign requests with the credentials of this profile of AWS.", "NAME")
+]
 CaCerts = Annotated[str | None, _option("--ca-certs", "Certificates to trust (PEM).", "FILE")]
 CertFingerprint = Annotated[
     str | None,
@@ -39,6 +45,8 @@ class ConnectionOptions(TypedDict, total=False):
     username: Username
     password_file: PasswordFile
     bearer_token_file: BearerTokenFile
+    aws_region: AwsRegion
+    aws_profile: AwsProfile
     ca_certs: CaCerts
     cert_fingerprint: CertFingerprint
     client_cert: ClientCert
@@ -54,6 +62,8 @@ CONNECTION_DEFAULTS: ConnectionOptions = {
     "username": None,
     "password_file": None,
     "bearer_token_file": None,
+    "aws_region": None,
+    "aws_profile": None,
     "ca_certs": None,
     "cert_fingerprint": None,
     "client_cert": None,

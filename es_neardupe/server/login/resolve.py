@@ -22,7 +22,13 @@ from platformdirs import user_config_dir
 from es_neardupe.errors import SettingsError
 from es_neardupe.keywords import Unpack, with_defaults
 from es_neardupe.server.login.options import CONNECTION_DEFAULTS, ConnectionOptions
-from es_neardupe.server.login.settings import ConnectionSettings, ConnectionWarning, more_than_one_login, split_url
+from es_neardupe.server.login.settings import (
+    AwsLogin,
+    ConnectionSettings,
+    ConnectionWarning,
+    more_than_one_login,
+    split_url,
+)
 from es_neardupe.wording import option
 
 _T = TypeVar("_T")
@@ -72,6 +78,8 @@ def _of_flags(given: ConnectionOptions) -> Source:
         username=given["username"],
         password=first_line(given["password_file"]),
         bearer_token=first_line(given["bearer_token_file"]),
+        aws_region=given["aws_region"],
+        aws_profile=given["aws_profile"],
         ca_certs=given["ca_certs"],
         cert_fingerprint=given["cert_fingerprint"],
         client_cert=given["client_cert"],
@@ -135,6 +143,8 @@ def _login(matching: Sequence[Source], chosen: Source) -> dict[str, Any]:
         if (source.api_key or source.bearer_token) and not _names_user_before(matching, source):
             _check_precedence(matching, source, chosen)
             return {"api_key": source.api_key, "bearer_token": source.bearer_token}
+        if source.aws and not _names_user_before(matching, source):
+            return {"aws": source.aws}
         if source.password and source.username in {None, username}:
             _check_precedence(matching, source, chosen)
             return {"username": username, "password": source.password}
@@ -179,6 +189,8 @@ class Source:
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     bearer_token: str | None = field(default=None, repr=False)
+    aws_region: str | None = None
+    aws_profile: str | None = None
     ca_certs: str | None = None
     cert_fingerprint: str | None = None
     client_cert: str | None = None
@@ -194,6 +206,11 @@ class Source:
     @property
     def has_secret(self) -> bool:
         return bool(self.api_key or self.password or self.bearer_token)
+
+    @property
+    def aws(self) -> AwsLogin | None:
+        """The login by signatures of AWS, if it names one."""
+        return AwsLogin(self.aws_region, self.aws_profile) if self.aws_region or self.aws_profile else None
 
     @property
     def names_trust(self) -> bool:
@@ -215,6 +232,8 @@ def own_source(environ: Mapping[str, str]) -> Source:
         username=value("USERNAME"),
         password=secret(value("PASSWORD"), value("PASSWORD_FILE"), "ES_NEARDUPE_PASSWORD"),
         bearer_token=secret(value("BEARER_TOKEN"), value("BEARER_TOKEN_FILE"), "ES_NEARDUPE_BEARER_TOKEN"),
+        aws_region=value("AWS_REGION"),
+        aws_profile=value("AWS_PROFILE"),
         ca_certs=value("CA_CERTS"),
         cert_fingerprint=value("CERT_FINGERPRINT"),
         client_cert=value("CLIENT_CERT"),
@@ -331,7 +350,7 @@ _tomllib: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tom
 _PROFILE_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(["url", "cloud_id", "api_key", "api_key_file", "username"], (str,)),
     **dict.fromkeys(["password", "password_file", "bearer_token", "bearer_token_file"], (str,)),
-    **dict.fromkeys(["ca_certs", "cert_fingerprint", "client_cert", "client_key"], (str,)),
+    **dict.fromkeys(["aws_region", "aws_profile", "ca_certs", "cert_fingerprint", "client_cert", "client_key"], (str,)),
     "insecure": (bool,),
     "timeout": (int, float),
 }

@@ -36,6 +36,14 @@ class Retries:
 
 
 @dataclass(frozen=True, slots=True)
+class AwsLogin:
+    """A login by signatures of AWS. What is None is found by botocore, and the region of a domain in its host name."""
+
+    region: str | None
+    profile: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectionSettings:
     """The URL of a server, the credentials, and how to connect. Secrets do not appear in its ``repr``.
 
@@ -49,6 +57,8 @@ class ConnectionSettings:
     password: str | None = field(default=None, repr=False)
     bearer_token: str | None = field(default=None, repr=False)
     """A token issued by another service (OpenID Connect, say) or by the server."""
+    aws: AwsLogin | None = None
+    """Sign each request, with credentials that botocore finds."""
     cloud_id: str | None = None
     ca_certs: str | None = None
     """File with certificates (PEM) that are trusted in addition to those of the system."""
@@ -85,7 +95,7 @@ class ConnectionSettings:
         object.__setattr__(self, "url", plain)
         if username is None and password is None:
             return
-        if self.api_key or self.username or self.password or self.bearer_token:
+        if self.api_key or self.username or self.password or self.bearer_token or self.aws:
             raise SettingsError("The URL contains credentials, and others are given too: keep one of them.")
         object.__setattr__(self, "username", username)
         object.__setattr__(self, "password", password)
@@ -149,6 +159,8 @@ class _Login(Protocol):
     def username(self) -> str | None: ...
     @property
     def password(self) -> str | None: ...
+    @property
+    def aws(self) -> AwsLogin | None: ...
 
 
 def more_than_one_login(one: _Login) -> str:
@@ -157,6 +169,7 @@ def more_than_one_login(one: _Login) -> str:
         "an API key": one.api_key,
         "a bearer token": one.bearer_token,
         "a user name or password": one.username or one.password,
+        "a region or profile of AWS": one.aws,
     }
     given = [words for words, value in kinds.items() if value]
     return " and ".join(given) if len(given) > 1 else ""

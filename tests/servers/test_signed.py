@@ -1,0 +1,141 @@
+"""Requests signed by AWS Signature Version 4: a proxy checks each, in front of the local OpenSearch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from botocore.credentials import Credentials
+from conftest import Cli
+from server_tools import family, put
+from signature_proxy import REGION, SignatureProxy, signature_proxy
+
+from es_neardupe import NearDupe, Settings
+from es_neardupe.errors import Forbidden, NotFound, SettingsError
+from es_neardupe.server.client import Client
+from es_neardupe.server.connect import connect
+from es_neardupe.server.drivers.aws import _region_in
+from es_neardupe.server.login.resolve import resolve_settings
+from es_neardupe.server.login.settings import AwsLogin, ConnectionSettings, Retries
+
+pytestmark = [pytest.mark.server, pytest.mark.product("opensearch")]
+
+AWS = AwsLogin(REGION, None)
+
+
+@pytest.fixture
+def proxy(server_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[SignatureProxy]:
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "AKID",
+        "AWS_SECRET_ACCESS_KEY": "a-secret",
+        "AWS_SESSION_TOKEN": "a-token",
+        "AWS_CONFIG_FILE": str(tmp_path / "config"),
+        "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "credentials"),
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }.items():
+        monkeypatch.setenv(name, value)
+    with signature_proxy(server_url) as proxy:
+        proxy.keys["AKID"] = Credentials("AKID", "a-secret", "a-token")
+        yield proxy
+
+
+def signed(proxy: SignatureProxy, aws: AwsLogin = AWS) -> Client:
+    return connect(ConnectionSettings(proxy.url, aws=aws, retries=Retries(attempts=1)))
+
+
+def test_every_command(proxy: SignatureProxy, index_name: str, client: Client, server_cli: Cli, tmp_path: Path) -> None:
+    """No request is refused, of those with lists, blanks and signs in their queries neither."""
+    file = tmp_path / "texts.jsonl"
+    file.write_text("".join(json.dumps({"id": f"a b/{n}+ä", "text": t}) + "\n" for n, t in enumerate(family("x", 4))))
+    login = ("--url", proxy.url, "--aws-region", REGION)
+    for words in (
+        ("init", index_name, "--field", "text", "--create"),
+        ("load", index_name, str(file)),
+        ("enrich", index_name),
+        ("group", index_name),
+        ("groups", index_name),
+        ("similar", index_name, "--id", "a b/0+ä"),
+        ("search", index_name, "x y"),
+        ("pairs", index_name),
+        ("stats", index_name),
+        ("doctor", index_name),
+        ("audit", index_name),
+        ("clean", index_name, "--yes"),
+    ):
+        done = server_cli(*words, *login)
+        assert done.code == 0, (words, done.err)
+    assert (proxy.refused, proxy.used) == ([], {"AKID"})
+
+
+def test_credentials_that_expire_are_renewed(
+    proxy: SignatureProxy, index_name: str, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program of the user prints keys, others each time."""
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    monkeypatch.delenv("AWS_SESSION_TOKEN")
+    count = tmp_path / "count"
+    program = tmp_path / "program.sh"
+    soon = (datetime.now(timezone.utc) + timedelta(minutes=3)).isoformat()  # renewed before each request from then on
+    program.write_text(
+        f"""#!/bin/sh
+echo >> {count}
+number=$(wc -l < {count} | tr -d ' ')
+cat <<END
+{{"Version": 1, "AccessKeyId": "K$number", "SecretAccessKey": "s", "SessionToken": "t",
+ "Expiration": "{soon}"}}
+END
+"""
+    )
+    program.chmod(0o700)
+    (tmp_path / "config").write_text(f"[profile short]\ncredential_process = {program}\nregion = {REGION}\n")
+    proxy.keys = {f"K{number}": Credentials(f"K{number}", "s", "t") for number in range(1, 100)}
+    opened = signed(proxy, AwsLogin(None, "short"))
+    put(client, index_name, {"a": {"text": "one two three four five six"}})
+    NearDupe(index_name, opened).init(Settings(("text",)))
+    NearDupe(index_name, opened).enrich()
+    opened.close()
+    assert proxy.refused == []
+    assert len(proxy.used) > 1
+
+
+def test_errors_say_what_to_do(proxy: SignatureProxy) -> None:
+    opened = signed(proxy)
+    for keys, fast, advice in (
+        ({}, 0, "have expired: log in again"),
+        ({"AKID": Credentials("AKID", "other", "a-token")}, 0, "Check the secret key of AWS, and the region"),
+        ({"AKID": Credentials("AKID", "a-secret", "a-token")}, 6, "Set the clock of this machine"),
+    ):
+        proxy.keys, proxy.fast = keys, timedelta(minutes=fast)
+        with pytest.raises(Forbidden, match=advice) as refused:
+            opened.request("GET", "/_all/_mapping")
+        assert "a-secret" not in str(refused.value)
+    opened.close()
+
+
+def test_a_path_that_the_service_does_not_offer_is_missing(proxy: SignatureProxy) -> None:
+    """Amazon answers 401 for it, which is no refused login."""
+    opened = signed(proxy)
+    proxy.denied = ("/_plugins/_security/authinfo",)
+    with pytest.raises(NotFound, match="is not allowed"):
+        opened.request("GET", "/_plugins/_security/authinfo")
+    opened.close()
+
+
+def test_settings_of_aws(proxy: SignatureProxy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert _region_in("https://search-news-abc.us-gov-west-1.es.amazonaws.com:443") == "us-gov-west-1"
+    assert _region_in("https://search.example:443") is None
+    own = {"ES_NEARDUPE_URL": "http://a", "ES_NEARDUPE_AWS_PROFILE": "p"}
+    assert resolve_settings(environ=own, profiles_file=tmp_path / "none").aws == AwsLogin(None, "p")
+    with pytest.raises(SettingsError, match="An API key and a region or profile of AWS are given"):
+        ConnectionSettings("http://a", api_key="x", aws=AWS)
+    with pytest.raises(SettingsError, match="give `aws_region`"):
+        signed(proxy, AwsLogin(None, None))
+    with pytest.raises(SettingsError, match="The config profile"):
+        signed(proxy, AwsLogin(REGION, "unknown"))
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    with pytest.raises(SettingsError, match="There are no credentials of AWS"):
+        signed(proxy)
