@@ -71,6 +71,23 @@ class Matching(str, Enum):
     INFORMATION = "information"
 
 
+class FactKind(str, Enum):
+    """Kinds of facts that can differ between near-copies."""
+
+    AMOUNT = "amount"
+    NUMBER = "number"
+    DATE = "date"
+    UNIT = "unit"
+    CODE = "code"
+    NAME = "name"
+    NEGATION = "negation"
+    WORD = "word"
+    TITLE = "title"
+    STAMP = "stamp"
+    COUNTER = "counter"
+    CONTACT = "contact"
+
+
 class FoldAction(str, Enum):
     """What `fold` does."""
 

@@ -132,6 +132,7 @@ from es_neardupe.keys.intervals import (
 )
 from es_neardupe.keys.unit import Unit
 from es_neardupe.options import (
+    FactKind,
     Linkage,
     Matching,
     MeasureName,
@@ -175,12 +176,13 @@ from es_neardupe.similarity.comparison import (
     Side,
 )
 from es_neardupe.similarity.differences import (
-    Fact,
-    Kind,
     TextChange,
 )
 from es_neardupe.similarity.explained_scores import (
     Score,
+)
+from es_neardupe.similarity.facts.differing import (
+    Fact,
 )
 from es_neardupe.similarity.histogram import (
     Histogram,
@@ -245,6 +247,7 @@ __all__ = [
     "EstimatedPairs",
     "EvidenceReport",
     "Fact",
+    "FactKind",
     "Failure",
     "Failures",
     "FingerprintWrites",
@@ -268,7 +271,6 @@ __all__ = [
     "IndexPipelines",
     "InitReport",
     "KeepAdvice",
-    "Kind",
     "LabelCounts",
     "LabelLevel",
     "LabelsReport",

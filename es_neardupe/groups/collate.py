@@ -19,9 +19,9 @@ from es_neardupe.index.document_text import values_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.shown_fields import ShownFields, read_shown_fields
 from es_neardupe.keys.text import Range, contents
+from es_neardupe.options import FactKind
 from es_neardupe.records import Address, one_line
 from es_neardupe.similarity.collation import MAX_WORDS, CellKind, Collation, collate
-from es_neardupe.similarity.differences import Kind
 from es_neardupe.verification.current_texts import current_sources
 from es_neardupe.verification.evidence import PairEvidence, evidence_with
 
@@ -57,7 +57,7 @@ class CollatedPlace:
     """Its beginning, up to `MAX_CHARACTERS`."""
     cut: int
     """Number of further characters."""
-    kinds: tuple[Kind, ...]
+    kinds: tuple[FactKind, ...]
     """Kinds of facts that the reference has there."""
     values: int
     """Number of different values."""

@@ -16,7 +16,7 @@ from es_neardupe.keys.shingles import window_hashes
 from es_neardupe.keys.text import Range
 from es_neardupe.options import Matching
 from es_neardupe.similarity.comparison import CompareReport, Side
-from es_neardupe.similarity.differences import Fact
+from es_neardupe.similarity.facts.differing import Fact
 
 Changes = Mapping[int, tuple[list[Range], list[Range]]]
 """For each change, by its number: its parts in a and in b, as ranges of characters."""

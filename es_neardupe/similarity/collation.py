@@ -19,17 +19,12 @@ from es_neardupe.keys.arrays import U64, Flags, Ints
 from es_neardupe.keys.prepare.placed import PlacedText
 from es_neardupe.keys.shingles import span_hashes, token_hashes
 from es_neardupe.keys.text import Range
+from es_neardupe.options import FactKind
 from es_neardupe.records import one_line
 from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS, Alignment, literal
-from es_neardupe.similarity.comparison import Side, side_of
-from es_neardupe.similarity.differences import (
-    Kind,
-    TextChange,
-    changes,
-    characters_with_signs,
-    extended,
-    fact_kinds,
-)
+from es_neardupe.similarity.comparison import Side, facts_of, side_of
+from es_neardupe.similarity.differences import TextChange, changes, characters_with_signs, extended
+from es_neardupe.similarity.facts.present import fact_kinds
 
 _SHORT_WORDS = 20
 """Maximum number of words of a short difference. A longer one is another passage, with a place of its own."""
@@ -131,9 +126,10 @@ class Collation:
         start, stop = characters_with_signs(side.text, side.spans, (first, end))
         return Cell(kind, (first, end), side.text[start:stop], bool(self._unusual[row, place]))
 
-    def kinds(self, places: Sequence[Place]) -> list[tuple[Kind, ...]]:
+    def kinds(self, places: Sequence[Place]) -> list[tuple[FactKind, ...]]:
         """The kinds of the facts that the reference has in some places; none in a longer passage."""
-        found = iter(fact_kinds(self.reference.text, [one.characters for one in places if _is_short(one.words)]))
+        short = [one.characters for one in places if _is_short(one.words)]
+        found = iter(fact_kinds(facts_of(self.reference), short) if short else ())
         return [next(found) if _is_short(one.words) else () for one in places]
 
 

@@ -22,8 +22,10 @@ from es_neardupe.options import Matching, MeasureName
 from es_neardupe.records import one_line
 from es_neardupe.similarity import formulas
 from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS, Alignment, align
-from es_neardupe.similarity.differences import Fact, TextChange, changes, characters, facts
+from es_neardupe.similarity.differences import TextChange, changes, characters
 from es_neardupe.similarity.explained_scores import Score, left_out, scores
+from es_neardupe.similarity.facts.differing import Fact, differing_facts
+from es_neardupe.similarity.facts.tokens import FactTokens, fact_tokens
 from es_neardupe.similarity.formulas import Weights
 
 MAX_CHARS = 10_000_000
@@ -180,7 +182,7 @@ def compare_texts(
     if not 1 <= shingle <= MAX_SHINGLE:
         raise SettingsError(f"A shingle has 1 {unit.value} or more, not {shingle}, and at most {MAX_SHINGLE:,}.")
     one, other = side_of(names[0], a), side_of(names[1], b)
-    prepared, originals = (one.prepared, other.prepared), (one.text, other.text)
+    prepared = one.prepared, other.prepared
     hashes_a, hashes_b = token_hashes(prepared)
     least = unit.passage(shingle) if passage is None else passage
     alignments = {matching: align(hashes_a, hashes_b, matching, least) for matching in Matching}
@@ -196,7 +198,7 @@ def compare_texts(
         left_out((one.words, other.words), weights),
         {matching.value: _matched(one, other, found) for matching, found in alignments.items()},
         near,
-        tuple(facts(originals, (one.spans, other.spans), differing)) if near else (),
+        tuple(differing_facts(facts_of(one), facts_of(other))) if near else (),
         tuple(differing),
         (hashes_a, hashes_b),
     )
@@ -211,6 +213,11 @@ def side_of(name: str, text: str | PlacedText) -> Side:
             f"first."
         )
     return Side.of(name, text)
+
+
+def facts_of(side: Side) -> FactTokens:
+    """The words and facts of a text."""
+    return fact_tokens(side._text)
 
 
 def blocks_of(a: Side, b: Side, found: Alignment) -> tuple[Block, ...]:

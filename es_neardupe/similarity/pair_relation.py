@@ -6,17 +6,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 
 from es_neardupe.keys.arrays import U64
 from es_neardupe.keys.shingles import features, token_hashes, window_hashes
-from es_neardupe.keys.text import spans
 from es_neardupe.keys.unit import Unit
 from es_neardupe.similarity import formulas
 from es_neardupe.similarity.alignment import Alignment, literal
-from es_neardupe.similarity.differences import changes, facts
+from es_neardupe.similarity.facts.differing import differing_facts
+from es_neardupe.similarity.facts.kinds import FACTS
+from es_neardupe.similarity.facts.tokens import FactTokens, fact_tokens
 
 REVISION = 0.8
 """Minimum edit similarity of revisions: texts that differ in facts."""
@@ -46,14 +47,15 @@ class Relation(str, Enum):
     EXACT = "exact"
     """The same tokens in the same order, so the same content hash."""
     REVISION = "revision"
-    """Edit similarity of at least `REVISION`, and different numbers, dates, amounts, negations or names."""
+    """Edit similarity of at least `REVISION`, and facts that differ: figures, names or negations."""
     CONTAINED = "contained"
     """At least `CONTAINED` of the shorter text's words are in common passages, and it is `MUCH_SHORTER`."""
     NEAR = "near"
     """Any other candidate pair. Its measures show the similarity."""
 
 
-class ComparedText(NamedTuple):
+@dataclass(frozen=True)
+class ComparedText:
     """A text prepared for comparison."""
 
     text: str
@@ -65,6 +67,11 @@ class ComparedText(NamedTuple):
     """Pairs of equal windows of this text with itself; 0 for a short text."""
     runs: float = 0.0
     """Runs of these."""
+
+    @cached_property
+    def fact_tokens(self) -> FactTokens:
+        """Its words and facts."""
+        return fact_tokens(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +97,6 @@ def compared_texts(texts: Sequence[str], shingle: int, unit: Unit = Unit.WORD) -
 
 def describe_pair(a: ComparedText, b: ComparedText, passage: int) -> PairDescription:
     """Compare two texts. ``passage``: minimum number of words in a common passage."""
-    if b.text < a.text:  # changes may depend on the order
-        a, b = b, a
     affordable = len(a.tokens) * len(b.tokens) <= MAX_CELLS
     found = literal(a.tokens, b.tokens, passage) if affordable or _seldom_repeat(a, b) else None
     edit = formulas.edit(a.tokens, b.tokens) if affordable else None
@@ -135,13 +140,12 @@ def _relation(a: ComparedText, b: ComparedText, found: Alignment | None, edit: f
         return Relation.EXACT
     if found is None:
         return Relation.NEAR
-    if edit is not None and edit >= REVISION and _facts_differ(a, b, found):
+    if edit is not None and edit >= REVISION and _facts_differ(a, b):
         return Relation.REVISION
     if formulas.containment(found) >= CONTAINED and found.shorter < MUCH_SHORTER * found.longer:
         return Relation.CONTAINED
     return Relation.NEAR
 
 
-def _facts_differ(a: ComparedText, b: ComparedText, found: Alignment) -> bool:
-    differing = changes(a.tokens, b.tokens, found)
-    return next(facts((a.text, b.text), (spans(a.text), spans(b.text)), differing), None) is not None
+def _facts_differ(a: ComparedText, b: ComparedText) -> bool:
+    return any(not FACTS.isdisjoint(one.kinds) for one in differing_facts(a.fact_tokens, b.fact_tokens))

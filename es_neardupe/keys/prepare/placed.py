@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from es_neardupe.keys.arrays import Ints
-from es_neardupe.keys.text import spans
+from es_neardupe.keys.text import Range, spans
 
 
 class PlacedPiece(NamedTuple):
@@ -71,6 +71,16 @@ class PlacedText:
         starts = self._starts[np.minimum(first, len(self._starts) - 1)]
         ends = np.where(known, self._ends[np.maximum(last, 1) - 1], starts)
         return PlacedText(self.original, later.prepared, starts, ends)
+
+    def original_range(self, first: int, end: int) -> Range:
+        """A range of characters of the prepared text as one of the original. An empty range is a position."""
+        if self._starts is None or self._ends is None:
+            return first, end
+        if first == end:
+            at = int(self._ends[first - 1]) if first else 0
+            return at, at
+        start = int(self._starts[first])
+        return start, max(start, int(self._ends[end - 1]))
 
     @property
     def _places(self) -> tuple[Ints, Ints]:

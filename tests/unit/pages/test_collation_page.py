@@ -22,11 +22,11 @@ from es_neardupe.groups.collate import (
 from es_neardupe.groups.decisions import Claim, Decision, Verdict
 from es_neardupe.groups.read import Member
 from es_neardupe.groups.reviewed import GroupFindings
+from es_neardupe.options import FactKind
 from es_neardupe.pages.application import Site
 from es_neardupe.pages.collation import CELL, WHOLE_TEXT, field_value, from_difference, group_page
 from es_neardupe.records import Address
 from es_neardupe.similarity.collation import CellKind
-from es_neardupe.similarity.differences import Kind
 from es_neardupe.similarity.pair_relation import Relation
 from es_neardupe.verification.evidence import PairEvidence
 
@@ -39,7 +39,7 @@ def collation(text: str, places: int, rows: int, cell: str = NASTY) -> GroupColl
     """A collation with places of one word every few characters."""
     step = max(len(text) // (places + 1), 1)
     found = tuple(
-        CollatedPlace(n, (n * step, n * step + 3), text[n * step : n * step + 3], 0, (Kind.NAME,), 2)
+        CollatedPlace(n, (n * step, n * step + 3), text[n * step : n * step + 3], 0, (FactKind.NAME,), 2)
         for n in range(1, places + 1)
     )
     kinds = list(CellKind)

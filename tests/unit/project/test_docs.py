@@ -70,8 +70,8 @@ from es_neardupe.report_parts import (
 from es_neardupe.server.login.resolve import _PROFILE_TYPES, own_source, usual_sources
 from es_neardupe.signatures import signature_of
 from es_neardupe.similarity.comparison import Block, CompareReport, Matched
-from es_neardupe.similarity.differences import Fact
 from es_neardupe.similarity.explained_scores import Score
+from es_neardupe.similarity.facts.differing import Fact
 from es_neardupe.similarity.histogram import Histogram
 from es_neardupe.similarity.pair_relation import Relation
 

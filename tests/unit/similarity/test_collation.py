@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.text import tokenize
+from es_neardupe.options import FactKind
 from es_neardupe.similarity import collation
 from es_neardupe.similarity.collation import CellKind, Collation, collate
-from es_neardupe.similarity.differences import Kind
 
 LETTER = (
     "Dear citizens of {town}, we are glad to announce that the federal government has granted {amount} for the repair "
@@ -117,7 +117,7 @@ def test_form_letters_are_one_letter_and_a_table() -> None:
     found = collate(texts)
     check(texts, found)
     assert [one.text for one in found.places] == ["Akron", "$1,000", ""]
-    assert found.kinds(found.places) == [(Kind.NAME,), (Kind.AMOUNT,), ()]
+    assert found.kinds(found.places) == [(FactKind.NAME,), (FactKind.AMOUNT,), ()]
     assert [one.values for one in found.places] == [5, 200, 2]
     assert [found.cell(row, 1).text for row in range(5)] == towns
     assert [found.cell(row, 2).text for row in (1, 199)] == ["$2,001", "$200,199"]

@@ -287,7 +287,7 @@ def test_two_files_need_no_server(files: list[str], cli: Cli) -> None:
     done = cli("compare", *files, "--json")
     assert (done.code, done.err) == (0, "")
     assert done.json["a"] == {"name": files[0], "characters": len(words(0, 60)), "words": 60, "fields": {}}
-    assert [fact["kinds"] for fact in done.json["facts"]] == [["number", "negation"]]
+    assert [fact["kinds"] for fact in done.json["facts"]] == [["number", "code", "negation"]]
     assert list(done.json["matchings"]) == ["literal", "information"]
     text = Path(files[0]).read_text("utf-8")
     blocks = done.json["matchings"]["literal"]["blocks"]

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit_tools import words
 
+from es_neardupe.options import FactKind
 from es_neardupe.similarity.comparison import compare_texts
-from es_neardupe.similarity.differences import Fact, Kind
+from es_neardupe.similarity.facts.differing import Fact
 
 BEFORE = "This is to let the members of the board know that"
 AFTER = "and that nothing else of the agreement with them will be any other than it was in the years before."
@@ -36,47 +37,19 @@ def check_places(facts: tuple[Fact, ...], a: str, b: str) -> None:
     ("a", "b", "kind", "words_a", "words_b"),
     [
         ("we pay $45,000 to them", "we pay $97,200 to them", "amount", "$45,000", "$97,200"),
-        ("we pay $45,000 to them", "we pay $45,500 to them", "amount", "$45,000", "$45,500"),
-        ("it costs € 3.50 a day", "it costs € 4.50 a day", "amount", "3.50", "4.50"),
-        ("we pay 5 million dollars now", "we pay 5 billion dollars now", "amount", "million", "billion"),
-        ("it grew by 12 % there", "it grew by 15 % there", "amount", "12 %", "15 %"),
-        ("it grew by 12 percent there", "it grew by 15 percent there", "amount", "12", "15"),
-        ("it is version 2.0 of it", "it is version 2.1 of it", "number", "2.0", "2.1"),
-        ("it is version 1.2.3 of it", "it is version 2.2.1 of it", "number", "1.2.3", "2.2.1"),
-        ("it is version 2 of it", "it is version 2.1 of it", "number", "2", "2.1"),
-        ("there were three of them", "there were four of them", "number", "three", "four"),
-        ("he met us on April 17, 2006 there", "he met us on April 18, 2006 there", "date", "17", "18"),
-        ("he met us on 17 April there", "he met us on 17 May there", "date", "April", "May"),
-        ("he met us on Monday there", "he met us on Friday there", "date", "Monday", "Friday"),
-        ("it ends on 2024-05-01 there", "it ends on 2025-05-01 there", "date", "2024-05-01", "2025-05-01"),
-        ("it is 3/4/2021 there", "it is 4/4/2021 there", "date", "3/4/2021", "4/4/2021"),
-        ("they do agree to it", "they don't agree to it", "negation", "do", "don't"),
+        ("it costs € 3.50 a day", "it costs € 4.50 a day", "amount", "€ 3.50", "€ 4.50"),
+        ("we pay 5 million dollars", "we pay 5 billion dollars", "amount", "5 million dollars", "5 billion dollars"),
+        ("it grew by 12 percent there", "it grew by 15 percent there", "number", "12 percent", "15 percent"),
+        ("he met us on April 17, 2006", "he met us on April 18, 2006", "date", "April 17, 2006", "April 18, 2006"),
+        ("they don't agree to it", "they do agree to it", "negation", "don't", "do"),
         ("they will agree to it", "they will not agree to it", "negation", "", "not"),
-        ("they come with a lawyer", "they come without a lawyer", "negation", "with", "without"),
-        ("they can’t agree to it", "they can agree to it", "negation", "can’t", "can"),
-        ("the mayor of Newark is here", "the mayor of Akron is here", "name", "Newark", "Akron"),
         ("the mayor of Mount Gilead is here", "the mayor of Akron is here", "name", "Mount Gilead", "Akron"),
-        ("the mayor Müller is here", "the mayor Möller is here", "name", "Müller", "Möller"),
     ],
 )  # fmt: skip
 def test_facts(a: str, b: str, kind: str, words_a: str, words_b: str) -> None:
+    """A fact is shown as a whole."""
     assert facts_of(a, b) == [({kind}, words_a, words_b)]
     assert facts_of(b, a) == [({kind}, words_b, words_a)]
-
-
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
-        ("the large house is here", "the small house is here"),
-        ("they begin today with it", "they start today with it"),
-        ("the mayor of Newark is here", "the mayor of NEWARK is here"),
-        ("it was so. However it is here", "it was so. Still it is here"),
-        ("it costs $45,000 now", "it costs $45,000, now"),
-        ("they may agree to it", "they might agree to it"),
-    ],
-)
-def test_other_words_are_no_facts(a: str, b: str) -> None:
-    assert facts_of(a, b) == []
 
 
 def test_several_at_once() -> None:
@@ -84,7 +57,7 @@ def test_several_at_once() -> None:
     b = "Akron, on May 4, 2006, got a grant of $600"
     assert facts_of(f"the city of {a}", f"the city of {b}") == [
         ({"name"}, "Newark", "Akron"),
-        ({"date"}, "3", "4"),
+        ({"date"}, "May 3, 2006", "May 4, 2006"),
         ({"negation"}, "no", "a"),
         ({"amount"}, "$500", "$600"),
     ]
@@ -100,7 +73,7 @@ def test_an_insertion_is_no_fact_of_both() -> None:
     base = words(0, 100)
     assert compare_texts(base, base.replace("w50 ", "w50 in Rome 7 ")).facts == ()
     (fact,) = compare_texts(base.replace("w50 ", "in Rome 7 "), base.replace("w50 ", "in Oslo 8 ")).facts
-    assert (fact.words_a, fact.words_b, fact.kinds) == ("Rome 7", "Oslo 8", (Kind.NUMBER, Kind.NAME))
+    assert (fact.words_a, fact.words_b, fact.kinds) == ("Rome 7", "Oslo 8", (FactKind.NUMBER, FactKind.NAME))
 
 
 @pytest.mark.parametrize(
@@ -126,9 +99,8 @@ def test_no_facts(a: str, b: str) -> None:
 
 
 def test_unrelated_endings_are_no_facts() -> None:
-    base = f"{words(0, 60)} and so on"
-    assert compare_texts(f"{base} 30", f"{base} 202-224-5521").facts == ()
-    assert compare_texts(f"{base} see you 30", f"{base} call me 5521").facts == ()
+    base = f"{BEFORE} {AFTER} See you"
+    assert compare_texts(f"{base} call me 30 times", f"{base} on the way home").facts == ()
     assert compare_texts(f"12 03 2006 news {base}", f"Senators in Rome 17 {base}").facts == ()
     (version,) = compare_texts(f"{base} 2.0", f"{base} 3.0").facts
     assert (version.words_a, version.words_b) == ("2.0", "3.0")
@@ -138,7 +110,9 @@ def test_words_of_titles_are_no_names() -> None:
     """All words of a title are capitalised, so its verbs are not names."""
     title = "Port Of Seattle {} New Rail Project From State"
     a, b = (f"{title.format(verb)}\n{words(0, 60)} is in Seattle today" for verb in ("Wins", "Loses"))
-    assert compare_texts(a, b).facts == ()
+    assert [one.kinds for one in compare_texts(a, b).facts] == [(FactKind.TITLE,), (FactKind.WORD,)]
+    a, b = (f"{title.format(town)}\n{words(0, 60)} is in {town} today" for town in ("Newark", "Akron"))
+    assert [one.kinds for one in compare_texts(a, b).facts] == [(FactKind.TITLE,), (FactKind.NAME,), (FactKind.NAME,)]
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
@@ -174,7 +148,9 @@ def test_form_letters_of_a_senator() -> None:
         found = compare_texts(a, b, shingle=4)
         assert found.near_copies
         check_places(found.facts, a, b)
-        for kind, one, other in zip((Kind.AMOUNT, Kind.NAME, Kind.NAME), by_amount[a], by_amount[b], strict=True):
+        for kind, one, other in zip(
+            (FactKind.AMOUNT, FactKind.NAME, FactKind.NAME), by_amount[a], by_amount[b], strict=True
+        ):
             assert any(kind in fact.kinds and one in fact.words_a and other in fact.words_b for fact in found.facts), (
                 one,
                 other,
@@ -188,25 +164,23 @@ def test_form_letters_of_a_senator() -> None:
         # The same release by two senators, with other headings and endings
         ("Lincoln/22Dec2005Lincoln0.txt", "Pryor/22Dec2005Pryor399.txt", []),
         ("Levin/7Oct2005Levin444.txt", "Stabenow/7Oct2005Stabenow322.txt", []),
+        # The title in other words
         ("Bingaman/25Apr2007Bingaman355.txt", "Domenici/25Apr2007Domenici490.txt", []),
         # Blanks are missing
         ("Lincoln/18Dec2007Lincoln16.txt", "Pryor/18Dec2007Pryor6.txt", []),
         # Rewritten
         ("Bingaman/11Oct2007Bingaman142.txt", "Bingaman/7Sep2007Bingaman205.txt", []),
         # Two grants
-        (
-            "Pryor/03Aug2007Pryor125.txt",
-            "Pryor/03Aug2007Pryor126.txt",
-            [("Washington", "Louann"), ("9 500", "26 125"), ("Washington", "Louann")],
-        ),
-        ("Conrad/10Jul2005Conrad19.txt", "Conrad/20Jul2005Conrad10.txt", [("10", "20")]),
+        ("Pryor/03Aug2007Pryor125.txt", "Pryor/03Aug2007Pryor126.txt", [("9 500", "26 125")]),
+        ("Conrad/10Jul2005Conrad19.txt", "Conrad/20Jul2005Conrad10.txt", [("July 10 2005", "July 20 2005")]),
     ],
 )
 def test_press_releases(a: str, b: str, expected: list[tuple[str, str]]) -> None:
     one, other = senate(a, b)
     found = compare_texts(one, other)
     assert found.near_copies
-    assert [(fact.words_a.replace("  ", " "), fact.words_b.replace("  ", " ")) for fact in found.facts] == expected
+    facts = [fact for fact in found.facts if not set(fact.kinds) <= {FactKind.WORD, FactKind.TITLE}]
+    assert [(" ".join(fact.words_a.split()), " ".join(fact.words_b.split())) for fact in facts] == expected
 
 
 def licence(name: str) -> str:
@@ -224,7 +198,7 @@ def licence(name: str) -> str:
 def test_versions_of_licences(a: str, b: str, versions: tuple[str, str] | None) -> None:
     found = compare_texts(licence(a), licence(b))
     check_places(found.facts, found.a.text, found.b.text)
-    numbers = {(fact.words_a, fact.words_b) for fact in found.facts if Kind.NUMBER in fact.kinds}
+    numbers = {(fact.words_a, fact.words_b) for fact in found.facts if FactKind.NUMBER in fact.kinds}
     assert found.near_copies is (versions is not None)
     assert versions is None or any(v in one and w in other for one, other in numbers for v, w in [versions])
 

@@ -1,0 +1,238 @@
+"""Facts that differ between two texts of the same form.
+
+A slot is a place where tokens of one text replace tokens of the other, in equal surroundings. Its facts differ if each
+text has facts there that cannot be the same. The result for (b, a) is that for (a, b), with the sides exchanged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from es_neardupe.keys.text import Range
+from es_neardupe.options import FactKind
+from es_neardupe.similarity.facts import vocabulary as words
+from es_neardupe.similarity.facts.compatible import are_compatible, without_compatible
+from es_neardupe.similarity.facts.names import is_name, replaced_words
+from es_neardupe.similarity.facts.spelling import differ_in_layout_only, digit_groups, is_variant
+from es_neardupe.similarity.facts.token_changes import Surroundings, TokenChange, token_changes
+from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken
+
+_MAX_SLOT = 8
+"""Tokens of a slot in each text. More is a rewritten passage, unless all are facts of the same kinds."""
+_MAX_NEGATION = 4
+"""Tokens of a change by which only a negation comes or goes."""
+_MAX_SIZE = 2
+"""Tokens of a slot in which S, M, L and the like are sizes."""
+_MAX_OTHERS = 2
+"""Other words in a slot of facts."""
+_MAX_AGAINST_WORDS = 3
+"""Tokens of a slot in which a code replaces words."""
+_NUMERIC = (FactKind.AMOUNT, FactKind.UNIT, FactKind.DATE, FactKind.NUMBER, FactKind.CODE)
+_NOT_IN_A_SIZE = re.compile(r"[.'’&]")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Facts that differ between two near-copies in one place."""
+
+    kinds: tuple[FactKind, ...]
+    a: Range
+    """Characters of the original text. An empty range is a position."""
+    b: Range
+    words_a: str
+    """The text of range ``a``."""
+    words_b: str
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A place where two texts differ, whether or not in facts."""
+
+    kinds: tuple[FactKind, ...]
+    """Kinds of the facts that differ; none if only other words do."""
+    layout: bool
+    """Whether the readings differ in spelling or layout only, such as ``13 15 million`` and ``$13.15 million``."""
+    a: Range
+    """Characters of the original text. An empty range is a position."""
+    b: Range
+
+
+def differing_facts(a: FactTokens, b: FactTokens) -> list[Fact]:
+    """The facts that differ, by position in the text that comes first in order; a title first."""
+    return [
+        Fact(one.kinds, one.a, one.b, _original(a, one.a), _original(b, one.b))
+        for one in differences(a, b)
+        if one.kinds
+    ]
+
+
+def differences(a: FactTokens, b: FactTokens) -> list[Difference]:
+    """All places where the tokens differ, also inserted and removed ones, but no moved passages."""
+    if codes := a.codes ^ b.codes:
+        a, b = a.with_codes_joined(codes), b.with_codes_joined(codes)
+    if len(a) == len(b) and np.array_equal(a.keys, b.keys):
+        return []
+    if a.keys.tobytes() > b.keys.tobytes():
+        return [Difference(one.kinds, one.layout, one.b, one.a) for one in _in_order(b, a)]
+    return list(_in_order(a, b))
+
+
+def _original(text: FactTokens, characters: Range) -> str:
+    return text.placed.original[slice(*characters)]
+
+
+def _in_order(a: FactTokens, b: FactTokens) -> Iterator[Difference]:
+    if title := _differing_title(a, b):
+        yield title
+    changes = token_changes(a, b)
+    found = [_difference(a.part(*one.a), b.part(*one.b), one.surroundings) for one in changes]
+    if max(len(a), len(b)) <= TITLE and not any(one.kinds for one in found):
+        yield from _differences_of_titles(a, b, changes, found)
+    else:
+        yield from found
+
+
+def _difference(a: Part, b: Part, surroundings: Surroundings) -> Difference:
+    layout = bool(len(a) and len(b)) and differ_in_layout_only(a.written, b.written)
+    kinds = set() if layout or surroundings is Surroundings.OTHER else _kinds(a, b, surroundings)
+    return Difference(
+        tuple(kind for kind in FactKind if kind in kinds),
+        layout,
+        a.text.placed.original_range(*a.characters),
+        b.text.placed.original_range(*b.characters),
+    )
+
+
+def _kinds(a: Part, b: Part, surroundings: Surroundings) -> set[FactKind]:
+    """The kinds of facts that differ in a slot."""
+    kinds = {FactKind.NEGATION} if _has_other_negation(a, b) else set()
+    if not (len(a) and len(b)):
+        return kinds
+    if _are_other_sizes(a, b):
+        return kinds | {FactKind.UNIT}
+    size = max(len(a), len(b))
+    all_facts = (
+        len(a.facts) == len(a) and len(b.facts) == len(b) and _kinds_in_order(a.facts) == _kinds_in_order(b.facts)
+    )
+    if size > _MAX_SLOT and not all_facts:
+        return set()
+    left_a, left_b = without_compatible(a.facts, b.facts)
+    others = max(len(a) - len(a.facts), len(b) - len(b.facts))
+    if _kinds_in_order(left_a) != _kinds_in_order(left_b) and digit_groups(a.written) == digit_groups(b.written) != []:
+        left_a, left_b = [], []  # 3 17 and $3.17 a gallon
+    if bool(left_a) == bool(left_b):
+        if left_a:
+            if others > _MAX_OTHERS:
+                return kinds
+            kinds |= _kinds_of_facts(left_a, left_b)
+        replaced = replaced_words(a, b, equal_surroundings=surroundings is Surroundings.EQUAL and not left_a)
+        return kinds | {replaced} if replaced else kinds
+    has_code = any(one.kind is FactKind.CODE and not one.mark for one in left_a + left_b)
+    return kinds | {FactKind.CODE} if has_code and others <= _MAX_OTHERS and size <= _MAX_AGAINST_WORDS else kinds
+
+
+def _kinds_in_order(tokens: Sequence[SlotToken]) -> list[FactKind | None]:
+    return [one.kind for one in tokens]
+
+
+def _kinds_of_facts(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> set[FactKind]:
+    """The kinds of facts of which none can be the same: those that both texts have, or else all."""
+    if all(one.mark for one in a) or all(one.mark for one in b):
+        return {one.mark for one in (*a, *b) if one.mark}
+    kinds_a, kinds_b = ({one.kind for one in side if one.kind} for side in (a, b))
+    if common := kinds_a & kinds_b:
+        return common
+    kinds = {kind for pair in zip(a, b, strict=False) for one in pair if (kind := one.kind)}
+    if kinds == {FactKind.DATE, FactKind.NUMBER} and all(one.key[:2] == "n:" for one in (*a, *b)):
+        return {FactKind.NUMBER}  # 2010 is a year or a number
+    return kinds
+
+
+def _has_other_negation(a: Part, b: Part) -> bool:
+    """Whether the number of negations is odd in one text only. A negation at an end of the text belongs to a sentence
+    that goes on in the other one."""
+    if max(len(a), len(b)) > _MAX_NEGATION or not a.first or a.end >= len(a.text):
+        return False
+    negations = _negations(a), _negations(b)
+    if sum(negations) % 2 == 0:
+        return False
+    is_known = any(one.key == "t" or one.key in words.NOT_NEGATED for one in (*a.tokens, *b.tokens))
+    return is_known or not (len(a) and len(b) and is_variant(a.written, b.written))
+
+
+def _negations(part: Part) -> int:
+    return sum(
+        one.key in words.NEGATIONS or (one.key == "t" and part.text.text[one.start - 2 : one.start - 1] in ("n", "N"))
+        for one in part.tokens
+    )
+
+
+def _are_other_sizes(a: Part, b: Part) -> bool:
+    """Whether both texts have a size of clothes, and not the same."""
+    if max(len(a), len(b)) > _MAX_SIZE:
+        return False
+    sizes = [next((one.key for one in part.tokens if _is_size(part, one)), "") for part in (a, b)]
+    return all(sizes) and sizes[0] != sizes[1]
+
+
+def _is_size(part: Part, token: SlotToken) -> bool:
+    end = token.start + len(token.written)
+    return token.written in words.SIZES and not _NOT_IN_A_SIZE.match(part.text.text, end)
+
+
+def _differing_title(a: FactTokens, b: FactTokens) -> Difference | None:
+    """The first lines, if both are titles of a longer text and one has a word or a fact that the other lacks."""
+    if not (a.title and b.title):
+        return None
+    titles = a.part(0, a.title).tokens, b.part(0, b.title).tokens
+    for one, other in (titles, titles[::-1]):
+        for token in one:
+            if token.key in words.FUNCTION_WORDS or any(is_variant(token.key, known.key) for known in other):
+                continue
+            in_a, in_b = (text.placed.original_range(0, text.text.find("\n")) for text in (a, b))
+            return Difference((FactKind.TITLE,), False, in_a, in_b)
+    return None
+
+
+def _differences_of_titles(
+    a: FactTokens, b: FactTokens, changes: Sequence[TokenChange], found: Sequence[Difference]
+) -> Iterator[Difference]:
+    """The differences of two short texts. Their words have no fixed order: what is left over in both is compared,
+    wherever it is."""
+    left: tuple[list[SlotToken], list[SlotToken]] = [], []
+    for change, difference in zip(changes, found, strict=True):
+        if not difference.layout:
+            left[0].extend(a.part(*change.a).tokens)
+            left[1].extend(b.part(*change.b).tokens)
+    for kind, x, y in _left_over((a, b), left):
+        in_a, in_b = (
+            text.placed.original_range(one.start, one.start + len(one.written)) for text, one in ((a, x), (b, y))
+        )
+        yield Difference((kind,), False, in_a, in_b)
+        break
+    yield from found
+
+
+def _left_over(
+    texts: tuple[FactTokens, FactTokens], left: tuple[list[SlotToken], list[SlotToken]]
+) -> Iterator[tuple[FactKind, SlotToken, SlotToken]]:
+    """Each kind of which both sides have facts, and none that may be the same, with the first of each side."""
+    for kind in _NUMERIC:
+        a, b = ([one for one in side if one.kind is kind and not one.mark] for side in left)
+        if a and b and not any(are_compatible(x, y) for x in a for y in b):
+            yield kind, a[0], b[0]
+    a, b = (
+        [one for one in side if is_name(one, texts) and not _is_a_call(text, one)]
+        for text, side in zip(texts, left, strict=True)
+    )
+    if a and b and not any(is_variant(x.key, y.key) for x in a for y in b):
+        yield FactKind.NAME, a[0], b[0]
+
+
+def _is_a_call(text: FactTokens, token: SlotToken) -> bool:
+    """Whether a word is one such as ``New!``."""
+    return text.text.startswith("!", token.start + len(token.written))

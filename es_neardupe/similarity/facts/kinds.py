@@ -1,0 +1,34 @@
+"""Kinds of facts by the names that options use: those of single kinds, and those of lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from es_neardupe.errors import SettingsError
+from es_neardupe.options import FactKind
+
+FIGURES = frozenset({FactKind.AMOUNT, FactKind.NUMBER, FactKind.DATE, FactKind.UNIT, FactKind.CODE})
+FACTS = FIGURES | {FactKind.NAME, FactKind.NEGATION}
+"""Kinds by which two texts of the same form are about different things."""
+ALL = FACTS | {FactKind.WORD, FactKind.TITLE}
+OF_THE_COPY = frozenset({FactKind.STAMP, FactKind.COUNTER, FactKind.CONTACT})
+"""Kinds that are about a copy or its place of publication. They decide only if they are chosen."""
+
+FACT_NAMES = {
+    **{f"{kind.value}s": frozenset({kind}) for kind in FactKind},
+    "figures": FIGURES,
+    "facts": FACTS,
+    "all": ALL,
+}
+"""The values of an option, and the kinds that each stands for."""
+
+
+def parse_facts(names: str | Iterable[str]) -> frozenset[FactKind]:
+    """The kinds of ``"figures,names"``, or of several such values. Raises `SettingsError` for an unknown one."""
+    values = names.split(",") if isinstance(names, str) else [one for part in names for one in part.split(",")]
+    chosen: set[FactKind] = set()
+    for name in map(str.strip, values):
+        if name not in FACT_NAMES:
+            raise SettingsError(f"Unknown kind of facts {name!r}. Known: {', '.join(FACT_NAMES)}.")
+        chosen |= FACT_NAMES[name]
+    return frozenset(chosen)

@@ -1,0 +1,138 @@
+"""Names and other words that replace each other."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+import numpy as np
+
+from es_neardupe.keys.arrays import U64
+from es_neardupe.options import FactKind
+from es_neardupe.similarity.facts import vocabulary as words
+from es_neardupe.similarity.facts.spelling import is_variant
+from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken, TokenFlag
+
+_MAX_WORDS = 6
+"""Words of a slot."""
+_MAX_OTHERS = 1
+"""Words besides names."""
+_NEAR = 10
+"""Tokens near a name among which there is a contact, so that the name belongs to it."""
+_NEAR_CHARACTERS = 60
+_CONTACT = re.compile(
+    r"\W*(?:for\s+(?:immediate\s+release|more\s+information)\W+)?(?:press\s+|media\s+)?"
+    r"(?:contacts?|kontakt|ansprechpartner|tel|telephone|phone|fax|e-?mail|office)\b",
+    re.IGNORECASE,
+)
+
+
+def replaced_words(a: Part, b: Part, *, equal_surroundings: bool) -> FactKind | None:
+    """Whether names differ, or other words with a meaning. ``equal_surroundings``: what other words need."""
+    kept = _without_common(a.tokens, b.tokens)
+    if not (kept[0] and kept[1]):
+        return None
+    names, others = _names((a.text, b.text), kept)
+    if any(is_variant(*(separator.join(one.key for one in side) for side in kept)) for separator in (" ", "")):
+        return None
+    if names[0] and names[1] and max(len(a), len(b)) <= _MAX_WORDS and max(map(len, others)) <= _MAX_OTHERS:
+        return _differing_names(a.text, b.text, *_without_variants(*names))
+    content = [[one for one in side if one.flags & TokenFlag.CONTENT and not _is_title(one)] for side in kept]
+    is_short = max(map(len, kept)) <= _MAX_WORDS
+    if equal_surroundings and is_short and all(_without_variants(content[0], content[1])):
+        return FactKind.WORD
+    return None
+
+
+def is_name(token: SlotToken, texts: Iterable[FactTokens]) -> bool:
+    """Whether a word is capitalised, has several letters, and is nowhere in lower case."""
+    return (
+        token.kind is None
+        and len(token.key) > 1
+        and token.written[0].isupper()
+        and bool(token.flags & TokenFlag.CONTENT)
+        and not any(has(text.lower, token.hash) for text in texts)
+    )
+
+
+def has(values: U64, value: np.uint64) -> bool:
+    """Whether a sorted array has a value."""
+    place = values.searchsorted(value)
+    return bool(place < len(values) and values[place] == value)
+
+
+def _is_title(token: SlotToken) -> bool:
+    return token.key in words.PERSONAL_TITLES
+
+
+def _without_common(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> tuple[list[SlotToken], list[SlotToken]]:
+    """The words of each side that the other does not have in the slot."""
+    common = Counter(one.key for one in a) & Counter(one.key for one in b)
+    sides: tuple[list[SlotToken], list[SlotToken]] = [], []
+    for kept, tokens in zip(sides, (a, b), strict=True):
+        left = common.copy()
+        for one in tokens:
+            if left[one.key]:
+                left[one.key] -= 1
+            elif one.kind is None:
+                kept.append(one)
+    return sides
+
+
+def _names(
+    texts: tuple[FactTokens, FactTokens], kept: tuple[list[SlotToken], list[SlotToken]]
+) -> tuple[list[list[SlotToken]], list[list[SlotToken]]]:
+    """The names of each side, and the other words. At the beginning of a sentence, or in a title of capitalised words,
+    a word that is capitalised nowhere else is a name if it replaces one."""
+    names: list[list[SlotToken]] = [[], []]
+    others: list[list[SlotToken]] = [[], []]
+    uncertain: list[tuple[int, SlotToken]] = []
+    for side, text in enumerate(texts):
+        for token in kept[side]:
+            if not is_name(token, texts) or _is_title(token):
+                others[side].append(token)
+            elif (
+                not token.flags & TokenFlag.UNCERTAIN
+                or len(text) <= TITLE
+                or any(has(one.inner, token.hash) for one in texts)
+            ):
+                names[side].append(token)
+            else:
+                uncertain.append((side, token))
+    for side, token in uncertain:
+        (names if names[1 - side] else others)[side].append(token)
+    return names, others
+
+
+def _without_variants(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> tuple[list[SlotToken], list[SlotToken]]:
+    """The words of each side that are no variant of one of the other side."""
+    return (
+        [one for one in a if not any(is_variant(one.key, other.key) for other in b)],
+        [one for one in b if not any(is_variant(one.key, other.key) for other in a)],
+    )
+
+
+def _differing_names(
+    a: FactTokens, b: FactTokens, names_a: Sequence[SlotToken], names_b: Sequence[SlotToken]
+) -> FactKind | None:
+    """Names, or those of contacts; None if all names are elsewhere in the other text, as in a list in another order."""
+    if not (names_a and names_b):
+        return None
+    if all(has(b.all_keys, one.hash) for one in names_a) and all(has(a.all_keys, one.hash) for one in names_b):
+        return None
+    of_contact = chain((_is_in_contact(a, one) for one in names_a), (_is_in_contact(b, one) for one in names_b))
+    return FactKind.CONTACT if any(of_contact) else FactKind.NAME
+
+
+def _is_in_contact(text: FactTokens, token: SlotToken) -> bool:
+    """Whether a name is in a line that begins as one of a contact, or near a phone number or an address."""
+    line = text.text.rfind("\n", 0, token.start) + 1
+    if _CONTACT.match(text.text, line, token.start + 1):
+        return True
+    near = range(max(token.number - _NEAR, 0), min(token.number + _NEAR, len(text)))
+    return any(
+        text.marks.get(k) is FactKind.CONTACT and abs(int(text.spans[k, 0]) - token.start) < _NEAR_CHARACTERS
+        for k in near
+    )

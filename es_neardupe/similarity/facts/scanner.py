@@ -1,0 +1,380 @@
+"""Tokens of a text: words, and facts with a normalised value, so that ``$1,000`` and ``1000 dollars`` are equal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from es_neardupe.options import FactKind
+from es_neardupe.similarity.facts import vocabulary as words
+
+_RAW = re.compile(
+    r"(?P<address>\bhttps?://[^\s<>\"]+|\bwww\.[^\s<>\"]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
+    r"|(?P<phone>\+\d[\d ()/.-]{5,}\d|\(\d{3}\)\s?\d{3}[-. ]\d{4}\b|\b\d{3}[-.]\d{3}[-.]\d{4}\b|\b\d{3}[-/]\d{4}\b)"
+    r"|(?P<iso>\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?\b)"
+    r"|(?P<date>\b\d{1,2}(?P<separator>[./-])\d{1,2}(?P=separator)(?:\d{4}|\d\d)\b|\b\d\d \d\d (?:19|20)\d\d\b)"
+    r"|(?P<time>\b\d{1,2}(?::\d\d(?::\d\d)?|h\d\d)\b)"
+    r"|(?P<version>\bv?\d+(?:\.\d+){2,}[a-z]?\b)"
+    r"|(?P<pack>\b\d+\s?[x×]\s?(?=\d))"
+    r"|(?P<code>\b[^\W\d_]+(?:-?\d+)(?:-?[^\W_]+)*)"
+    r"|(?P<spaced>\b\d{1,3}(?: \d{3})+(?=\s?[€$£¥]|\s(?:euros?|dollars?|EUR|USD|francs?|km|kg)\b))"
+    r"|(?P<number>(?:(?<![^\s(\[])[-−])?\d+(?:[.,'’\u00a0\u202f]\d+)*)"
+    r"|(?P<word>[A-Z]{2,}(?=[A-Z][a-z])|[^\W\d_]+)"
+    r"|(?P<sign>[$€£¥₹%‰°§©])"
+)
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_SPECIAL = frozenset().union(
+    words.MONTHS, words.WEEKDAYS, words.SPELLED_NUMBERS, words.ORDINALS, words.CODES_BEFORE_AMOUNTS
+)
+"""Words that may be, or begin, a fact."""
+_BLANKS = " \u00a0\u202f\n"
+
+
+class Token(NamedTuple):
+    """A word or a fact of a text."""
+
+    kind: FactKind | None
+    """None: a word."""
+    key: str
+    """Equal tokens have equal keys: a word in lower case, or the normalised value of a fact after its type."""
+    start: int
+    end: int
+
+
+class _Raw(NamedTuple):
+    group: str
+    text: str
+    start: int
+    end: int
+
+
+def scan(text: str) -> list[Token]:
+    """The tokens of a text in NFC, in order."""
+    return _Scanner(text).tokens
+
+
+def decimal(text: str, *, keeps_zeros: bool = False) -> str:
+    """A number without thousands separators and with a decimal point: ``1.234,50`` becomes 1234.5.
+
+    With both separators, the last is the decimal one. A separator that occurs several times, or once before exactly
+    three digits, separates thousands: what 1.234 means cannot be known. ``keeps_zeros``: final zeros count.
+    """
+    sign = "-" if text[0] in "-−" else ""
+    text = text.lstrip("-−").replace("’", "'")
+    if text.isdigit():
+        has_meaning = text[0] == "0" and len(text) > 3  # a number of an account, say
+        return sign + (text if has_meaning else text.lstrip("0") or "0")
+    separators = [char for char in text if not char.isdigit()]
+    whole, last, fraction = text.rpartition(separators[-1])
+    is_single = len(set(separators)) == 1
+    if (
+        last not in ".,"
+        or separators.count(last) > 1
+        or (is_single and len(fraction) == 3 and whole != "0" and len(whole) <= 3)
+    ):
+        return sign + "".join(filter(str.isdigit, text))
+    whole = "".join(filter(str.isdigit, whole)).lstrip("0") or "0"
+    fraction = fraction if keeps_zeros else fraction.rstrip("0")
+    return sign + (f"{whole}.{fraction}" if fraction else whole)
+
+
+def _scaled(value: str, power: int) -> str:
+    """A number times a power of ten."""
+    whole, _, fraction = value.partition(".")
+    fraction = fraction.ljust(power, "0")
+    rest = fraction[power:].rstrip("0")
+    return (whole + fraction[:power] + (f".{rest}" if rest else "")).lstrip("0") or "0"
+
+
+def _date_key(year: str = "", month: int = 0, day: int = 0) -> str:
+    return f"d:{year or '*'}-{month or '*'}-{day or '*'}"
+
+
+def _whole_year(text: str) -> str:
+    return text if len(text) == 4 else str((1900 if int(text) > 69 else 2000) + int(text))
+
+
+class _Scanner:
+    """Reads a text from the left. Each reader begins at a raw token, appends tokens, and returns the next raw one."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._raw = [_Raw(match.lastgroup or "", match[0], match.start(), match.end()) for match in _RAW.finditer(text)]
+        self.tokens: list[Token] = []
+        readers: dict[str, Callable[[int], int]] = {
+            "word": self._word,
+            "number": self._number,
+            "spaced": self._number,
+            "pack": self._pack,
+            "sign": self._sign,
+            "iso": self._iso_date,
+            "date": self._date_of_numbers,
+            "time": self._time,
+            "version": self._version,
+            "code": self._code,
+            "phone": self._phone,
+            "address": self._address,
+        }
+        i = 0
+        while i < len(self._raw):
+            i = readers[self._raw[i].group](i)
+
+    def _add(self, kind: FactKind | None, key: str, start: int, end: int) -> None:
+        self.tokens.append(Token(kind, key, start, end))
+
+    def _near(self, i: int) -> str:
+        """A raw token in lower case, if only blanks, a full stop, a comma or a hyphen separate it from the one before
+        it; else the empty string."""
+        if not 0 < i < len(self._raw):
+            return ""
+        between = self._text[self._raw[i - 1].end : self._raw[i].start]
+        is_near = len(between) <= 2 and not between.strip(" \u00a0\u202f\n.,-")
+        return self._raw[i].text.lower() if is_near else ""
+
+    def _is_adjacent(self, i: int) -> bool:
+        return i < len(self._raw) and self._raw[i].start == self._raw[i - 1].end
+
+    def _is_year(self, i: int) -> bool:
+        return bool(self._near(i) and _YEAR.fullmatch(self._raw[i].text))
+
+    def _word(self, i: int) -> int:
+        _, text, start, end = self._raw[i]
+        low = text.lower()
+        if low not in _SPECIAL:
+            self._add(None, low, start, end)
+            return i + 1
+        is_capitalised = text[0].isupper()
+        if low in words.MONTHS and (is_capitalised or low not in words.OFTEN_OTHER_WORDS):
+            after = self._month_first(i)
+            if after:
+                return after
+        if low in words.MONTHS and is_capitalised and low not in words.NOT_A_MONTH_ALONE:
+            self._add(FactKind.DATE, _date_key("", words.MONTHS[low]), start, end)
+        elif low in words.WEEKDAYS and is_capitalised and low not in words.NOT_A_WEEKDAY_ALONE:
+            self._add(FactKind.DATE, f"d:w{words.WEEKDAYS[low]}", start, end)
+        elif low in words.CODES_BEFORE_AMOUNTS and self._near(i + 1) and self._raw[i + 1].group == "number":
+            return self._value(i + 1, currency=words.CURRENCIES[low], start=start)
+        elif low in words.SPELLED_NUMBERS:
+            return self._value(i, spelled=words.SPELLED_NUMBERS[low])
+        elif low in words.ORDINALS:
+            self._add(FactKind.NUMBER, f"o:{words.ORDINALS[low]}", start, end)
+        else:
+            self._add(None, low, start, end)
+        return i + 1
+
+    def _month_first(self, i: int) -> int:
+        """``March 1st, 2026``, ``March 1``, ``March 2026``; 0 if it is none of these."""
+        start, month = self._raw[i].start, words.MONTHS[self._raw[i].text.lower()]
+        k = i + 1
+        if not self._near(k) or self._raw[k].group not in ("number", "code"):
+            return 0
+        number = self._raw[k].text
+        if number.isdigit() and len(number) <= 2 and int(number) <= 31:
+            k += 1
+            if self._is_adjacent(k) and self._raw[k].text.lower() in words.ORDINAL_ENDINGS:
+                k += 1
+            year = self._raw[k].text if self._is_year(k) else ""
+            k += bool(year)
+            self._add(FactKind.DATE, _date_key(year, month, int(number)), start, self._raw[k - 1].end)
+            return k
+        if number.isdigit() and len(number) == 4:
+            self._add(FactKind.DATE, _date_key(number, month), start, self._raw[k].end)
+            return k + 1
+        return 0
+
+    def _day_first(self, i: int, day: str, start: int) -> int:
+        """A date whose month is at ``i``, after a day."""
+        month, k = words.MONTHS[self._raw[i].text.lower()], i + 1
+        if self._near(k) in ("de", "del") and self._near(k + 1).isdigit():
+            k += 1
+        if self._is_year(k):
+            self._add(FactKind.DATE, _date_key(self._raw[k].text, month, int(day)), start, self._raw[k].end)
+            return k + 1
+        self._add(FactKind.DATE, _date_key("", month, int(day)), start, self._raw[i].end)
+        return i + 1
+
+    def _number(self, i: int) -> int:
+        return self._value(i)
+
+    def _sign(self, i: int) -> int:
+        _, sign, start, end = self._raw[i]
+        is_before = i + 1 < len(self._raw) and self._raw[i + 1].group in ("number", "spaced")
+        if sign in words.CURRENCIES and is_before and not self._text[end : self._raw[i + 1].start].strip():
+            return self._value(i + 1, currency=words.CURRENCIES[sign], start=start)
+        return i + 1
+
+    def _pack(self, i: int) -> int:
+        """``24 x 85 g``."""
+        _, text, start, _ = self._raw[i]
+        if i + 1 == len(self._raw) or self._raw[i + 1].group != "number":
+            return i + 1
+        before = len(self.tokens)
+        after = self._value(i + 1)
+        one = self.tokens[before]
+        count = text[: len(text.rstrip(" \t\n\u00a0x×"))].lstrip("0")
+        kind = FactKind.UNIT if one.kind is FactKind.UNIT else FactKind.NUMBER
+        self.tokens[before:] = [Token(kind, f"{one.key}x{count}", start, one.end)]
+        return after
+
+    def _iso_date(self, i: int) -> int:
+        _, text, start, end = self._raw[i]
+        self._add(FactKind.DATE, _date_key(text[:4], int(text[5:7]), int(text[8:10])), start, start + 10)
+        if len(text) > 10:
+            self._add(FactKind.DATE, f"d:t{text[11:16].lstrip('0')}", start + 11, end)
+        return i + 1
+
+    def _date_of_numbers(self, i: int) -> int:
+        """``01.03.2026``, ``3/4/26``. Without a full stop the month may come first: if both can be, they are a pair."""
+        _, text, start, end = self._raw[i]
+        one, other, year = re.split(r"[./ -]", text)
+        first, second, year = int(one), int(other), _whole_year(year)
+        kind = FactKind.DATE
+        if max(first, second) > 31 or min(first, second) > 12:
+            kind, key = FactKind.CODE, f"c:{one}.{other}.{year}"
+        elif text[len(one)] == "." or first > 12:
+            key = _date_key(year, second, first)
+        elif second > 12:
+            key = _date_key(year, first, second)
+        else:
+            key = f"d:{year}-?{min(first, second)}/{max(first, second)}"
+        self._add(kind, key, start, end)
+        return i + 1
+
+    def _time(self, i: int) -> int:
+        _, text, start, end = self._raw[i]
+        hour, minute = re.split("[:h]", text)[:2]
+        is_afternoon = self._near(i + 1) in ("p", "pm") and int(hour) < 12
+        self._add(FactKind.DATE, f"d:t{int(hour) + 12 * is_afternoon}:{minute}", start, end)
+        return i + 1
+
+    def _version(self, i: int) -> int:
+        _, text, start, end = self._raw[i]
+        self._add(FactKind.CODE, f"c:{text.lower().lstrip('v')}", start, end)
+        return i + 1
+
+    def _code(self, i: int) -> int:
+        _, text, start, end = self._raw[i]
+        low = text.lower()
+        key = low[1:] if low[0] == "v" and low[1:].isdigit() else low.replace("-", "")
+        self._add(FactKind.CODE, f"c:{key}", start, end)
+        return i + 1
+
+    def _phone(self, i: int) -> int:
+        _, text, start, end = self._raw[i]
+        self._add(FactKind.CONTACT, "p:" + "".join(filter(str.isdigit, text)), start, end)
+        return i + 1
+
+    def _address(self, i: int) -> int:
+        _, text, start, end = self._raw[i]
+        key = re.sub(r"^https?://(?:www\.)?|^www\.|[/.,;:)]+$", "", text.lower())
+        self._add(FactKind.CONTACT, f"u:{key}", start, end)
+        return i + 1
+
+    def _value(self, i: int, *, spelled: int = 0, currency: str = "", start: int = -1) -> int:
+        """A number with its magnitude, currency, unit or month."""
+        _, text, first, _ = self._raw[i]
+        start = first if start < 0 else start
+        if spelled:
+            value, k = self._spelled(i, spelled)
+        else:
+            before = self.tokens[-1].key if self.tokens else ""
+            value, k = decimal(text, keeps_zeros=before in words.NUMBERED), i + 1
+            joined = 0 if currency else self._with_letters(i, value, start) or self._with_month(i, k, value, start)
+            if joined:
+                return joined
+        magnitude = self._near(k)
+        if magnitude in words.MAGNITUDES and (
+            magnitude not in words.ONLY_OF_AMOUNTS or currency or self._near(k + 1) in words.CURRENCIES
+        ):
+            value, k = _scaled(value, words.MAGNITUDES[magnitude]), k + 1
+        if not currency:
+            currency, k = self._currency(k)
+        if currency:
+            self._add(FactKind.AMOUNT, f"a:{currency}:{value}", start, self._raw[k - 1].end)
+            return k
+        after = self._measured(k, value, start)
+        if after:
+            return after
+        is_year = not spelled and k == i + 1 and _YEAR.fullmatch(text)
+        self._add(FactKind.DATE if is_year else FactKind.NUMBER, f"n:{value}", start, self._raw[k - 1].end)
+        return k
+
+    def _spelled(self, i: int, value: int) -> tuple[str, int]:
+        """The value of a spelled-out number such as ``twenty-five`` or ``two hundred``, and what follows."""
+        k = i + 1
+        ones = words.SPELLED_NUMBERS.get(self._near(k), 10)
+        if 20 <= value < 100 and ones < 10:
+            value, k = value + ones, k + 1
+        if self._near(k) in words.HUNDREDS:
+            value, k = 100 * value, k + 1
+        return str(value), k
+
+    def _with_letters(self, i: int, value: str, start: int) -> int:
+        """A number with letters that follow it immediately: an ordinal, the day of a date, or a code. 0 if none do."""
+        k = i + 1
+        if not self._is_adjacent(k) or self._raw[k].group not in ("word", "code") or self._raw[i].group != "number":
+            return 0
+        letters = self._raw[k].text.lower()
+        if letters in words.UNITS or letters in words.PERCENT:
+            return 0
+        if letters in words.ORDINAL_ENDINGS:
+            month = k + 2 if self._near(k + 1) == "of" else k + 1
+            if self._near(month) in words.MONTHS and self._raw[month].text[0].isupper() and float(value) <= 31:
+                return self._day_first(month, str(int(float(value))), start)
+            self._add(FactKind.NUMBER, f"o:{value}", start, self._raw[k].end)
+            return k + 1
+        if letters in words.MAGNITUDES or letters in words.CURRENCIES:
+            return 0
+        while self._is_adjacent(k) and self._raw[k].group in ("word", "number", "code"):
+            k += 1
+        end = self._raw[k - 1].end
+        self._add(FactKind.CODE, f"c:{self._text[start:end].lower().replace('-', '')}", start, end)
+        return k
+
+    def _with_month(self, i: int, k: int, value: str, start: int) -> int:
+        """``1 March 2026``, ``1 de marzo de 2026``; 0 if no month follows."""
+        text = self._raw[i].text
+        if not (text.isdigit() and len(text) <= 2 and 0 < int(text) <= 31):
+            return 0
+        k += self._near(k) in ("of", "de")
+        month = self._near(k)
+        if month not in words.MONTHS or self._raw[k].group != "word":
+            return 0
+        is_month = self._raw[k].text[0].isupper() or (len(month) > 3 and month not in words.NOT_BEFORE_A_YEAR)
+        end = self._raw[k].end + 1
+        if is_month or re.match(r"(?:del?\s)?(?:19|20)\d\d\b", self._text[end : end + 8]):
+            return self._day_first(k, text, start)
+        return 0
+
+    def _currency(self, k: int) -> tuple[str, int]:
+        """The currency at ``k``, and what follows it; the empty string if there is none."""
+        at = k + 1 if self._near(k) in ("de", "of") and self._near(k + 1) in words.CURRENCIES else k
+        if self._near(at) not in words.CURRENCIES or not self._only_blanks_before(at):
+            return "", k
+        belongs_to_the_next = (
+            self._raw[at].group == "sign" and self._is_adjacent(at + 1) and self._raw[at + 1].group == "number"
+        )
+        return ("", k) if belongs_to_the_next else (words.CURRENCIES[self._near(at)], at + 1)
+
+    def _only_blanks_before(self, k: int) -> bool:
+        return not self._text[self._raw[k - 1].end : self._raw[k].start].strip(" \u00a0\n-")
+
+    def _measured(self, k: int, value: str, start: int) -> int:
+        """A number whose unit, or sign of percent, is at ``k``; 0 if there is none."""
+        unit = self._near(k)
+        if not unit or not self._only_blanks_before(k):
+            return 0
+        as_written = self._raw[k].text
+        if unit in words.PERCENT or (unit, self._near(k + 1)) in words.PER_CENT:
+            last = k if unit in words.PERCENT else k + 1
+            self._add(FactKind.NUMBER, f"%:{value}", start, self._raw[last].end)
+            return last + 1
+        if unit == "°" and k + 1 < len(self._raw) and self._raw[k + 1].text in ("C", "F"):
+            self._add(FactKind.UNIT, f"u:°{self._raw[k + 1].text}:{value}", start, self._raw[k + 1].end)
+            return k + 2
+        if unit in words.UNITS and (len(unit) > 1 or (unit in words.UNITS_OF_ONE_LETTER and as_written != "M")):
+            dimension, factor = words.UNITS[unit]
+            self._add(FactKind.UNIT, f"u:{dimension}:{float(value) * factor:.6g}", start, self._raw[k].end)
+            return k + 1
+        return 0

@@ -1,0 +1,65 @@
+"""Words and numbers that are the same in another spelling or layout."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from rapidfuzz.distance import DamerauLevenshtein
+
+from es_neardupe.similarity.facts.vocabulary import CURRENCY_SIGNS
+
+MIN_SIMILARITY = 0.8
+"""Minimum similarity (Damerau 1964) of two spellings of a word of `_MIN_LETTERS` or more. Iran and Iraq have 0.75."""
+_MIN_LETTERS = 4
+
+_DIGITS = re.compile(r"\d+")
+_SIGNS = re.compile(f"[{CURRENCY_SIGNS}]")
+_MINUS = re.compile(r"(?:^|[\s(])[-−]\d")
+_WORD = re.compile(r"\w+")
+_CONFUSED = str.maketrans("lIoOSB", "110058")
+"""Letters that text recognition writes for digits."""
+
+
+def digit_groups(text: str) -> list[str]:
+    """The runs of digits."""
+    return _DIGITS.findall(text)
+
+
+def differ_in_layout_only(one: str, other: str) -> bool:
+    """Whether two readings of a place have the same letters and digits: ``JeffersonCounty``, ``13 15 million`` for
+    ``$13.15 million``, ``l987``."""
+    if not (_DIGITS.search(one) or _DIGITS.search(other)):
+        return folded(one) == folded(other)
+    return _same_numbers(one, other) or _same_numbers(one.translate(_CONFUSED), other.translate(_CONFUSED))
+
+
+def _same_numbers(one: str, other: str) -> bool:
+    if _DIGITS.findall(one) != _DIGITS.findall(other) or len(_MINUS.findall(one)) != len(_MINUS.findall(other)):
+        return False
+    signs = _SIGNS.findall(one), _SIGNS.findall(other)
+    if all(signs) and signs[0] != signs[1]:
+        return False
+    letters = ("".join(filter(str.isalpha, text.casefold())) for text in (one, other))
+    return next(letters) == next(letters)
+
+
+def folded(text: str) -> str:
+    """The letters and digits without case and accents."""
+    if text.isascii():
+        return "".join(filter(str.isalnum, text.lower()))
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", text.casefold())))
+
+
+def is_variant(one: str, other: str) -> bool:
+    """Whether two words, or a few words each, are probably the same: by spelling, inflection or abbreviation."""
+    short, long = sorted((one, other), key=lambda text: len(folded(text)))
+    x, y = folded(short), folded(long)
+    if x == y or not x:
+        return True
+    if len(x) >= 2 and y.startswith(x):
+        return True
+    if len(x) >= _MIN_LETTERS and DamerauLevenshtein.normalized_similarity(x, y) >= MIN_SIMILARITY:
+        return True
+    initials = "".join(word[0] for word in _WORD.findall(long.casefold()))
+    return len(initials) > 1 and x == initials

@@ -1,0 +1,290 @@
+"""The words and facts of one text as arrays, found once and compared with those of other texts."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import IntFlag
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from es_neardupe.keys.arrays import U64, Ints, Octets
+from es_neardupe.keys.prepare.placed import PlacedPiece, PlacedText
+from es_neardupe.keys.shingles import token_runs
+from es_neardupe.keys.text import Range
+from es_neardupe.options import FactKind
+from es_neardupe.similarity.facts.marks import marks_of
+from es_neardupe.similarity.facts.scanner import Token, scan
+from es_neardupe.similarity.facts.vocabulary import FUNCTION_WORDS
+
+_SENTENCE_END = re.compile(r"[.!?…:;•\n\t]|--")
+_COMPOSED = re.compile(r"[^\u0300-\u036f\u1160-\u11ff][\u0300-\u036f\u1160-\u11ff]*|.", re.DOTALL)
+"""A character with the marks, or the parts of a Hangul syllable, that may be composed with it."""
+
+TITLE = 20
+"""Maximum number of tokens of a title. A first line is a title if there are as many tokens below it."""
+
+_SPACED_CODE = 3
+"""Maximum number of letters of a code that is written with a blank, such as ``A 12``."""
+
+
+class TokenFlag(IntFlag):
+    """What a token is, besides its kind."""
+
+    START = 1
+    """It begins a sentence or a line."""
+    CONTENT = 2
+    """A word that is no function word."""
+    LOWER = 4
+    """A word in lower case."""
+    UNCERTAIN = 8
+    """A word that is capitalised for its place: at the beginning of a sentence, or in a title of such words."""
+    INNER = 16
+    """A word that is capitalised elsewhere, and not in capitals throughout."""
+
+
+class SlotToken(NamedTuple):
+    """A token of a part of a text."""
+
+    number: int
+    kind: FactKind | None
+    """None: a word."""
+    key: str
+    hash: np.uint64
+    flags: int
+    mark: FactKind | None
+    """Stamp, counter or contact."""
+    start: int
+    """The first character in the prepared text."""
+    written: str
+    """As in the prepared text."""
+
+
+@dataclass(frozen=True)
+class FactTokens:
+    """The tokens of a text. They take about 30 bytes a word, besides the text."""
+
+    placed: PlacedText
+    """The text, of which the prepared form in NFC is divided into tokens."""
+    keys: U64
+    """Hash of the key of each token: equal tokens have equal ones."""
+    flags: Octets
+    """uint8[tokens]: `TokenFlag`."""
+    spans: Ints
+    """int64[tokens, 2]: first character in the prepared text, and the one after the last."""
+    kinds: Mapping[int, FactKind]
+    """The kind of each token that is a fact, by its number."""
+    values: Mapping[int, str]
+    """The key of each token that is a fact, by its number."""
+    marks: Mapping[int, FactKind]
+    """The facts that are stamps, counters or contacts, by their number."""
+    title: int
+    """The number of tokens of the title; 0 without one."""
+    spaced_codes: Mapping[str, tuple[int, ...]] = field(repr=False)
+    """The keys of codes as which a word and a number may be read, such as ``A 12``, with the numbers of the words."""
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def text(self) -> str:
+        """The prepared text in NFC."""
+        return self.placed.prepared
+
+    @cached_property
+    def original_spans(self) -> Ints:
+        """int64[tokens, 2]: the same in the original text."""
+        places = (self.placed.original_range(start, end) for start, end in self.spans.tolist())
+        return np.array(list(places), np.int64).reshape(-1, 2)
+
+    @cached_property
+    def codes(self) -> frozenset[str]:
+        """The keys of all codes."""
+        return frozenset(self.values[k] for k, kind in self.kinds.items() if kind is FactKind.CODE)
+
+    @cached_property
+    def lower(self) -> U64:
+        """The words that occur in lower case, sorted."""
+        return np.unique(self.keys[self.flags & TokenFlag.LOWER != 0])
+
+    @cached_property
+    def inner(self) -> U64:
+        """The words that are capitalised inside a sentence, sorted."""
+        return np.unique(self.keys[self.flags & TokenFlag.INNER != 0])
+
+    @cached_property
+    def all_keys(self) -> U64:
+        """All keys, sorted."""
+        return np.unique(self.keys)
+
+    def characters(self, first: int, end: int) -> Range:
+        """A range of tokens as a range of characters of the prepared text. An empty one is a position after a token."""
+        if first == end:
+            at = int(self.spans[first - 1, 1]) if first else 0
+            return at, at
+        return int(self.spans[first, 0]), int(self.spans[end - 1, 1])
+
+    def part(self, first: int, end: int) -> Part:
+        """A range of tokens."""
+        return Part(self, first, end)
+
+    def with_codes_joined(self, codes: frozenset[str]) -> FactTokens:
+        """The same with ``A 12`` as one code, if ``codes`` has it."""
+        joined = {k: key for key, its in self.spaced_codes.items() if key in codes for k in its}
+        if not joined:
+            return self
+        kept = np.ones(len(self), np.bool_)
+        keys, spans, flags = self.keys.copy(), self.spans.copy(), self.flags.copy()
+        numbers = sorted(joined)
+        kept[[k + 1 for k in numbers]] = False
+        keys[numbers] = _hashes([joined[k] for k in numbers])
+        spans[numbers, 1] = spans[[k + 1 for k in numbers], 1]
+        flags[numbers] &= TokenFlag.START.value
+        place = np.cumsum(kept) - 1
+
+        def moved(its: Mapping[int, FactKind]) -> dict[int, FactKind]:
+            return {int(place[k]): one for k, one in its.items() if kept[k]}
+
+        return replace(
+            self,
+            keys=keys[kept],
+            flags=flags[kept],
+            spans=spans[kept],
+            kinds=moved({**self.kinds, **dict.fromkeys(numbers, FactKind.CODE)}),
+            values={int(place[k]): one for k, one in {**self.values, **joined}.items() if kept[k]},
+            marks=moved(self.marks),
+            spaced_codes={},
+        )
+
+
+class Part:
+    """A range of tokens of one text."""
+
+    def __init__(self, text: FactTokens, first: int, end: int) -> None:
+        self.text, self.first, self.end = text, first, end
+        self.characters = text.characters(first, end)
+        """A range of characters of the prepared text."""
+
+    def __len__(self) -> int:
+        return self.end - self.first
+
+    @cached_property
+    def written(self) -> str:
+        """The words as in the prepared text."""
+        return self.text.text[slice(*self.characters)]
+
+    @cached_property
+    def tokens(self) -> list[SlotToken]:
+        """The tokens."""
+        text, numbers = self.text, range(self.first, self.end)
+        spans, flags = text.spans[self.first : self.end].tolist(), text.flags[self.first : self.end].tolist()
+        written = [text.text[start:end] for start, end in spans]
+        return [
+            SlotToken(
+                k,
+                text.kinds.get(k),
+                text.values.get(k) or word.lower(),
+                text.keys[k],
+                flag,
+                text.marks.get(k),
+                start,
+                word,
+            )
+            for k, (start, _), flag, word in zip(numbers, spans, flags, written, strict=True)
+        ]
+
+    @cached_property
+    def facts(self) -> list[SlotToken]:
+        """The tokens that are facts."""
+        return [one for one in self.tokens if one.kind is not None]
+
+
+def fact_tokens(text: str | PlacedText) -> FactTokens:
+    """Find the words and facts of a text, once for all comparisons. Of a prepared text, those that are left."""
+    placed = _in_nfc(PlacedText(text, text) if isinstance(text, str) else text)
+    tokens = scan(placed.prepared)
+    facts = [k for k, one in enumerate(tokens) if one.kind is not None]
+    kinds = {k: kind for k in facts if (kind := tokens[k].kind)}
+    marks = {k: mark for k, mark in enumerate(marks_of(placed.prepared, tokens)) if mark}
+    if not marks:  # a text that is only a contact
+        for k in facts:
+            if kinds[k] is FactKind.CONTACT:
+                kinds[k] = FactKind.NUMBER if tokens[k].key[0] == "p" else FactKind.CODE
+    title = _title_size(placed.prepared, tokens)
+    return FactTokens(
+        placed,
+        _hashes([one.key for one in tokens]),
+        _flags(placed.prepared, tokens, title),
+        np.array([(one.start, one.end) for one in tokens], np.int64).reshape(-1, 2),
+        kinds,
+        {k: tokens[k].key for k in facts},
+        marks,
+        title,
+        _spaced_codes(tokens, facts),
+    )
+
+
+def _in_nfc(placed: PlacedText) -> PlacedText:
+    text = placed.prepared
+    if unicodedata.is_normalized("NFC", text):
+        return placed
+    pieces = (
+        PlacedPiece(unicodedata.normalize("NFC", match[0]), match.start(), match.end())
+        for match in _COMPOSED.finditer(text)
+    )
+    return placed.then(PlacedText.of_pieces(text, pieces))
+
+
+def _hashes(keys: Iterable[str]) -> U64:
+    hashes, _ = token_runs([" ".join(keys).encode("utf-8", "surrogatepass")])
+    return hashes
+
+
+def _title_size(text: str, tokens: list[Token]) -> int:
+    end = text.find("\n")
+    size = sum(one.end <= end for one in tokens[: TITLE + 1])
+    return size if size <= TITLE <= len(tokens) - size else 0
+
+
+def _flags(text: str, tokens: list[Token], title: int) -> Octets:
+    flags = bytearray(len(tokens))
+    end = 0
+    for k, token in enumerate(tokens):
+        start = token.start
+        flag = 0
+        if not k or (start - end > 1 and _SENTENCE_END.search(text, end, start)):
+            flag = TokenFlag.START.value
+        end = token.end
+        if token.kind is None:
+            if token.key not in FUNCTION_WORDS:
+                flag |= TokenFlag.CONTENT.value
+            if text[start].islower():
+                flag |= TokenFlag.LOWER.value
+            elif flag & TokenFlag.START.value:
+                flag |= TokenFlag.UNCERTAIN.value
+            elif not (end - start > 1 and text[start:end].isupper()):
+                flag |= TokenFlag.INNER.value
+        flags[k] = flag
+    if 2 * sum(flag & TokenFlag.CONTENT.value and not flag & TokenFlag.LOWER.value for flag in flags[:title]) > title:
+        for k in range(title):
+            if not flags[k] & TokenFlag.LOWER.value:
+                flags[k] = flags[k] & ~TokenFlag.INNER.value | TokenFlag.UNCERTAIN.value
+    return np.frombuffer(bytes(flags), np.uint8)
+
+
+def _spaced_codes(tokens: list[Token], facts: list[int]) -> dict[str, tuple[int, ...]]:
+    found: dict[str, list[int]] = {}
+    for k in facts:
+        token = tokens[k]
+        if (
+            k
+            and token.kind is FactKind.NUMBER
+            and tokens[k - 1].kind is None
+            and len(tokens[k - 1].key) <= _SPACED_CODE
+        ):
+            found.setdefault(f"c:{tokens[k - 1].key}{token.key[2:]}", []).append(k - 1)
+    return {key: tuple(its) for key, its in found.items()}

@@ -1,0 +1,242 @@
+"""Words of English, German, French and Spanish that make facts of numbers, or that say nothing by themselves.
+
+All in lower case. Of other languages, numbers, amounts with signs, codes and capitalised names are found; spelled-out
+numbers, months and negations are not.
+"""
+
+from __future__ import annotations
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _numbered(first: int, lines: str) -> dict[str, int]:
+    """Each word of a line, with the number of the line."""
+    return {word: number for number, line in enumerate(lines.strip().splitlines(), first) for word in line.split()}
+
+
+def _valued(lines: str) -> dict[str, int]:
+    """The words of each line, with the number that the line begins with."""
+    rows = (line.split() for line in lines.strip().splitlines())
+    return {word: int(value) for value, *words in rows for word in words}
+
+
+MONTHS = _numbered(
+    1,
+    """
+    january jan janvier janv enero ene januar jänner
+    february feb februari février févr febrero febr februar
+    march mar mars marzo märz mrz
+    april apr avril avr abril abr
+    may mai mayo
+    june jun juin junio juni
+    july jul juillet juil julio juli
+    august aug août agosto ago
+    september sep sept septembre septiembre
+    october oct octobre octubre oktober okt
+    november nov novembre noviembre
+    december dec décembre déc diciembre dic dezember dez
+    """,
+)
+OFTEN_OTHER_WORDS = _words("mar may dec mai")
+"""Months that are other words too, if they are written in lower case: no date in ``it may 3``."""
+NOT_A_MONTH_ALONE = _words("may mar jan dec march")
+NOT_BEFORE_A_YEAR = frozenset(("march", "mars"))
+"""Months that are other words too: in lower case after a day, only with a year."""
+
+WEEKDAYS = _numbered(
+    1,
+    """
+    monday mon montag lundi lunes
+    tuesday tue tues dienstag mardi martes
+    wednesday wed mittwoch mercredi miércoles
+    thursday thu thurs donnerstag jeudi jueves
+    friday fri freitag vendredi viernes
+    saturday samstag sonnabend samedi sábado
+    sunday sonntag dimanche domingo
+    """,
+)
+NOT_A_WEEKDAY_ALONE = _words("mon wed")
+
+SPELLED_NUMBERS = _valued(
+    """
+    1 one
+    2 two zwei deux dos twice
+    3 three drei trois tres
+    4 four vier quatre cuatro
+    5 five fünf cinq cinco
+    6 six sechs seis
+    7 seven sieben siete
+    8 eight acht huit ocho
+    9 nine neun nueve
+    10 ten zehn dix diez
+    11 eleven elf onze
+    12 twelve zwölf douze doce
+    13 thirteen dreizehn treize trece
+    14 fourteen vierzehn quatorze catorce
+    15 fifteen fünfzehn quinze quince
+    16 sixteen sechzehn seize
+    17 seventeen siebzehn
+    18 eighteen achtzehn
+    19 nineteen neunzehn
+    20 twenty zwanzig vingt veinte
+    30 thirty dreißig trente treinta
+    40 forty vierzig quarante cuarenta
+    50 fifty fünfzig cinquante cincuenta
+    60 sixty sechzig soixante sesenta
+    70 seventy siebzig setenta
+    80 eighty achtzig ochenta
+    90 ninety neunzig noventa
+    100 hundred hundert cent cien
+    """
+)
+HUNDREDS = frozenset(("hundred", "hundert"))
+
+ORDINALS = _numbered(
+    1,
+    """
+    first erste ersten erster erstes premier première primero primera
+    second zweite zweiten zweiter zweites deuxième segundo segunda
+    third dritte dritten dritter drittes troisième tercero tercera
+    fourth vierte vierten vierter
+    fifth fünfte fünften
+    sixth
+    seventh
+    eighth
+    ninth
+    tenth
+    """,
+)
+ORDINAL_ENDINGS = _words("st nd rd th er ère e ème º ª")
+
+MAGNITUDES = _valued(
+    """
+    3 k thousand tausend tsd mille mil
+    6 million millions mio mn m millionen millón millones
+    9 billion billions bn mrd milliarde milliarden milliard milliards
+    12 trillion trillions
+    """
+)
+"""Word -> power of ten."""
+ONLY_OF_AMOUNTS = _words("k m mil mille")
+"""Magnitudes that need a currency: ``5 m`` may be metres."""
+
+CURRENCIES = {
+    word: currency
+    for currency, words in {
+        "USD": "$ usd dollar dollars dólares",
+        "EUR": "€ eur euro euros",
+        "GBP": "£ gbp pound pounds",
+        "CHF": "chf francs franken",
+        "JPY": "¥ jpy yen",
+        "INR": "₹",
+        "MXN": "pesos",
+    }.items()
+    for word in words.split()
+}
+CURRENCY_SIGNS = "$€£¥₹"
+CODES_BEFORE_AMOUNTS = _words("usd eur gbp chf jpy")
+
+UNITS = {
+    word: (dimension, float(factor))
+    for dimension, factor, *words in map(
+        str.split,
+        """
+        mass 1000 kg kilo kilos kilogram kilograms kilogramm
+        mass 1 g gr gram grams gramm grammes gramos
+        mass 0.001 mg
+        mass 1000000 tonne tonnes tonnen
+        mass 453.592 lb lbs
+        mass 28.3495 oz ounce ounces
+        volume 1000 l liter liters litre litres litros
+        volume 1 ml milliliter millilitre
+        volume 10 cl
+        length 1000 m meter meters metre metres metros
+        length 10 cm
+        length 1 mm
+        length 1000000 km kilometer kilometers kilometre kilometres kilómetros
+        length 25.4 inch inches zoll
+        length 304.8 ft foot feet
+        length 1609344 mile miles
+        area 10000 ha hectare hectares hektar
+        area 4046.86 acre acres
+        power 1 w watt watts
+        power 1000 kw
+        power 1000000 mw megawatt megawatts
+        voltage 1 v volt volts
+        charge 0.001 mah
+        energy 1 kwh
+        data 1 mb megabyte megabytes
+        data 1000 gb gigabyte gigabytes
+        data 1000000 tb
+        data 0.001 kb
+        frequency 1 mhz
+        frequency 1000 ghz
+        time 1 s sec second seconds sekunden secondes segundos
+        time 60 min minute minutes minuten minutos
+        time 3600 hr hrs hour hours stunde stunden heures horas
+        time 86400 day days tag tage tagen jours días
+        time 604800 week weeks woche wochen semaines semanas
+        time 2629800 month months monat monate monaten mois meses
+        time 31557600 year years jahr jahre jahren ans años
+        celsius 1 c celsius
+        fahrenheit 1 f fahrenheit
+        bits 1 bit bits
+        """.strip().splitlines(),
+    )
+    for word in words
+}
+"""Word -> dimension, and how many of its basic unit."""
+UNITS_OF_ONE_LETTER = frozenset("lgmvw")
+"""Others of one letter are rather something else."""
+
+PERCENT = frozenset(("%", "percent", "pct", "prozent", "porciento"))
+PER_CENT = frozenset((("per", "cent"), ("pour", "cent"), ("por", "ciento")))
+SIZES = _words("XS S M L XL XXL XXXL")
+
+NEGATIONS = _words(
+    """
+    no not never none nor neither nobody nothing nowhere without cannot unable unless except excluding nicht
+    kein keine keinen keinem keiner keines nie niemals ohne weder außer ne pas jamais sans aucun aucune ni
+    nunca sin ningún ninguna tampoco
+    """
+)
+
+NOT_NEGATED = _words("with can ever either able ein eine einen einem einer eines")
+"""Words that are spelled like their negation: with and without, can and cannot, eine and keine."""
+
+NUMBERED = _words(
+    """
+    version release v section sections article chapter title part rule python clause kapitel abschnitt artikel
+    absatz paragraph § sec no nr
+    """
+)
+"""Words before a number whose final zeros count: version 2.10 is not 2.1."""
+
+COUNTED = _words(
+    """
+    views view comments comment likes shares hits visits visitors replies downloads ratings reviews kommentare
+    aufrufe commentaires vues comentarios visitas
+    """
+)
+"""What websites count on every page."""
+
+FUNCTION_WORDS = _words(
+    """
+    a an the and or but of in on at to for from by with as is are was were be been being this that these those
+    it its he she they his her their we our you your i my who which what when where how has have had do does
+    did will would can could may might shall should must if than then so such also there here all any each
+    both more most other some same into over under about after before during between through up down out off
+    only own very just der die das ein eine einen einem einer eines und oder aber von zu im am auf für mit aus
+    bei nach ist sind war wird werden dass sich es er sie wir le la les un une des du de et ou mais dans sur
+    pour par avec est sont que qui il elle el los las una y o pero en con por para son se su said says say
+    according today yesterday tomorrow announced
+    """
+)
+PERSONAL_TITLES = _words(
+    """
+    senator senators sen sens representative representatives rep reps congressman congresswoman mr mrs ms dr
+    president chairman secretary governor mayor u s us herr frau monsieur madame señor señora washington dc
+    """
+)

@@ -1,0 +1,319 @@
+"""Differing facts: pairs of readings with the facts that differ in them, and invariants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from random import Random
+
+import pytest
+from conftest import read_data
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from es_neardupe.errors import SettingsError
+from es_neardupe.keys.prepare.placed import PlacedPiece, PlacedText
+from es_neardupe.options import FactKind
+from es_neardupe.similarity.facts.differing import Fact, differences, differing_facts
+from es_neardupe.similarity.facts.kinds import FACT_NAMES, parse_facts
+from es_neardupe.similarity.facts.scanner import decimal
+from es_neardupe.similarity.facts.tokens import fact_tokens
+
+BEFORE = "This is to let all the members of the board know that"
+AFTER = "and that nothing else of the agreement with them will be any other than it was in the years before."
+
+
+def facts_of(a: str, b: str) -> list[Fact]:
+    """The facts that differ, checked for both orders."""
+    one, other = fact_tokens(a), fact_tokens(b)
+    found = differing_facts(one, other)
+    turned = differing_facts(other, one)
+    assert [(fact.kinds, fact.a, fact.b) for fact in found] == [(fact.kinds, fact.b, fact.a) for fact in turned]
+    for fact in found:
+        assert fact.kinds
+        assert (a[slice(*fact.a)], b[slice(*fact.b)]) == (fact.words_a, fact.words_b)
+    return found
+
+
+def kinds_of(a: str, b: str) -> str:
+    """The kinds of the facts that differ between two letters that are equal except for these words."""
+    found = facts_of(f"{BEFORE} {a} {AFTER}", f"{BEFORE} {b} {AFTER}")
+    return " ".join("+".join(kind.value for kind in one.kinds) for one in found)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kinds"),
+    [
+        # numbers and amounts
+        ("45,000", "45000", ""),
+        ("45.000 Euro", "45 000 €", ""),
+        ("CHF 12'500.50", "12500,50 Franken", ""),
+        ("$1,000", "1000 dollars", ""),
+        ("$1.5 million", "$1,500,000", ""),
+        ("$2.5m", "2.5 million dollars", ""),
+        ("two hundred dollars", "$200", ""),
+        ("twenty-five of them", "25 of them", ""),
+        ("€ 3 Mrd.", "3 milliards d'euros", ""),
+        ("$1,000", "$10,000", "amount"),
+        ("$1,000", "€1,000", "amount"),
+        ("we pay $45,000 to them", "we pay $45,500 to them", "amount"),
+        ("we pay 5 million dollars now", "we pay 5 billion dollars now", "amount"),
+        ("it costs € 3.50 a day", "it costs € 4.50 a day", "amount"),
+        ("we pay $500 to them", "we pay 500 to them", ""),
+        ("$13.15 million", "13 15 million", ""),
+        ("four million", "five million", "number"),
+        ("there were three of them", "there were four of them", "number"),
+        ("Version 2.10", "version 2.1", "number"),
+        ("it weighs 2.10 times as much", "it weighs 2.1 times as much", ""),
+        ("it is version 2.0 of it", "it is version 2.1 of it", "number"),
+        ("12 %", "12 percent", ""),
+        ("12 Prozent", "12 por ciento", ""),
+        ("12 %", "15 %", "number"),
+        ("first", "1st", ""),
+        ("109th", "110th", "number"),
+        ("5-4", "6-3", "number"),
+        ("a loss of -5 points", "a loss of 5 points", "number"),
+        # units, sizes and codes
+        ("1.5 miles", "15 miles", "unit"),
+        ("500 ml", "0.5 l", ""),
+        ("500 ml", "1l", "unit"),
+        ("two weeks", "14 days", ""),
+        ("24 x 85 g", "24x85g", ""),
+        ("24 x 85 g", "12 x 85 g", "unit"),
+        ("6 x 330 ml", "6 x 0.33 l", ""),
+        ("-5 °C", "5 °C", "unit"),
+        ("Size M", "Size L", "unit"),
+        ("A12", "A12s", "code"),
+        ("A12 64GB", "A 12 64 GB", ""),
+        ("it is version 1.2.3 of it", "it is version 2.2.1 of it", "code"),
+        # dates
+        ("1 March 2026", "2026-03-01", ""),
+        ("1 March 2026", "March 1st, 2026", ""),
+        ("1 March 2026", "1.3.2026", ""),
+        ("1. März 2026", "1er mars 2026", ""),
+        ("1 March", "1 March 2026", ""),
+        ("3/4/2026", "4 March 2026", ""),
+        ("3/4/2021", "4/4/2021", "date"),
+        ("3 mars 2026", "5 mai 2026", "date"),
+        ("3 de marzo de 2026", "3 de mayo de 2026", "date"),
+        ("he met us on 17 April there", "he met us on 17 May there", "date"),
+        ("he met us on Monday there", "he met us on Friday there", "date"),
+        ("7:30 p.m.", "19:30", ""),
+        ("19:30 Uhr", "20:30 Uhr", "date"),
+        ("1987", "l987", ""),
+        ("1987", "1937", "date"),
+        # negations
+        ("will pay", "will not pay", "negation"),
+        ("doesn't", "does", "negation"),
+        ("they can’t agree", "they can agree", "negation"),
+        ("bezahlen", "nicht bezahlen", "negation"),
+        ("they come with a lawyer", "they come without a lawyer", "negation"),
+        ("they can agree", "they cannot agree", "negation"),
+        ("they cannot agree", "they can not agree", ""),
+        ("es gab eine Lösung", "es gab keine Lösung", "negation"),
+        ("nicht bezahlen", "nlcht bezahlen", ""),
+        ("they do not agree, not now", "they do agree, now", "negation negation"),
+        # names
+        ("of Bradley", "of Elkhart", "name"),
+        ("the mayor of Mount Gilead is here", "the mayor of Akron is here", "name"),
+        ("of Carrolton", "of Carrollton", ""),
+        ("the mayor of Newark is here", "the mayor of NEWARK is here", ""),
+        ("Jefferson County", "JeffersonCounty", ""),
+        ("in Iran", "in Iraq", "name"),
+        ("the mayor Müller is here", "the mayor Möller is here", ""),
+        ("in Bingaman Colo. today", "in Bingaman Colorado today", ""),
+        ("Collins, Snowe and Kerry", "Snowe, Collins and Kerry", ""),
+        ("das Holz", "das Eisen", "name"),
+        # other words
+        ("reading audio files", "reading video files", "word"),
+        ("the large house is here", "the small house is here", "word"),
+        ("they may agree to it", "they might agree to it", ""),
+        # stamps, counters and contacts
+        ("Printed on 1 March", "Printed on 2 April", "stamp"),
+        ("Copyright 2005", "Copyright 2006", "stamp"),
+        ("Page 3", "Page 4", "counter"),
+        ("12 comments", "15 comments", "counter"),
+        ("\n2. we", "\n3. we", "counter"),
+        ("MA 02139", "MA 02111", "contact"),
+        ("see https://example.org/one now", "see https://example.org/two now", "contact"),
+        ("call (202) 224-5521 now", "call (202) 224-1234 now", "contact"),
+        # layout
+        ("impor-\ntant", "important", ""),
+        ("it costs $45,000 now", "it costs $45,000, now", ""),
+        ("cafe\u0301 at 3", "café at 3", ""),
+    ],
+)  # fmt: skip
+def test_readings(a: str, b: str, kinds: str) -> None:
+    assert kinds_of(a, b) == kinds
+    assert kinds_of(b, a) == kinds
+    assert kinds_of(a, a) == kinds_of(b, b) == ""
+
+
+def test_swapped_amounts_are_facts() -> None:
+    a = f"{BEFORE} the first of them pays 300 dollars a year and the second one 512 dollars a year {AFTER}"
+    b = a.replace("300", "x").replace("512", "300").replace("x", "512")
+    assert [one.kinds for one in facts_of(a, b)] == [(FactKind.AMOUNT,)] * 2
+
+
+def test_titles_have_no_order() -> None:
+    (found,) = facts_of("Alpine whole milk 500 ml", "whole milk Norvik, 500 ml")
+    assert (found.kinds, found.words_a, found.words_b) == ((FactKind.NAME,), "Alpine", "Norvik")
+    assert [one.kinds for one in facts_of("Alpine whole milk 500 ml", "whole milk Alpine, 1 l")] == [(FactKind.UNIT,)]
+    assert facts_of("Alpine whole milk 500 ml", "whole milk (Alpine), 0.5 l") == []
+
+
+def test_the_title_of_a_text() -> None:
+    text = f"{BEFORE} {AFTER}"
+    (found,) = facts_of(f"libsound-dev\n{text}", f"libsound-doc, examples\n{text}")[:1]
+    assert (found.kinds, found.words_a) == ((FactKind.TITLE,), "libsound-dev")
+    assert all(
+        FactKind.TITLE not in one.kinds for one in facts_of(f"The sound library\n{text}", f"Sound library\n{text}")
+    )
+
+
+def test_a_phone_number_alone_is_a_number() -> None:
+    assert [one.kinds for one in facts_of("(202) 224-5521", "(202) 224-1234")] == [(FactKind.NUMBER,)]
+
+
+def test_an_added_sentence_has_no_facts() -> None:
+    text = f"{BEFORE} the fee is $300 {AFTER}"
+    assert facts_of(text, f"{text} Another 12 members came from Akron on 3 May.") == []
+
+
+def test_facts_beside_a_moved_passage() -> None:
+    """The first of three grants moved to the end; the amounts that changed stand where their neighbours moved."""
+    a, b, c = (read_data(f"cases/facts-{name}.txt").read_text("utf-8") for name in "abc")
+    expected = [("$180,000", "$195,000"), ("$205,000", "$305,000")]
+    for other in (b, c):
+        assert [(one.words_a, one.words_b) for one in facts_of(a, other)] == expected
+    assert facts_of(b, c) == []
+
+
+def test_every_difference_has_a_weight() -> None:
+    """Layout, other words and facts can be told from each other."""
+    a = f"{BEFORE} the fee of JeffersonCounty is $300 {AFTER} And so on."
+    b = f"{BEFORE} the fee of Jefferson County is $400 {AFTER}"
+    found = differences(fact_tokens(a), fact_tokens(b))
+    assert [(a[slice(*one.a)], one.layout, [kind.value for kind in one.kinds]) for one in found] == [
+        ("JeffersonCounty", True, []),
+        ("$300", False, ["amount"]),
+        ("And so on", False, []),
+    ]
+
+
+def test_prepared_texts_are_shown_as_they_were() -> None:
+    """Only what is left is compared, and its places are those of the original text."""
+    original = f"<p>{BEFORE} we pay $<b>500</b> {AFTER}</p><!-- 7 -->"
+    start, end = original.index("<b>"), original.index("</b>")
+    pieces = [(3, start), (start + 3, end), (end + 4, original.index("</p>"))]
+    placed = PlacedText.of_pieces(original, (PlacedPiece(original[x:y], x, y) for x, y in pieces))
+    (found,) = differing_facts(fact_tokens(placed), fact_tokens(f"{BEFORE} we pay $600 {AFTER}"))
+    assert (found.words_a, found.words_b) == ("$<b>500", "$600")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1.234", "1234"),
+        ("1,234", "1234"),
+        ("1.234,50", "1234.5"),
+        ("1,234.50", "1234.5"),
+        ("1,234,567", "1234567"),
+        ("0.125", "0.125"),
+        ("0,50", "0.5"),
+        ("12'500.50", "12500.5"),
+        ("1\u202f000", "1000"),
+        ("007", "7"),
+        ("0044123", "0044123"),
+        ("−5.0", "-5"),
+        ("1234.567", "1234.567"),
+    ],
+)
+def test_separators(text: str, value: str) -> None:
+    assert decimal(text) == value
+
+
+def test_values_of_the_option() -> None:
+    assert parse_facts("names") == {FactKind.NAME}
+    assert parse_facts("figures, names") == parse_facts(["figures", "names"])
+    assert parse_facts("all") == set(FactKind) - {FactKind.STAMP, FactKind.COUNTER, FactKind.CONTACT}
+    assert parse_facts("facts") | parse_facts("words,titles") == parse_facts("all")
+    assert set(FACT_NAMES) == {f"{kind.value}s" for kind in FactKind} | {"figures", "facts", "all"}
+    with pytest.raises(SettingsError, match=r"Unknown kind of facts 'name'\. Known: amounts, numbers, .*, all\."):
+        parse_facts("figures,name")
+
+
+VOCABULARY = """
+the The Mayor of Newark Akron said not doesn't 3 4 $5,000 €5 5 million hundred May 3rd, 2026. 2026-05-03 19:30 pm A12 A
+12 x 85 g ml 12 % percent °C • -- https://a.org (202) 224-5521 Page 1. 2) 東京 e\u0301 ½ l987 XL M de
+"""
+words = st.sampled_from([*VOCABULARY.split(), "\n"])
+texts = st.lists(words, max_size=60).map(" ".join)
+
+
+@given(texts, texts)
+@example("3 4 5 6", "6 5 4 3")
+def test_the_order_of_the_texts_does_not_matter(a: str, b: str) -> None:
+    facts_of(a, b)
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_any_text(a: str, b: str) -> None:
+    facts_of(f"{BEFORE} {a} {AFTER}", f"{BEFORE} {b} {AFTER}")
+
+
+LAYOUTS: dict[str, Callable[[str], str]] = {
+    "capitals": str.upper,
+    "small letters": str.lower,
+    "lines": lambda text: text.replace(" ", "\n"),
+    "blanks": lambda text: text.replace(" ", "  "),
+    "no punctuation": lambda text: text.replace(",", "").replace(". ", " "),
+}
+
+
+@given(texts)
+def test_a_text_and_itself(text: str) -> None:
+    assert facts_of(text, text) == []
+
+
+def letter() -> str:
+    return (
+        f"{BEFORE} the town of Newark gets $45,000 for 12 new fire engines. Akron gets 3.5 million dollars. "
+        f"The mayor, Anna Weber, said on March 3, 2026 that it will not pay for the other 1,200 of them {AFTER} "
+        "1. Nobody has to come at 19:30. 2. Everybody gets 500 ml of milk. 3. Call (202) 224-5521."
+    )
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_text_and_another_layout(layout: str) -> None:
+    assert facts_of(letter(), LAYOUTS[layout](letter())) == []
+
+
+def test_a_passage_that_moved() -> None:
+    sentences = letter().split(". ")
+    for place in range(len(sentences)):
+        moved = sentences[:place] + sentences[place + 1 :] + [sentences[place]]
+        assert facts_of(". ".join(sentences), ". ".join(moved)) == []
+
+
+def test_steps_are_linear_in_the_length_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten times the text has about ten times the changes, which are all found."""
+    random = Random(3)
+    counts = []
+    for size in (2_000, 20_000):
+        tokens = [random.choice(["the", "house", "was", "in", "town", "and"]) + str(k % 977) for k in range(size)]
+        other = [f"{token}x" if k % 50 == 25 else token for k, token in enumerate(tokens)]
+        counts.append(len(facts_of(" ".join(tokens), " ".join(other))))
+    assert counts == [40, 400]
+
+
+@pytest.mark.parametrize("size", [20_000])
+def test_a_repeated_phrase(size: int) -> None:
+    phrase = "the cat sat on the mat with 3 dogs and "
+    a = phrase * (size // 9)
+    assert facts_of(a, a[: len(a) // 2] + "Newark " + a[len(a) // 2 :]) == []
+
+
+@pytest.mark.parametrize(("one", "other"), list(product(["", "?!", "7", "Newark"], repeat=2)))
+def test_tiny_texts(one: str, other: str) -> None:
+    facts_of(one, other)
