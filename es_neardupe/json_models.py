@@ -71,13 +71,15 @@ class AddressQuery(BaseModel):
 
 
 class DecisionQuery(BaseModel):
-    """A decision to store, about documents given by their ids, or by index and id."""
+    """A decision to store, about documents given by their ids, or by index and id: a verdict with id and others, or
+    parts."""
 
     model_config = _STRICT
 
-    verdict: Verdict
-    id: Annotated[str, Field(min_length=1)] | AddressQuery
+    verdict: Verdict | None = None
+    id: Annotated[str, Field(min_length=1)] | AddressQuery | None = None
     others: list[str | AddressQuery] = Field([], max_length=1000)
+    parts: list[list[str | AddressQuery]] = Field([], max_length=1000)
     author: str = Field(min_length=1, max_length=200)
     note: str | None = Field(None, max_length=4000)
     dry_run: bool = False

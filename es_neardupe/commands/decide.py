@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
@@ -11,7 +12,15 @@ import numpy as np
 
 from es_neardupe.display_text import named
 from es_neardupe.errors import IndexUnusable, InputError, NotFound, SettingsError
-from es_neardupe.groups.decisions import Decision, Decisions, Verdict
+from es_neardupe.groups.decisions import (
+    MAX_TEXTS,
+    ContentPair,
+    Decision,
+    Decisions,
+    Verdict,
+    agreed_verdict,
+    said_about_pairs,
+)
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import TextFields, prepared_text
 from es_neardupe.index.index import Index, opened
@@ -24,9 +33,6 @@ from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.current_texts import current_source, similarities
 from es_neardupe.wording import command
 
-_MAX_DOCUMENTS = 1000
-"""Documents in one decision."""
-
 
 @dataclass(frozen=True)
 class Contradiction:
@@ -38,14 +44,21 @@ class Contradiction:
     """The decisions that say the opposite together."""
 
     def __str__(self) -> str:
-        said = "; ".join(f"{_both(one.documents)} are {one.verdict.value} ({one.author})" for one in self.others)
-        return f"{_both(self.documents)}: {said}"
+        said = "; ".join(f"{_names(one.documents)} are {one.verdict.value} ({one.author})" for one in self.others)
+        return f"{_names(self.documents)}: {said}"
 
 
-def _both(documents: Sequence[Address]) -> str:
-    """The ids of two documents, with their indices if these differ."""
-    several = documents[0].index != documents[1].index
-    return " and ".join(named(one, several) for one in documents)
+_NAMED = 3
+"""Documents of a decision that are named in a message."""
+
+
+def _names(documents: Sequence[Address]) -> str:
+    """The ids of some documents, with their indices if these differ."""
+    several = len({one.index for one in documents}) > 1
+    names = [named(one, several) for one in documents[:_NAMED]]
+    if len(documents) > _NAMED:
+        names.append(f"{len(documents) - _NAMED:,} more")
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 @dataclass(frozen=True)
@@ -54,7 +67,7 @@ class DecisionReport:
 
     index: str
     decisions: tuple[Decision, ...]
-    """One for each pair, or for each document with *keep*."""
+    """One for each pair, for each document with *keep*, or one about all parts."""
     stored: int
     """New ones, and those that replace another one of this reviewer."""
     unchanged: int
@@ -75,10 +88,11 @@ class DecisionReport:
 
 def decide(
     index: Index,
-    verdict: Verdict | str,
-    id: str | Address,
+    verdict: Verdict | str | None = None,
+    id: str | Address | None = None,
     others: Sequence[str | Address] = (),
     *,
+    parts: Sequence[Sequence[str | Address]] = (),
     author: str,
     note: str | None = None,
     seen: Mapping[str | Address, str] | None = None,
@@ -87,11 +101,14 @@ def decide(
     """Record a decision of the reviewer ``author`` about the document ``id`` and each of the ``others``. A document is
     given by its id, or by its `Address` if several indices have this id.
 
+    ``parts``, instead of ``verdict`` and ``id``: the documents of a group, divided into parts. Those of each part are
+    the same, and different from those of the other parts. This is one decision, which binds like all the pairs.
+
     ``verdict``: ``same`` and ``different`` are about each pair of ``id`` and one of the others, and apply with the next
     run of ``group``. ``keep`` says that ``id`` is the one to keep of its group and of these documents, and replaces
     earlier ones of this reviewer among them. ``note`` stores the text ``note``, about the pairs or about ``id`` alone.
 
-    A decision is about the words of both texts: it holds for all exact copies, as long as the texts are unchanged.
+    A decision is about the words of the texts: it holds for all exact copies, as long as the texts are unchanged.
     ``seen``: document, as it is given -> content hash that the reviewer saw, which must still be that of the text. A
     dry run stores nothing.
 
@@ -105,38 +122,44 @@ def decide(
     >>> news.group().groups.largest
     4
     """
-    try:
-        verdict = Verdict(verdict)
-    except ValueError:
-        known = ", ".join(one.value for one in Verdict)
-        raise SettingsError(f"Unknown verdict {str(verdict)!r}. Known: {known}.") from None
-    if verdict.decides and not others:
-        raise SettingsError(f"The verdict {verdict.value} is about two documents: name the other ones as well.")
-    if len(others) > _MAX_DOCUMENTS:
-        raise SettingsError(f"One decision can be about {_MAX_DOCUMENTS:,} documents, not {len(others):,}.")
+    if parts:
+        if verdict is not None or id is not None or others:
+            raise SettingsError("Give either parts, or a verdict with id and others.")
+        documents = [one for part in parts for one in part]
+    else:
+        verdict, documents = _checked(verdict), [*([] if id is None else [id]), *others]
+        if id is None or (verdict.decides and not others):
+            raise SettingsError(
+                f"The verdict {verdict.value} is about documents: name one, and the other ones as well."
+            )
+    if len(documents) > MAX_TEXTS:
+        raise SettingsError(f"One decision can be about {MAX_TEXTS:,} documents, not {len(documents):,}.")
     index = opened(index, texts=True)
     check_sees_all(index, "deciding")  # about all copies, with the decisions about other texts
-    texts = [_Text.read(index, one, None if seen is None else seen.get(one)) for one in (id, *others)]
+    texts = [_Text.read(index, one, None if seen is None else seen.get(one)) for one in documents]
     if len({one.address for one in texts}) != len(texts):
         raise SettingsError("The same document is named twice.")
     store, now = Decisions(index), datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-    made = _made(index, verdict, texts, author=author, note=note, at=now)
+    if verdict is None:
+        numbers = [number for number, part in enumerate(parts, 1) for _ in part]
+        made = [_divided(index, texts, numbers, author=author, note=note, at=now)]
+    else:
+        made = _made(index, verdict, texts, author=author, note=note, at=now)
     rivals = _rivals(index, texts) if verdict is Verdict.KEEP else set[str]()
     stored = store.about({one.content for one in texts} | rivals)
     own = {one.id: one for one in stored if one.author == author}
     fresh = [one for one in made if not _says_the_same(one, own.get(one.id))]
-    replaced = [own[one.id] for one in fresh if one.id in own]
-    replaced += [one for one in own.values() if one.verdict is Verdict.KEEP and one.contents[0] in rivals]
-    disputed, contradictions = [], []
-    if verdict.decides:
-        between = {one.between for one in made}
-        disputed = [
-            one
-            for one in stored
-            if one.verdict.decides and one.between in between and one.author != author and one.verdict is not verdict
-        ]
-        open_pairs = {one.between for one in disputed}
-        contradictions = _contradictions(store, [one for one in fresh if one.between not in open_pairs])
+    said = {(pair, verdict): one for one in fresh for pair, verdict in one.pairs()}
+    new = {pair for pair, _ in said}
+    replaced = [
+        one
+        for one in own.values()
+        if (one.verdict.decides and new and new.issuperset(pair for pair, _ in one.pairs()))
+        or (one.verdict is Verdict.KEEP and one.contents[0] in rivals)
+        or any(one.id == other.id for other in fresh)
+    ]
+    disputes = _disputes(made, [one for one in stored if one.author != author])
+    contradictions = _contradictions(store, {key: one for key, one in said.items() if key[0] not in disputes}, new)
     if contradictions and not dry_run:
         more = f", and {len(contradictions) - 1:,} more" if len(contradictions) > 1 else ""
         raise SettingsError(
@@ -144,15 +167,15 @@ def decide(
             f"decisions lists them."
         )
     if not dry_run and (fresh or replaced):
-        new = {one.id for one in fresh}  # which are written over those of the same texts
-        store.put([*(replace(one, withdrawn=now) for one in replaced if one.id not in new), *fresh])
+        over = {one.id for one in fresh}  # written over those of the same texts
+        store.put([*(replace(one, withdrawn=now) for one in replaced if one.id not in over), *fresh])
     return DecisionReport(
         index=index.name,
         decisions=tuple(made),
         stored=len(fresh),
         unchanged=len(made) - len(fresh),
         replaced=tuple(replaced),
-        disputed=tuple(disputed),
+        disputed=tuple({one.id: one for one in disputes.values()}.values()),
         contradictions=tuple(contradictions),
         copies=_copies(index, sorted({one.content for one in texts})),
         dry_run=dry_run,
@@ -224,6 +247,14 @@ class _Text:
         return cls(address, content, group_of(stored), source)
 
 
+def _checked(verdict: Verdict | str | None) -> Verdict:
+    with suppress(ValueError):
+        if (known := Verdict(verdict)) is not Verdict.SPLIT:
+            return known
+    possible = ", ".join(one.value for one in Verdict if one is not Verdict.SPLIT)
+    raise SettingsError(f"Unknown verdict {'' if verdict is None else str(verdict)!r}. Known: {possible}.")
+
+
 def _made(
     index: Index, verdict: Verdict, texts: Sequence[_Text], *, author: str, note: str | None, at: str
 ) -> list[Decision]:
@@ -233,7 +264,7 @@ def _made(
         return [Decision(verdict, (first.content,), (first.address,), author, at, note).checked()]
     if verdict.decides and (copies := [one for one in others if one.content == first.content]):
         raise SettingsError(
-            f"{_both((copies[0].address, first.address))} are exact copies: copies are always in one group."
+            f"{_names((copies[0].address, first.address))} are exact copies: copies are always in one group."
         )
     scheme, fields = index.settings.scheme, TextFields.of(index.settings)
     measure = Measure(shingle=scheme.shingle, unit=scheme.unit)
@@ -256,8 +287,40 @@ def _made(
     )
 
 
+def _divided(
+    index: Index, texts: Sequence[_Text], numbers: Sequence[int], *, author: str, note: str | None, at: str
+) -> Decision:
+    """The decision that the texts of each part are the same, and different from those of the others. ``numbers``: the
+    part of each text."""
+    parts: dict[str, tuple[_Text, int]] = {}
+    for one, number in zip(texts, numbers, strict=True):
+        first, part = parts.setdefault(one.content, (one, number))
+        if part != number:
+            raise SettingsError(
+                f"{_names((first.address, one.address))} are exact copies: copies are always in one group."
+            )
+    if len(parts) < 2:
+        raise SettingsError("A decision needs two documents with different texts: copies are always in one group.")
+    used = {part: number for number, part in enumerate(dict.fromkeys(part for _, part in parts.values()), 1)}
+    verdict = {1: Verdict.SAME, len(parts): Verdict.DIFFERENT}.get(len(used), Verdict.SPLIT)
+    distinct = [one for one, _ in parts.values()]
+    if len(distinct) == 2:
+        return _made(index, verdict, distinct, author=author, note=note, at=at)[0]
+    return Decision(
+        verdict,
+        tuple(one.content for one in distinct),
+        tuple(one.address for one in distinct),
+        author,
+        at,
+        note,
+        parts=tuple(used[part] for _, part in parts.values()) if verdict is Verdict.SPLIT else None,
+    ).checked()
+
+
 def _says_the_same(one: Decision, stored: Decision | None) -> bool:
-    return stored is not None and (stored.verdict, stored.note) == (one.verdict, one.note)
+    if stored is None or (stored.verdict, stored.note) != (one.verdict, one.note):
+        return False
+    return one.parts is None or dict(one.pairs()) == dict(stored.pairs())
 
 
 def _rivals(index: Index, texts: Sequence[_Text]) -> set[str]:
@@ -270,57 +333,94 @@ def _rivals(index: Index, texts: Sequence[_Text]) -> set[str]:
     return found - {first.content}
 
 
-def _contradictions(store: Decisions, made: Sequence[Decision]) -> list[Contradiction]:
-    """The new decisions that cannot be satisfied together with those on which all reviewers agree."""
-    links: dict[str, dict[str, Decision]] = defaultdict(dict)
-    apart: list[Decision] = []
-    reached, waiting = set[str](), {content for one in made for content in one.contents}
-    new = {one.between for one in made}
+def _disputes(made: Sequence[Decision], others: Sequence[Decision]) -> dict[ContentPair, Decision]:
+    """Pairs about which another reviewer says the opposite, with this decision."""
+    theirs = said_about_pairs(others)
+    found: dict[ContentPair, Decision] = {}
+    for one in made:
+        for pair, verdict in one.pairs():
+            for said, decision in theirs.get(pair, {}).values():
+                if said is not verdict:
+                    found[pair] = decision
+    return found
+
+
+_Link = tuple[ContentPair, Decision]
+"""Two texts, and the decision about them."""
+
+
+def _contradictions(
+    store: Decisions, said: Mapping[tuple[ContentPair, Verdict], Decision], new: Collection[ContentPair]
+) -> list[Contradiction]:
+    """What cannot be satisfied together with that on which all reviewers agree. ``said``: by the new decisions, about
+    pairs that nobody disputes. ``new``: all their pairs, about which earlier decisions of this reviewer hold no longer.
+    """
+    links: dict[str, dict[str, _Link]] = defaultdict(dict)
+    apart: list[_Link] = []
+    reached, waiting = set[str](), {content for pair, _ in said for content in pair}
     while waiting:
         reached |= waiting
-        by_pair: dict[tuple[str, ...], list[Decision]] = defaultdict(list)
-        for one in store.about(waiting):
-            if one.verdict.decides and one.between not in new:
-                by_pair[one.between].append(one)
-        found = [some[0] for some in by_pair.values() if len({one.verdict for one in some}) == 1]
-        for one in found:
-            if one.verdict is Verdict.SAME:
-                _link(links, one)
+        following = set[str]()
+        for pair, by_reviewer in said_about_pairs(store.about(waiting)).items():
+            verdict = agreed_verdict({name: one for name, (one, _) in by_reviewer.items()})
+            if pair in new or verdict is None:
+                continue
+            _, decision = next(iter(by_reviewer.values()))
+            if verdict is Verdict.SAME:
+                _link(links, (pair, decision))
+                following.update(pair)
             else:
-                apart.append(one)
-        waiting = {content for one in found if one.verdict is Verdict.SAME for content in one.contents} - reached
-    contradictions = []
-    for one in made:
-        if one.verdict is Verdict.SAME:
-            _link(links, one)
-            ways = ((other, _way(links, *other.contents)) for other in apart)
-            wrong = next(((way, other) for other, way in ways if way), None)
-            if wrong is not None:
-                way, other = wrong
-                others = tuple(part for part in way if part is not one)
-                contradictions.append(Contradiction((one.documents[0], one.documents[1]), (*others, other)))
-        elif way := _way(links, *one.contents):
-            contradictions.append(Contradiction((one.documents[0], one.documents[1]), tuple(way)))
-    return contradictions
+                apart.append((pair, decision))
+        waiting = following - reached
+    for (pair, verdict), decision in said.items():
+        if verdict is Verdict.SAME:
+            _link(links, (pair, decision))
+        else:
+            apart.append((pair, decision))
+    contradictions: dict[ContentPair, Contradiction] = {}
+    joined = _joined(links)
+    for pair, decision in apart:
+        if joined.get(pair[0], pair[0]) == joined.get(pair[1], pair[1]):
+            way = [*_way(links, *pair), (pair, decision)]
+            own = next((one for one in reversed(way) if one[0] in new), None)
+            if own is not None and own[0] not in contradictions:
+                others = tuple({one.id: one for between, one in way if between not in new}.values())
+                first, second = (one for one in own[1].contents if one in own[0])
+                documents = own[1].document(first), own[1].document(second)
+                contradictions[own[0]] = Contradiction(documents, others)
+    return list(contradictions.values())
 
 
-def _link(links: dict[str, dict[str, Decision]], one: Decision) -> None:
-    first, second = one.contents
+def _link(links: dict[str, dict[str, _Link]], one: _Link) -> None:
+    first, second = one[0]
     links[first][second] = links[second][first] = one
 
 
-def _way(links: Mapping[str, Mapping[str, Decision]], start: str, end: str) -> list[Decision]:
-    """The shortest way from one text to another by decisions *same*; empty if there is none."""
-    before: dict[str, tuple[str, Decision] | None] = {start: None}
+def _joined(links: Mapping[str, Mapping[str, _Link]]) -> dict[str, str]:
+    """For each text, one of those that it is the same as, the same for all of these."""
+    found: dict[str, str] = {}
+    for start in links:
+        waiting = [] if start in found else [start]
+        while waiting:
+            here = waiting.pop()
+            if here not in found:
+                found[here] = start
+                waiting += links[here]
+    return found
+
+
+def _way(links: Mapping[str, Mapping[str, _Link]], start: str, end: str) -> list[_Link]:
+    """The shortest way from one text to another that is the same."""
+    before: dict[str, tuple[str, _Link] | None] = {start: None}
     waiting = deque([start])
-    while waiting and end not in before:
+    while end not in before:
         here = waiting.popleft()
-        for there, one in links.get(here, {}).items():
+        for there, one in links[here].items():
             if there not in before:
                 before[there] = (here, one)
                 waiting.append(there)
-    way: list[Decision] = []
-    step = before.get(end)
+    way: list[_Link] = []
+    step = before[end]
     while step is not None:
         way.append(step[1])
         step = before[step[0]]
@@ -330,7 +430,7 @@ def _way(links: Mapping[str, Mapping[str, Decision]], start: str, end: str) -> l
 def _copies(index: Index, hashes: Collection[str]) -> dict[str, int]:
     """The number of documents with each content hash, as searches see them."""
     found: dict[str, int] = {}
-    for chunk in chunked(hashes, _MAX_DOCUMENTS):
+    for chunk in chunked(hashes, MAX_TEXTS):
         answer = index.documents.search(queries.copies(index.fields, {"match_all": {}}, chunk))
         found |= {one["key"]: int(one["doc_count"]) for one in answer["aggregations"]["copies"]["buckets"]}
     return found

@@ -1,10 +1,11 @@
-"""Decisions of reviewers about pairs of texts, in a hidden index.
+"""Decisions of reviewers about texts, in a hidden index.
 
-A decision is stored between *contents* (hashes of the words), so exact copies inherit it, and it holds as long as both
-texts are unchanged. Each reviewer has at most one decision about a pair: a later one replaces it. A withdrawn decision
-stays, as history. If two reviewers disagree, the pair is open.
+A decision is stored between *contents* (hashes of the words), so exact copies inherit it, and it holds as long as the
+texts are unchanged. It divides its texts into parts: two texts of a part are the same, two of different parts are
+different. It is one record, and binds like all these pairs. Of several decisions of a reviewer about a pair, the last
+one counts. A withdrawn decision stays, as history. If two reviewers disagree, the pair is open.
 
-A decision between two texts waits for `group` until a run has applied it.
+A decision between texts waits for `group` until a run has applied it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from enum import Enum
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -36,20 +38,25 @@ from es_neardupe.server.bulk import chunked
 CLAIM_MINUTES = 15
 """Minutes for which a claim of a group holds, counted from its last renewal."""
 
+MAX_TEXTS = 1000
+"""Texts in one decision."""
+
 _PAGE = 10_000
 _HASH = re.compile("[0-9a-f]{32}")
-_VERDICTS = ("low", "high", "verdict", "author")
+_VERDICTS = ("low", "high", "verdict", "author", "at")
 _MAX_NOTE = 4000
 _MAX_NAME = 200
 
 
 class Verdict(str, Enum):
-    """What a reviewer says about two texts, or about one."""
+    """What a reviewer says about texts, or about one."""
 
     SAME = "same"
     """They are always in one group."""
     DIFFERENT = "different"
-    """They are never in one group."""
+    """No two of them are ever in one group."""
+    SPLIT = "split"
+    """Those of each part are always in one group, and never with those of another part."""
     KEEP = "keep"
     """This is the document to keep of its group."""
     NOTE = "note"
@@ -58,7 +65,7 @@ class Verdict(str, Enum):
     @property
     def decides(self) -> bool:
         """Whether it decides about groups."""
-        return self in (Verdict.SAME, Verdict.DIFFERENT)
+        return self in (Verdict.SAME, Verdict.DIFFERENT, Verdict.SPLIT)
 
 
 ContentPair = tuple[str, str]
@@ -80,9 +87,9 @@ class Decision:
 
     verdict: Verdict
     contents: tuple[str, ...]
-    """The content hashes of one or two texts, in the order of ``documents``."""
+    """The content hashes of the texts, in the order of ``documents``."""
     documents: tuple[Address, ...]
-    """The documents that the reviewer saw."""
+    """The documents that the reviewer saw, one for each text."""
     author: str
     at: str
     note: str | None = None
@@ -91,11 +98,13 @@ class Decision:
     measure: str | None = None
     withdrawn: str | None = None
     """When it was withdrawn; None: it holds."""
+    parts: tuple[int, ...] | None = None
+    """Of *split*: the number of the part of each text, from 1."""
 
     @property
     def id(self) -> str:
-        """The same for each decision of a reviewer about the same texts, so that a later one replaces it: *same* and
-        *different* replace each other."""
+        """The same for each decision of a reviewer about the same texts, so that a later one replaces it: *same*,
+        *different* and *split* replace each other."""
         slot = "pair" if self.verdict.decides else self.verdict.value
         key = "\0".join((slot, *self.between, self.author))
         return xxhash.xxh3_128_hexdigest(key.encode("utf-8", "surrogatepass"))
@@ -104,6 +113,19 @@ class Decision:
     def between(self) -> tuple[str, ...]:
         """The contents, ascending."""
         return tuple(sorted(self.contents))
+
+    def pairs(self) -> Iterator[tuple[ContentPair, Verdict]]:
+        """What it says about each two of its texts, *same* or *different*; nothing for *keep* and *note*."""
+        if self.verdict.decides:
+            size = len(self.contents)
+            parts = self.parts or ([1] * size if self.verdict is Verdict.SAME else range(size))
+            for (one, part), (other, its) in combinations(zip(self.contents, parts, strict=True), 2):
+                pair = (one, other) if one <= other else (other, one)
+                yield pair, Verdict.SAME if part == its else Verdict.DIFFERENT
+
+    def document(self, content: str) -> Address:
+        """The document that the reviewer saw of a text."""
+        return self.documents[self.contents.index(content)]
 
     def __repr__(self) -> str:
         return one_line(self, verdict=self.verdict.value, documents=[one.id for one in self.documents])
@@ -117,6 +139,15 @@ class Decision:
         if self.verdict is Verdict.NOTE and not (self.note or "").strip():
             raise SettingsError("A note needs a text.")
         return self
+
+
+def said_about_pairs(decisions: Iterable[Decision]) -> dict[ContentPair, dict[str, tuple[Verdict, Decision]]]:
+    """What each reviewer says about each two texts, by the last of their decisions. ``decisions``: oldest first."""
+    found: dict[ContentPair, dict[str, tuple[Verdict, Decision]]] = defaultdict(dict)
+    for one in decisions:
+        for pair, verdict in one.pairs():
+            found[pair][one.author] = verdict, one
+    return found
 
 
 @dataclass(frozen=True)
@@ -288,8 +319,8 @@ class Decisions:
         if not contents or not self._store.refreshed():
             return []
         found: dict[str, Decision] = {}
-        for chunk in chunked(sorted(contents), MAX_TERMS // 2):
-            for page in self._store.pages({"query": all_of(*_HOLDING, _either(chunk))}, page_size=2000):
+        for chunk in chunked(sorted(contents), MAX_TERMS):
+            for page in self._store.pages({"query": all_of(*_HOLDING, _about(chunk))}, page_size=2000):
                 found.update((hit.id, one) for hit in page if (one := _decision(hit.source)) is not None)
         return sorted(found.values(), key=lambda one: (one.at, one.id))
 
@@ -300,8 +331,8 @@ class Decisions:
             return []
         own = (*_HOLDING, {"term": {"author": author}})
         newest: list[Decision] = []
-        for chunk in chunked(sorted(contents), MAX_TERMS // 2):
-            body = {"size": 1, "query": all_of(*own, _either(chunk)), "sort": [{"at": "desc"}, {"id": "asc"}]}
+        for chunk in chunked(sorted(contents), MAX_TERMS):
+            body = {"size": 1, "query": all_of(*own, _about(chunk)), "sort": [{"at": "desc"}, {"id": "asc"}]}
             hits = self._store.search(body)["hits"]["hits"]
             newest += (one for hit in hits if (one := _decision(hit["_source"])) is not None)
         if not newest:
@@ -316,17 +347,28 @@ class Decisions:
         self, contents: Collection[str] | None = None, progress: Progress = silent
     ) -> dict[tuple[str, str], dict[str, Verdict]]:
         """The verdicts *same* and *different* that hold: those about at least one of the given contents, or all."""
-        found: dict[tuple[str, str], dict[str, Verdict]] = defaultdict(dict)
         if (contents is not None and not contents) or not self._store.refreshed():
-            return found
-        chunks = [None] if contents is None else chunked(sorted(contents), MAX_TERMS // 2)
-        for chunk in chunks:
-            query = all_of(*_HOLDING, _DECIDING, None if chunk is None else _either(chunk))
+            return {}
+        known = None if contents is None else set(contents)
+        found: dict[ContentPair, dict[str, tuple[int, Verdict]]] = defaultdict(dict)
+        for chunk in [None] if known is None else chunked(sorted(known), MAX_TERMS):
+            query = all_of(*_HOLDING, _DECIDING, None if chunk is None else _about(chunk))
             keys = self._store.buckets(query, {name: name for name in _VERDICTS})
             for key in tracked(keys, progress, "decisions", None):
                 if _HASH.fullmatch(key["low"]) and _HASH.fullmatch(key["high"]):  # any client can write documents
-                    found[key["low"], key["high"]][key["author"]] = Verdict(key["verdict"])
-        return found
+                    found[key["low"], key["high"]][key["author"]] = int(key["at"]), Verdict(key["verdict"])
+            for one in self._of_several(query):
+                for pair, verdict in one.pairs():
+                    if known is None or not known.isdisjoint(pair):
+                        said = found[pair]
+                        said[one.author] = max((_milliseconds(one.at), verdict), said.get(one.author, (0, verdict)))
+        return {pair: {author: verdict for author, (_, verdict) in said.items()} for pair, said in found.items()}
+
+    def _of_several(self, query: Mapping[str, Any]) -> Iterator[Decision]:
+        """The decisions about more than two texts that match a query."""
+        pairs = {"exists": {"field": "low"}}
+        for page in self._store.pages({"query": all_of(query, {"bool": {"must_not": [pairs]}})}, page_size=200):
+            yield from (one for hit in page if (one := _decision(hit.source)) is not None)
 
     def last_write(self) -> tuple[int, int] | None:
         """The number of the last write that is visible, and of the documents; None if nothing was ever decided."""
@@ -346,16 +388,18 @@ class Decisions:
         """The pairs of contents with a decision that was written since the write ``first``, also withdrawn ones."""
         query = all_of(_KIND, _DECIDING, {"range": {"_seq_no": {"gte": first}}})
         both = self._store.buckets(query, {"low": "low", "high": "high"})
-        return {(one["low"], one["high"]) for one in both}
+        several = (pair for one in self._of_several(query) for pair, _ in one.pairs())
+        return {*((one["low"], one["high"]) for one in both), *several}
 
     def waiting(self) -> WaitingDecisions:
         """The decisions that wait for `group`, also withdrawn ones."""
         contents, versions = set[str](), dict[str, tuple[int, int]]()
         if self._store.refreshed():
-            body = {"query": all_of(_KIND, {"term": {"waiting": True}}), "_source": ["low", "high"]}
+            body = {"query": all_of(_KIND, {"term": {"waiting": True}}), "_source": ["contents"]}
             for page in self._store.pages(body, page_size=_PAGE):
                 for hit in page:
-                    contents.update(str(hit.source.get(name)) for name in ("low", "high"))
+                    given = hit.source.get("contents")
+                    contents.update(map(str, given if isinstance(given, list) else [given]))
                     versions[hit.id] = (hit.seq_no or 0, hit.primary_term or 0)
         return WaitingDecisions(frozenset(contents), versions)
 
@@ -420,19 +464,28 @@ _HOLDING: tuple[dict[str, Any], ...] = (_KIND, {"bool": {"must_not": [{"exists":
 _DECIDING: dict[str, Any] = {"terms": {"verdict": [one.value for one in Verdict if one.decides]}}
 
 
-def _either(contents: Sequence[str]) -> dict[str, Any]:
-    clauses = [{"terms": {name: list(contents)}} for name in ("low", "high")]
-    return {"bool": {"should": clauses, "minimum_should_match": 1}}
+def _about(contents: Sequence[str]) -> dict[str, Any]:
+    return {"terms": {"contents": list(contents)}}
+
+
+def _milliseconds(at: str) -> int:
+    """A time as the server counts it."""
+    try:
+        return round(datetime.fromisoformat(at.replace("Z", "+00:00")).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return 0
 
 
 def _source(decision: Decision) -> dict[str, Any]:
-    low, high = (*decision.between, *decision.between)[:2]
-    pairs = zip(decision.documents, decision.contents, strict=True)
-    seen = [{"index": one.index, "id": one.id, "content": content} for one, content in pairs]
+    low, high = decision.between if len(decision.contents) == 2 else (None, None)
+    parts = decision.parts or [None] * len(decision.contents)
+    texts = zip(decision.documents, decision.contents, parts, strict=True)
+    seen = [{"index": one.index, "id": one.id, "content": content, "part": part} for one, content, part in texts]
     return {
         "kind": "decision",
         "id": decision.id,
         "verdict": decision.verdict.value,
+        "contents": decision.between,
         "low": low,
         "high": high,
         "documents": {"seen": seen},
@@ -453,10 +506,11 @@ def _decision(source: Mapping[str, Any]) -> Decision | None:
         parts = {name: source.get(name) for name in _PLAIN}
         parts["documents"] = [(one["index"], one["id"]) for one in seen]
         parts["contents"] = [one["content"] for one in seen]
+        parts["parts"] = [one.get("part") for one in seen] if source["verdict"] == Verdict.SPLIT.value else None
         found = _DECISIONS.validate_python(parts)
-        texts = (2,) if found.verdict.decides else (1, 2)
-        return found if len(found.contents) in texts and all(map(_HASH.fullmatch, found.contents)) else None
-    except (KeyError, TypeError, ValidationError):
+        possible = 1 + found.verdict.decides <= len(found.contents) <= MAX_TEXTS
+        return found if possible and all(map(_HASH.fullmatch, found.contents)) else None
+    except (KeyError, TypeError, AttributeError, ValidationError):
         return None
 
 

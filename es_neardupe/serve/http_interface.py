@@ -55,7 +55,7 @@ from es_neardupe.json_models import (
     TextQuery,
 )
 from es_neardupe.json_results import decision_json, group_json, groups_json, plain, similar_json
-from es_neardupe.records import by_address
+from es_neardupe.records import Address, by_address
 from es_neardupe.serve.answers import problem, refusal
 from es_neardupe.signatures import defaults_of
 from es_neardupe.similarity.pair_relation import Relation
@@ -260,8 +260,9 @@ def http_interface(
                 decide(
                     index_of(request),
                     query.verdict,
-                    query.id if isinstance(query.id, str) else query.id.address,
-                    [one if isinstance(one, str) else one.address for one in query.others],
+                    None if query.id is None else _document(query.id),
+                    [_document(one) for one in query.others],
+                    parts=[[_document(one) for one in part] for part in query.parts],
                     author=query.author,
                     note=query.note,
                     dry_run=query.dry_run,
@@ -273,6 +274,10 @@ def http_interface(
             return decision_json(withdraw(index_of(request), [id])[0])
 
     return app
+
+
+def _document(given: str | AddressQuery) -> str | Address:
+    return given if isinstance(given, str) else given.address
 
 
 def _place(parts: Sequence[str | int]) -> str:

@@ -95,6 +95,60 @@ def test_different_texts_leave_the_group_with_their_copies(client: Client, index
         assert_settled(client, index_name)
 
 
+def test_parts_are_one_decision_that_binds_like_its_pairs(client: Client, index_name: str) -> None:
+    """Applied, replaced by a later decision about a pair, disputed, in contradiction, and taken back."""
+    news = begun(client, index_name)
+    parts = [["a", "c"], ["b", "copy"], ["d"]]  # the copy says nothing more
+    assert news.decide(parts=parts, author="ann", dry_run=True).stored == 1
+    made = news.decide(parts=parts, author="ann", note="three offices")
+    (decision,) = news.decisions()
+    assert (decision.verdict, decision.parts, [one.id for one in decision.documents]) == (
+        Verdict.SPLIT,
+        (1, 1, 2, 3),
+        ["a", "c", "b", "d"],
+    )
+    assert (made.stored, sum(made.copies.values()), decision.note) == (1, 5, "three offices")
+    assert news.decide(parts=[["d"], ["c", "a"], ["b"]], author="ann", note="three offices").unchanged == 1
+    store = Decisions(opened(news))
+    verdicts = {pair: said["ann"] for pair, said in store.pairs().items()}
+    assert verdicts == dict(decision.pairs())
+    assert {pair: said["ann"] for pair, said in store.pairs([decision.contents[3]]).items()} == {
+        pair: one for pair, one in verdicts.items() if decision.contents[3] in pair
+    }
+    assert store.written_since(0) == set(verdicts)
+    assert store.waiting().contents == set(decision.contents)
+    report = news.group()
+    assert report.scope.reason == "0 new or changed documents, 1 new decision"
+    assert (report.decisions.same, report.decisions.different) == (1, 5)
+    assert groups(news) == [{"a", "c"}, {"b", "copy"}]
+    assert news.group(rebuild=True).writes.written == 0
+
+    with pytest.raises(SettingsError, match=r"contradicts others: x0 and .: a, c, b and 1 more are split"):
+        news.decide("same", "x0", ["a", "b"], author="ann")
+    (disputed,) = news.decide("same", "c", ["b"], author="bob", dry_run=True).disputed
+    assert disputed.id == decision.id
+    assert news.decide("same", "d", ["b"], author="ann").replaced == ()  # of three pairs, only this one changes
+    assert store.pairs()[min(decision.contents[2:]), max(decision.contents[2:])] == {"ann": Verdict.SAME}
+    news.group()
+    assert groups(news) == [{"a", "c"}, {"b", "copy", "d"}]
+    whole = news.decide(parts=[["a", "b", "c", "d"]], author="ann")
+    assert (whole.decisions[0].verdict, len(whole.replaced)) == (Verdict.SAME, 2)
+    news.group()
+    assert groups(news) == [ALL]
+    news.withdraw([whole.decisions[0].id])
+    assert news.decisions() == []
+    assert store.pairs() == {}
+    for wrong, match in (
+        ([["a", "b"], ["copy"]], "exact copies"),
+        ([["b", "copy"]], "two documents with different texts"),
+        ([["a", "b"], ["a"]], "named twice"),
+    ):
+        with pytest.raises(SettingsError, match=match):
+            news.decide(parts=wrong, author="ann")
+    with pytest.raises(SettingsError, match="either parts, or a verdict"):
+        news.decide("same", "a", parts=[["b"], ["c"]], author="ann")
+
+
 def test_texts_that_are_the_same_are_held(client: Client, index_name: str) -> None:
     """Unrelated texts stay in the group, are counted, and have their true similarity."""
     news = begun(client, index_name)
@@ -264,7 +318,7 @@ def test_what_cannot_be_decided(client: Client, index_name: str) -> None:
     news = begun(client, index_name)
     for wrong, kind, message in (
         (("perhaps", "a", ["b"]), SettingsError, "Unknown verdict"),
-        (("same", "a", []), SettingsError, "two documents"),
+        (("same", "a", []), SettingsError, "the other ones as well"),
         (("same", "a", ["a"]), SettingsError, "named twice"),
         (("different", "b", ["copy"]), SettingsError, "exact copies"),
         (("same", "a", ["none"]), NotFound, "no document"),
