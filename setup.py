@@ -86,7 +86,7 @@ def compiled(module: str) -> Extension:
     return Extension(
         module,
         [f"{module.replace('.', '/')}.c"],
-        depends=[str(header) for header in sorted(Path(module.replace(".", "/")).parent.glob("*.h"))],
+        depends=[str(header) for header in sorted(Path("es_neardupe").rglob("*.h"))],
         define_macros=[("Py_LIMITED_API", "0x030B0000")] if LIMITED_API else [],
         extra_compile_args=options,
         optional=not REQUIRE_KERNEL,
@@ -97,6 +97,7 @@ def compiled(module: str) -> Extension:
 setup(
     ext_modules=[
         compiled("es_neardupe.keys._kernel"),
+        compiled("es_neardupe.keys.prepare._html"),
         compiled("es_neardupe.keys.prepare._masks"),
         compiled("es_neardupe.similarity._pairs"),
     ],

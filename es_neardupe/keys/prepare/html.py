@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.prepare import html_places
-from es_neardupe.keys.prepare.html_guard import is_too_costly, without_tags
+from es_neardupe.keys.prepare import html_kernel, html_places
+from es_neardupe.keys.prepare.html_guard import without_tags
 from es_neardupe.keys.prepare.html_main import main_of
 from es_neardupe.keys.prepare.html_page import Kept, Page, seen_of, tidy
 from es_neardupe.keys.prepare.placed import PlacedText
@@ -35,13 +35,16 @@ CONFORMANCE = (
 def text(html: str, *, main: bool) -> str:
     """The text of a page. Raises `SettingsError` if the installed parser reads pages in another way."""
     _check_parser()
-    return tidy(without_tags(html)) if is_too_costly(html) else _kept(html, main=main).text
+    if html_kernel.is_too_costly(html):
+        return tidy(without_tags(html))
+    made = html_kernel.text(html, main=main)
+    return _kept(html, main=main).text if made is None else made
 
 
 def placed(html: str, *, main: bool) -> PlacedText:
     """The same with the place of each character in the source."""
     _check_parser()
-    if is_too_costly(html):
+    if html_kernel.is_too_costly(html):
         return html_places.places_without_tags(html)
     return html_places.places_of(html, _kept(html, main=main))
 
@@ -55,7 +58,8 @@ def _kept(html: str, *, main: bool) -> Kept:
 def _check_parser() -> None:
     """Raise `SettingsError` if the installed parser would give other keys than those of the scheme."""
     for html, expected in CONFORMANCE:
-        if (found := _kept(html, main=False).text) != expected:
+        found = _kept(html, main=False).text
+        if found != expected or html_kernel.text(html, main=False) not in (None, expected):
             raise SettingsError(
                 f"The installed version of selectolax reads HTML in another way than the scheme requires ({html!r} is "
                 f"{found!r}, not {expected!r}): install another version with `pip install 'selectolax>=1.0'`."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from html import unescape
+from string import ascii_lowercase, ascii_uppercase
 
 
 def names(text: str) -> frozenset[str]:
@@ -13,6 +14,8 @@ def names(text: str) -> frozenset[str]:
 
 
 MAX_CHARACTERS = 1 << 23
+MAX_MARKUP = 1 << 18
+"""Characters ``<``."""
 MAX_DEPTH = 1_000
 MAX_ATTRIBUTES = 1_000
 """In one tag."""
@@ -24,23 +27,24 @@ _ATTRIBUTES = (
     r"""(?:[\t\n\f\r ]*=[\t\n\f\r ]*(?:"[^"]*"|'[^']*'|[^\t\n\f\r >"'][^\t\n\f\r >]*))?"""
 )
 _ATTRIBUTE = re.compile(_ATTRIBUTES)
-MARKUP = re.compile(r"(?is)<!--.*?(?:--!?>|\Z)|<(/?)([a-z][^\t\n\f\r />]*)((?:" + _ATTRIBUTES + r")*)([\t\n\f\r /]*)")
+MARKUP = re.compile(r"(?ais)<!--.*?(?:--!?>|\Z)|<(/?)([a-z][^\t\n\f\r />]*)((?:" + _ATTRIBUTES + r")*)([\t\n\f\r /]*)")
 """A comment, or a tag without its last character: its slash, name, attributes, and blanks."""
-_END_OF = {"script": re.compile(r"(?i)</script"), "style": re.compile(r"(?i)</style")}
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+_END_OF = {"script": re.compile(r"(?ai)</script"), "style": re.compile(r"(?ai)</style")}
 _VOID = names("area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr")
-_UNCOUNTED = _VOID | names("html head body p li dt dd tr td th tbody thead tfoot colgroup option a")
-_FORMATS = names("b big code em font i nobr s small strike strong tt u")
-_FOREIGN = frozenset(("svg", "math"))
-_RAW = names("title textarea xmp iframe noembed noframes")
-_SCOPES = names("table caption object marquee applet template svg math foreignobject")
-_SPECIAL = names(
+UNCOUNTED = _VOID | names("html head body p li dt dd tr td th tbody thead tfoot colgroup option a")
+FORMATS = names("b big code em font i nobr s small strike strong tt u")
+FOREIGN = frozenset(("svg", "math"))
+RAW = names("title textarea xmp iframe noembed noframes")
+SCOPES = names("table caption object marquee applet template svg math foreignobject")
+SPECIAL = names(
     "address article aside blockquote button center details dialog dir div dl fieldset figcaption figure footer"
     " form frameset h1 h2 h3 h4 h5 h6 header hgroup iframe listing main menu nav noembed noframes noscript ol"
     " plaintext pre search section select summary table template textarea title ul xmp object marquee applet"
     " caption"
 )
 _PLAIN = re.compile(
-    r"(?is)<!--.*?(?:--!?>|\Z)|<script[\t\n\f\r />].*?(?:</script[^>]*>|\Z)|<style[\t\n\f\r />].*?(?:</style[^>]*>|\Z)"
+    r"(?ais)<!--.*?(?:--!?>|\Z)|<script[\t\n\f\r />].*?(?:</script[^>]*>|\Z)|<style[\t\n\f\r />].*?(?:</style[^>]*>|\Z)"
     r"|<[a-z/!?][^>]*(?:>|\Z)"
 )
 
@@ -60,9 +64,15 @@ def plain_parts(html: str) -> Iterator[tuple[int, int, bool]]:
     yield start, len(html), True
 
 
-def is_too_costly(html: str) -> bool:
-    """A scan that keeps the open elements and, where it does not know, counts too many of them."""
-    return len(html) > MAX_CHARACTERS or _Scan(html).exceeds()
+def is_too_large(html: str) -> bool:
+    """Whether a page has too many characters or tags for a tree."""
+    return len(html) > MAX_CHARACTERS or html.count("<") > MAX_MARKUP
+
+
+def exceeds(html: str) -> bool:
+    """Whether a page is over another limit, by a scan that keeps the open elements and, where it does not know, counts
+    too many of them."""
+    return _Scan(html).exceeds()
 
 
 class _Scan:
@@ -86,7 +96,7 @@ class _Scan:
             end, name, attributes, rest = match.groups()
             if name is None:
                 continue
-            name = name.lower()
+            name = name.lower() if name.isascii() else name.translate(_LOWER)
             if end:
                 self._close(name)
                 continue
@@ -104,14 +114,14 @@ class _Scan:
         return most * tags > MAX_FORMATS_BY_TAGS
 
     def _open(self, name: str, *, closed: bool) -> None:
-        if name in _UNCOUNTED or (self.foreign and closed and name not in _SPECIAL and name not in _FORMATS):
+        if name in UNCOUNTED or (self.foreign and closed and name not in SPECIAL and name not in FORMATS):
             return
-        if name in _RAW and self.raw is None:
+        if name in RAW and self.raw is None:
             self.raw = name
         self.stack.append(name)
         self.counts[name] = self.counts.get(name, 0) + 1
-        self.foreign += name in _FOREIGN
-        self.formats += name in _FORMATS
+        self.foreign += name in FOREIGN
+        self.formats += name in FORMATS
 
     def _close(self, name: str) -> None:
         if not self.counts.get(name):
@@ -123,7 +133,7 @@ class _Scan:
         number = self._opened(name)
         if number is None:
             return
-        if name in _FORMATS:
+        if name in FORMATS:
             del self.stack[number]
             self.formats -= 1
             closed = [name]
@@ -132,14 +142,14 @@ class _Scan:
             del self.stack[number:]
         for one in closed:
             self.counts[one] -= 1
-            self.foreign -= one in _FOREIGN
+            self.foreign -= one in FOREIGN
 
     def _opened(self, name: str) -> int | None:
         """The number of the open element that an end tag closes; None if another one keeps it open."""
         number = len(self.stack) - 1
         while (above := self.stack[number]) != name:
-            special = above in _SPECIAL and name not in _SPECIAL and name not in _FORMATS and name not in _SCOPES
-            if number == 0 or above == "template" or special or (above in _SCOPES and name not in _SCOPES):
+            special = above in SPECIAL and name not in SPECIAL and name not in FORMATS and name not in SCOPES
+            if number == 0 or above == "template" or special or (above in SCOPES and name not in SCOPES):
                 return None
             number -= 1
         return number

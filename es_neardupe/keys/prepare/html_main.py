@@ -6,33 +6,43 @@ the one article; parts with a telling name; lists of links. A stage that leaves 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from es_neardupe.keys.prepare.html_guard import names
 from es_neardupe.keys.prepare.html_page import INLINE, Element, Kept, Page, Pieces, names_of, seen_of
 
-_APART = names("nav aside dialog menu footer search button textarea label legend optgroup option output progress meter")
-_APART_ROLES = names(
+APART = names("nav aside dialog menu footer search button textarea label legend optgroup option output progress meter")
+APART_ROLES = names(
     "navigation banner contentinfo complementary dialog alertdialog search menu menubar toolbar tablist"
 )
-_APART_NAME = re.compile(
-    r"(?:(?:top|sub|bottom|side|main|site|page|global|primary|secondary|mobile|footer|header|foot|head|user|post|skip)?"
-    r"(?:nav|navs|navbar|navigation|navlist|navlinks|navpath|navpanel|navheader|navfooter|navrow|navtree|navcontainer)"
-    r"|(?:main|site|top|side|mobile|page)menu|menubar|breadcrumbs?|pagination|pager"
-    r"|(?:site|page|global|main|left|right|sphinx|bs)?sidebar|toc|tableofcontents|skiplink"
-    r"|(?:site|page|global)(?:header|footer)|footer|masthead|colophon|copyright"
-    r"|cookies?|cookie(?:banner|bar|notice|consent|popup|law)|consent|gdpr|newsletter(?:signup|form|box)?|subscribe|signup"
-    r"|social|share|sharing|(?:social|share)(?:bar|links|buttons|icons|tools)|(?:socialshare|sharedaddy)"
-    r"|related|related(?:posts|articles|links|content|stories)|recommended|recommendations|readalso|readmore|morestories"
-    r"|comments?|commentlist|commentform|respond|disqusthread"
-    r"|ad|ads|adbox|adslot|adunit|advert|advertisement|sponsored|promo|promobox|outbrain|taboola|popup|modal|overlay"
-    r"|printfooter|catlinks|noprint)"
+_NAVIGATION = names(
+    "nav navs navbar navigation navlist navlinks navpath navpanel navheader navfooter navrow navtree navcontainer"
 )
-_OUTER = ("html", "body")
-_MAIN, _ARTICLE = ("main",), ("article",)
-_SECTIONS = ("main", "article", "section")
-_LIST_BLOCKS = names("ul ol dl table div section p td center form")
+_OF_NAVIGATION = names(
+    "top sub bottom side main site page global primary secondary mobile footer header foot head user post skip"
+)
+APART_NAMES = (
+    _NAVIGATION
+    | {of + name for of in _OF_NAVIGATION for name in _NAVIGATION}
+    | names(
+        "mainmenu sitemenu topmenu sidemenu mobilemenu pagemenu menubar breadcrumb breadcrumbs pagination"
+        " pager sidebar sitesidebar pagesidebar globalsidebar mainsidebar leftsidebar rightsidebar"
+        " sphinxsidebar bssidebar toc tableofcontents skiplink siteheader pageheader globalheader sitefooter"
+        " pagefooter globalfooter footer masthead colophon copyright cookie cookies cookiebanner cookiebar"
+        " cookienotice cookieconsent cookiepopup cookielaw consent gdpr newsletter newslettersignup"
+        " newsletterform newsletterbox subscribe signup social share sharing socialbar sociallinks"
+        " socialbuttons socialicons socialtools sharebar sharelinks sharebuttons shareicons sharetools"
+        " socialshare sharedaddy related relatedposts relatedarticles relatedlinks relatedcontent"
+        " relatedstories recommended recommendations readalso readmore morestories comment comments"
+        " commentlist commentform respond disqusthread ad ads adbox adslot adunit advert advertisement"
+        " sponsored promo promobox outbrain taboola popup modal overlay printfooter catlinks noprint"
+    )
+)
+"""Of ids and classes, in lower case without ``-`` and ``_``."""
+OUTER = ("html", "body")
+MAIN, ARTICLE = ("main",), ("article",)
+SECTIONS = ("main", "article", "section")
+LIST_BLOCKS = names("ul ol dl table div section p td center form")
 _LINKS = 3
 """Links of a list of links."""
 _ENOUGH = 20
@@ -85,14 +95,14 @@ class _Stages:
         inside: list[bool] = []
         for element in self.elements:
             parent = element.parent
-            inside.append(parent >= 0 and (inside[parent] or self.elements[parent].name in _SECTIONS))
+            inside.append(parent >= 0 and (inside[parent] or self.elements[parent].name in SECTIONS))
         return inside
 
     def _holds_main(self) -> list[bool]:
         """Whether each element is, or holds, a main element or an article."""
         holds = [False] * len(self.elements)
         for number in range(len(self.elements)):
-            if self._is(number, _MAIN + _ARTICLE):
+            if self._is(number, MAIN + ARTICLE):
                 up = number
                 while up >= 0 and not holds[up]:
                     holds[up] = True
@@ -101,16 +111,16 @@ class _Stages:
 
     def _says_apart(self, element: Element) -> bool:
         number = self.numbers[id(element)]
-        if element.name in _OUTER or self.holds_main[number]:
+        if element.name in OUTER or self.holds_main[number]:
             return False
-        named = element.name in _APART or (element.name == "header" and not self.in_section[number])
-        return named or self.roles[number] in _APART_ROLES
+        named = element.name in APART or (element.name == "header" and not self.in_section[number])
+        return named or self.roles[number] in APART_ROLES
 
     def _is_named_apart(self, element: Element, sums: Sequence[int], most: float) -> bool:
-        if element.name in INLINE or element.name in _OUTER or self.holds_main[self.numbers[id(element)]]:
+        if element.name in INLINE or element.name in OUTER or self.holds_main[self.numbers[id(element)]]:
             return False
         names = (name.lower().replace("-", "").replace("_", "") for name in names_of(element))
-        return sums[element.last] - sums[element.first] <= most and any(map(_APART_NAME.fullmatch, names))
+        return sums[element.last] - sums[element.first] <= most and not APART_NAMES.isdisjoint(names)
 
     def _links(self, left_out: Pieces) -> tuple[Sequence[int], Sequence[int]]:
         """The words in links before each piece, and the links in each element."""
@@ -127,7 +137,7 @@ class _Stages:
         self, element: Element, sums: Sequence[int], links: tuple[Sequence[int], Sequence[int]], most: float
     ) -> bool:
         number = self.numbers[id(element)]
-        if element.name not in _LIST_BLOCKS or self.holds_main[number]:
+        if element.name not in LIST_BLOCKS or self.holds_main[number]:
             return False
         words, counts = links
         size = sums[element.last] - sums[element.first]
@@ -139,7 +149,7 @@ class _Stages:
         total = sums[-1]
         sizes = [sums[element.last] - sums[element.first] for element in self.elements]
         for number, element in enumerate(self.elements):
-            if self._is(number, _MAIN) and sizes[number] > 0 and sizes[number] * 5 >= total:
+            if self._is(number, MAIN) and sizes[number] > 0 and sizes[number] * 5 >= total:
                 return element
         articles = sorted(self._outermost_articles(), key=lambda number: -sizes[number])
         if not articles or not sizes[articles[0]]:
@@ -153,9 +163,9 @@ class _Stages:
         within = [0] * len(self.elements)
         for number in range(len(self.elements) - 1, -1, -1):
             if (parent := self.elements[number].parent) >= 0:
-                within[parent] += within[number] + self._is(number, _ARTICLE)
+                within[parent] += within[number] + self._is(number, ARTICLE)
         end = 0
         for number, element in enumerate(self.elements):
-            if number >= end and within[number] <= 1 and self._is(number, _ARTICLE):
+            if number >= end and within[number] <= 1 and self._is(number, ARTICLE):
                 end = element.end
                 yield number

@@ -29,7 +29,7 @@ INLINE = names(
 )
 """Elements that do not separate words. All others do, also unknown ones."""
 
-_WITHOUT_CHILDREN = ("script", "style", "template")
+WITHOUT_CHILDREN = ("script", "style", "template")
 
 Pieces = Sequence[bool]
 """Whether each piece is left out."""
@@ -105,7 +105,7 @@ class Page:
             elif node.is_element_node:
                 name = (node.tag or "").lower()
                 page._open(name, node.attributes, open_elements)
-                child = None if name in _WITHOUT_CHILDREN else node.first_child
+                child = None if name in WITHOUT_CHILDREN else node.first_child
                 if child is None:
                     page._close(open_elements)
             while child is None and node is not None:

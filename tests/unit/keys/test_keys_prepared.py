@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 from golden_vectors import FOLDER
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from unit_tools import patience
 
 from es_neardupe import fingerprints
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.prepare import html, mail
-from es_neardupe.keys.prepare.html_guard import is_too_costly
+from es_neardupe.keys.prepare import html, html_guard, html_kernel, mail
+from es_neardupe.keys.prepare.html_kernel import is_too_costly
 from es_neardupe.keys.prepare.mail import LineKind, line_kinds
 from es_neardupe.keys.prepare.masks import EXPRESSIONS, PLACEHOLDERS, kernel, masked, masked_by_expressions
 from es_neardupe.keys.prepare.preparation import Preparation
@@ -220,6 +220,77 @@ def test_places_of_pages(page: str, clean: Clean) -> None:
     check_places(page, Preparation(clean))
 
 
+NAMES = some_of(
+    "a b i p div span table tr td th tbody caption col colgroup li ul ol dd dt h1 h2 form button select option textarea"
+    " title script style main article nav header section body html head svg math mi g path br hr img input object"
+    " noscript ruby rt template x-y nobr font em pre dialog details iframe xmp desc DIV P"
+)
+ATTRIBUTES = st.sampled_from(
+    [
+        *("", " x", " hidden", " hidden=until-found", " open", " href=x", " type=hidden", " a=b/", " a='x", " /", "/"),
+        *(" class=nav", " id='foo-nav x'", " class=\u00e9\u00a0toc", " role=main", " role='navigation x'"),
+        *(" style='display:none'", ' style="visibility: hidden; display:block"'),
+    ]
+)
+SOUP = st.lists(
+    st.one_of(
+        st.builds("<{}{}>".format, NAMES, ATTRIBUTES),
+        st.builds("</{}>".format, NAMES),
+        some_of(
+            "a two\nwords \r &amp; &notit; &#32; &#x41; & &# \u00e9 \u6f22\u5b57 e\u0301 \u00a0 \x1c < </"
+            " <!x> <? --> ]]> <![CDATA[y]]> <!-- <!--c--> <!doctype\thtml> \" ' = \ud800 \x00",
+            *(" ", "one two three four five six seven", "word " * 25),
+        ),
+    ),
+    max_size=25,
+).map("".join)
+SAMPLES = (
+    "<p><x hidden><p>o",
+    "<p><font hidden><p><textarea>s",
+    "<template><main>a</main></template><p>b",
+    "<a href=1>b<svg><title>c</title></svg></a><table><tr><td>d<tr><td>e</table>f",
+    "<script><!--<script></script>--></script>a<noscript><p>b</noscript>",
+)
+
+
+def check_soup(page: str) -> None:
+    """The module in C gives the text of the tree, or none, and judges the costs as the scan in Python."""
+    module = html_kernel.kernel()
+    assert module is not None
+    for main in (False, True):
+        assert html_kernel.text(page, main=main) in (None, html._kept(page, main=main).text)
+    assert module.exceeds(page) in (None, html_guard.exceeds(page))
+
+
+@given(SOUP)
+def test_pages_read_without_a_tree_have_the_text_of_the_tree(built_kernel: None, page: str) -> None:
+    check_soup(page)
+
+
+@pytest.mark.long
+@settings(max_examples=100_000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(SOUP)
+def test_many_pages_read_without_a_tree_have_the_text_of_the_tree(built_kernel: None, page: str) -> None:
+    check_soup(page)
+
+
+@pytest.mark.parametrize("page", SAMPLES)
+def test_some_pages_read_without_a_tree_have_the_text_of_the_tree(built_kernel: None, page: str) -> None:
+    check_soup(page)
+
+
+@pytest.mark.parametrize(
+    "page", ["<p>a", "<table><tr><td>a</table>", "<template>a</template><svg><g/></svg>", "&copy;\u6f22"]
+)
+def test_ordinary_pages_need_no_tree(built_kernel: None, page: str) -> None:
+    assert html_kernel.text(page, main=True) is not None
+
+
+@pytest.mark.parametrize("page", ["<table>a", "<b>a<p>b</b>c", "a\x00", "\ud800", "<svg><p>a", "<frameset>"])
+def test_pages_whose_text_is_not_certain_are_left_to_the_parser(built_kernel: None, page: str) -> None:
+    assert html_kernel.text(page, main=True) is None
+
+
 @pytest.mark.parametrize(
     "page",
     [
@@ -227,8 +298,9 @@ def test_places_of_pages(page: str, clean: Clean) -> None:
         "<p " + " ".join(f"a{number}" for number in range(1_001)) + ">x",
         "".join(f"<b id={number}>" for number in range(999)) + "</div><p>x</p>" * 2_000,
         "x" * (2**23 + 1),
+        "<br>" * (2**18 + 1) + "x",
     ],
-    ids=["nested", "attributes", "formats", "long"],
+    ids=["nested", "attributes", "formats", "long", "tags"],
 )
 def test_pages_that_would_take_long_are_read_without_a_tree(page: str) -> None:
     assert is_too_costly(page)
