@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -37,6 +37,9 @@ _TEXTS = 20
 
 _CHARACTERS = 100_000
 """Characters of each of them."""
+
+_ROUNDS = 5
+"""How often a sample is examined at most."""
 
 _SAMPLE = 10_000
 """Maximum number of texts in a sample."""
@@ -74,6 +77,17 @@ class Boilerplate:
     def ignored(self) -> Ignored:
         """The shingles of all their passages."""
         return Ignored("boilerplate", np.array(self._ignored, np.uint64))
+
+    def with_others(self, more: Boilerplate) -> Boilerplate:
+        """These passages and others, of clusters that were found without these."""
+        passages = sorted({*self.passages, *more.passages}, key=lambda one: (-one.documents, one.passage))
+        return Boilerplate(
+            examined=max(self.examined, more.examined),
+            clusters=self.clusters + more.clusters,
+            documents=self.documents + more.documents,
+            passages=tuple(passages[:_SHOWN]),
+            _ignored=tuple(sorted({*self._ignored, *more._ignored})),
+        )
 
     def without(self, shingles: Sequence[U64]) -> list[U64]:
         """The shingles of each text (sorted) that are not in these passages; all of them if there are no others."""
@@ -116,8 +130,9 @@ def sampled_boilerplate(
     """The boilerplate of a sample, and the number of its texts, without comparing all candidates of the index.
 
     The sample are the texts of the largest clusters of candidates, all of them or evenly spread ones. Clusters of those
-    with this ``minimum`` resemblance are examined. Raises `SettingsError` for more documents or pairs than ``limit``
-    allows.
+    with this ``minimum`` resemblance are examined, and again without the passages that were found: signatures hold
+    texts together that are in one cluster because of a disclaimer. Raises `SettingsError` for more documents or pairs
+    than ``limit`` allows.
     """
     measure = Measure(shingle=index.settings.shingle, unit=index.settings.unit)
     with scratch() as files:
@@ -136,10 +151,17 @@ def sampled_boilerplate(
         sampled[members] = True
     inside = sampled[candidates.left] & sampled[candidates.right]
     left, right = candidates.left[inside], candidates.right[inside]
-    workers = ComparingWorkers.of(index, measure)
-    verifier = Verifier(index.client, index.settings, corpus, classes, measure, workers=workers)
-    matches = verifier.similarities(left, right, progress) >= minimum
-    return boilerplate(index, corpus, classes, left[matches], right[matches]), int(sampled.sum())
+    found = Boilerplate(0, 0, 0, (), ())
+    for _ in range(_ROUNDS):
+        workers = ComparingWorkers.of(index, measure)
+        verifier = Verifier(index.client, index.settings, corpus, classes, measure, workers=workers)
+        matches = verifier.similarities(left, right, progress) >= minimum
+        more = boilerplate(index, corpus, classes, left[matches], right[matches])
+        if not more.clusters:
+            break
+        found = found.with_others(more)
+        measure = replace(measure, ignored=found.ignored)
+    return found, int(sampled.sum())
 
 
 def _sample(clusters: Sequence[Positions]) -> list[Positions]:

@@ -138,7 +138,8 @@ def match_criterion(
     share = options.ignore_common
     common = None
     if share is not None:
-        common = common_shingles(index, share, minimum, renew=renew, limit=limit, progress=progress)
+        lowest = min(minimum, settings.threshold)
+        common = common_shingles(index, share, lowest, renew=renew, limit=limit, progress=progress)
     measure = Measure(
         name,
         options.matching or Matching.LITERAL,

@@ -214,6 +214,22 @@ def test_boilerplate_is_learned_from_a_sample(client: Client, index_name: str, m
     assert grouped(client, index_name) == {(f"t{row:03}", f"t{row:03}-copy") for row in range(12)}
 
 
+def test_boilerplate_below_other_boilerplate(client: Client, index_name: str) -> None:
+    """A disclaimer makes one cluster of all texts; without it, the signature of each user makes one."""
+    notice = " ".join(words("notice", 60))
+    texts = {
+        f"{user}-{row}": f"{' '.join(words((user, row), 8))} {' '.join(words(str(user), 40))} {notice}"
+        for user in range(12)
+        for row in range(5)
+    }
+    news = filled(client, index_name, texts, replace(SETTINGS, threshold=0.3))
+    assert news.group().boilerplate.clusters == 1
+    report = news.group(ignore_common="auto")
+    assert report.common is not None
+    assert len(report.common.passages) > 1
+    assert (report.boilerplate.clusters, report.groups.count) == (0, 0)
+
+
 def test_boilerplate_of_a_small_family_of_other_measures(client: Client, index_name: str, server_cli: Cli) -> None:
     """Five texts are enough, without a large bucket, by any measure; four are not."""
     header = " ".join(words("licence", 100))
