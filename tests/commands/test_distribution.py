@@ -348,6 +348,37 @@ def test_the_recommended_threshold_groups_the_labelled_pairs(
     assert "It is the best of 3 histograms" in reported.recommendation.text
 
 
+def test_labels_choose_keys_and_options(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    """Texts above a longer footer, and copies without it: only without the footer do the labels decide. The commands
+    group what is labelled same."""
+    footer = " ".join(words("footer", 60))
+    own = [" ".join(words(row, 40)) for row in range(40)]
+    texts = {f"t{row:02}": f"{text} {footer}" for row, text in enumerate(own)}
+    texts |= {f"t{row:02}-copy": f"Re: {text}" for row, text in enumerate(own[:12])}
+    same = [(f"t{row:02}", f"t{row:02}-copy") for row in range(12)]
+    different = [(f"t{row:02}", f"t{row + 1:02}") for row in range(30)]
+    news = NearDupe(index_name, client)
+    make_index(client, index_name, TEXT)
+    put(client, index_name, {id: {"text": text} for id, text in texts.items()})
+    news.init(Settings(("text",), threshold=0.9))
+    news.enrich()
+    file = write_labels(tmp_path, [(*pair, True) for pair in same] + [(*pair, False) for pair in different])
+    shown = server_cli("distribution", index_name, "--labels", file)
+    assert not shown.code, shown.err
+    assert "presets with options, tried on the labelled pairs" in shown.out
+    report = news.distribution(labels=file)
+    best = {(one.preset, one.ignore_common): one.validated.f for one in report.trials}
+    assert best["strict", "auto"] == 1
+    assert report.preset.preset == "strict"
+    assert report.preset.reasons in shown.err
+    migrate, group = re.findall(r"`es-neardupe (.*?)`", report.preset.reasons)
+    assert not server_cli(*migrate.split(), "--yes").code
+    assert not server_cli(*group.split()).code
+    assert {tuple(sorted(one.id for one in found.members)) for found in news.groups()} == set(same)
+    again = news.distribution(labels=file).preset.reasons
+    assert "`es-neardupe migrate" not in again
+
+
 def test_the_recommendation_names_the_unit_of_the_shingles(client: Client, index_name: str, tmp_path: Path) -> None:
     make_index(client, index_name, TEXT)
     put(client, index_name, {id: {"text": text} for id, text in TEXTS.items()})

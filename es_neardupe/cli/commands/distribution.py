@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from es_neardupe import options
@@ -29,11 +30,16 @@ if TYPE_CHECKING:
     from es_neardupe.commands.distribution.report import (
         Distribution,
         DistributionReport,
+        LabelledTrial,
         LabelLevel,
         LabelsReport,
         SimilarityExample,
         ThresholdLevel,
     )
+
+
+_BEST = 10
+"""Trials on labelled pairs that are shown, the best ones."""
 
 
 @with_options_of(library)
@@ -66,6 +72,8 @@ def distribution(
         for one in found.distributions:
             _show(found, one)
         _show_presets(found)
+        if found.trials:
+            _show_trials(found.trials)
     _say(found, given["plot"])
 
 
@@ -110,6 +118,21 @@ def _show_presets(report: DistributionReport) -> None:
     show(f"each preset, tried on {counted(report.preset.texts, 'text')} of the sample")
     rows = [(one.preset, one.pairs, one.documents, one.held) for one in report.presets]
     print_table(["preset", "pairs", "documents", "held by boilerplate"], rows)
+
+
+def _show_trials(trials: Sequence[LabelledTrial]) -> None:
+    show("presets with options, tried on the labelled pairs")
+    columns = ["preset", "--clean", "--ignore-common", "threshold", "of the keys", "precision", "recall", "F"]
+    rows = [
+        (*_options(one), f"{one.threshold:g}", f"{one.keys:g}", found.precision, found.recall, found.f)
+        for one in sorted(trials, key=lambda one: -one.validated.f)[:_BEST]
+        for found in (one.validated,)
+    ]
+    print_table(columns, rows)
+
+
+def _options(one: LabelledTrial) -> tuple[str, str, str]:
+    return one.preset, one.clean or "", one.ignore_common or ""
 
 
 def _row(level: ThresholdLevel) -> tuple[object, ...]:

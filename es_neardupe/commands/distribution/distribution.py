@@ -116,7 +116,8 @@ def distribution(
 
     There is one distribution for each ``measure`` (default: resemblance, or bag with ``whitespace``) and each
     ``shingle`` (default: that of the index). ``labels``: file with labelled pairs, which are compared whether they are
-    candidates or not; they give precision, recall and F of each threshold, and a recommended one. ``sample``: number of
+    candidates or not; they give precision, recall and F of each threshold, and a recommended one, and choose the
+    preset, threshold and options of keys. ``sample``: number of
     documents (default: 2,000, or 500 for slow measures). ``threshold``: the one that examples are near to (default:
     that of the index). ``thresholds``: those of the table. ``plot``: file for a plot. Nothing is written to the index.
     Raises `SettingsError` for values out of range, `IndexUnusable` if fewer than two documents have keys, `InputError`
@@ -132,6 +133,7 @@ def distribution(
     from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
     from es_neardupe.candidates.join import candidate_pairs
     from es_neardupe.candidates.who_may_meet import GroupRules
+    from es_neardupe.commands.distribution.labelled_trials import labelled_advice, tried_on_labels
     from es_neardupe.commands.distribution.labels import read_labels
     from es_neardupe.commands.distribution.plots import check_plot, draw
     from es_neardupe.commands.distribution.recommendation import preset_advice, recommended
@@ -192,6 +194,7 @@ def distribution(
         found = distribution(one, pairs, compared, results)
         distributions.append(replace(found, above=above, below=below, labels=by_labels))
     preset, presets = preset_advice(index, distributions, drawn, progress)
+    trials = () if labelled is None else tried_on_labels(documents, labelled, drawn, seed, progress)
     report = DistributionReport(
         index=index.name,
         indices=index.target.indices,
@@ -205,8 +208,9 @@ def distribution(
         edges=tuple(EDGES.tolist()),
         labels=None if labelled is None else labelled.counts,
         recommendation=None if labelled is None else recommended(index, distributions, labelled.counts, chosen),
-        preset=preset,
+        preset=preset if labelled is None else labelled_advice(index, trials, len(labelled.same), preset.texts),
         presets=presets,
+        trials=trials,
         distributions=tuple(distributions),
         seconds=time.monotonic() - started,
     )

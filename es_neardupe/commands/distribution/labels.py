@@ -12,7 +12,7 @@ import numpy as np
 from es_neardupe.commands.distribution.report import CrossValidation, LabelCounts, LabelLevel, LabelsReport
 from es_neardupe.errors import InputError
 from es_neardupe.index.index import Index
-from es_neardupe.keys.arrays import Flags, Floats
+from es_neardupe.keys.arrays import Flags, Floats, Positions
 from es_neardupe.keys.bands import share_keys
 from es_neardupe.progress import Progress, silent
 from es_neardupe.readers.files import FileRecord, check_paths, read_records
@@ -125,7 +125,7 @@ class Labels:
         _check_enough(counts)
         keys, agree = corpus.keys, index.settings.scheme.agree
         found = share_keys(keys[left], keys[right], agree)[unchanged]
-        return ComparedLabels(counts, same, found, similarity[:, unchanged])
+        return ComparedLabels(counts, left[unchanged], right[unchanged], same, found, similarity[:, unchanged])
 
 
 def _rows_of(pairs: Sequence[LabelledPair], corpus: FingerprintColumns) -> dict[_Name, list[int]]:
@@ -169,6 +169,9 @@ class ComparedLabels:
     """Similarities of p labelled pairs by m measures."""
 
     counts: LabelCounts
+    left: Positions
+    right: Positions
+    """The rows of both documents; shape (p,)."""
     same: Flags
     """Shape (p,)."""
     found: Flags

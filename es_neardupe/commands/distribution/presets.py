@@ -47,26 +47,26 @@ def _tried(name: str, texts: Sequence[str]) -> PresetTrial:
     preset = PRESETS[name]
     masks = preset.get("mask", ())
     prepared = Preparation(masks=masks).texts(texts)
-    left, right = _matches(name, prepared)
+    left, right = matches(name, prepared)
     # what is left of masked texts is the template that they are meant to be grouped by
     clusters = [] if masks else largest_clusters(components(len(texts), left, right))
     return PresetTrial(
         preset=name,
         pairs=len(left),
         documents=len(np.union1d(left, right)),
-        held=sum(len(members) for members in clusters if _is_held(prepared, members)),
+        held=sum(len(members) for members in clusters if boilerplate_among(prepared, members) is not None),
     )
 
 
-def _is_held(texts: Sequence[str], members: Positions) -> bool:
-    """Whether only boilerplate holds a cluster together."""
+def boilerplate_among(texts: Sequence[str], members: Positions) -> list[str] | None:
+    """The passages that hold a cluster together, if only boilerplate does."""
     different = list(dict.fromkeys(texts[one] for one in members.tolist()))
     if len(different) < MEMBERS:
-        return False
-    return boilerplate_of([different[one] for one in evenly_spread(np.arange(len(different)))]) is not None
+        return None
+    return boilerplate_of([different[one] for one in evenly_spread(np.arange(len(different)))])
 
 
-def _matches(name: str, texts: Sequence[str]) -> tuple[Positions, Positions]:
+def matches(name: str, texts: Sequence[str]) -> tuple[Positions, Positions]:
     """The pairs that the keys of a preset probably find and that its measure matches."""
     preset = PRESETS[name]
     shingle, unit = shingle_of(preset["shingle"])

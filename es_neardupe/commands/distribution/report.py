@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 from es_neardupe.commands.distribution.sample import EstimatedPairs
 from es_neardupe.keys.unit import Unit, shingle_text
@@ -151,6 +152,21 @@ class PresetTrial:
 
 
 @dataclass(frozen=True)
+class LabelledTrial:
+    """How well a preset decides labelled pairs, with options."""
+
+    preset: str
+    clean: str | None
+    """What is left out of texts."""
+    ignore_common: Literal["auto"] | None
+    threshold: float
+    """The best one, of the measure that decides."""
+    keys: float
+    """The threshold of the keys that find 95 % of the pairs labelled same that reach it."""
+    validated: CrossValidation
+
+
+@dataclass(frozen=True)
 class Distribution:
     """Distribution of one measure."""
 
@@ -205,8 +221,11 @@ class DistributionReport(Tabular):
     recommendation: Recommendation | None
     """With labelled pairs."""
     preset: PresetAdvice
+    """By the labelled pairs, or without them by the sample."""
     presets: tuple[PresetTrial, ...]
     """Each preset, tried on the sample."""
+    trials: tuple[LabelledTrial, ...]
+    """With labelled pairs: each preset with options, tried on them."""
     distributions: tuple[Distribution, ...]
     seconds: float = field(compare=False)
 

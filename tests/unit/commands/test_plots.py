@@ -54,7 +54,7 @@ def report(name: str = "news", measures: Sequence[str] = ("resemblance",), *, pa
     edges = tuple(EDGES.tolist())
     trials = (PresetTrial("strict", 1, 2, 0),)
     return DistributionReport(
-        name, (name,), "v1-0", 0.8, 1, 100, 21, 0, 0, edges, None, None, ADVICE, trials, tuple(made), 1.0
+        name, (name,), "v1-0", 0.8, 1, 100, 21, 0, 0, edges, None, None, ADVICE, trials, (), tuple(made), 1.0
     )
 
 
