@@ -46,6 +46,7 @@ def main() -> None:
     report_pairs(texts, arguments.rounds)
     report_resemblance(texts, arguments.rounds)
     report_batches(texts, arguments.rounds)
+    report_edit(texts, arguments.rounds)
     report_growth(arguments.rounds)
 
 
@@ -136,6 +137,29 @@ def report_batches(texts: list[str], rounds: int) -> None:
             ratios = [fastest(run, rounds) / seconds for run in (singly, partial(without_c, batched))]
             label = f"{measure.label}, groups of {size}"
             print(f"{label:36} {len(left) / seconds:11,.0f} pairs/s{ratios[0]:15.1f}{ratios[1]:15.1f}")
+
+
+def report_edit(texts: list[str], rounds: int) -> None:
+    """The edit similarity of candidates against their resemblance, both from the texts on: each text in four pairs."""
+    print(f"\n{'candidates from the texts on':36}          edit   resemblance")
+    for words in (250, 2_500, 25_000):
+        long = [" ".join([*texts, *texts][k : k + max(1, words // 250)]) for k in range(max(4, 100_000 // words))]
+        chance = random.Random(3)
+        groups = [[text, *(edited(text, chance) for _ in range(4))] for text in long]
+        near = [(5 * k + a, 5 * k + b) for k in range(len(long)) for a, b in combinations(range(5), 2)]
+        unrelated = [(a, (b + 5) % (5 * len(long))) for a, b in near]
+        for kind, pairs in (("near-copies", near), ("unrelated", unrelated)):
+            left, right = np.array(pairs, np.intp).T.copy()
+            rates = [
+                len(left) / fastest(partial(from_texts, Measure(name), groups, left, right), min(rounds, 2))
+                for name in (MeasureName.EDIT, MeasureName.RESEMBLANCE)
+            ]
+            print(f"{f'{words:,} words, {kind}':36}" + "".join(f"{rate:14,.0f}" for rate in rates) + " pairs/s")
+
+
+def from_texts(measure: Measure, groups: list[list[str]], left: Positions, right: Positions) -> None:
+    """Prepare the texts and score the pairs, as verification does."""
+    measure.scores(measure.prepare([one for group in groups for one in group]), left, right)
 
 
 def candidates(name: MeasureName, texts: list[str], size: int) -> tuple[list[U64], Positions, Positions, Measure]:
