@@ -160,15 +160,12 @@ def _has_other_negation(a: Part, b: Part) -> bool:
     negations = _negations(a), _negations(b)
     if sum(negations) % 2 == 0:
         return False
-    is_known = any(one.key == "t" or one.key in words.NOT_NEGATED for one in (*a.tokens, *b.tokens))
+    is_known = any(one.key in words.NOT_NEGATED for one in (*a.tokens, *b.tokens))
     return is_known or not (len(a) and len(b) and is_variant(a.written, b.written))
 
 
 def _negations(part: Part) -> int:
-    return sum(
-        one.key in words.NEGATIONS or (one.key == "t" and part.text.text[one.start - 2 : one.start - 1] in ("n", "N"))
-        for one in part.tokens
-    )
+    return sum(one.key in words.NEGATIONS for one in part.tokens)
 
 
 def _are_other_sizes(a: Part, b: Part) -> bool:
@@ -189,6 +186,8 @@ def _differing_title(a: FactTokens, b: FactTokens) -> Difference | None:
     if not (a.title and b.title):
         return None
     titles = a.part(0, a.title).tokens, b.part(0, b.title).tokens
+    if any(one.mark for title in titles for one in title):
+        return None  # the line of a stamp or a contact
     for one, other in (titles, titles[::-1]):
         for token in one:
             if token.key in words.FUNCTION_WORDS or any(is_variant(token.key, known.key) for known in other):

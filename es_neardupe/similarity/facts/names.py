@@ -24,7 +24,7 @@ _NEAR = 10
 _NEAR_CHARACTERS = 60
 _CONTACT = re.compile(
     r"\W*(?:for\s+(?:immediate\s+release|more\s+information)\W+)?(?:press\s+|media\s+)?"
-    r"(?:contacts?|kontakt|ansprechpartner|tel|telephone|phone|fax|e-?mail|office)\b",
+    r"(?:contacts?|kontakt|ansprechpartner|tel|telephone|phone|fax|e-?mail)\b|\W*office:",
     re.IGNORECASE,
 )
 

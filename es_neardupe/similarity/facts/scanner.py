@@ -15,7 +15,7 @@ _RAW = re.compile(
     r"|(?P<iso>\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?\b)"
     r"|(?P<date>\b\d{1,2}(?P<separator>[./-])\d{1,2}(?P=separator)(?:\d{4}|\d\d)\b|\b\d\d \d\d (?:19|20)\d\d\b)"
     r"|(?P<time>\b\d{1,2}(?::\d\d(?::\d\d)?|h\d\d)\b)"
-    r"|(?P<version>\bv?\d+(?:\.\d+){2,}[a-z]?\b)"
+    r"|(?P<version>\b(?!\d{1,3}(?:\.\d{3})+\b)v?\d+(?:\.\d+){2,}[a-z]?\b)"
     r"|(?P<pack>\b\d+\s?[x×]\s?(?=\d))"
     r"|(?P<code>\b[^\W\d_]+(?:-?\d+)(?:-?[^\W_]+)*)"
     r"|(?P<spaced>\b\d{1,3}(?: \d{3})+(?=\s?[€$£¥]|\s(?:euros?|dollars?|EUR|USD|francs?|km|kg)\b))"
@@ -29,6 +29,10 @@ _SPECIAL = frozenset().union(
 )
 """Words that may be, or begin, a fact."""
 _BLANKS = " \u00a0\u202f\n"
+_ONE_BLANK = ("", " ")
+_SEPARATORS = ("", ".", ",", "-")
+_MAX_BLANKS = 20
+"""Characters between the parts of a fact, which an indented line may separate."""
 
 
 class Token(NamedTuple):
@@ -124,13 +128,16 @@ class _Scanner:
         self.tokens.append(Token(kind, key, start, end))
 
     def _near(self, i: int) -> str:
-        """A raw token in lower case, if only blanks, a full stop, a comma or a hyphen separate it from the one before
+        """A raw token in lower case, if only blanks, one line break and one of ``.,-`` separate it from the one before
         it; else the empty string."""
         if not 0 < i < len(self._raw):
             return ""
         between = self._text[self._raw[i - 1].end : self._raw[i].start]
-        is_near = len(between) <= 2 and not between.strip(" \u00a0\u202f\n.,-")
-        return self._raw[i].text.lower() if is_near else ""
+        if between not in _ONE_BLANK:
+            sign = between.strip(_BLANKS)
+            if len(between) > _MAX_BLANKS or between.count("\n") > 1 or sign not in _SEPARATORS:
+                return ""
+        return self._raw[i].text.lower()
 
     def _is_adjacent(self, i: int) -> bool:
         return i < len(self._raw) and self._raw[i].start == self._raw[i - 1].end
@@ -142,6 +149,8 @@ class _Scanner:
         _, text, start, end = self._raw[i]
         low = text.lower()
         if low not in _SPECIAL:
+            if (low[-1] == "n" or low == "cannot") and (after := self._contraction(i)):
+                return after
             self._add(None, low, start, end)
             return i + 1
         is_capitalised = text[0].isupper()
@@ -162,6 +171,24 @@ class _Scanner:
         else:
             self._add(None, low, start, end)
         return i + 1
+
+    def _contraction(self, i: int) -> int:
+        """``doesn't`` as two words, ``does`` and ``not``; 0 if it is something else."""
+        _, text, start, end = self._raw[i]
+        low = text.lower()
+        if low == "cannot":
+            last = end
+        elif low[-1] == "n" and i + 1 < len(self._raw) and self._raw[i + 1].text in ("t", "T"):
+            if self._text[end : self._raw[i + 1].start] not in ("'", "’"):
+                return 0
+            last = self._raw[i + 1].end
+        else:
+            return 0
+        middle = start + 3 if low == "cannot" else end - 1
+        verb = low[: middle - start]
+        self._add(None, words.CONTRACTED.get(verb, verb), start, middle)
+        self._add(None, "not", middle, last)
+        return i + 1 + (last > end)
 
     def _month_first(self, i: int) -> int:
         """``March 1st, 2026``, ``March 1``, ``March 2026``; 0 if it is none of these."""
@@ -349,16 +376,19 @@ class _Scanner:
 
     def _currency(self, k: int) -> tuple[str, int]:
         """The currency at ``k``, and what follows it; the empty string if there is none."""
-        at = k + 1 if self._near(k) in ("de", "of") and self._near(k + 1) in words.CURRENCIES else k
-        if self._near(at) not in words.CURRENCIES or not self._only_blanks_before(at):
+        at = k
+        if self._near(k) in ("de", "of", "d") and k + 1 < len(self._raw):  # 5 millions d'euros
+            at += self._text[self._raw[k].end : self._raw[k + 1].start] in (*_BLANKS, "'", "’")
+        currency = self._raw[at].text.lower() if self._near(k) else ""
+        if currency not in words.CURRENCIES or not self._only_blanks_before(at, "'’"):
             return "", k
         belongs_to_the_next = (
             self._raw[at].group == "sign" and self._is_adjacent(at + 1) and self._raw[at + 1].group == "number"
         )
-        return ("", k) if belongs_to_the_next else (words.CURRENCIES[self._near(at)], at + 1)
+        return ("", k) if belongs_to_the_next else (words.CURRENCIES[currency], at + 1)
 
-    def _only_blanks_before(self, k: int) -> bool:
-        return not self._text[self._raw[k - 1].end : self._raw[k].start].strip(" \u00a0\n-")
+    def _only_blanks_before(self, k: int, others: str = "") -> bool:
+        return not self._text[self._raw[k - 1].end : self._raw[k].start].strip(f" \u00a0\n-{others}")
 
     def _measured(self, k: int, value: str, start: int) -> int:
         """A number whose unit, or sign of percent, is at ``k``; 0 if there is none."""

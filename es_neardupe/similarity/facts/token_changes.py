@@ -144,21 +144,35 @@ class _Changes:
         after = dict(pairwise(in_b))
         for block in blocks:
             self._mark((block.a, block.a + block.size), (block.b, block.b + block.size), 0)
-        sides: list[tuple[int, bool, int]] = []
+        sides: list[tuple[int, int, bool, int]] = []
         for k in range(len(rows) - 1):
             if after[k] == k + 1:
                 self._compare(
                     _gap(rows[k].a, rows[k].size, rows[k + 1].a), _gap(rows[k].b, rows[k].size, rows[k + 1].b)
                 )
             else:
-                sides += [(rows[k].size, False, k), (rows[k + 1].size, True, k + 1)]
+                for number, is_before in ((k, False), (k + 1, True)):
+                    sides.append((self._anchor(rows[number], is_before), rows[number].size, is_before, number))
         before = {later: k for k, later in after.items()}
-        for _, is_before, k in sorted(sides, reverse=True):
+        for *_, is_before, k in sorted(sides, reverse=True):
             if is_before:
                 self._before(rows[k], rows[k - 1], rows[before[k]])
             else:
                 self._after(rows[k], rows[k + 1], rows[after[k]])
         self._found.sort()
+
+    def _anchor(self, block: _Block, is_before: bool) -> int:
+        """The number of tokens of a block that are in the same sentence as those before or after it."""
+        sizes = []
+        for starts, first in zip(self._starts, (block.a, block.b), strict=True):
+            if is_before:
+                at = bisect_right(starts, first)
+                sizes.append(min(starts[at] - first, block.size) if at < len(starts) else block.size)
+            else:
+                end = first + block.size
+                at = bisect_left(starts, end) - 1
+                sizes.append(min(end - starts[at], block.size) if at >= 0 else block.size)
+        return min(sizes)
 
     def _before(self, block: _Block, in_a: _Block, in_b: _Block) -> None:
         """Compare the rest of the sentence before a block. ``in_a``, ``in_b``: the blocks before it in each text."""

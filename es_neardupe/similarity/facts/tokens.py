@@ -28,6 +28,9 @@ _COMPOSED = re.compile(r"[^\u0300-\u036f\u1160-\u11ff][\u0300-\u036f\u1160-\u11f
 TITLE = 20
 """Maximum number of tokens of a title. A first line is a title if there are as many tokens below it."""
 
+_LINES = 10
+"""Lines that show how wide a text is."""
+
 _SPACED_CODE = 3
 """Maximum number of letters of a code that is written with a blank, such as ``A 12``."""
 
@@ -79,7 +82,7 @@ class FactTokens:
     kinds: Mapping[int, FactKind]
     """The kind of each token that is a fact, by its number."""
     values: Mapping[int, str]
-    """The key of each token that is a fact, by its number."""
+    """The key of each token that is not that of a word as written, by its number."""
     marks: Mapping[int, FactKind]
     """The facts that are stamps, counters or contacts, by their number."""
     title: int
@@ -221,7 +224,7 @@ def fact_tokens(text: str | PlacedText) -> FactTokens:
         _flags(placed.prepared, tokens, title),
         np.array([(one.start, one.end) for one in tokens], np.int64).reshape(-1, 2),
         kinds,
-        {k: tokens[k].key for k in facts},
+        _values(placed.prepared, tokens),
         marks,
         title,
         _spaced_codes(tokens, facts),
@@ -244,10 +247,27 @@ def _hashes(keys: Iterable[str]) -> U64:
     return hashes
 
 
+def _values(text: str, tokens: list[Token]) -> dict[int, str]:
+    written = (text[one.start : one.end].lower() for one in tokens)
+    return {
+        k: one.key for k, (one, word) in enumerate(zip(tokens, written, strict=True)) if one.kind or one.key != word
+    }
+
+
 def _title_size(text: str, tokens: list[Token]) -> int:
+    """The number of tokens of the first line if it is a title, and not the beginning of a paragraph: if a word in lower
+    case follows, or one that has no room in the line, the line is wrapped."""
     end = text.find("\n")
     size = sum(one.end <= end for one in tokens[: TITLE + 1])
-    return size if size <= TITLE <= len(tokens) - size else 0
+    if not 0 < size <= TITLE <= len(tokens) - size:
+        return 0
+    following = tokens[size]
+    lines = text[end + 1 :].split("\n", _LINES)
+    if lines[0].strip():
+        width = max(map(len, lines[:_LINES]))
+        if text[following.start].islower() or end + 1 + following.end - following.start > width:
+            return 0
+    return size
 
 
 def _flags(text: str, tokens: list[Token], title: int) -> Octets:

@@ -67,7 +67,7 @@ SPELLED_NUMBERS = _valued(
     4 four vier quatre cuatro
     5 five fünf cinq cinco
     6 six sechs seis
-    7 seven sieben siete
+    7 seven sieben sept siete
     8 eight acht huit ocho
     9 nine neun nueve
     10 ten zehn dix diez
@@ -202,6 +202,9 @@ NEGATIONS = _words(
     nunca sin ningún ninguna tampoco
     """
 )
+
+CONTRACTED = {"wo": "will", "ca": "can", "sha": "shall"}
+"""The words before ``n't`` that have another form there."""
 
 NOT_NEGATED = _words("with can ever either able ein eine einen einem einer eines")
 """Words that are spelled like their negation: with and without, can and cannot, eine and keine."""

@@ -41,7 +41,7 @@ def check_places(facts: tuple[Fact, ...], a: str, b: str) -> None:
         ("we pay 5 million dollars", "we pay 5 billion dollars", "amount", "5 million dollars", "5 billion dollars"),
         ("it grew by 12 percent there", "it grew by 15 percent there", "number", "12 percent", "15 percent"),
         ("he met us on April 17, 2006", "he met us on April 18, 2006", "date", "April 17, 2006", "April 18, 2006"),
-        ("they don't agree to it", "they do agree to it", "negation", "don't", "do"),
+        ("they don't agree to it", "they do agree to it", "negation", "n't", ""),
         ("they will agree to it", "they will not agree to it", "negation", "", "not"),
         ("the mayor of Mount Gilead is here", "the mayor of Akron is here", "name", "Mount Gilead", "Akron"),
     ],
@@ -109,9 +109,9 @@ def test_unrelated_endings_are_no_facts() -> None:
 def test_words_of_titles_are_no_names() -> None:
     """All words of a title are capitalised, so its verbs are not names."""
     title = "Port Of Seattle {} New Rail Project From State"
-    a, b = (f"{title.format(verb)}\n{words(0, 60)} is in Seattle today" for verb in ("Wins", "Loses"))
+    a, b = (f"{title.format(verb)}\nThat {words(0, 60)} is in Seattle today" for verb in ("Wins", "Loses"))
     assert [one.kinds for one in compare_texts(a, b).facts] == [(FactKind.TITLE,), (FactKind.WORD,)]
-    a, b = (f"{title.format(town)}\n{words(0, 60)} is in {town} today" for town in ("Newark", "Akron"))
+    a, b = (f"{title.format(town)}\nThat {words(0, 60)} is in {town} today" for town in ("Newark", "Akron"))
     assert [one.kinds for one in compare_texts(a, b).facts] == [(FactKind.TITLE,), (FactKind.NAME,), (FactKind.NAME,)]
 
 

@@ -50,6 +50,7 @@ def kinds_of(a: str, b: str) -> str:
         ("CHF 12'500.50", "12500,50 Franken", ""),
         ("$1,000", "1000 dollars", ""),
         ("$1.5 million", "$1,500,000", ""),
+        ("1.250.000 Euro", "1250000 Euro", ""),
         ("$2.5m", "2.5 million dollars", ""),
         ("two hundred dollars", "$200", ""),
         ("twenty-five of them", "25 of them", ""),
@@ -104,6 +105,8 @@ def kinds_of(a: str, b: str) -> str:
         ("1987", "1937", "date"),
         # negations
         ("will pay", "will not pay", "negation"),
+        ("they won't pay", "they will not pay", ""),
+        ("they can’t pay", "they cannot pay", ""),
         ("doesn't", "does", "negation"),
         ("they can’t agree", "they can agree", "negation"),
         ("bezahlen", "nicht bezahlen", "negation"),
