@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from importlib.metadata import version as version_of
 from inspect import isfunction, isgeneratorfunction, unwrap
 from types import TracebackType
@@ -22,6 +22,7 @@ from es_neardupe.commands.compare import compare as _compare
 from es_neardupe.commands.contained import contained as _contained
 from es_neardupe.commands.distribution import distribution as _distribution
 from es_neardupe.commands.doctor import doctor as _doctor
+from es_neardupe.commands.documents import documents as _documents
 from es_neardupe.commands.duplicates import duplicates as _duplicates
 from es_neardupe.commands.enrich import enrich as _enrich
 from es_neardupe.commands.fold import fold as _fold
@@ -65,7 +66,8 @@ def _log_commands(cls: _Class) -> _Class:
 
 
 def _logged(command: Callable[_P, _R]) -> Callable[_P, _R]:
-    """The command with log events. Commands that it runs are parts of it, and log no start and end of their own.
+    """The command as a method, with log events. It gets the index of the object, which has no commands. Commands that
+    it runs are parts of it, and log no start and end of their own.
 
     An iterator starts when its first element is requested.
     """
@@ -74,17 +76,19 @@ def _logged(command: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @wraps(command)
     def run(*given: _P.args, **options: _P.kwargs) -> _R:
+        index, *others = cast("tuple[NearDupe, ...]", given)
+        call = partial(cast("Callable[..., _R]", command), index._index, *others)
         if not is_logged(logging.INFO):
-            return command(*given, **options)
+            return call(**options)
         arguments = parameters.bind(*given, **options).arguments
-        index: Index = arguments.pop("index")
-        context = {"run": getattr(index, "run", None), "command": command.__name__, "index": index.name}
+        del arguments["index"]
+        context = {"run": index.run, "command": command.__name__, "index": index.name}
         if "progress" in parameters.parameters and "progress" not in arguments:
             options["progress"] = logged_progress(context=context)
         if iterates:
-            return cast("_R", _iterated(lambda: command(*given, **options), context, arguments))
+            return cast("_R", _iterated(lambda: call(**options), context, arguments))
         with _events(context, arguments):
-            return command(*given, **options)
+            return call(**options)
 
     return run
 
@@ -154,6 +158,7 @@ class NearDupe(Index):
         else:
             opened = client if _is_connection(client) else wrap(client, run=self.run)
         super().__init__(index, opened, prefix)
+        self._index = Index(index, opened, prefix)
         if max_rate is not None or max_load is not None:
             opened.pace.limit(max_rate=max_rate, max_load=max_load)
 
@@ -185,6 +190,7 @@ class NearDupe(Index):
     search = _search.search
     search_request = _search.search_request
     pairs = _pairs.pairs
+    documents = _documents.documents  # type: ignore[assignment,unused-ignore]  # an index that is opened has its own
     moved = _moved.moved
     moved_all = _moved.moved_all
     compare = _compare.compare

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from es_neardupe.commands.contained.steps import ContainedReport
 from es_neardupe.commands.decide import DecisionReport
+from es_neardupe.commands.documents.report import DocumentsReport
 from es_neardupe.commands.pairs.report import Pair
 from es_neardupe.commands.similar.steps import SimilarHit, SimilarReport
 from es_neardupe.commands.stats.counts import StatsReport
@@ -141,6 +142,7 @@ def _list_of(model: Any) -> Any:
 CollationAnswer = model_of(GroupCollation)
 ComparisonAnswer = model_of(CompareReport)
 ContainedAnswer = model_of(ContainedReport)
+DocumentsAnswer = model_of(DocumentsReport)
 StatsAnswer = model_of(StatsReport)
 GroupAnswer = _derived("Group", Group, ["known"], diameter=(int | None, None), weakest=(float | None, None))
 _BY_MEASURE: Any = {

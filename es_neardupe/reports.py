@@ -62,6 +62,7 @@ from es_neardupe.commands.distribution.sample import (
     EstimatedPairs,
 )
 from es_neardupe.commands.doctor.checks import Check
+from es_neardupe.commands.documents.report import DocumentsReport, SharedChunks, SharingDocuments
 from es_neardupe.commands.duplicates.results import (
     ContentStageReport,
     DocumentPair,
@@ -241,6 +242,7 @@ __all__ = [
     "DistributionReport",
     "DocumentPair",
     "DocumentsInScope",
+    "DocumentsReport",
     "DuplicatesReport",
     "EnrichReport",
     "EnrichScope",
@@ -335,7 +337,9 @@ __all__ = [
     "ScreenReport",
     "SearchHit",
     "SearchReport",
+    "SharedChunks",
     "SharedPassage",
+    "SharingDocuments",
     "Shingle",
     "ShinglesReport",
     "ShortTexts",

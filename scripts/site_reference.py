@@ -42,6 +42,7 @@ RESULTS: Mapping[str, Any] = {
     "moved": json_models.model_of(reports.MovedReport),
     "contained": json_models.ContainedAnswer,
     "pairs": json_models.PairAnswer,
+    "documents": json_models.DocumentsAnswer,
     "compare": json_models.ComparisonAnswer,
     "distribution": json_models.model_of(reports.DistributionReport),
     "what-if": json_models.model_of(reports.WhatIfReport),

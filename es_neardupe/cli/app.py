@@ -22,7 +22,7 @@ from es_neardupe.errors import NeardupeError, SettingsError
 
 _PANELS = {
     "Prepare": ("init", "load", "enrich", "pipeline", "migrate", "clean", "demo", "node"),
-    "Find": ("similar", "contained", "search", "pairs", "moved", "compare", "duplicates"),
+    "Find": ("similar", "contained", "search", "pairs", "documents", "moved", "compare", "duplicates"),
     "Group": ("group", "groups", "fold", "watch", "serve", "mcp"),
     "Inspect": ("stats", "doctor", "bands", "shingles", "audit", "distribution", "what-if", "version", "help"),
 }

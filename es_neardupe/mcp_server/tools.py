@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field, create_model
 
 from es_neardupe.commands.compare.compare import compare as compare_
 from es_neardupe.commands.contained.contained import contained as contained_
+from es_neardupe.commands.documents.documents import documents as documents_
 from es_neardupe.commands.group_pages import MAX_WHOLE, DocumentFilter, GroupSelection, page_of_groups
 from es_neardupe.commands.groups.groups import groups as list_groups
 from es_neardupe.commands.similar.similar import similar as similar_
@@ -29,6 +30,7 @@ from es_neardupe.json_models import (
     CollationAnswer,
     ComparisonAnswer,
     ContainedAnswer,
+    DocumentsAnswer,
     GroupsAnswer,
     SimilarAnswer,
     StatsAnswer,
@@ -72,9 +74,11 @@ if TYPE_CHECKING:  # they are made at run time
     _Comparison: TypeAlias = BaseModel
     _Contained: TypeAlias = BaseModel
     _Stats: TypeAlias = BaseModel
+    _Documents: TypeAlias = BaseModel
 else:
     _Similar, _Groups, _Group = _limited(SimilarAnswer), _limited(GroupsAnswer), _limited(CollationAnswer)
     _Comparison, _Contained, _Stats = _limited(ComparisonAnswer), _limited(ContainedAnswer), _limited(StatsAnswer)
+    _Documents = _limited(DocumentsAnswer)
 
 _Id = Annotated[str | None, Field(description="Id of a document of the index.")]
 _Index = Annotated[str | None, Field(description="Concrete index of the document, if several have its id.")]
@@ -90,6 +94,7 @@ _IgnoreCommon = Annotated[
     ),
 ]
 _SIMILAR, _CONTAINED, _GROUPS = defaults_of(similar_), defaults_of(contained_), defaults_of(list_groups)
+_DOCUMENTS = defaults_of(documents_)
 
 
 def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> FastMCP[None]:
@@ -100,15 +105,22 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
 
     @tool(description="List the near-duplicates of a document or a text, most similar first, with exact similarities.")
     async def similar(
+        *,
         id: _Id = None,
         id_index: _Index = None,
         text: _Text = None,
         min: _Min = None,
         top: _Top = _SIMILAR["top"],
+        across: Annotated[
+            str | None, Field(description="Only documents with other values of this field than that of `id`.")
+        ] = None,
     ) -> _Similar:
         document = None if id is None else by_address(id, id_index)
         return await _answer(
-            _Similar, lambda: similar_json(similar_(index, id=document, text=text, min=min, top=top, fields=fields))
+            _Similar,
+            lambda: similar_json(
+                similar_(index, id=document, text=text, min=min, top=top, across=across, fields=fields)
+            ),
         )
 
     @tool(description="List groups of near-duplicates of the index. `after` continues after the last one of a list.")
@@ -191,6 +203,14 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
             return plain(contained_(index, id=document, text=text, min=min, top=top, ignore_common=ignore_common))
 
         return await _answer(_Contained, found)
+
+    @tool(description="For an index of chunks: pairs of documents, with the share of each that is in the other.")
+    async def documents(
+        by: Annotated[str, Field(description="Field with the document that a chunk is from.")],
+        min: _Min = None,
+        top: _Top = _DOCUMENTS["top"],
+    ) -> _Documents:
+        return await _answer(_Documents, lambda: plain(documents_(index, by=by, min=min, top=top)))
 
     @tool(description="Numbers of documents, groups and keys of the index.")
     async def stats() -> _Stats:

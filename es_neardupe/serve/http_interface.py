@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from es_neardupe.commands.compare.compare import compare
 from es_neardupe.commands.contained.contained import contained
 from es_neardupe.commands.decide import decide, withdraw
+from es_neardupe.commands.documents.documents import documents
 from es_neardupe.commands.group_pages import (
     MAX_WHOLE,
     DocumentFilter,
@@ -47,6 +48,7 @@ from es_neardupe.json_models import (
     DecisionQuery,
     DecisionReportAnswer,
     DecisionsAnswer,
+    DocumentsAnswer,
     GroupAnswer,
     GroupsAnswer,
     ProblemAnswer,
@@ -77,6 +79,7 @@ _Index = Annotated[str | None, Query(description="Concrete index of the document
 _Whole = Annotated[int, BeforeValidator(_digits)]
 _Top = Annotated[_Whole, Query(ge=1, le=1000)]
 _SIMILAR, _CONTAINED, _GROUPS = defaults_of(similar), defaults_of(contained), defaults_of(list_groups)
+_DOCUMENTS = defaults_of(documents)
 
 
 def http_interface(
@@ -193,11 +196,22 @@ def http_interface(
         summary="Near-duplicates of a document: `similar --id`",
     )
     def similar_to_document(
-        request: Request, id: str, index: _Index = None, min: _Share = None, top: _Top = _SIMILAR["top"]
+        request: Request,
+        *,
+        id: str,
+        index: _Index = None,
+        min: _Share = None,
+        top: _Top = _SIMILAR["top"],
+        across: str | None = None,
     ) -> Any:
+        document = by_address(id, index)
         return plain(
-            similar_json(similar(index_of(request), id=by_address(id, index), min=min, top=top, fields=fields))
+            similar_json(similar(index_of(request), id=document, min=min, top=top, across=across, fields=fields))
         )
+
+    @app.get("/documents", response_model=DocumentsAnswer, summary="Documents with chunks in common: `documents`")
+    def documents_of_chunks(request: Request, by: str, min: _Share = None, top: _Top = _DOCUMENTS["top"]) -> Any:
+        return plain(documents(index_of(request), by=by, min=min, top=top))
 
     @app.post(
         "/similar",

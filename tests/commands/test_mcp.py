@@ -43,8 +43,8 @@ SOURCES: JSON = {
 
 
 def begun(client: Client, name: str) -> NearDupe:
-    make_index(client, name, {"title": {"type": "text"}, "body": {"type": "text"}})
-    put(client, name, SOURCES)
+    make_index(client, name, {"title": {"type": "text"}, "body": {"type": "text"}, "part": {"type": "keyword"}})
+    put(client, name, {id: one | {"part": id} for id, one in SOURCES.items()})
     news = NearDupe(name, client)
     news.init(Settings(("body",), sample_mod=4))
     news.enrich()
@@ -104,7 +104,7 @@ def test_each_tool_answers_as_its_command(client: Client, index_name: str, serve
 
     async def work(session: ClientSession) -> None:
         tools = {one.name: one for one in (await session.list_tools()).tools}
-        assert list(tools) == ["similar", "groups", "group", "compare", "contained", "stats"]
+        assert list(tools) == ["similar", "groups", "group", "compare", "contained", "documents", "stats"]
         for one in tools.values():
             assert one.annotations is not None
             assert one.annotations.readOnlyHint
@@ -127,6 +127,11 @@ def test_each_tool_answers_as_its_command(client: Client, index_name: str, serve
         assert given(answer(await call("contained", {"text": text}))) == given(contained)
         found = answer(await call("contained", {"text": text, "ignore_common": "auto"}))
         assert (found["common"]["share"], given(found["hits"])) == ("auto", given(contained["hits"]))
+        similar = plain(similar_json(news.similar(id="l0", across="part")))
+        assert given(answer(await call("similar", {"id": "l0", "across": "part"}))) == given(similar)
+        documents = plain(news.documents(by="part", top=2))
+        assert documents["total"] > 2
+        assert given(answer(await call("documents", {"by": "part", "top": 2}))) == given(documents)
         stats = answer(await call("stats", {}))
         assert stats["scope"] == plain(news.stats().scope)
         listed = answer(await call("groups", {"min_size": 3, "query": "harbour"}))

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from conftest import Cli
 from page_reader import NASTY, Reader
-from server_tools import JSON, delete_all, family, make_index, put, words
+from server_tools import JSON, change, delete_all, family, make_index, put, words
 from starlette.testclient import TestClient
 from tls_tools import authority
 
@@ -367,6 +367,14 @@ def test_interface_answers_as_the_commands(
     assert (
         answer("/similar", id="l0", min=0.5)
         == server_cli("similar", index_name, "--id", "l0", "--min", "0.5", "--json").json
+    )
+    client.request("PUT", f"/{index_name}/_mapping", body={"properties": {"part": {"type": "keyword"}}})
+    for id in ("l0", "l1"):
+        change(client, index_name, id, {"part": id})
+    assert answer("/documents", by="part") == server_cli("documents", index_name, "--by", "part", "--json").json
+    assert (
+        answer("/similar", id="l0", across="part")
+        == server_cli("similar", index_name, "--id", "l0", "--across", "part", "--json").json
     )
     assert answer("/contained", id="l0") == server_cli("contained", index_name, "--id", "l0", "--json").json
     text = tmp_path / "text"

@@ -992,6 +992,60 @@ def of_pairs(case: Case) -> Any:
     return found + [{"a": {"id": a.id}, "b": {"id": b.id}, "resemblance": 1.0} for some in copies for a, b in some]
 
 
+def of_documents(case: Case) -> JSON:
+    """Documents by the values of a field, and their texts that are similar to one of the other document."""
+    index, by, minimum = case.index, case.given("--by", ""), case.given("--min", THRESHOLD)
+    rows = [(one, str(one.source[by])) for one in index if one.content and not one.stale and one.source.get(by)]
+    similar = set(index.similar_texts(minimum))
+    similar |= {pair[::-1] for pair in similar} | {(content, content) for content in index.texts}
+    names = sorted({name for _, name in rows})
+
+    def side(name: str, other: str) -> JSON:
+        own = [one for one, of in rows if of == name]
+        others = {one.content for one, of in rows if of == other}
+        matching = [one for one in own if any((one.content, content) in similar for content in others)]
+        words, every = (sum(one.made.tokens for one in some if one.made) for some in (matching, own))
+        return {
+            "document": name,
+            "chunks": len(own),
+            "matching": len(matching),
+            "share": len(matching) / len(own),
+            "words": every,
+            "matching_words": words,
+            "word_share": words / every,
+        }
+
+    pairs = [{"a": side(a, b), "b": side(b, a)} for a, b in combinations(names, 2)]
+    pairs = [one for one in pairs if one["a"]["matching"]]
+    pairs.sort(key=lambda one: -round(max(one["a"]["word_share"], one["b"]["word_share"]), 12))
+    return {
+        "min": minimum,
+        "detection": detection(minimum, BANDS, ROWS),
+        "documents": len(names),
+        "chunks": len(rows),
+        "without": index.count(lambda one: bool(one.content and not one.stale and not one.source.get(by))),
+        "total": len(pairs),
+        "pairs": pairs,
+        "candidates": _compared_across(case, by),
+        "skipped": 0,
+        "stale": index.count(lambda one: one.stale),
+    }
+
+
+def _compared_across(case: Case, by: str) -> int:
+    """Pairs of texts that share keys. A text that only one document has is compared with those of others, once for
+    each of its chunks."""
+    index, classes = case.index, dict[str, tuple[set[Any], int]]()
+    for content, some in index.texts.items():
+        documents = {one.source.get(by) for one in some}
+        classes[content] = (documents, 1 if len(documents) > 1 or documents == {None} else len(some))
+    return sum(
+        classes[a][1] * classes[b][1]
+        for a, b in index.candidates
+        if not (classes[a][0] == classes[b][0] and len(classes[a][0]) == 1 and classes[a][0] != {None})
+    )
+
+
 def _probe(case: Case) -> tuple[Document, list[Document]]:
     """The text that is searched for, as a document, and all other documents."""
     if "--id" in case.line:
@@ -2126,6 +2180,7 @@ COUNTED: dict[str, Callable[[Case], Any]] = {
     "stats": of_stats,
     "groups": of_groups,
     "pairs": of_pairs,
+    "documents": of_documents,
     "similar": of_similar,
     "contained": of_contained,
     "search": of_search,
@@ -2308,6 +2363,8 @@ def _look_at_all(world: World) -> None:
         ["groups", index, "--group", group],
         ["groups", index, "--history", group],
         ["pairs", index],
+        ["documents", index, "--by", "url"],
+        ["documents", index, "--by", "source", "--min", "0.5"],
         ["distribution", index, "--sample", "30"],
         ["what-if", index, "--min", "0.5,0.8"],
         ["audit", index],

@@ -66,6 +66,7 @@ def test_short_reprs(filled: NearDupe, tmp_path: Path) -> None:
         "contained": lambda: filled.contained(id=one, min=0.2),
         "search": lambda: filled.search("*"),
         "pairs": filled.pairs,
+        "documents": lambda: filled.documents(by="url"),
         "moved": lambda: filled.moved(f"https://site.example/{'page/' * 10}0", earlier=True),
         "compare": lambda: filled.compare(one, other),
         "duplicates": lambda: filled.duplicates(request["titles"]),

@@ -68,6 +68,7 @@ ARGUMENTS = {
     "load": ("FILE",),
     "moved": ("/x",),
     "duplicates": ("--request", "REQUEST"),
+    "documents": ("--by", "url"),
     "compare": ("a", "b"),
     "shingles": ("a",),
     "clean": ("--yes",),

@@ -174,6 +174,7 @@ def test_enrich_and_group(filled: Client) -> None:
 
 READING: Mapping[str, list[str]] = {
     "pairs": [],
+    "documents": ["--by", "url"],
     "similar": ["--id", "d30"],
     "contained": ["--id", "d30"],
     "compare": ["d30", "d33"],

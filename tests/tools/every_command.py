@@ -20,6 +20,7 @@ LOOKING: Mapping[str, list[list[str]]] = {
     "pipeline": [["INDEX"]],
     "groups": [["INDEX"], ["INDEX", "--suggest-keep"], ["INDEX", "--group", "GROUP"], ["INDEX", "--history", "GROUP"]],
     "pairs": [["INDEX"]],
+    "documents": [["INDEX", "--by", "url"]],
     "similar": [["INDEX", "--id", "ID", "--min", "0.1"], ["INDEX", "--text", "TEXT", "--min", "0.1"]],
     "contained": [["INDEX", "--id", "ID", "--min", "0.1"], ["INDEX", "--text", "TEXT", "--min", "0.1"]],
     "search": [

@@ -34,6 +34,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "similar": ("--id", "d0"),
     "contained": ("--id", "d0"),
     "search": ("*",),
+    "documents": ("--by", "url"),
     "moved": ("/d0",),
     "duplicates": ("--request", "REQUEST", "--html", "PAGE"),
     "compare": ("d0", "d1", "--html", "PAGE"),

@@ -109,6 +109,7 @@ ROLES = (
             "search",
             "groups",
             "pairs",
+            "documents",
             "moved",
             "duplicates",
             "compare",
