@@ -1,5 +1,5 @@
-"""Pairs of letters in four languages with the same facts in other notations, another order and layout, but for a few that
-were changed."""
+"""Pairs of letters in four languages with the same facts in other notations, another order and layout, but for a few
+that were changed."""
 
 from __future__ import annotations
 
