@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from es_neardupe.candidates.large_buckets import Bucket
+from es_neardupe.groups.clusters import RelatedCounts
 from es_neardupe.index.storage.interface import GroupIdsWritten
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.failures import Failures
@@ -163,6 +164,8 @@ class GroupCounts:
     """Documents of the largest group."""
     min_similarity: float | None
     """Minimum similarity of a member to its principal, over all groups; None without groups."""
+    related: RelatedCounts
+    """Matches that are not in one group: ``related.alone <= alone``."""
     looked_at: GroupsLookedAt
 
 

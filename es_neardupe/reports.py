@@ -99,6 +99,7 @@ from es_neardupe.commands.stats.counts import BucketSize, GroupSizes, LargestBuc
 from es_neardupe.commands.version.report import VersionReport
 from es_neardupe.commands.watch.rounds import Lag, Round, RoundPairs, RoundScope, RoundWrites, WatchReport
 from es_neardupe.commands.what_if.steps import Threshold, WhatIfReport
+from es_neardupe.groups.clusters import RelatedCounts
 from es_neardupe.groups.compare_groupings import (
     GroupChange,
     GroupChangeExample,
@@ -322,6 +323,7 @@ __all__ = [
     "Recommendation",
     "Redundant",
     "RefutedPair",
+    "RelatedCounts",
     "ReviewedPairs",
     "Round",
     "RoundPairs",

@@ -17,7 +17,8 @@ from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.candidates.pair_arrays import blocks
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.columns import RowLists
-from es_neardupe.groups.decided_links import Matches, decided_classes, link_decided
+from es_neardupe.groups.clusters import ClusterUpdate, RelatedCounts, split_clusters
+from es_neardupe.groups.decided_links import decided_classes, link_decided
 from es_neardupe.groups.decisions import ContentPair, PairDecisions
 from es_neardupe.groups.incremental import RunScope
 from es_neardupe.groups.linkage import (
@@ -25,15 +26,14 @@ from es_neardupe.groups.linkage import (
     GroupCohesion,
     assign_ids,
     bridges,
-    chain,
-    complete,
     inner_pairs,
     judge,
-    star,
+    principals_by,
 )
 from es_neardupe.groups.linked_pairs import LinkedPairs, link_clusters
 from es_neardupe.groups.registry import GroupHistoryUpdate, GroupRecord, Registry, Totals
 from es_neardupe.groups.rules import RunRules
+from es_neardupe.groups.stars import Matches
 from es_neardupe.groups.write import changes
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
@@ -46,7 +46,6 @@ from es_neardupe.server.bulk import chunked
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.verify import Verified, counted_pairs
 
-LINK = {Linkage.STAR: star, Linkage.CHAIN: chain, Linkage.COMPLETE: complete}
 _TERMS = 1000
 
 
@@ -62,6 +61,9 @@ class AppliedDecisions:
     left: Positions = field(default_factory=lambda: np.zeros(0, np.intp))
     """Shape (j,)."""
     right: Positions = field(default_factory=lambda: np.zeros(0, np.intp))
+    split_left: Positions = field(default_factory=lambda: np.zeros(0, np.intp))
+    """Pairs of classes decided to be the same that are in different groups."""
+    split_right: Positions = field(default_factory=lambda: np.zeros(0, np.intp))
     held: Positions = field(default_factory=lambda: np.zeros(0, np.intp))
     """Classes that do not match their principal, but are in its group because of a decision."""
 
@@ -99,16 +101,18 @@ def link(
         decided = decided_classes(decisions, verified.corpus, verified.classes, among, rules)
         elsewhere = _unsatisfied_elsewhere(decisions, verified, rules, examined=decided.same)
         decided = decided.only(verified.exist(decided.left, decided.right, progress))
-    size = len(verified.classes)
-    left, right = candidates.left[matches], candidates.right[matches]
+    size, measure = len(verified.classes), criterion.measure.name
+    matching = Matches(candidates.left[matches], candidates.right[matches], similarity[matches])
+    documents = verified.classes.counted(verified.inside & ~verified.verifier.documents.changed_or_deleted)
     rank = _ranks(verified)
     if rank is None:
         order: Numbers = np.arange(size, dtype=np.int32)
-        principal = LINK[linkage](size, left, right)
+        principal = principals_by(linkage, matching, documents, measure)
     else:
-        left, right = np.sort(rank[np.stack((left, right))], axis=0)
         order = np.argsort(rank).astype(np.int32)
-        principal = order[LINK[linkage](size, left, right)[rank]]
+        left, right = np.sort(rank[np.stack((matching.left, matching.right))], axis=0)
+        ranked = Matches(left, right, matching.similarity)
+        principal = order[principals_by(linkage, ranked, documents[order], measure)[rank]]
     others = LinkedPairs()
     if linkage is Linkage.COMPLETE:
         others = link_clusters(
@@ -119,18 +123,22 @@ def link(
         found = link_decided(
             linkage,
             principal,
-            Matches(candidates.left[matches], candidates.right[matches], similarity[matches]),
+            matching,
             decided,
+            measure,
             order=order,
             compare=_more_matches(verified, criterion, rules, progress),
         )
         principal, joined = found.principal, found.joined
+        split = np.setdiff1d(np.arange(len(decided.left)), joined)
         applied = AppliedDecisions(
             len(decided.same),
             decided.different,
             applied.disputed,
             left=decided.left[joined],
             right=decided.right[joined],
+            split_left=decided.left[split],
+            split_right=decided.right[split],
         )
     if decisions is not None and decided is not None:
         places = np.concatenate((decided.unsatisfied(principal), elsewhere))
@@ -208,6 +216,10 @@ class GroupingResult:
     """Records to write: those that differ from the registry."""
     other_groups: Totals
     """Totals of all other groups of the index."""
+    clusters: ClusterUpdate
+    """Records of clusters to write and to delete."""
+    related: RelatedCounts
+    """Totals over all clusters of several groups, of the whole index."""
     at: str
 
 
@@ -223,12 +235,13 @@ def form_groups(
 ) -> GroupingResult:
     """Assign ids to the groups of linked documents, keeping existing ids where possible, and describe the groups.
     Raises `SettingsError` for more groups than the ``limit`` allows."""
+    corpus, inside = linked.verified.corpus, linked.verified.inside
     if scope.whole:
         before = {record.group: record for record in registry.living()}
+        known = registry.clusters()
     else:  # those that the run can change
-        corpus, inside = linked.verified.corpus, linked.verified.inside
-        stored = np.unique(corpus.group_ids[inside]).tolist()
-        before = registry.records({id.decode() for id in stored if id} | scope.broken)
+        stored = {id.decode() for id in np.unique(corpus.group_ids[inside]).tolist() if id} | scope.broken
+        before, known = registry.records(stored), registry.clusters(stored)
     living = {id: record for id, record in before.items() if record.ended is None}
     groupings = new_groupings(
         linked,
@@ -245,6 +258,7 @@ def form_groups(
 
     unchanged = np.flatnonzero(~linked.verified.verifier.documents.changed & (groupings.group_of >= 0))
     records = _records(linked, groupings.only(unchanged), rules=rules, check=check, progress=progress)
+    clusters = split_clusters(*_split(linked), groupings)
     before |= registry.records(records.keys() - before.keys())
     at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     return GroupingResult(
@@ -254,8 +268,27 @@ def form_groups(
         records=records,
         updates=GroupHistoryUpdate(before, records, previous_ids(linked.verified.corpus, groupings, before), at),
         other_groups=Totals() if scope.whole else registry.totals(without=before),
+        clusters=ClusterUpdate.of(known, clusters),
+        related=RelatedCounts.of(clusters) + (RelatedCounts() if scope.whole else registry.related_counts(known)),
         at=at,
     )
+
+
+def _split(linked: LinkedClasses) -> tuple[Numbers, Numbers, Floats]:
+    """The pairs of classes that a match or a decision connects, but that are in different groups, as a row of each side
+    and the similarity, NaN without a match."""
+    verified, decided = linked.verified, linked.decisions
+    candidates, principal = verified.candidates, linked.principal
+    chosen = [np.zeros(0, np.intp)]
+    for some in blocks(len(candidates)):
+        apart = principal[candidates.left[some]] != principal[candidates.right[some]]
+        chosen.append(np.flatnonzero(linked.matches[some] & apart) + some.start)
+    pairs = np.concatenate(chosen)
+    left, right = (
+        verified.verifier.first_rows(np.concatenate((side[pairs], more)))
+        for side, more in ((candidates.left, decided.split_left), (candidates.right, decided.split_right))
+    )
+    return left, right, np.concatenate((verified.similarity[pairs], np.full(len(decided.split_left), np.nan)))
 
 
 def _used_elsewhere(index: Index, verified: Verified, ids: Sequence[str]) -> Iterator[str]:

@@ -1,25 +1,25 @@
 """Linkage that respects the decisions of reviewers: *different* is never in one group, *same* always is.
 
 The groups of a *cluster*, a connected component of matches and of texts decided to be the same, depend on nothing
-outside of it. If the groups made without decisions contradict none, they are also those made with them: the steps of
-the linkage are the same. So only clusters with a contradiction are linked again, with texts decided to be the same as
-one unit, and a unit only joins a group without a text that it must be apart from. All steps follow the order of
-principals, so the result depends only on the pairs and the decisions.
+outside of it. If the groups made without decisions contradict none, they are also those made with them. Only clusters
+with a contradiction are linked again, with texts decided to be the same as one unit, and a unit only joins a group
+without a text that it must be apart from. Star groups are then those of the centres by the number of matches, which are
+not exchanged. The result depends only on the pairs and the decisions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from es_neardupe.candidates.pair_arrays import components
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.groups.decisions import PairDecisions
-from es_neardupe.keys.arrays import I32, Bytes, Flags, Floats, Numbers, Positions
-from es_neardupe.options import Linkage
+from es_neardupe.groups.stars import Matches, rounded
+from es_neardupe.keys.arrays import I32, Bytes, Flags, Numbers, Positions
+from es_neardupe.options import Linkage, MeasureName
 from es_neardupe.records import FingerprintColumns, TextClasses
 
 Compare = Callable[[Positions, Positions], Flags]
@@ -144,24 +144,17 @@ class LinkedByDecisions:
     """The numbers of the pairs of `DecidedClasses` that are in one group."""
 
 
-class Matches(NamedTuple):
-    """Matching pairs of classes; each has shape (m,)."""
-
-    left: Numbers
-    right: Numbers
-    similarity: Floats
-
-
 def link_decided(
     linkage: Linkage,
     principal: Numbers,
     matches: Matches,
     decided: DecidedClasses,
+    measure: str,
     *,
     order: Numbers,
     compare: Compare,
 ) -> LinkedByDecisions:
-    """The principal of each class, from those made without decisions.
+    """The principal of each class, from those made without decisions. ``measure``: the name of that of the matches.
 
     ``order``: the classes in the order of principals. With linkage complete, ``compare`` finds further matches.
     """
@@ -180,8 +173,8 @@ def link_decided(
     if wrong.any():
         principal = principal.copy()
         for one in _clusters(cluster, wrong, rank, matches, decided):
-            for members in one.linked(linkage, compare):
-                principal[members] = members[0]
+            for first, members in one.linked(linkage, compare, measure):
+                principal[members] = first
     together = principal[decided.left] == principal[decided.right]
     return LinkedByDecisions(principal, np.flatnonzero(together))
 
@@ -209,7 +202,7 @@ def _clusters(
         found = zip(
             left[chosen[links]].tolist(),
             right[chosen[links]].tolist(),
-            similarity[chosen[links]].tolist(),
+            rounded(similarity[chosen[links]]).tolist(),
             strict=True,
         )
         pairs = zip(decided.left[same[decisions]].tolist(), decided.right[same[decisions]].tolist(), strict=True)
@@ -227,40 +220,66 @@ class _Cluster:
     """One cluster; its texts have numbers in the order of principals."""
 
     classes: Positions
-    matches: Sequence[tuple[int, int, float]]
+    matches: Sequence[tuple[int, int, int]]
     same: Sequence[tuple[int, int]]
     labels: Sequence[int]
     apart: Mapping[int, frozenset[int]]
 
-    def linked(self, linkage: Linkage, compare: Compare) -> Iterator[Positions]:
-        """The classes of each group, the principal first."""
+    def linked(self, linkage: Linkage, compare: Compare, measure: str) -> Iterator[tuple[int, Positions]]:
+        """The principal of each group, and its classes."""
         units = _Units(self.labels, self.apart)
         for one, other in self.same:
             units.join(one, other)
         if linkage is Linkage.CHAIN:
             for one, other, _ in sorted(self.matches, key=lambda match: (-match[2], match[0], match[1])):
                 units.join(one, other)
-            groups: Iterable[list[int]] = units.all()
+            groups: Iterable[tuple[int, list[int]]] = ((min(group), group) for group in units.all())
         elif linkage is Linkage.STAR:
-            groups = self._stars(units)
+            groups = self._stars(units, measure)
         else:
-            groups = self._complete(units, compare)
-        for group in groups:
-            yield self.classes[sorted(group)]
+            groups = ((min(group), group) for group in self._complete(units, compare))
+        for first, group in groups:
+            yield int(self.classes[first]), self.classes[sorted(group)]
 
-    def _stars(self, units: _Units) -> Iterator[list[int]]:
-        """Groups of units whose first text is the principal of all texts that match it."""
-        partners = self._partners()
-        free = set(range(len(self.labels)))
-        for first in range(len(self.labels)):
-            if first in free:
-                free -= set(units.members(first))
-                for other in sorted(partners[first]):
-                    if other in free:
-                        unit = set(units.members(other))
-                        if units.join(first, other):
-                            free -= unit
-                yield units.members(first)
+    def _stars(self, units: _Units, measure: str) -> Iterator[tuple[int, list[int]]]:
+        """The principal and the texts of each group. Centres are chosen as in `star`, among the texts of units that can
+        join no group of an earlier centre. Then the units join, those with the most similar pair of a text and a centre
+        first. Those that may join no group any more, because of other members, are processed again by themselves.
+        """
+        near = self._similarities()
+        order = list(range(len(self.labels)))
+        if measure != MeasureName.CONTAINMENT:
+            order.sort(key=lambda text: -len(near[text]))  # stable
+        waiting = set(order)
+        while waiting:
+            centres: set[int] = set()
+            led: set[int] = set()
+            for text in order:
+                if text in waiting and text not in led:
+                    unit = units.members(text)
+                    reached = {one for other in unit for one in near[other] if one in centres}
+                    if not any(units.fit(text, centre) for centre in reached):
+                        centres.add(text)
+                        led.update(unit)
+            joining = [
+                (-value, centre, text)
+                for centre in centres
+                for text, value in near[centre].items()
+                if text in waiting and text not in led
+            ]
+            for _, centre, text in sorted(joining):
+                unit = units.members(text)
+                if text not in led and units.join(centre, text):
+                    led.update(unit)
+            for centre in sorted(centres):
+                group = units.members(centre)
+                yield self._principal(near, centre, group), group
+            waiting -= led
+
+    def _principal(self, near: Sequence[Mapping[int, int]], centre: int, group: Sequence[int]) -> int:
+        """The first text of a group that matches all texts that the centre matches, and the centre."""
+        reached = {centre, *(text for text in group if text in near[centre])}
+        return min(text for text in reached if reached <= {text, *near[text]})
 
     def _complete(self, units: _Units, compare: Compare) -> Iterator[list[int]]:
         """Groups of units of which each text matches all texts of the other units."""
@@ -288,11 +307,14 @@ class _Cluster:
         return True
 
     def _partners(self) -> list[set[int]]:
-        partners: list[set[int]] = [set() for _ in self.labels]
-        for one, other, _ in self.matches:
-            partners[one].add(other)
-            partners[other].add(one)
-        return partners
+        return [set(one) for one in self._similarities()]
+
+    def _similarities(self) -> list[dict[int, int]]:
+        """The matches of each text, with their similarity."""
+        near: list[dict[int, int]] = [{} for _ in self.labels]
+        for one, other, value in self.matches:
+            near[one][other] = near[other][one] = value
+        return near
 
 
 @dataclass
@@ -321,12 +343,17 @@ class _Units:
             if min(members) == number:
                 yield members
 
+    def fit(self, one: int, other: int) -> bool:
+        """Whether the sets of two texts may be joined."""
+        first, second = self._unit_of[one], self._unit_of[other]
+        return all(self._apart[label].isdisjoint(second.labels) for label in first.labels)
+
     def join(self, one: int, other: int) -> bool:
         """Join two sets, or return False if that is not allowed."""
         first, second = self._unit_of[one], self._unit_of[other]
         if first is second:
             return True
-        if any(not self._apart[label].isdisjoint(second.labels) for label in first.labels):
+        if not self.fit(one, other):
             return False
         first.members += second.members
         first.labels |= second.labels

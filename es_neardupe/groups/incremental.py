@@ -4,9 +4,8 @@ Affected documents are those that a change can move between groups. They are rea
 from the documents that wait for ``group`` (or that ``--check`` found). No other document can get another group, so the
 result is that of a run over the whole index.
 
-Star linkage needs fewer documents. Texts are linked in order, so a text that joins an earlier principal moves no other
-text, and the neighbours of the other members of that group are not needed, as long as no member moves. The neighbours
-of members that would move are read too, until no further document moves.
+What a deleted document has matched is not known any more. So the registry has the groups of each cluster of several
+groups, and if one of them has changed or lost a document, all of them are affected.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ from es_neardupe.groups.decisions import (
     WaitingDecisions,
     agreed_verdict,
 )
-from es_neardupe.groups.linkage import star
 from es_neardupe.groups.read import differing_groups
 from es_neardupe.groups.registry import LastRun, Registry
 from es_neardupe.groups.rules import RunRules
@@ -42,7 +40,6 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.storage.change_feed import ChangeFeed
 from es_neardupe.index.stored_fields import group_of, stored_fields
 from es_neardupe.keys.arrays import Flags
-from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, FingerprintColumns, Hit
 from es_neardupe.server.bulk import chunked
@@ -90,7 +87,7 @@ class RunScope:
     changed: bool = True
     """Whether anything was written or deleted since the last run, as far as is known."""
     broken: frozenset[str] = frozenset()
-    """Ids of groups whose documents differ from the registry."""
+    """Ids of groups whose documents differ from the registry, and of the other groups of their clusters."""
     unsatisfied: tuple[ContentPair, ...] = ()
     """The decisions *same* that the last run could not satisfy."""
 
@@ -143,15 +140,17 @@ def choose_scope(
     lost = lost and not (feed is not None and feed.all_kept)  # changed documents are missing from the counts
     if check:
         broken = differing_groups(index, {record.group: record for record in registry.living()})
+        broken |= _shrunk(index, ((id, 1) for id in registry.alone()))
         if feed is None:
             broken |= _of_several_principals(index)
     elif lost or not noted.items() <= uuids.items():  # an index was deleted, with its documents
-        broken = _shrunk(index, registry)
+        broken = _shrunk(index, chain(registry.sizes(), ((id, 1) for id in registry.alone())))
     else:
         broken = frozenset()
     ungrouped = queries.ungrouped(index.fields, index.scheme_id)
+    related = broken | registry.related(broken)
     of_groups = (
-        DocumentQuery({"terms": {index.fields.group: chunk}}) for chunk in chunked(sorted(broken), queries.MAX_TERMS)
+        DocumentQuery({"terms": {index.fields.group: chunk}}) for chunk in chunked(sorted(related), queries.MAX_TERMS)
     )
     grouped = queries.grouped(index.fields, index.scheme_id)  # the others are read once, as ungrouped
     written = (DocumentQuery(queries.all_of(query, grouped), shard) for query, shard in chain(changed, other_fields))
@@ -164,7 +163,7 @@ def choose_scope(
     if decisions:
         reason += f", {counted(len(decisions.versions), 'new decision')}"
     altered = lost or bool(changed or other_fields or decisions)
-    return RunScope(False, reason, documents, settled, seeds, altered, broken, last.unsatisfied)
+    return RunScope(False, reason, documents, settled, seeds, altered, related, last.unsatisfied)
 
 
 def _with_content(index: Index, contents: Sequence[str]) -> dict[str, Any]:
@@ -353,9 +352,10 @@ def _of_several_principals(index: Index) -> frozenset[str]:
             return frozenset(found)
 
 
-def _shrunk(index: Index, registry: Registry) -> frozenset[str]:
-    """The groups that have lost documents, or their principal, and do not wait for ``group`` anyway. The server counts
-    them. A document whose text has changed counts, since it keeps the id of its group until ``group`` processes it."""
+def _shrunk(index: Index, registered: Iterable[tuple[str, Any]]) -> frozenset[str]:
+    """The groups, of those ``registered`` with their size, that have lost documents, or their principal, and do not
+    wait for ``group`` anyway. The server counts them. A document whose text has changed counts, since it keeps the id
+    of its group until ``group`` processes it."""
 
     def within(sizes: dict[str, int]) -> Iterator[Set[str]]:
         answer = index.documents.search(queries.group_counts(index.fields, index.scheme_id, list(sizes)))
@@ -365,7 +365,7 @@ def _shrunk(index: Index, registry: Registry) -> frozenset[str]:
                 del sizes[bucket["key"]]
         yield sizes.keys()
 
-    sources = [partial(within, dict(records)) for records in chunked(registry.sizes(), queries.MAX_TERMS)]
+    sources = [partial(within, dict(records)) for records in chunked(registered, queries.MAX_TERMS)]
     with closing(in_threads(sources, _SEARCHES)) as parts:
         return frozenset(id for part in parts for id in part)
 
@@ -393,17 +393,13 @@ def affected_pairs(
     memory = PairMemory() if evidence is None else evidence.memory
     area = _Neighbourhood(index, rules, shards, decisions, limit)
     area.inside.update(hit.address for hit in area.read(seeds))
-    area.moving |= area.inside
     still = area.read_unsatisfied(unsatisfied)
     earlier = None
     while True:
         area.widen(progress)
         hits, bands = [area.hits[address] for address in sorted(area.hits)], index.settings.scheme.bands
         corpus = read_corpus([hits], index.settings.prefix, bands, rules, index.target.uuids)
-        inside, moving = (
-            np.array([Address(index, id) in addresses for index, id, _ in corpus.references], np.bool_)
-            for addresses in (area.inside, area.moving)
-        )
+        inside = np.array([Address(index, id) in area.inside for index, id, _ in corpus.references], np.bool_)
         if evidence is not None:
             evidence.read_about(corpus, inside)
         verified = verified_pairs(
@@ -421,45 +417,20 @@ def affected_pairs(
             progress=progress,
         )
         earlier = verified.verifier
-        if (new := _reached(verified, moving, criterion) & ~inside).any():
-            area.inside |= _addresses(corpus, new)
-        elif (new := _moved(verified, criterion, progress, all_move=bool(area.decided)) & ~moving).any():
-            area.moving |= _addresses(corpus, new)
-        else:
+        new = _reached(verified, criterion) & ~inside
+        if not new.any():
             return replace(verified, corpus=area.counted(corpus)), PairDecisions.of(still | area.decided)
+        area.inside |= {corpus.address(row) for row in np.flatnonzero(new).tolist()}
 
 
-def _addresses(corpus: FingerprintColumns, rows: Flags) -> set[Address]:
-    return {corpus.address(row) for row in np.flatnonzero(rows).tolist()}
-
-
-def _moved(verified: Verified, criterion: MatchCriterion, progress: Progress, *, all_move: bool) -> Flags:
-    """The rows inside that star linkage would give another principal. All of them if a text has changed since it was
-    fingerprinted, which changes the order of principals, and with ``all_move``, if there are decisions: a text that
-    joins a group can then keep others out of it."""
-    corpus, classes, candidates, inside = verified.corpus, verified.classes, verified.candidates, verified.inside
-    matches = verified.confirmed(criterion.matches, progress)
-    if all_move or verified.verifier.documents.changed_or_deleted.any():
-        return inside
-    principal = star(len(classes), candidates.left[matches], candidates.right[matches])
-    class_of = classes.of_rows(len(inside))
-    stored = {row: corpus.grouping(row) for row in np.flatnonzero(inside & (class_of >= 0)).tolist()}
-    leading = {one.group: class_of[row] for row, one in stored.items() if one is not None and one.principal}
-    moved = np.zeros(len(inside), np.bool_)
-    for row, one in stored.items():
-        moved[row] = one is None or leading.get(one.group) != principal[class_of[row]]
-    return moved
-
-
-def _reached(verified: Verified, moving: Flags, criterion: MatchCriterion) -> Flags:
-    """The rows that match a moving row, and all copies of rows inside."""
-    matches = criterion.matches(verified.similarity)
-    left, right = verified.candidates.left[matches], verified.candidates.right[matches]
-    moving_classes = verified.classes.touching(moving)
-    reached_classes = verified.classes.touching(verified.inside)
-    reached_classes[right[moving_classes[left]]] = True
-    reached_classes[left[moving_classes[right]]] = True
-    reached = np.zeros(len(moving), np.bool_)
+def _reached(verified: Verified, criterion: MatchCriterion) -> Flags:
+    """The rows that match a row inside, and all copies of rows inside."""
+    left, right = verified.linked(criterion.matches(verified.similarity))
+    classes = verified.classes.touching(verified.inside)
+    reached_classes = classes.copy()
+    reached_classes[right[classes[left]]] = True
+    reached_classes[left[classes[right]]] = True
+    reached = np.zeros(len(verified.inside), np.bool_)
     reached[verified.classes.in_lists(reached_classes)] = True
     return reached
 
@@ -476,20 +447,18 @@ class _Neighbourhood:
         limit: MemoryLimit | None,
     ) -> None:
         self._index = index
+        self._registry = Registry(index)
         self._decisions = decisions
         self._limit = limit
         self._shards = shards
         self._body = requested(index.fields, rules)
-        self._star = rules.linkage is Linkage.STAR
         self._queried: dict[str, set[str]] = {"bands": set(), "group": set(), "decided": set(), "content": set()}
         self._gathered: set[Address] = set()
         self._widened: set[Address] = set()
         self.hits: dict[Address, Hit] = {}
         self.inside: set[Address] = set()
-        self.moving: set[Address] = set()
-        """Documents inside whose neighbours are needed: all of them, except with star linkage."""
         self.decided: dict[ContentPair, dict[str, Verdict]] = {}
-        """The verdicts of reviewers about pairs with the content of a moving document."""
+        """The verdicts of reviewers about pairs with the content of an affected document."""
 
     def read(self, wanted: Iterable[DocumentQuery]) -> Iterator[Hit]:
         """The documents with a fingerprint of the scheme that match one of the queries. Adds them to ``hits``."""
@@ -512,8 +481,8 @@ class _Neighbourhood:
         return self._index.client.pages(target.path, body, page_size=_PAGE, shard=shard)
 
     def widen(self, progress: Progress) -> None:
-        """Read all documents that share a group with an affected one, and so are affected too, those that a decision
-        connects with a moving one, and those that share a key with a moving one.
+        """Read all documents in the groups of affected ones, or in other groups of their clusters, and those that a
+        decision connects with an affected one: all of these are affected, too. Read those that share a key with one.
 
         A query for the keys of many documents cannot require several keys of one of them. If the scheme does, documents
         that share one key are read, and the join decides.
@@ -523,13 +492,21 @@ class _Neighbourhood:
                 self._gathered |= new
                 progress("reading the neighbourhood", len(self._gathered), None)
                 self.inside.update(hit.address for hit in self._sharing("group", new, _group_ids))
-            if not self._star:
-                self.moving |= self.inside
+                self.inside.update(hit.address for hit in self._related(new))
             if not self._read_decided():
                 break
-        for _ in self._sharing("bands", self.moving - self._widened, _keys):
+        for _ in self._sharing("bands", self.inside - self._widened, _keys):
             pass
-        self._widened |= self.moving
+        self._widened |= self.inside
+
+    def _related(self, new: set[Address]) -> Iterator[Hit]:
+        """The documents of the other groups of clusters with a group of the new documents."""
+        prefix, asked = self._index.target.settings.prefix, self._queried["group"]
+        ids = {id for address in new for id in _group_ids(dict(stored_fields(self.hits[address].source, prefix)))}
+        others = self._registry.related(ids) - asked
+        asked |= others
+        terms = chunked(sorted(others), queries.MAX_TERMS)
+        return self.read(DocumentQuery({"terms": {self._index.fields.group: some}}) for some in terms)
 
     def read_unsatisfied(self, pairs: Collection[ContentPair]) -> dict[ContentPair, dict[str, Verdict]]:
         """Read the documents of decisions *same* that were not satisfied, without affecting them. Returns the decisions
@@ -545,12 +522,12 @@ class _Neighbourhood:
         return {pair: one for pair, one in known.items() if pair in wanted and agreed_verdict(one) is Verdict.SAME}
 
     def _read_decided(self) -> bool:
-        """Read the decisions about moving documents, and the documents that they connect with these. Returns whether
+        """Read the decisions about affected documents, and the documents that they connect with these. Returns whether
         further documents are affected."""
         if self._decisions is None:
             return False
         asked, read, prefix = self._queried["decided"], self._queried["content"], self._index.target.settings.prefix
-        stored = (stored_fields(self.hits[address].source, prefix).get("content") for address in self.moving)
+        stored = (stored_fields(self.hits[address].source, prefix).get("content") for address in self.inside)
         contents = {one for one in stored if isinstance(one, str)} - asked
         if not contents:
             return False
@@ -561,9 +538,7 @@ class _Neighbourhood:
         read |= others
         before = len(self.inside)
         queried = (DocumentQuery(_with_content(self._index, some)) for some in chunked(sorted(others), _TERMS))
-        near = {hit.address for hit in self.read(queried)}
-        self.inside |= near
-        self.moving |= near
+        self.inside |= {hit.address for hit in self.read(queried)}
         return len(self.inside) > before
 
     def counted(self, corpus: FingerprintColumns) -> FingerprintColumns:

@@ -16,28 +16,24 @@ from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 
 from es_neardupe.candidates.pair_arrays import blocks, components, first_with_all, sorted_runs
 from es_neardupe.columns import RowLists
+from es_neardupe.groups.stars import Matches, star
 from es_neardupe.keys.arrays import I32, U64, Bytes, Flags, Floats, Numbers, Positions
+from es_neardupe.options import Linkage
 
 _ROWS = 1 << 16
 """Rows whose ids are compared at a time."""
 
 
-def star(size: int, left: Numbers, right: Numbers) -> Numbers:
-    """The principal of each of ``size`` classes, itself if it is alone; an array of that size.
+def principals_by(linkage: Linkage, matches: Matches, documents: Numbers, measure: str) -> Numbers:
+    """The principal of each class, itself if it is alone; shape (k,).
 
-    ``left < right`` are the matching pairs. Classes are numbered in the order of principals: in this order, each free
-    class becomes a principal and takes its free partners. The result depends only on the set of pairs.
+    Classes are numbered in the order of principals; ``left < right``. The result depends only on the set of matches.
+    ``documents``: the number of each class; shape (k,). ``measure``: the name of that of the matches.
     """
-    principal = np.full(size, -1, np.int32)
-    left, right = _ascending(left, right)
-    fresh = np.ones(len(left) + 1, np.bool_)
-    np.not_equal(left[1:], left[:-1], out=fresh[1:-1])
-    for start, end in itertools.pairwise(np.flatnonzero(fresh).tolist()):
-        number = left[start]
-        if principal[number] < 0:
-            partners = right[start:end]
-            principal[partners[principal[partners] < 0]] = number
-    return np.where(principal < 0, np.arange(size, dtype=np.int32), principal)
+    if linkage is Linkage.STAR:
+        return star(matches, documents, measure)
+    link = chain if linkage is Linkage.CHAIN else complete
+    return link(len(documents), matches.left, matches.right)
 
 
 MoreMatches = Callable[[int, Positions], Flags]
@@ -45,10 +41,11 @@ MoreMatches = Callable[[int, Positions], Flags]
 
 
 def complete(size: int, left: Numbers, right: Numbers, more: MoreMatches | None = None) -> Numbers:
-    """As `star`, but a partner is taken only if it matches every member taken before it.
+    """Each free class of ``size`` becomes a principal, and takes its free partners that match all members before them.
 
-    ``more`` finds matches in addition to the given ones. It is called at most once for each pair, and only if both
-    classes match all members of a group before.
+    ``left < right`` are the matching pairs. Classes are numbered in the order of principals. ``more`` finds matches in
+    addition to the given ones. It is called at most once for each pair, and only if both classes match all members of a
+    group before.
     """
     principal = np.full(size, -1, np.intp)
     later, bounds = _partners(size, left, right)
@@ -90,7 +87,7 @@ def _ascending(left: Numbers, right: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def chain(size: int, left: Numbers, right: Numbers) -> Numbers:
-    """The first class of each connected component, as `star` returns principals."""
+    """The first class of each connected component, as the principal of its classes."""
     _, first, component = np.unique(components(size, left, right), return_index=True, return_inverse=True)
     return first[component.reshape(-1)].astype(np.intp)
 

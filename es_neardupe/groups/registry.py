@@ -1,4 +1,5 @@
-"""Registry of groups: a record of each group with its history, and the rules of the last run, in a hidden index.
+"""Registry of groups, in a hidden index: a record of each group with its history, one of each cluster of several
+groups, and the rules of the last run.
 
 A run writes the registry before the documents, so if it is killed, the next run finds what it was about to write.
 """
@@ -6,8 +7,8 @@ A run writes the registry before the documents, so if it is killed, the next run
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -16,13 +17,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.errors import RequestError, SettingsError
+from es_neardupe.groups.clusters import NO_UPDATE, ClusterUpdate, RelatedCounts, SplitCluster
 from es_neardupe.groups.decisions import ContentPair
 from es_neardupe.groups.rules import RunRules, decode_rules, encode_rules
 from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore, StoredDocument
 from es_neardupe.index.index import Index
 from es_neardupe.index.queries import MAX_TERMS, all_of
 from es_neardupe.index.settings import Settings
-from es_neardupe.records import Action, Address, one_line
+from es_neardupe.records import Action, Address, Hit, one_line
 from es_neardupe.server.bulk import chunked
 from es_neardupe.verification.criterion import MatchOptions
 from es_neardupe.wording import command
@@ -379,12 +381,57 @@ class Registry:
             min_similarity=values["least"],
         )
 
-    def write(self, records: Iterable[GroupRecord]) -> None:
-        """Store records in the given order, replacing existing ones. Raises `RequestError` if one is rejected."""
+    def clusters(self, ids: Collection[str] | None = None) -> dict[str, SplitCluster | None]:
+        """Id -> record of each cluster that has one of these group ids, or of all; None for a record that no run has
+        stored, and that the next one replaces."""
+        if not self._store.refreshed():
+            return {}
+        queries = [_CLUSTERS] if ids is None else map(_clusters_with, chunked(sorted(ids), MAX_TERMS))
+        return {hit.id: _cluster(hit.source) for query in queries for hit in self._hits(query)}
+
+    def related(self, ids: Collection[str]) -> set[str]:
+        """The ids of all groups, and documents alone, in the clusters of these ids."""
+        return {id for one in self.clusters(ids).values() if one is not None for id in one.ids}
+
+    def alone(self) -> Iterator[str]:
+        """The group ids of the documents that are alone, although they are in a cluster."""
+        if self._store.refreshed():
+            for hit in self._hits(all_of(_CLUSTERS, {"exists": {"field": "alone"}})):
+                one = _cluster(hit.source)
+                yield from () if one is None else one.alone
+
+    def related_counts(self, without: Iterable[str] = ()) -> RelatedCounts:
+        """Totals over the clusters of several groups, except the records with the ids ``without``."""
+        if not self._store.exists():
+            return RelatedCounts()
+        excluded = [{"ids": {"values": chunk}} for chunk in chunked(sorted(without), MAX_TERMS)]
+        sums = {
+            "alone": {"sum": {"field": "alone_matching"}},
+            "alone_similarity": {"max": {"field": "alone_similarity"}},
+            "pairs": {"sum": {"field": "split_pairs"}},
+            "similarity": {"max": {"field": "split_similarity"}},
+        }
+        query = {"bool": {"filter": [_CLUSTERS], "must_not": excluded}}
+        answer = self._store.search({"size": 0, "query": query, "aggs": sums})
+        found = {name: answer["aggregations"][name]["value"] for name in sums}
+        found |= {name: int(found[name] or 0) for name in ("alone", "pairs")}
+        return RelatedCounts(**found)
+
+    def _hits(self, query: Mapping[str, Any]) -> Iterator[Hit]:
+        for page in self._store.pages({"query": query}, page_size=2000):
+            yield from page
+
+    def write(self, records: Iterable[GroupRecord], clusters: ClusterUpdate = NO_UPDATE) -> None:
+        """Store records in the given order, replacing existing ones, and delete those of former clusters. Raises
+        `RequestError` if one is rejected."""
         self._store.create()
-        actions = (Action("index", self.name, one.group, _source(one)) for one in records)
+        actions = chain(
+            (Action("index", self.name, one.group, _source(one)) for one in records),
+            (Action("index", self.name, one.id, {"kind": "cluster", **asdict(one)}) for one in clusters.written),
+            (Action("delete", self.name, id, {}) for id in clusters.deleted),
+        )
         for outcome in self._store.write_in_order(actions):
-            if not outcome.done:
+            if not outcome.done and not (outcome.action.op == "delete" and outcome.status == 404):
                 raise RequestError(
                     f"The server rejected a record of the registry {self.name}: {outcome.reason}",
                     status=outcome.status,
@@ -402,6 +449,23 @@ def _living(without: Iterable[str]) -> dict[str, Any]:
             "must_not": [{"exists": {"field": "ended"}}, *excluded],
         }
     }
+
+
+_CLUSTERS = {"term": {"kind": "cluster"}}
+
+
+def _clusters_with(ids: Sequence[str]) -> dict[str, Any]:
+    """Query for the clusters that have one of these group ids."""
+    some = [{"terms": {name: ids}} for name in ("groups", "alone")]
+    return all_of(_CLUSTERS, {"bool": {"should": some, "minimum_should_match": 1}})
+
+
+def _cluster(source: Mapping[str, Any]) -> SplitCluster | None:
+    """The record of a cluster; None for anything that no run stores."""
+    try:
+        return _SPLIT.validate_python({name: value for name, value in source.items() if name != "kind"})
+    except ValidationError:
+        return None
 
 
 def _source(record: GroupRecord) -> dict[str, Any]:
@@ -457,6 +521,7 @@ def _decode_run(source: Mapping[str, Any]) -> LastRun:
 
 
 _RECORDS = TypeAdapter(GroupRecord)
+_SPLIT = TypeAdapter(SplitCluster)
 _UUIDS = TypeAdapter(dict[str, str])
 _COUNT: TypeAdapter[int | None] = TypeAdapter(int | None)
 _PAIRS = TypeAdapter(tuple[ContentPair, ...])

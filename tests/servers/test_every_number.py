@@ -51,6 +51,7 @@ from recount import (
 )
 from scheme_oracle import GOLDEN, M32, M64, mix64, oracle_signature, oracle_token_hash, oracle_tokens
 from server_tools import JSON, change, family, make_index, mapping, put, words
+from star_model import star_model
 
 from es_neardupe.index.stored_fields import own_group
 from es_neardupe.keys.prepare.preparation import Preparation
@@ -500,6 +501,7 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
             "alone": len(processed) - len(stale) - len(corrupt) - sum(made.sizes),
             "largest": max(made.sizes),
             "min_similarity": min(values),
+            "related": _related(index, made, minimum),
             "looked_at": {
                 "count": len(looked),
                 "mean_similarity": sum(looked_values) / len(looked_values) if looked_values else 1.0,
@@ -514,6 +516,25 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
         "boilerplate": _boilerplate(index, clusters),
         "short": _short(case.after),
         **case.seconds,
+    }
+
+
+def _related(index: Snapshot, made: Star, minimum: float) -> JSON:
+    """Documents that are alone although they match, and pairs of texts that match, but are in different groups."""
+    group = {id: first for first, some in made.members.items() for id in some}
+    split, alone = [], dict[str, float]()
+    for (a, b), value in index.similar_texts(minimum).items():
+        sides = [index.current(content)[0].id for content in (a, b)]
+        if group[sides[0]] != group[sides[1]]:
+            split.append(value)
+            for id in sides:
+                if len(made.members[group[id]]) == 1:
+                    alone[id] = max(value, alone.get(id, 0))
+    return {
+        "alone": len(alone),
+        "alone_similarity": max(alone.values(), default=None),
+        "pairs": len(split),
+        "similarity": max(split, default=None),
     }
 
 
@@ -1607,7 +1628,7 @@ def _level(case: Case, said: JSON, sampled: Mapping[Any, float], pairs: Mapping[
     index, threshold = case.index, said["threshold"]
     reached = [pair for pair, value in pairs.items() if value >= threshold]
     near = [pair for pair, value in sampled.items() if value >= threshold]
-    sizes = _star_sizes(index, reached)
+    sizes = _star_sizes(index, {pair: pairs[pair] for pair in reached})
     return {
         "threshold": threshold,
         **({} if said["detection"] is None else {"detection": detection(threshold, BANDS, ROWS)}),
@@ -1621,19 +1642,22 @@ def _level(case: Case, said: JSON, sampled: Mapping[Any, float], pairs: Mapping[
     }
 
 
-def _star_sizes(index: Snapshot, pairs: Sequence[tuple[str, str]]) -> list[int]:
-    """The sizes of groups if each document, in the order of principals, takes all free ones in a pair with it."""
-    partners: dict[str, set[str]] = {}
-    for a, b in pairs:
-        partners.setdefault(a, set()).add(b)
-        partners.setdefault(b, set()).add(a)
-    free, sizes = set(partners), []
-    for one in sorted((index[id] for id in partners), key=in_order):
-        if one.id in free:
-            taken = partners[one.id] & free | {one.id}
-            free -= taken
-            sizes.append(len(taken))
-    return [size for size in sizes if size > 1]
+def _star_sizes(index: Snapshot, pairs: Mapping[Any, float]) -> list[int]:
+    """The sizes of star groups; copies are one text."""
+    texts: dict[str | None, list[Document]] = {}
+    for one in sorted((index[id] for id in {id for pair in pairs for id in pair}), key=in_order):
+        texts.setdefault(one.content, []).append(one)
+    place = {content: number for number, content in enumerate(texts)}
+    matches = {}
+    for (a, b), value in pairs.items():
+        first, other = sorted(place[index[id].content] for id in (a, b))
+        if first != other:
+            matches[first, other] = value
+    documents = [len(some) for some in texts.values()]
+    sizes = Counter[int]()
+    for first, number in zip(star_model(matches, documents), documents, strict=True):
+        sizes[first] += number
+    return [size for size in sizes.values() if size > 1]
 
 
 def _expected(near: Sequence[tuple[str, str]], size: int, documents: int) -> JSON:
@@ -1943,16 +1967,18 @@ def of_duplicates(case: Case) -> JSON:
 
 
 def _groups_of_pairs(case: Case, scope: Sequence[Document], pairs: Mapping[tuple[str, str], float]) -> JSON:
-    """Star groups: the longest free document takes all free ones in a pair with it. They are compared with those that
-    the documents have before the run and, if it was none on trial, after it."""
-    free = sorted(scope, key=lambda one: (-len(one.text or ""), one.id))
-    documents, groups = len(free), []
-    while free:
-        first, *others = free
-        members = [one for one in others if tuple(sorted((first.id, one.id))) in pairs]
-        free = [one for one in others if one not in members]
-        if members:
-            groups.append([first, *members])
+    """Star groups. They are compared with those that the documents have before the run and, if it was none on trial,
+    after it."""
+    ordered = sorted(scope, key=lambda one: (-len(one.text or ""), one.id))
+    place = {one.id: number for number, one in enumerate(ordered)}
+    matches = {}
+    for (a, b), value in pairs.items():
+        one, other = sorted((place[a], place[b]))
+        matches[one, other] = value
+    documents, found = len(ordered), dict[int, list[Document]]()
+    for number, first in enumerate(star_model(matches, [1] * len(ordered))):
+        found.setdefault(first, [ordered[first]]).extend([ordered[number]] * (number != first))
+    groups = [some for some in found.values() if len(some) > 1]
     grouped = sum(map(len, groups))
     together = [*groups, *([one] for one in scope if not any(one in some for some in groups))]
     right = {

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from scheme_oracle import oracle, oracle_features, oracle_tokens
 from server_tools import JSON, hits
+from star_model import star_model
 from xxhash import xxh3_64_intdigest
 
 from es_neardupe.keys.scheme import Scheme
@@ -470,8 +471,10 @@ class Star:
         return {"groups": len(self.groups), "grouped": sum(self.sizes), "largest": max(self.sizes, default=0)}
 
 
-def star(index: Snapshot, matches: Mapping[tuple[str, str], float], *, stale: bool = False) -> Star:
-    """In the order of principals, each free text takes all free texts that match it.
+def star(
+    index: Snapshot, matches: Mapping[tuple[str, str], float], *, stale: bool = False, containment: bool = False
+) -> Star:
+    """The groups by star linkage.
 
     ``stale``: documents with changed texts count too, as for a command that reads no texts.
     """
@@ -479,17 +482,18 @@ def star(index: Snapshot, matches: Mapping[tuple[str, str], float], *, stale: bo
     order = sorted(
         (content for content, some in documents.items() if some), key=lambda one: in_order(documents[one][0])
     )
-    free, members = set(order), {}
-    for content in order:
-        if content not in free:
-            continue
-        taken = {content: 1.0}
-        for other in order:
-            value = matches.get((content, other), matches.get((other, content)))
-            if other in free and value is not None:
-                taken[other] = value
-        free -= taken.keys()
-        found = {one.id: value for text, value in taken.items() for one in documents[text]}
+    place = {content: number for number, content in enumerate(order)}
+    values = {(min(place[a], place[b]), max(place[a], place[b])): value for (a, b), value in matches.items()}
+    sizes = [len(documents[content]) for content in order]
+    members: dict[str, dict[str, float]] = {}
+    principal = star_model(values, sizes, containment=containment)
+    for first in sorted(set(principal)):
+        texts = [first, *(text for text, one in enumerate(principal) if one == first != text)]
+        found = {
+            one.id: 1.0 if text == first else values[min(text, first), max(text, first)]
+            for text in texts
+            for one in documents[order[text]]
+        }
         members[next(iter(found))] = found
     return Star(members)
 

@@ -128,7 +128,10 @@ def grouped(size: int, *, memory: int | None = None, again: bool = False) -> Gro
     of bytes; ``again``: see `pages`."""
     target = IndexTarget("i", ("i",), SETTINGS, 10_000)
     index = index_of(SyntheticClient(), target)
-    match, registry = MatchOptions.of(SETTINGS), cast(Any, SimpleNamespace(living=lambda: (), records=lambda ids: {}))
+    match, registry = (
+        MatchOptions.of(SETTINGS),
+        cast(Any, SimpleNamespace(living=lambda: (), records=lambda ids: {}, clusters=lambda: {})),
+    )
     criterion = match_criterion(index, match)
     rules = RunRules.of(match, GroupRules(), criterion, index.scheme_id)
     limit = None if memory is None else MemoryLimit(memory)

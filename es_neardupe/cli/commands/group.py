@@ -36,6 +36,7 @@ from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.group.steps import GroupReport
+    from es_neardupe.groups.clusters import RelatedCounts
     from es_neardupe.index.index import Index
     from es_neardupe.verification.criterion import MatchOptions
 
@@ -107,6 +108,7 @@ def _show_groups(report: GroupReport) -> None:
             ("enriched documents", scope.documents),
             (f"  in {counted(groups.count, 'group')}", groups.grouped),
             ("  alone", groups.alone),
+            *_related(groups.related),
             *([("documents not enriched", scope.unprocessed)] if scope.unprocessed else []),
             ("largest group", groups.largest),
             ("minimum similarity to a principal", groups.min_similarity),
@@ -131,6 +133,16 @@ def _show_groups(report: GroupReport) -> None:
             )
     say_tuning(report.tuned)
     say_next(command("groups", report.index), report.dry_run)
+
+
+def _related(counts: RelatedCounts) -> Iterator[tuple[str, int | float | None]]:
+    """Rows about matches that are not in one group."""
+    if counts.alone:
+        yield "    although they match another document", counts.alone
+        yield "      highest similarity", counts.alone_similarity
+    if counts.pairs:
+        yield "matching pairs in different groups", counts.pairs
+        yield "  highest similarity", counts.similarity
 
 
 def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:

@@ -187,7 +187,7 @@ def distribution(
         pairs = compare_sample(
             one, drawn[:size], keys, thresholds=levels, threshold=chosen, agree=settings.scheme.agree, progress=progress
         )
-        results = levels_of(compared, pairs, levels, keyed(corpus), detecting(one, settings))
+        results = levels_of(compared, pairs, levels, keyed(corpus), detecting(one, settings), measure=one.name)
         near = ((value, int(rows[int(a)]), int(rows[int(b)])) for value, a, b in pairs.near.tolist())
         above, below = examples(documents, classes, compared, near, chosen)
         by_labels = None if labelled is None else labelled.results(place, levels, seed)

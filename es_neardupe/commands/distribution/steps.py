@@ -16,7 +16,7 @@ from es_neardupe.commands.distribution.report import (
 )
 from es_neardupe.commands.distribution.sample import Sample, extrapolated, nearest
 from es_neardupe.errors import IndexUnusable, SettingsError
-from es_neardupe.groups.linkage import star
+from es_neardupe.groups.stars import Matches, star
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.arrays import Floats, Ints, Numbers, Positions
 from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
@@ -219,12 +219,14 @@ def levels_of(
     thresholds: Sequence[float],
     documents: int,
     scheme: Scheme | None,
+    *,
+    measure: MeasureName,
 ) -> Iterator[ThresholdLevel]:
-    """Results of each threshold. Groups are stars, the default linkage of `group`."""
+    """Results of each threshold, by the measure of this name. Groups are stars, the default linkage of `group`."""
     for threshold, degrees, found in zip(thresholds, sample.degrees, sample.found.tolist(), strict=True):
         reached = compared.similarity >= threshold
         left, right = compared.left[reached], compared.right[reached]
-        sizes = _group_sizes(compared.sizes, left, right)
+        sizes = _group_sizes(compared.sizes, Matches(left, right, compared.similarity[reached]), measure)
         yield ThresholdLevel(
             threshold=threshold,
             detection=None if scheme is None else scheme.detection(threshold),
@@ -245,10 +247,11 @@ def _in_pairs(sizes: Ints, left: Positions, right: Positions) -> int:
     return int(sizes[in_pairs].sum())
 
 
-def _group_sizes(sizes: Ints, left: Positions, right: Positions) -> Ints:
+def _group_sizes(sizes: Ints, matches: Matches, measure: MeasureName) -> Ints:
     """The number of documents in each group of two or more."""
-    nodes = np.unique(np.concatenate((left, right)))  # in the order of principals, as all classes are
-    principal = star(len(nodes), np.searchsorted(nodes, left), np.searchsorted(nodes, right))
+    nodes = np.unique(np.concatenate((matches.left, matches.right)))  # in the order of principals, as all classes are
+    left, right = (np.searchsorted(nodes, side) for side in (matches.left, matches.right))
+    principal = star(Matches(left, right, matches.similarity), sizes[nodes], measure)
     grouped = np.bincount(principal, sizes[nodes]).astype(np.int64)
     alone = np.delete(sizes, nodes)
     every = np.concatenate((grouped, alone))

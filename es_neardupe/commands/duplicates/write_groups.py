@@ -15,8 +15,9 @@ from es_neardupe.commands.duplicates.request_plan import SHARED, DuplicatesPlan
 from es_neardupe.commands.duplicates.results import GroupsOfPairs, PairsStageReport
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.build import groupings_of, previous_ids, record_of
-from es_neardupe.groups.linkage import assign_ids, inner_pairs, judge, star
+from es_neardupe.groups.linkage import assign_ids, inner_pairs, judge
 from es_neardupe.groups.registry import GroupHistoryUpdate, GroupRecord, Registry
+from es_neardupe.groups.stars import Matches, star
 from es_neardupe.groups.write import changes, write_groups
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
@@ -30,7 +31,7 @@ from es_neardupe.index.storage.field_writes import checked_version
 from es_neardupe.index.stored_fields import decode_grouping, group_of, own_group, stored_fields
 from es_neardupe.index.stored_settings import sidecar_mappings
 from es_neardupe.index.target import mappings_of, put_settings, stored_settings
-from es_neardupe.keys.arrays import Flags, Floats, Numbers
+from es_neardupe.keys.arrays import Flags, Floats
 from es_neardupe.progress import Progress
 from es_neardupe.records import DocumentsInScope, FingerprintColumns, Groupings, Hit
 from es_neardupe.report_parts import WriteCounts
@@ -178,7 +179,9 @@ def _form_groups(
     kept = ~(changed[result.pairs.left] | changed[result.pairs.right])
     left, right = result.pairs.left[kept], result.pairs.right[kept]
     similarity = result.pairs.similarity[kept].astype(np.float64)
-    members, to_principal = _star_groups(corpus, left, right, similarity, ~changed)
+    members, to_principal = _star_groups(
+        corpus, Matches(left, right, similarity), ~changed, plan.validations[0].measure
+    )
     created = {id: record.created for id, record in before.items()}
     ids = assign_ids(
         members,
@@ -212,20 +215,21 @@ def _form_groups(
 
 
 def _star_groups(
-    corpus: FingerprintColumns, left: Numbers, right: Numbers, similarity: Floats, unchanged: Flags
+    corpus: FingerprintColumns, matches: Matches, unchanged: Flags, measure: str
 ) -> tuple[RowLists, Floats]:
     """The rows of each group of unchanged documents, the principal first; and the similarity of each row to it."""
     size = len(corpus)
     order = np.lexsort((np.arange(size), -corpus.tokens))  # rows are in the order of ids
     rank = np.empty(size, np.intp)
     rank[order] = np.arange(size)
+    left, right, similarity = matches
     earlier, later = np.sort(np.stack([rank[left], rank[right]]), axis=0)
-    principal = order[star(size, earlier, later)[rank]]
-    direct = principal[order[later]] == order[earlier]
+    principal = order[star(Matches(earlier, later, similarity), np.ones(size, np.int32), measure)[rank]]
     to_principal = np.ones(size)
-    to_principal[order[later[direct]]] = similarity[direct]
-    first = rank[principal[order]]  # a principal comes before its partners
-    rows = order[np.argsort(first, kind="stable")]
+    for one, other in ((left, right), (right, left)):
+        direct = principal[other] == one
+        to_principal[other[direct]] = similarity[direct]
+    rows = np.lexsort((rank, principal != np.arange(size), rank[principal]))
     rows = rows[unchanged[principal[rows]]]
     starts = np.flatnonzero(principal[rows] == rows)
     return RowLists(rows, np.append(starts, len(rows)).astype(np.int32)), to_principal

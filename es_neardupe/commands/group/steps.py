@@ -225,11 +225,11 @@ class Run:
                 progress=self.progress,
             )
         gaps = stored is not None and stored.refused > 0
-        if scope.settled and not (scope.changed or result.writes or result.updates or gaps):
+        if scope.settled and not (scope.changed or result.writes or result.updates or result.clusters or gaps):
             return BulkCounts(), stored
         lease.check()
         self.registry.note_begun(result.at)
-        self.registry.write(result.updates)
+        self.registry.write(result.updates, result.clusters)
         lease.check()
         written = self.write_and_note(result)
         self.index.documents.refresh()
@@ -390,6 +390,7 @@ def _groups(scope: GroupScope, result: GroupingResult, only_boilerplate: int) ->
         alone=scope.documents - grouped - scope.stale - scope.corrupt,
         largest=builtins.max([others.largest, *(one.size for one in groups)]),
         min_similarity=builtins.min(minima, default=None),
+        related=result.related,
         looked_at=GroupsLookedAt(
             count=len(groups),
             mean_similarity=sum(one.mean_similarity * (one.size - 1) for one in groups) / members if members else None,

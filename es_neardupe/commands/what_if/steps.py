@@ -12,12 +12,14 @@ from es_neardupe.candidates.fingerprints import classes_of
 from es_neardupe.candidates.join import candidate_pairs
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.errors import IndexUnusable
-from es_neardupe.groups.build import LINK, LinkedClasses, new_groupings
-from es_neardupe.groups.decided_links import Matches, decided_classes, link_decided
+from es_neardupe.groups.build import LinkedClasses, new_groupings
+from es_neardupe.groups.decided_links import decided_classes, link_decided
 from es_neardupe.groups.decisions import Decisions, PairDecisions
+from es_neardupe.groups.linkage import principals_by
 from es_neardupe.groups.linked_pairs import LinkedPairs, incomplete_clusters
 from es_neardupe.groups.registry import Registry
 from es_neardupe.groups.rules import RunRules, check_linkage, remembered_rules, rules_of
+from es_neardupe.groups.stars import Matches
 from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore
 from es_neardupe.index.index import Index
 from es_neardupe.keys.arrays import Bytes, Flags, Ints
@@ -123,31 +125,32 @@ class _LastRules:
         """The groups of one threshold, with the ids that `group` would assign."""
         corpus, classes, candidates, similarity = pairs.corpus, pairs.classes, pairs.candidates, pairs.similarity
         matches = (similarity >= minimum) & (similarity <= self.rules.match.max)
-        principal = LINK[self.group.linkage](len(classes), candidates.left[matches], candidates.right[matches])
+        found = Matches(candidates.left[matches], candidates.right[matches], similarity[matches])
+        measure = self.rules.match.measure
+        principal = principals_by(self.group.linkage, found, classes.sizes, measure)
         open = incomplete_clusters(pairs, matches) if self.group.linkage is Linkage.COMPLETE else ()
         others = LinkedPairs(open=sum(one.others for one in open))
         among = np.ones(len(classes), np.bool_)
         if decided := decided_classes(self.decisions, corpus, classes, among, self.group):
-            size = len(classes)
-            found = Matches(candidates.left[matches], candidates.right[matches], similarity[matches])
             principal = link_decided(
                 self.group.linkage,
                 principal,
                 found,
                 decided,
-                order=np.arange(size),
+                measure,
+                order=np.arange(len(classes)),
                 compare=lambda left, right: np.zeros(len(left), np.bool_),
             ).principal
         linked = LinkedClasses(pairs, matches, principal, np.ones(len(classes)), others)
         groupings = new_groupings(linked, created=lambda id: self.created.get(id, ""))
         ids = groupings.ids[groupings.group_of]
-        measure = _shape(self.rules.match, self.index)
+        shape = _shape(self.rules.match, self.index)
         return Threshold(
             min=minimum,
             **statistics(ids),
             **_moves(corpus.group_ids, ids),
-            detection=detection_of(measure, minimum, self.index.settings.scheme),
-            detection_cases=cases_in_index(self.index, measure, minimum),
+            detection=detection_of(shape, minimum, self.index.settings.scheme),
+            detection_cases=cases_in_index(self.index, shape, minimum),
             open=others.open,
         )
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from es_neardupe.candidates.pair_arrays import components
 from es_neardupe.columns import RowLists
-from es_neardupe.groups.linkage import assign_ids, chain, complete, star
+from es_neardupe.groups.linkage import assign_ids, chain, complete
 from es_neardupe.groups.write import changes
 from es_neardupe.index.stored_fields import own_group
 from es_neardupe.records import Grouping
@@ -33,20 +33,6 @@ def graphs(draw: st.DrawFn) -> tuple[int, Pairs]:
 
 def sides(pairs: Pairs) -> tuple[Any, Any]:
     return np.array([a for a, _ in pairs], np.intp), np.array([b for _, b in pairs], np.intp)
-
-
-@given(graphs())
-def test_star_is_the_first_fit(graph: tuple[int, Pairs]) -> None:
-    """Members have a pair with their principal, principals none among each other, and the earliest one wins."""
-    size, pairs = graph
-    principal = star(size, *sides(pairs)).tolist()
-    linked = set(pairs)
-    principals = {row for row in range(size) if principal[row] == row}
-    for row in range(size):
-        assert principal[row] in principals
-        earlier = [one for one in sorted(principals) if (one, row) in linked]
-        assert principal[row] == (row if row in principals else earlier[0])
-        assert (row in principals) == (not earlier)
 
 
 @given(graphs())
@@ -70,7 +56,7 @@ def test_linkages_depend_on_the_set_of_pairs(graph: tuple[int, Pairs], shuffle: 
     size, pairs = graph
     shuffled = [*pairs, *pairs[:2]]
     shuffle.shuffle(shuffled)
-    for link in (star, chain, complete):
+    for link in (chain, complete):
         assert link(size, *sides(shuffled)).tolist() == link(size, *sides(pairs)).tolist()
 
 
@@ -80,7 +66,7 @@ def test_others_in_between_change_nothing(graph: tuple[int, Pairs], more: int, s
     size, pairs = graph
     place = sorted(shuffle.sample(range(size + more), size))
     moved = [(place[a], place[b]) for a, b in pairs]
-    for link in (star, chain, complete):
+    for link in (chain, complete):
         straight, wide = link(size, *sides(pairs)).tolist(), link(size + more, *sides(moved)).tolist()
         assert [wide[at] for at in place] == [place[one] for one in straight]
         assert all(wide[at] == at for at in range(size + more) if at not in place)
