@@ -197,6 +197,25 @@ def read_groups(index: Index, *, min_size: int = 2, top: int | None = None, grou
     return large[:top]
 
 
+def related_groups(index: Index, group: str) -> list[Group]:
+    """A group of an opened index and all others of its cluster, the largest first; each document of the cluster that is
+    alone is a group of one. Empty for an unknown id."""
+    prefix, ids = index.settings.prefix, sorted({group} | Registry(index).related({group}))
+    members: dict[str, list[Member]] = {}
+    principals: dict[str, list[Member]] = {}
+    for chunk in chunked(ids, _TERMS):
+        for hit in _read(index, {"terms": {index.fields.group: chunk}}):
+            grouping = decode_grouping(stored_fields(hit.source, prefix))
+            if grouping is not None:
+                _add(principals if grouping.principal else members, hit, prefix)
+    records = known_records(index, ids)
+    found = [
+        _group(id, _principal(principals.get(id, []), records.get(id)), members.get(id, []))
+        for id in sorted(members.keys() | principals.keys())
+    ]
+    return sorted(found, key=lambda one: -one.size)
+
+
 def differing_groups(index: Index, registered: Mapping[str, GroupRecord]) -> frozenset[str]:
     """The groups whose size, principal or similarities differ between documents and registry, or that only one of them
     has."""
@@ -267,7 +286,7 @@ def _group(id: str, principal: Member | None, members: list[Member]) -> Group:
         group=id,
         principal=principal.address if principal else None,
         size=len(ordered),
-        min_similarity=min(member.similarity for member in others),
+        min_similarity=min((member.similarity for member in others), default=1.0),
         members=tuple(ordered),
     )
 

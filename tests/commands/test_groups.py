@@ -149,3 +149,30 @@ def test_a_table_has_the_largest_groups(client: Client, index_name: str, server_
     assert "20 of 22 groups are shown" in few.err
     assert "groups are shown" not in some.err
     assert len(server_cli("groups", index_name, "--json").lines) == len(NearDupe(index_name, client).groups()) == 22
+
+
+def test_related_groups(client: Client, index_name: str, server_cli: Cli) -> None:
+    """Those of one cluster, and documents of it that are alone."""
+    text = words("related", 100)
+    parts = {"d1": text[:60], "d2": text[4:62], "d3": text[8:67], "far": words("far", 60), "away": words("far", 58)}
+    make_index(client, index_name)
+    put(client, index_name, {id: {"text": " ".join(some)} for id, some in parts.items()})
+    near = NearDupe(index_name, client)
+    near.init(SETTINGS)
+    near.enrich()
+    counts = near.group(linkage="complete").groups.related
+    assert (counts.alone, counts.pairs) == (1, 1)
+    assert counts.alone_similarity == counts.similarity
+    group = {id: one["group"] for id, one in ours(client, index_name).items()}
+    for id in ("d1", "d2", "d3"):
+        found = near.groups(group=group[id], related=True)
+        assert [one.size for one in found] == [2, 1]
+        assert {member.id for one in found for member in one.members} == {"d1", "d2", "d3"}
+    assert [one.size for one in near.groups(group=group["far"], related=True)] == [2]
+    assert near.groups(group="unknown", related=True) == []
+    shown = server_cli("groups", index_name, "--group", group["d1"], "--related")
+    assert (shown.code, group["d3"] in shown.out, group["d2"] in shown.out) == (0, True, True)
+    refused_line = server_cli("groups", index_name, "--related")
+    assert (refused_line.code, "--group" in refused_line.err) == (2, True)
+    report = server_cli("group", index_name, "--rebuild", "--dry-run")
+    assert "matching pairs in different groups" in report.out

@@ -136,7 +136,9 @@ def test_the_wheel_holds_what_the_program_reads(built: tuple[Path, Path, str]) -
     assert set(read) <= names
     assert not [name for name in names if name.startswith(("tests", "docs", "scripts"))]
     assert kernels(built[0]) == (
-        ["groups/_stars", "keys/_kernel", "keys/prepare/_html", "keys/prepare/_masks", "similarity/_pairs"] if HAS_COMPILER else []
+        ["groups/_stars", "keys/_kernel", "keys/prepare/_html", "keys/prepare/_masks", "similarity/_pairs"]
+        if HAS_COMPILER
+        else []
     )
 
 
@@ -145,7 +147,13 @@ def test_one_wheel_serves_each_python_from_3_11_on(audited: Path) -> None:
     own = f"cp{sys.version_info.major}{sys.version_info.minor}"
     tags = f"{own}-{own}" if sys.version_info < (3, 11) else "cp311-abi3"
     assert audited.name.startswith(f"es_neardupe-{es_neardupe.__version__}-{tags}-manylinux2014_")
-    assert kernels(audited) == ["groups/_stars", "keys/_kernel", "keys/prepare/_html", "keys/prepare/_masks", "similarity/_pairs"]
+    assert kernels(audited) == [
+        "groups/_stars",
+        "keys/_kernel",
+        "keys/prepare/_html",
+        "keys/prepare/_masks",
+        "similarity/_pairs",
+    ]
 
 
 @needs_compiler

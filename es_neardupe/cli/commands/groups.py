@@ -111,10 +111,10 @@ def groups(
         print_lines(group_json(one) for one in found)
     if output is not None:
         write_output(output, found.table())
-    elif group is not None and not as_json:
+    elif group is not None and not as_json and not given["related"]:
         _show_group(found[0])
     elif not as_json:
-        shown = found if top is not None else found[:_TOP]
+        shown = found if top is not None or group is not None else found[:_TOP]
         _show_all(with_titles(opened, shown, fields) if found else [], len(found), index, min_size)
     return None
 

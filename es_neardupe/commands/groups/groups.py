@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from es_neardupe import options
-from es_neardupe.errors import Forbidden
+from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.progress import Progress, silent
+from es_neardupe.wording import option
 
 if TYPE_CHECKING:
     from es_neardupe.commands.groups.steps import GroupsReport, SuggestKeepReport
@@ -28,6 +29,9 @@ TopGroups = Annotated[
     ),
 ]
 GroupId = Annotated[str | None, typer.Option("--group", metavar="ID", help="Show only this group.", show_default=False)]
+Related = Annotated[
+    bool, typer.Option("--related", help="With --group: also show the groups and documents that its texts match.")
+]
 
 
 def groups(
@@ -36,25 +40,33 @@ def groups(
     min_size: MinSize = 2,
     top: TopGroups = None,
     group: GroupId = None,
+    related: Related = False,
     fields: options.TitleFields = (),
 ) -> GroupsReport:
     """List the groups of two or more documents, largest first.
 
-    With ``group`` only this one. Reads only grouped documents. ``fields`` are shown of all members; None: none.
+    With ``group`` only this one; with ``related`` also all others that matches connect with it, directly or through
+    others, among them each document that is alone as a group of one. Reads only grouped documents. ``fields`` are shown
+    of all members; None: none. Raises `SettingsError` for ``related`` without ``group``.
 
     >>> for group in news.groups():
     ...     print(group.principal.id, [member.id for member in group.members], group.size)
     1003 ['1003', '1004', '1001'] 3
     """
     from es_neardupe.commands.groups.steps import GroupsReport, with_fields
-    from es_neardupe.groups.read import known_records, matching_record, read_groups
+    from es_neardupe.groups.read import known_records, matching_record, read_groups, related_groups
     from es_neardupe.index.index import opened
     from es_neardupe.index.shown_fields import shown_fields
 
+    if related and group is None:
+        raise SettingsError(f"{option('related')} needs {option('group')}, the id of a group.")
     index = opened(index, groups=True)
     shown = shown_fields(index, fields)
     index.documents.refresh_if_allowed()
-    found = read_groups(index, min_size=min_size, top=top, group=group)
+    if related and group is not None:
+        found = related_groups(index, group)
+    else:
+        found = read_groups(index, min_size=min_size, top=top, group=group)
     records = known_records(index, [one.group for one in found])
     described = [replace(one, known=matching_record(records.get(one.group), one.size)) for one in found]
     return GroupsReport(with_fields(index, described, shown), shown.names)
