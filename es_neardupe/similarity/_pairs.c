@@ -1,4 +1,5 @@
-/* The inner loops of comparing pairs of texts in C: greedy string tiling, edit distance, common features. They give the
+/* The inner loops of comparing pairs of texts in C: greedy string tiling, edit distance, common features, and the
+ * changes of tokens (_changes.h). They give the
  * same results as the code in Python beside each of their callers, which does the work where this was not built, and for
  * pairs that are refused here. So time is at most proportional to the length of the texts (for tiles times a logarithm),
  * whatever they hold. Every access to memory is within what was handed in.
@@ -536,11 +537,14 @@ static PyObject *common(PyObject *self, PyObject *args)
     return found;
 }
 
+#include "_changes.h"
+
 static PyMethodDef methods[] = {
     {"tiles", tiles, METH_VARARGS, tiles_doc},
     {"totals", totals, METH_VARARGS, totals_doc},
     {"distances", distances, METH_VARARGS, distances_doc},
     {"common", common, METH_VARARGS, common_doc},
+    {"changes", changes, METH_VARARGS, changes_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,5 +1,4 @@
-"""Pairs of letters in four languages with the same facts in other notations, another order and layout, but for a few
-that were changed."""
+"""Pairs of letters in four languages with the same facts in other notations, order and layout, but for a few."""
 
 from __future__ import annotations
 

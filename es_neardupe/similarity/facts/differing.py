@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from es_neardupe.similarity.facts import vocabulary as words
 from es_neardupe.similarity.facts.compatible import are_compatible, without_compatible
 from es_neardupe.similarity.facts.names import is_name, replaced_words
 from es_neardupe.similarity.facts.spelling import differ_in_layout_only, digit_groups, is_variant
-from es_neardupe.similarity.facts.token_changes import Surroundings, TokenChange, token_changes
+from es_neardupe.similarity.facts.token_changes import Surroundings, token_changes
 from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken
 
 _MAX_SLOT = 8
@@ -65,46 +66,65 @@ def differing_facts(a: FactTokens, b: FactTokens) -> list[Fact]:
     """The facts that differ, by position in the text that comes first in order; a title first."""
     return [
         Fact(one.kinds, one.a, one.b, _original(a, one.a), _original(b, one.b))
-        for one in differences(a, b)
-        if one.kinds
+        for one in _differences(a, b, only_facts=True)
     ]
 
 
 def differences(a: FactTokens, b: FactTokens) -> list[Difference]:
     """All places where the tokens differ, also inserted and removed ones, but no moved passages."""
+    return _differences(a, b, only_facts=False)
+
+
+def _differences(a: FactTokens, b: FactTokens, *, only_facts: bool) -> list[Difference]:
     if codes := a.codes ^ b.codes:
         a, b = a.with_codes_joined(codes), b.with_codes_joined(codes)
     if len(a) == len(b) and np.array_equal(a.keys, b.keys):
         return []
     if a.keys.tobytes() > b.keys.tobytes():
-        return [Difference(one.kinds, one.layout, one.b, one.a) for one in _in_order(b, a)]
-    return list(_in_order(a, b))
+        return [Difference(one.kinds, one.layout, one.b, one.a) for one in _in_order(b, a, only_facts=only_facts)]
+    return list(_in_order(a, b, only_facts=only_facts))
 
 
 def _original(text: FactTokens, characters: Range) -> str:
     return text.placed.original[slice(*characters)]
 
 
-def _in_order(a: FactTokens, b: FactTokens) -> Iterator[Difference]:
+def _in_order(a: FactTokens, b: FactTokens, *, only_facts: bool) -> Iterator[Difference]:
     if title := _differing_title(a, b):
         yield title
     changes = token_changes(a, b)
-    found = [_difference(a.part(*one.a), b.part(*one.b), one.surroundings) for one in changes]
-    if max(len(a), len(b)) <= TITLE and not any(one.kinds for one in found):
-        yield from _differences_of_titles(a, b, changes, found)
-    else:
-        yield from found
+    slots = [
+        _Slot.of(a.part(*one.a), b.part(*one.b), one.surroundings)
+        for one in changes
+        if not (only_facts and one.surroundings is Surroundings.OTHER)
+    ]
+    if max(len(a), len(b)) <= TITLE and not any(one.kinds for one in slots):
+        yield from _facts_of_titles(
+            a, b, [_Slot.of(a.part(*one.a), b.part(*one.b), one.surroundings) for one in changes]
+        )
+    for one in slots:
+        if one.kinds or not only_facts:
+            yield Difference(
+                tuple(kind for kind in FactKind if kind in one.kinds),
+                one.layout,
+                a.placed.original_range(*one.a.characters),
+                b.placed.original_range(*one.b.characters),
+            )
 
 
-def _difference(a: Part, b: Part, surroundings: Surroundings) -> Difference:
-    layout = bool(len(a) and len(b)) and differ_in_layout_only(a.written, b.written)
-    kinds = set() if layout or surroundings is Surroundings.OTHER else _kinds(a, b, surroundings)
-    return Difference(
-        tuple(kind for kind in FactKind if kind in kinds),
-        layout,
-        a.text.placed.original_range(*a.characters),
-        b.text.placed.original_range(*b.characters),
-    )
+class _Slot(NamedTuple):
+    """A change, and what differs in it."""
+
+    a: Part
+    b: Part
+    layout: bool
+    kinds: set[FactKind]
+
+    @classmethod
+    def of(cls, a: Part, b: Part, surroundings: Surroundings) -> _Slot:
+        layout = bool(len(a) and len(b)) and differ_in_layout_only(a.written, b.written)
+        kinds = set() if layout or surroundings is Surroundings.OTHER else _kinds(a, b, surroundings)
+        return cls(a, b, layout, kinds)
 
 
 def _kinds(a: Part, b: Part, surroundings: Surroundings) -> set[FactKind]:
@@ -115,13 +135,11 @@ def _kinds(a: Part, b: Part, surroundings: Surroundings) -> set[FactKind]:
     if _are_other_sizes(a, b):
         return kinds | {FactKind.UNIT}
     size = max(len(a), len(b))
-    all_facts = (
-        len(a.facts) == len(a) and len(b.facts) == len(b) and _kinds_in_order(a.facts) == _kinds_in_order(b.facts)
-    )
-    if size > _MAX_SLOT and not all_facts:
+    facts_a, facts_b = a.facts, b.facts
+    others = max(len(a) - len(facts_a), len(b) - len(facts_b))
+    if size > _MAX_SLOT and (others or _kinds_in_order(facts_a) != _kinds_in_order(facts_b)):
         return set()
-    left_a, left_b = without_compatible(a.facts, b.facts)
-    others = max(len(a) - len(a.facts), len(b) - len(b.facts))
+    left_a, left_b = without_compatible(facts_a, facts_b)
     if _kinds_in_order(left_a) != _kinds_in_order(left_b) and digit_groups(a.written) == digit_groups(b.written) != []:
         left_a, left_b = [], []  # 3 17 and $3.17 a gallon
     if bool(left_a) == bool(left_b):
@@ -189,31 +207,33 @@ def _differing_title(a: FactTokens, b: FactTokens) -> Difference | None:
     if any(one.mark for title in titles for one in title):
         return None  # the line of a stamp or a contact
     for one, other in (titles, titles[::-1]):
+        known_keys = {known.key for known in other}
         for token in one:
-            if token.key in words.FUNCTION_WORDS or any(is_variant(token.key, known.key) for known in other):
+            if (
+                token.key in known_keys
+                or token.key in words.FUNCTION_WORDS
+                or any(is_variant(token.key, known.key) for known in other)
+            ):
                 continue
             in_a, in_b = (text.placed.original_range(0, text.text.find("\n")) for text in (a, b))
             return Difference((FactKind.TITLE,), False, in_a, in_b)
     return None
 
 
-def _differences_of_titles(
-    a: FactTokens, b: FactTokens, changes: Sequence[TokenChange], found: Sequence[Difference]
-) -> Iterator[Difference]:
-    """The differences of two short texts. Their words have no fixed order: what is left over in both is compared,
-    wherever it is."""
+def _facts_of_titles(a: FactTokens, b: FactTokens, slots: Sequence[_Slot]) -> Iterator[Difference]:
+    """The first fact that differs in two short texts. Their words have no fixed order: what is left over in both is
+    compared, wherever it is."""
     left: tuple[list[SlotToken], list[SlotToken]] = [], []
-    for change, difference in zip(changes, found, strict=True):
-        if not difference.layout:
-            left[0].extend(a.part(*change.a).tokens)
-            left[1].extend(b.part(*change.b).tokens)
+    for slot in slots:
+        if not slot.layout:
+            left[0].extend(slot.a.tokens)
+            left[1].extend(slot.b.tokens)
     for kind, x, y in _left_over((a, b), left):
         in_a, in_b = (
             text.placed.original_range(one.start, one.start + len(one.written)) for text, one in ((a, x), (b, y))
         )
         yield Difference((kind,), False, in_a, in_b)
-        break
-    yield from found
+        return
 
 
 def _left_over(

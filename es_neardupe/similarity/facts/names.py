@@ -15,6 +15,7 @@ from es_neardupe.similarity.facts import vocabulary as words
 from es_neardupe.similarity.facts.spelling import is_variant
 from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken, TokenFlag
 
+_UNCERTAIN, _CONTENT = TokenFlag.UNCERTAIN.value, TokenFlag.CONTENT.value
 _MAX_WORDS = 6
 """Words of a slot."""
 _MAX_OTHERS = 1
@@ -39,7 +40,7 @@ def replaced_words(a: Part, b: Part, *, equal_surroundings: bool) -> FactKind | 
         return None
     if names[0] and names[1] and max(len(a), len(b)) <= _MAX_WORDS and max(map(len, others)) <= _MAX_OTHERS:
         return _differing_names(a.text, b.text, *_without_variants(*names))
-    content = [[one for one in side if one.flags & TokenFlag.CONTENT and not _is_title(one)] for side in kept]
+    content = [[one for one in side if one.flags & _CONTENT and not _is_title(one)] for side in kept]
     is_short = max(map(len, kept)) <= _MAX_WORDS
     if equal_surroundings and is_short and all(_without_variants(content[0], content[1])):
         return FactKind.WORD
@@ -52,7 +53,7 @@ def is_name(token: SlotToken, texts: Iterable[FactTokens]) -> bool:
         token.kind is None
         and len(token.key) > 1
         and token.written[0].isupper()
-        and bool(token.flags & TokenFlag.CONTENT)
+        and bool(token.flags & _CONTENT)
         and not any(has(text.lower, token.hash) for text in texts)
     )
 
@@ -93,11 +94,7 @@ def _names(
         for token in kept[side]:
             if not is_name(token, texts) or _is_title(token):
                 others[side].append(token)
-            elif (
-                not token.flags & TokenFlag.UNCERTAIN
-                or len(text) <= TITLE
-                or any(has(one.inner, token.hash) for one in texts)
-            ):
+            elif not token.flags & _UNCERTAIN or len(text) <= TITLE or any(has(one.inner, token.hash) for one in texts):
                 names[side].append(token)
             else:
                 uncertain.append((side, token))

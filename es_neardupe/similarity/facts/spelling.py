@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from rapidfuzz.distance import DamerauLevenshtein
 
@@ -44,22 +45,26 @@ def _same_numbers(one: str, other: str) -> bool:
     return next(letters) == next(letters)
 
 
+@lru_cache(1 << 14)
 def folded(text: str) -> str:
     """The letters and digits without case and accents."""
     if text.isascii():
-        return "".join(filter(str.isalnum, text.lower()))
+        return text.lower() if text.isalnum() else "".join(filter(str.isalnum, text.lower()))
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", text.casefold())))
 
 
 def is_variant(one: str, other: str) -> bool:
     """Whether two words, or a few words each, are probably the same: by spelling, inflection or abbreviation."""
-    short, long = sorted((one, other), key=lambda text: len(folded(text)))
-    x, y = folded(short), folded(long)
-    if x == y or not x:
+    short, long = folded(one), folded(other)
+    if len(short) > len(long):
+        short, long, other = long, short, one
+    if short == long or not short:
         return True
-    if len(x) >= 2 and y.startswith(x):
+    if len(short) >= 2 and long.startswith(short):
         return True
-    if len(x) >= _MIN_LETTERS and DamerauLevenshtein.normalized_similarity(x, y) >= MIN_SIMILARITY:
+    if len(short) >= _MIN_LETTERS and DamerauLevenshtein.normalized_similarity(short, long) >= MIN_SIMILARITY:
         return True
-    initials = "".join(word[0] for word in _WORD.findall(long.casefold()))
-    return len(initials) > 1 and x == initials
+    if " " not in other and other.isalnum():
+        return False
+    initials = "".join(word[0] for word in _WORD.findall(other.casefold()))
+    return len(initials) > 1 and short == initials

@@ -7,7 +7,7 @@
 3. Between two that follow each other in one text only, a passage moved. The rest of the sentence before a block in one
    text is compared with the rest before the same block in the other one, and likewise after it.
 
-The same in C is in `_facts.c`.
+The same in C is in `_changes.h`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from rapidfuzz.distance import Levenshtein
 
 from es_neardupe.keys.arrays import U64
 from es_neardupe.keys.text import Range
+from es_neardupe.similarity import batch
 from es_neardupe.similarity.alignment import literal
 from es_neardupe.similarity.facts.tokens import FactTokens, TokenFlag
 
@@ -63,9 +64,13 @@ class _Block(NamedTuple):
 
 def token_changes(a: FactTokens, b: FactTokens) -> list[TokenChange]:
     """The changes, sorted by position in a, then in b. The result for (b, a) may be another one."""
-    blocks = _joined_blocks(_blocks(a, b))
-    found = _Changes(a, b, blocks)
-    return found.with_surroundings()
+    found = None if batch.kernel is None else batch.kernel.changes(a.keys, b.keys, a.flags, b.flags)
+    if found is None:  # no kernel, or too many repetitions
+        return _Changes(a, b, _joined_blocks(_blocks(a, b))).with_surroundings()
+    return [
+        TokenChange((x, y), (z, w), Surroundings(around))
+        for x, y, z, w, around in np.frombuffer(found, np.int64).reshape(-1, 5).tolist()
+    ]
 
 
 def _blocks(a: FactTokens, b: FactTokens) -> list[_Block]:

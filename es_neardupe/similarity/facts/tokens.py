@@ -171,39 +171,41 @@ class Part:
         self.text, self.first, self.end = text, first, end
         self.characters = text.characters(first, end)
         """A range of characters of the prepared text."""
+        self.written = text.placed.prepared[slice(*self.characters)]
+        """The words as in the prepared text."""
+        self._tokens: list[SlotToken] | None = None  # a cached_property takes a lock, which is slow before Python 3.12
 
     def __len__(self) -> int:
         return self.end - self.first
 
-    @cached_property
-    def written(self) -> str:
-        """The words as in the prepared text."""
-        return self.text.text[slice(*self.characters)]
-
-    @cached_property
+    @property
     def tokens(self) -> list[SlotToken]:
         """The tokens."""
-        text, numbers = self.text, range(self.first, self.end)
-        spans, flags = text.spans[self.first : self.end].tolist(), text.flags[self.first : self.end].tolist()
-        written = [text.text[start:end] for start, end in spans]
-        return [
-            SlotToken(
-                k,
-                text.kinds.get(k),
-                text.values.get(k) or word.lower(),
-                text.keys[k],
-                flag,
-                text.marks.get(k),
-                start,
-                word,
-            )
-            for k, (start, _), flag, word in zip(numbers, spans, flags, written, strict=True)
-        ]
+        if self._tokens is None:
+            self._tokens = self._found()
+        return self._tokens
 
-    @cached_property
+    @property
     def facts(self) -> list[SlotToken]:
         """The tokens that are facts."""
         return [one for one in self.tokens if one.kind is not None]
+
+    def _found(self) -> list[SlotToken]:
+        text, places = self.text, slice(self.first, self.end)
+        written = text.placed.prepared
+        found = []
+        for number, (start, end), key, flags in zip(
+            range(self.first, self.end),
+            text.spans[places].tolist(),
+            text.keys[places],
+            text.flags[places].tolist(),
+            strict=True,
+        ):
+            word = written[start:end]
+            value = text.values.get(number) or word.lower()
+            kind, mark = text.kinds.get(number), text.marks.get(number)
+            found.append(SlotToken(number, kind, value, key, flags, mark, start, word))
+        return found
 
 
 def fact_tokens(text: str | PlacedText) -> FactTokens:

@@ -299,8 +299,8 @@ def test_a_passage_that_moved() -> None:
         assert facts_of(". ".join(sentences), ". ".join(moved)) == []
 
 
-def test_steps_are_linear_in_the_length_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten times the text has about ten times the changes, which are all found."""
+def test_long_texts() -> None:
+    """Ten times the text has ten times the facts, which are all found."""
     random = Random(3)
     counts = []
     for size in (2_000, 20_000):
@@ -310,10 +310,9 @@ def test_steps_are_linear_in_the_length_of_texts(monkeypatch: pytest.MonkeyPatch
     assert counts == [40, 400]
 
 
-@pytest.mark.parametrize("size", [20_000])
-def test_a_repeated_phrase(size: int) -> None:
-    phrase = "the cat sat on the mat with 3 dogs and "
-    a = phrase * (size // 9)
+def test_a_repeated_phrase() -> None:
+    """Texts with too many equal runs for the kernel."""
+    a = "the cat sat on the mat with 3 dogs and " * 2_200
     assert facts_of(a, a[: len(a) // 2] + "Newark " + a[len(a) // 2 :]) == []
 
 

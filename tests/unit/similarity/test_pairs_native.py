@@ -21,6 +21,8 @@ from es_neardupe.keys.hashing import mix64
 from es_neardupe.options import Matching
 from es_neardupe.similarity import batch
 from es_neardupe.similarity.alignment import Alignment, align, literal, totals
+from es_neardupe.similarity.facts.token_changes import token_changes
+from es_neardupe.similarity.facts.tokens import fact_tokens
 from es_neardupe.similarity.formulas import Weights, edit, edits, weighted, weighted_pairs
 from es_neardupe.similarity.measure import weights_of
 
@@ -284,3 +286,48 @@ def test_features_that_are_not_sorted(one: list[int], other: list[int]) -> None:
     found = np.frombuffer(kernel().common(words, bounds, zero, zero + 1, count), np.int64)
     assert len(found) == count[0] <= min(len(one), len(other))
     assert all(words[place] in words[bounds[1] :] for place in found.tolist())
+
+
+def edited_text(choice: random.Random) -> tuple[str, str]:
+    """A text of few different words, and the same with words removed, added, replaced and moved."""
+    size = choice.choice((3, 8, 30, 200))
+    words = [
+        choice.choice(("the", "of", "Word", "")) + str(choice.randrange(size)) + choice.choice(("", "", "", ".", ";"))
+        for _ in range(choice.randrange(choice.choice((5, 20, 45, 120))))
+    ]
+    other = list(words)
+    for _ in range(choice.choice((0, 1, 3, 10))):
+        place, count = choice.randrange(len(other) + 1), choice.choice((1, 1, 2, 5, 40))
+        part = other[place : place + count]
+        del other[place : place + count]
+        kind = choice.randrange(4)
+        if kind == 1:
+            other[place:place] = [f"Word{choice.randrange(size)}" for _ in range(count)]
+        elif kind == 2:
+            other[place:place] = part[::-1]
+        elif kind == 3:
+            place = choice.randrange(len(other) + 1)
+            other[place:place] = part
+    return " ".join(words), " ".join(other)
+
+
+@given(st.integers(0, 2**32))
+def test_changes_of_tokens(seed: int) -> None:
+    one, other = map(fact_tokens, edited_text(random.Random(seed)))
+    found = token_changes(one, other)
+    assert kernel().changes(one.keys, other.keys, one.flags, other.flags) is not None
+    with in_python():
+        assert token_changes(one, other) == found
+
+
+def test_changes_of_texts_with_many_repetitions() -> None:
+    """They are refused, and found in Python."""
+    one, other = fact_tokens("a b " * 1500 + "c"), fact_tokens("d " + "b a " * 1500)
+    assert kernel().changes(one.keys, other.keys, one.flags, other.flags) is None
+    assert token_changes(one, other)
+
+
+def test_changes_need_arrays_that_fit() -> None:
+    one = fact_tokens("a text of words")
+    with pytest.raises(ValueError, match="fit together"):
+        kernel().changes(one.keys, one.keys, one.flags[:-1], one.flags)
