@@ -99,8 +99,9 @@ def _mark_enumerations(tokens: Sequence[Token], marks: list[FactKind | None]) ->
     run: list[int] = []
     last = 0
     for k, token in enumerate(tokens):
-        is_whole = token.key[:2] == "n:" and len(token.key) < _LONG and token.key[2:].lstrip("-").isdigit()
-        if token.kind is not FactKind.NUMBER or not is_whole:
+        if token.kind is not FactKind.NUMBER or token.key[:2] != "n:" or len(token.key) > _LONG:
+            continue
+        if not token.key[2:].lstrip("-").isdigit():
             continue
         value = int(token.key[2:])
         if not (run and k - run[-1] <= _STEP and value == last + 1):

@@ -10,7 +10,8 @@ from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import vocabulary as words
 
 _RAW = re.compile(
-    r"(?P<address>\bhttps?://[^\s<>\"]+|\bwww\.[^\s<>\"]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
+    r"(?P<plain>(?:[A-Z]?[a-z]+|[A-Z]+)(?=[ ,;\n]))"  # most words, found without the other alternatives
+    r"|(?P<address>\bhttps?://[^\s<>\"]+|\bwww\.[^\s<>\"]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
     r"|(?P<phone>\+\d[\d ()/.-]{5,}\d|\(\d{3}\)\s?\d{3}[-. ]\d{4}\b|\b\d{3}[-.]\d{3}[-.]\d{4}\b|\b\d{3}[-/]\d{4}\b)"
     r"|(?P<iso>\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?\b)"
     r"|(?P<date>\b\d{1,2}(?P<separator>[./-])\d{1,2}(?P=separator)(?:\d{4}|\d\d)\b|\b\d\d \d\d (?:19|20)\d\d\b)"
@@ -28,6 +29,7 @@ _SPECIAL = frozenset().union(
     words.MONTHS, words.WEEKDAYS, words.SPELLED_NUMBERS, words.ORDINALS, words.CODES_BEFORE_AMOUNTS
 )
 """Words that may be, or begin, a fact."""
+_WORDS = ("plain", "word")
 _BLANKS = " \u00a0\u202f\n"
 _ONE_BLANK = ("", " ")
 _SEPARATORS = ("", ".", ",", "-")
@@ -107,6 +109,7 @@ class _Scanner:
         self._raw = [_Raw(match.lastgroup or "", match[0], match.start(), match.end()) for match in _RAW.finditer(text)]
         self.tokens: list[Token] = []
         readers: dict[str, Callable[[int], int]] = {
+            "plain": self._word,
             "word": self._word,
             "number": self._number,
             "spaced": self._number,
@@ -340,7 +343,7 @@ class _Scanner:
     def _with_letters(self, i: int, value: str, start: int) -> int:
         """A number with letters that follow it immediately: an ordinal, the day of a date, or a code. 0 if none do."""
         k = i + 1
-        if not self._is_adjacent(k) or self._raw[k].group not in ("word", "code") or self._raw[i].group != "number":
+        if not self._is_adjacent(k) or self._raw[k].group not in (*_WORDS, "code") or self._raw[i].group != "number":
             return 0
         letters = self._raw[k].text.lower()
         if letters in words.UNITS or letters in words.PERCENT:
@@ -353,7 +356,7 @@ class _Scanner:
             return k + 1
         if letters in words.MAGNITUDES or letters in words.CURRENCIES:
             return 0
-        while self._is_adjacent(k) and self._raw[k].group in ("word", "number", "code"):
+        while self._is_adjacent(k) and self._raw[k].group in (*_WORDS, "number", "code"):
             k += 1
         end = self._raw[k - 1].end
         self._add(FactKind.CODE, f"c:{self._text[start:end].lower().replace('-', '')}", start, end)
@@ -366,7 +369,7 @@ class _Scanner:
             return 0
         k += self._near(k) in ("of", "de")
         month = self._near(k)
-        if month not in words.MONTHS or self._raw[k].group != "word":
+        if month not in words.MONTHS or self._raw[k].group not in _WORDS:
             return 0
         is_month = self._raw[k].text[0].isupper() or (len(month) > 3 and month not in words.NOT_BEFORE_A_YEAR)
         end = self._raw[k].end + 1

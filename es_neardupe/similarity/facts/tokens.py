@@ -50,6 +50,9 @@ class TokenFlag(IntFlag):
     """A word that is capitalised elsewhere, and not in capitals throughout."""
 
 
+_START, _CONTENT, _LOWER, _UNCERTAIN, _INNER = (flag.value for flag in TokenFlag)
+
+
 class SlotToken(NamedTuple):
     """A token of a part of a text."""
 
@@ -279,22 +282,22 @@ def _flags(text: str, tokens: list[Token], title: int) -> Octets:
         start = token.start
         flag = 0
         if not k or (start - end > 1 and _SENTENCE_END.search(text, end, start)):
-            flag = TokenFlag.START.value
+            flag = _START
         end = token.end
         if token.kind is None:
             if token.key not in FUNCTION_WORDS:
-                flag |= TokenFlag.CONTENT.value
+                flag |= _CONTENT
             if text[start].islower():
-                flag |= TokenFlag.LOWER.value
-            elif flag & TokenFlag.START.value:
-                flag |= TokenFlag.UNCERTAIN.value
+                flag |= _LOWER
+            elif flag & _START:
+                flag |= _UNCERTAIN
             elif not (end - start > 1 and text[start:end].isupper()):
-                flag |= TokenFlag.INNER.value
+                flag |= _INNER
         flags[k] = flag
-    if 2 * sum(flag & TokenFlag.CONTENT.value and not flag & TokenFlag.LOWER.value for flag in flags[:title]) > title:
+    if 2 * sum(flag & _CONTENT and not flag & _LOWER for flag in flags[:title]) > title:
         for k in range(title):
-            if not flags[k] & TokenFlag.LOWER.value:
-                flags[k] = flags[k] & ~TokenFlag.INNER.value | TokenFlag.UNCERTAIN.value
+            if not flags[k] & _LOWER:
+                flags[k] = flags[k] & ~_INNER | _UNCERTAIN
     return np.frombuffer(bytes(flags), np.uint8)
 
 
