@@ -6,7 +6,7 @@ import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scheme_oracle import (
     oracle,
@@ -48,13 +48,11 @@ SCHEMES = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(TEXTS, SCHEMES)
 def test_fingerprints_are_those_of_the_oracle(texts: list[str], scheme: Scheme) -> None:
     assert fingerprints(texts, scheme, max_chars=60) == [oracle(text, scheme, 60) for text in texts]
 
 
-@settings(max_examples=200, deadline=None)
 @given(TEXTS)
 def test_tokens_features_and_spans_are_those_of_the_oracle(texts: list[str]) -> None:
     tokens = [oracle_tokens(text) for text in texts]
@@ -71,7 +69,6 @@ def test_tokens_features_and_spans_are_those_of_the_oracle(texts: list[str]) -> 
             assert [oracle_tokens(source[a:b]) for a, b in places] == [[one] for one in expected]
 
 
-@settings(max_examples=100, deadline=None)
 @given(TEXTS, SCHEMES, st.integers(1, 5), st.sampled_from([1, 20, 1000]))
 def test_results_depend_on_no_neighbour_and_no_chunk_size(
     texts: list[str], scheme: Scheme, size: int, chars: int
@@ -85,7 +82,6 @@ def test_results_depend_on_no_neighbour_and_no_chunk_size(
         assert fingerprints(texts, scheme) == whole
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.text(ANY_CHARACTER, min_size=1), st.integers(1, 3000))
 def test_long_tokens_and_texts(unit: str, times: int) -> None:
     scheme = Scheme(bands=16, rows=6)

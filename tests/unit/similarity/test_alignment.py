@@ -11,7 +11,7 @@ from itertools import chain
 import numpy as np
 import pytest
 from conftest import read_data, read_jsonl
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -324,7 +324,6 @@ def test_identical_texts_are_wholly_common(words: list[int], minimum: int, match
 
 
 @given(PAIRS, LEAST, st.sampled_from(Matching), st.lists(st.integers(200, 205), min_size=1, max_size=8), st.booleans())
-@settings(max_examples=300)
 def test_foreign_text_raises_nothing(
     pair: tuple[list[int], list[int]], minimum: int, matching: Matching, foreign: list[int], at_a: bool
 ) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from conftest import read_data, read_jsonl
 from example_texts import LEFT_2, LEFT_3, RIGHT_2
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from recount import word_edits
 from unit_tools import set_resemblance, shingle_set, words
@@ -142,7 +142,6 @@ def test_every_measure_is_here() -> None:
 
 @every_measure
 @given(a=TEXTS, b=TEXTS)
-@settings(max_examples=60)
 def test_range_and_symmetry(measure: Measure, a: str, b: str) -> None:
     found = score(measure, a, b)
     assert 0 <= found <= 1
@@ -170,7 +169,6 @@ def test_texts_without_a_common_word_are_0(measure: Measure) -> None:
 
 @pytest.mark.parametrize("measure", [one for one in EXACT if one.name is not MeasureName.EDIT], ids=label)
 @given(a=TEXTS, b=TEXTS, more=st.lists(st.sampled_from(["zzz", "yyy", "xxx"]), min_size=1, max_size=9).map(" ".join))
-@settings(max_examples=100)
 def test_foreign_text_raises_no_measure_of_sets_bags_and_passages(measure: Measure, a: str, b: str, more: str) -> None:
     """The intersection does not grow, since it would need a word of the appended text; the union does not shrink."""
     assert score(measure, a, f"{b} {more}") <= score(measure, a, b)
@@ -370,7 +368,6 @@ def simple(a: Sequence[int], b: Sequence[int], minimum: int) -> bool:
 
 
 @given(without_repeats() | st.tuples(NUMBERS, NUMBERS), st.integers(1, 5))
-@settings(max_examples=400)
 def test_relation_of_the_three_measures(pair: tuple[list[int], list[int]], w: int) -> None:
     """S_R = (C - n(w-1)) / (L + S - C + (n-2)(w-1)), and so S_R <= S_J <= S_L."""
     a, b = pair
@@ -387,7 +384,6 @@ def test_relation_of_the_three_measures(pair: tuple[list[int], list[int]], w: in
 
 @pytest.mark.parametrize("measure", [one for one in EXACT if one.name is MeasureName.JACCARD], ids=label)
 @given(a=TEXTS, b=TEXTS)
-@settings(max_examples=100)
 def test_jaccard_is_never_above_the_containments(measure: Measure, a: str, b: str) -> None:
     """For any two texts, also if shingles repeat."""
     longer, shorter = (
