@@ -3,6 +3,7 @@ of the command."""
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import signal
@@ -612,6 +613,12 @@ def test_the_program_serves_until_it_is_stopped(
                 assert "Near-duplicates in" in answer.read().decode()
             with pytest.raises(urllib.error.HTTPError, match="401"):
                 urllib.request.urlopen(address.partition("?")[0], timeout=60)
+            socket = http.client.HTTPConnection(
+                "127.0.0.1", int(address.rpartition(":")[2].partition("/")[0]), timeout=60
+            )
+            socket.request("GET", "/", headers={"Connection": "Upgrade", "Upgrade": "websocket"})
+            assert socket.getresponse().status == 401, "a request to open a web socket is an ordinary one"
+            socket.close()
         finally:
             program.send_signal(stop)
             out, err = program.communicate(timeout=60)

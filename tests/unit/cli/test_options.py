@@ -28,7 +28,7 @@ from es_neardupe.cli.command import ConnectedCommand, shared_parameters
 from es_neardupe.commands.bands.bands import bands
 from es_neardupe.commands.watch.watch import parse_duration
 from es_neardupe.errors import SettingsError
-from es_neardupe.options import parse_query, parse_since
+from es_neardupe.options import parse_fraction, parse_query, parse_since
 from es_neardupe.signatures import option_of, option_parameters, signature_of
 
 CONNECTION = set(inspect.signature(connection.options).parameters)
@@ -508,3 +508,19 @@ def test_an_option_overrides_its_variable(cli: Cli, monkeypatch: pytest.MonkeyPa
 def test_flags_and_lists_that_are_given_twice(cli: Cli) -> None:
     assert cli("bands", "--json", "--json").code == 0
     assert "given" not in cli("init", "news", "--field", "a", "--field", "b", "--url", "http://127.0.0.1:9").err
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("80", "80 is not in (0, 1]. Write 0.8 for 80 %."),
+        ("80%", "'80%' is not a number. Write 0.8 for 80 %."),
+        ("0", "0 is not in (0, 1]."),
+        ("101", "101 is not in (0, 1]."),
+        ("high", "'high' is not a number."),
+    ],
+)
+def test_similarities_that_are_percentages(value: str, message: str) -> None:
+    with pytest.raises(typer.BadParameter) as refused:
+        parse_fraction(value)
+    assert str(refused.value) == message

@@ -17,10 +17,12 @@ from hypothesis import strategies as st
 from rich.console import Console
 from unit_tools import JSON
 
+from es_neardupe.candidates.detection import DetectionCase
 from es_neardupe.cli import output
+from es_neardupe.cli.messages import warn_of_detection
 from es_neardupe.cli.output import print_json, print_lines, print_table, printable, say, show, warn
 from es_neardupe.commands.similar.steps import Detection, SimilarHit, SimilarReport
-from es_neardupe.display_text import score_text, without_passwords
+from es_neardupe.display_text import score_text, validation_message, without_passwords
 from es_neardupe.errors import InputError
 from es_neardupe.json_results import similar_json
 from es_neardupe.records import Product
@@ -277,3 +279,22 @@ def test_curve(shown: Any, points: list[tuple[float, float]], threshold: float) 
 )
 def test_what_is_less_than_1_is_not_shown_as_1(value: float, text: str) -> None:
     assert score_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("probability", "of_cases", "warned"),
+    [(0.9999, [], False), (0.9, [], True), (None, [1.0, 1.0], False), (None, [1.0, 0.9], True)],
+)
+def test_only_pairs_that_can_be_missed_are_warned_of(
+    probability: float | None, of_cases: list[float], warned: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cases = [DetectionCase(f"case {number}", 0.5, value) for number, value in enumerate(of_cases)]
+    warn_of_detection(0.8, probability, cases)
+    said = capsys.readouterr().err
+    assert ("Results are incomplete" in said) == warned
+    assert ("case 1" in said) == (warned and bool(cases))
+    assert "case 0" not in said
+
+
+def test_words_of_the_validator_are_not_shown() -> None:
+    assert validation_message({"msg": "Value error, nothing is in it"}) == "nothing is in it"
