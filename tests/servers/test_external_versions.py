@@ -56,8 +56,13 @@ def together(client: Client, index: str) -> set[frozenset[str]]:
     return {frozenset(one.id for one in group.members) for group in groups_of(client, index)}
 
 
-@pytest.mark.product("each")
-@pytest.mark.parametrize("first", [1, LATE])
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(1, marks=pytest.mark.product("elasticsearch")),
+        pytest.param(LATE, marks=pytest.mark.product("opensearch")),
+    ],
+)
 def test_every_command_keeps_the_versions(first: int, client: Client, index_name: str) -> None:
     filled(client, index_name, first)
     before, news = users(client, index_name), NearDupe(index_name, client)
