@@ -78,7 +78,7 @@ def repeated(pack: Callable[[bytes], bytes], begin: bytes, unit: bytes, megabyte
     return pack(begin) + part * (megabytes // 10) + pack(end)
 
 
-expanded = pytest.mark.parametrize("megabytes", [300, pytest.param(1000, marks=pytest.mark.long)])
+expanded = pytest.mark.parametrize("megabytes", [200, pytest.param(1000, marks=pytest.mark.long)])
 
 
 @expanded
@@ -339,8 +339,7 @@ def test_a_folder_that_may_not_be_read(tmp_path: Path) -> None:
 # -- what is read without a document -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
-@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+@pytest.mark.parametrize(("suffix", "kind"), [(".gz", "jsonl"), (".xz", "csv"), (".zst", "jsonl")])
 def test_empty_lines_are_counted_and_reported_while_they_are_read(tmp_path: Path, suffix: str, kind: str) -> None:
     """The file is small, and its lines take minutes in the full size: a bar must move before the first document."""
     pack = PACKING[suffix]
