@@ -31,6 +31,7 @@ def base(client: Client) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("suffix", ["-all", "-*", "-1,{base}-2"])
+@pytest.mark.either("suffix")
 def test_the_whole_job_across_indices(suffix: str, client: Client, base: str, server_cli: Cli) -> None:
     name = base + suffix.format(base=base)
     users = theirs(client, name)
