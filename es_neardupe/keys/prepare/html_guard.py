@@ -44,7 +44,8 @@ SPECIAL = names(
     " caption"
 )
 _PLAIN = re.compile(
-    r"(?ais)<!--.*?(?:--!?>|\Z)|<script[\t\n\f\r />].*?(?:</script[^>]*>|\Z)|<style[\t\n\f\r />].*?(?:</style[^>]*>|\Z)"
+    r"(?ais)<!--.*?(?:--!?>|\Z)|<script[\t\n\f\r />].*?(?:</script[^>]*>?|\Z)"
+    r"|<style[\t\n\f\r />].*?(?:</style[^>]*>?|\Z)"
     r"|<[a-z/!?][^>]*(?:>|\Z)"
 )
 

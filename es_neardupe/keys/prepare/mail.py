@@ -44,6 +44,10 @@ _SIGNATURE_LINES = 30
 _HEADER_LINES = 20
 _ATTRIBUTION_LINES = 4
 _ATTRIBUTION_CHARACTERS = 300
+_MAX_CHARACTERS = 1 << 20
+_MAX_LINES = 1 << 16
+"""A mail with more is not taken apart: it is no mail, and some could be made to take minutes."""
+
 _LEVELS = 8
 """How often a mail without words of its own is taken for the one that it quotes."""
 
@@ -85,13 +89,13 @@ class _Line:
 
 def own_text(mail: str) -> str:
     """What is the mail's own."""
-    kept = _kept(_lines(mail), _LEVELS)
+    kept = _kept_of(mail)
     return mail if kept is None else "\n".join(line.text for line in kept)
 
 
 def own_pieces(mail: str) -> Iterator[PlacedPiece]:
     """The same as pieces of the mail."""
-    kept = _kept(_lines(mail), _LEVELS)
+    kept = _kept_of(mail)
     if kept is None:
         yield PlacedPiece(mail, 0, len(mail))
         return
@@ -130,6 +134,12 @@ def _line(text: str, start: int) -> _Line:
 
 def _folded(text: str) -> str:
     return (text.replace("\t", " ") if text.isascii() else text.translate(BLANKS)).lower()
+
+
+def _kept_of(mail: str) -> list[_Line] | None:
+    if len(mail) > _MAX_CHARACTERS or mail.count("\n") + mail.count("\r") > _MAX_LINES:
+        return None
+    return _kept(_lines(mail), _LEVELS)
 
 
 def _kept(lines: list[_Line], levels: int) -> list[_Line] | None:

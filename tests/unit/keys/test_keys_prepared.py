@@ -199,6 +199,15 @@ def test_mails_keep_whole_lines(lines: list[str], end: str) -> None:
     assert all(line.lstrip("> |") in text for line in kept.split("\n"))
 
 
+@pytest.mark.parametrize(
+    "text", ["> x\n" * (2**16 + 1), "> x\r" * (2**16 + 1), "> " + "x" * 2**20], ids=["lines", "returns", "long"]
+)
+def test_mails_that_would_take_long_stay_as_they_are(text: str) -> None:
+    assert mail.own_text("a b c d e\n" + text) == "a b c d e\n" + text
+    check = Preparation(Clean.MAIL).placed(text)
+    assert (check.prepared, check.original) == (text, text)
+
+
 def test_a_line_says_what_it_is() -> None:
     text = "Yes, that is what I meant.\n\nOn 3 Mar 2026, A wrote:\n> old\n-- \nName"
     kinds = [kind for kind, _ in line_kinds(text)]
@@ -299,8 +308,9 @@ def test_pages_whose_text_is_not_certain_are_left_to_the_parser(built_kernel: No
         "".join(f"<b id={number}>" for number in range(999)) + "</div><p>x</p>" * 2_000,
         "x" * (2**23 + 1),
         "<br>" * (2**18 + 1) + "x",
+        "x<script " + "</script" * (2**18 + 1),
     ],
-    ids=["nested", "attributes", "formats", "long", "tags"],
+    ids=["nested", "attributes", "formats", "long", "tags", "scripts"],
 )
 def test_pages_that_would_take_long_are_read_without_a_tree(page: str) -> None:
     assert is_too_costly(page)
