@@ -33,11 +33,11 @@ def pin_to_one_core() -> None:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
-def read_texts(path: Path, count: int) -> list[str]:
+def read_texts(path: Path, count: int, field: str = "text") -> list[str]:
     """The first ``count`` texts of a file of JSON lines."""
     openers: dict[str, Callable[..., TextIO]] = {".xz": lzma.open, ".gz": gzip.open}
     with openers.get(path.suffix, open)(path, "rt", encoding="utf-8") as lines:
-        return [json.loads(line)["text"] for line in islice(lines, count)]
+        return [json.loads(line)[field] for line in islice(lines, count)]
 
 
 def make_texts(count: int, words: int = 280, seed: int = 1) -> list[str]:
