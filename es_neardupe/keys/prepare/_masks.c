@@ -504,10 +504,11 @@ static PyObject *masked(PyObject *self, PyObject *args)
             written = add(&out, at, (size_t)(next - at));
         } else {
             next = run_of(at, RUN, INT32_MAX);
-            if (kinds >> NUMBERS & 1 && *at != '$')
-                next = numbers_in(at, next, &out, &written);
-            else
-                written = add(&out, at, (size_t)(next - at));
+            Place number = run_of(at, DOLLAR, INT32_MAX); /* an amount, or else a name that stays */
+            int stays = !(kinds >> NUMBERS & 1) || (number > at && (number == next || run_of(number, DIGIT, INT32_MAX) < next));
+            written = add(&out, at, (size_t)((stays ? next : number) - at));
+            if (written && !stays)
+                next = numbers_in(number, next, &out, &written);
         }
         at = next;
     }

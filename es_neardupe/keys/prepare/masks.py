@@ -2,7 +2,8 @@
 
 At each place that does not follow a match, or a run of ``[0-9A-Za-z_$]``, the kinds are tried in their order. A match
 counts if no character of ``[0-9A-Za-z_]`` follows it. Otherwise the run stays, except that ``digits`` replaces each
-number in it. The expressions have the syntax of RE2, without look-around, and know ASCII only.
+number in it; one that begins with ``$`` is a name, unless only digits follow, as in ``$5,000``. The expressions have
+the syntax of RE2, without look-around, and know ASCII only.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ PLACEHOLDERS: dict[Mask, str] = {
 
 _NUMBER = re.compile(r"[0-9]+")
 _RUN = r"[0-9A-Za-z_$]+"
-_WHOLE_NUMBER = r"[0-9]+(?![0-9A-Za-z_$])(?:[.,][0-9]+)*"
+_WHOLE_NUMBER = r"\$*[0-9]+(?![0-9A-Za-z_$])(?:[.,][0-9]+)*"
 _NO_WORD_FOLLOWS = r"(?![0-9A-Za-z_])"
 _DIGIT, _LETTER = re.compile(r"[0-9]"), re.compile(r"[A-Fa-f]")
 
@@ -141,7 +142,9 @@ def _replaced(text: str, expressions: _Compiled) -> Iterator[_Replacement]:
 
 
 def _replacements(match: re.Match[str], *, numbers: bool) -> Iterator[_Replacement]:
-    if match.lastgroup != "run":
+    if match.lastgroup == "digits":
+        yield match.end() - len(match[0].lstrip("$")), match.end(), PLACEHOLDERS[Mask.DIGITS]
+    elif match.lastgroup != "run":
         if placeholder := PLACEHOLDERS[Mask(match.lastgroup or "")]:
             yield *match.span(), placeholder
     elif numbers and not match[0].startswith("$"):

@@ -125,10 +125,11 @@ def masked_place_by_place(text: str, kinds: Sequence[Mask]) -> str:
             end, made = match.end(), PLACEHOLDERS[kind] or match[0]
             break
         else:
-            if Mask.DIGITS in kinds and re.fullmatch("[0-9]+", run[0]):
-                number = re.compile(EXPRESSIONS[Mask.DIGITS]).match(text, place)
+            amount = re.fullmatch("([$]*)[0-9]+", run[0])
+            if Mask.DIGITS in kinds and amount:
+                number = re.compile(EXPRESSIONS[Mask.DIGITS]).match(text, place + amount.end(1))
                 assert number is not None
-                end, made = number.end(), "_num_"
+                end, made = number.end(), amount[1] + "_num_"
             elif Mask.DIGITS in kinds and not run[0].startswith("$"):
                 made = re.sub("[0-9]+", "_num_", run[0])
         out, place = out + made, end
@@ -139,6 +140,7 @@ def masked_place_by_place(text: str, kinds: Sequence[Mask]) -> str:
 @example("ab:cd:ef:ab:cd:ef:ab:cd:12 x", {*ALL})
 @example("dead:beef:: ::add C::", {*ALL})
 @example("0x1234g 12a 1.5dead1", {*ALL})
+@example("$5,000.00 $1 $$12 $a1 $1a $ 5,000 a$1", {*ALL})
 def test_masks_are_the_rule(text: str, kinds: set[Mask]) -> None:
     chosen = [kind for kind in Mask if kind in kinds]
     assert masked(text, chosen) == masked_by_expressions(text, chosen) == masked_place_by_place(text, chosen)
