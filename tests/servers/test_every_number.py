@@ -1451,7 +1451,7 @@ def _edit(a: Sequence[str], b: Sequence[str]) -> float:
 
 def _by_characters(a: str, b: str) -> float:
     one, other = ("".join(tokens_of(text)) for text in (a, b))
-    sets = [{text[k : k + 6] for k in range(max(len(text) - 5, 1))} for text in (one, other)]
+    sets = [{text[k : k + 5] for k in range(max(len(text) - 4, 1))} for text in (one, other)]
     return len(sets[0] & sets[1]) / len(sets[0] | sets[1])
 
 

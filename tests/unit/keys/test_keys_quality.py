@@ -48,7 +48,7 @@ def test_estimates_are_near_the_truth(similarity: float, size: int) -> None:
     assert statistics.mean(e.low <= truth <= e.high for e in estimates) > 0.93
 
 
-@pytest.mark.parametrize(("wrong", "share"), [(0.03, 0.99), (0.05, 0.95), (0.1, 0.5)])
+@pytest.mark.parametrize(("wrong", "share"), [(0.03, 0.99), (0.05, 0.99), (0.1, 0.8)])
 def test_scans_find_copies_with_wrong_characters(wrong: float, share: float) -> None:
     """Of 400 texts of 100 words: letters replaced, and blanks lost. No two texts match."""
     chance, letters = random.Random(7), "eeeettaoinshrdlucmfw"
