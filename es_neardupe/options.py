@@ -181,12 +181,15 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 """Preset -> settings. Of a preset with bands, only the threshold can be changed. With a measure and ``min``, the keys
 are for the threshold by resemblance, and the measure decides."""
 
+SHORT = 30
+"""Number of words below which texts are for the preset short."""
+
 PRESETS_IN_WORDS: Mapping[str, str] = {
     "strict": "copies with few changes: 5-word shingles, threshold 0.8; the default",
     "reader": "what people call near-duplicates: 3-word shingles, threshold 0.7, edit 0.71 decides",
     "supershingles": "nearly identical long texts: 8-word shingles, two keys of six must agree",
     "scans": "texts read by a scanner, with wrong characters: 5-character shingles, threshold 0.3",
-    "short": "texts below 30 words, such as titles: 2-word shingles, bands from the lengths of the texts",
+    "short": f"texts below {SHORT} words, such as titles: 2-word shingles, bands from the lengths of the texts",
     "logs": "log lines: all variables masked, 2-word shingles, threshold 0.5",
 }
 """Preset -> what it finds, and how."""

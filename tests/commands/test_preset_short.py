@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -233,6 +234,26 @@ def test_migrate_to_and_from_characters(client: Client, index_name: str) -> None
     assert ("mail4a", "mail4b") in found_pairs(index, measure="S_L", min=0.6)
 
 
+@pytest.mark.product("each")
+def test_long_ads_are_not_for_the_preset(client: Client, index_name: str, server_cli: Cli) -> None:
+    """580 ads of 126 words: the default groups all reposts with their originals and no other ads, and the preset short
+    says that it is for other texts."""
+    ads = {one["id"]: one for one in read_jsonl("cases/job_ads.jsonl.xz")}
+    index = filled(client, index_name, {id: one["text"] for id, one in ads.items()})
+    said = server_cli("init", index_name, "--field", "text", "--preset", "short", "--prefix", "short", "--dry-run")
+    assert "the preset short is for texts below 30 words: for these use strict, the default, or reader." in said.err
+    index.init(Settings(("text",)))
+    index.enrich()
+    index.group()
+    grouped = {frozenset(one.id for one in group.members) for group in index.groups()}
+    reposted = defaultdict[int, set[str]](set)
+    for id, one in ads.items():
+        if one["kind"] in ("orig", "city", "repost"):
+            reposted[one["job"]].add(id)
+    assert grouped == {frozenset(some) for some in reposted.values() if len(some) > 1}
+
+
+@pytest.mark.product("each")
 def test_short_mails_in_an_index_with_other_keys(client: Client, index_name: str, server_cli: Cli) -> None:
     """500 mails of 4 to 10 words, 100 of them "Yes." and another mail: `enrich` and `group` say that the keys do not
     suit them, and with the preset that they name all of these are found."""

@@ -137,6 +137,7 @@ def grouped(index: NearDupe, **options: Any) -> list[list[str]]:
     return [[member.id for member in group.members] for group in index.groups()]
 
 
+@pytest.mark.product("each")
 def test_cases_of_pages(client: Client, index_name: str) -> None:
     """Copies in another template, of a part of the published pages."""
     rows = {one["id"]: one for one in read_jsonl("cases/html_pages.jsonl.xz")}
@@ -155,6 +156,7 @@ def test_cases_of_pages(client: Client, index_name: str) -> None:
     assert all(frozenset((ids[0], other)) in found for ids in chosen for other in ids[1:])
 
 
+@pytest.mark.product("each")
 def test_cases_of_mails(client: Client, index_name: str) -> None:
     rows = {one["id"]: one for one in read_jsonl("cases/mails.jsonl.xz")}
     index = filled(
@@ -170,6 +172,7 @@ def test_cases_of_mails(client: Client, index_name: str) -> None:
     assert len(forwarded) == sum(one["kind"] == "fwd" for one in rows.values()) == 40
 
 
+@pytest.mark.product("each")
 def test_cases_of_log_lines(client: Client, index_name: str) -> None:
     rows = {one["id"]: one for one in read_jsonl("cases/log_lines.jsonl.xz")}
     index = filled(

@@ -138,6 +138,11 @@ def init(
     show_first(report.requests)
     if report.by_lengths is not None:
         _show_lengths(report.by_lengths, settings.detection)
+        if preset == "short" and report.by_lengths.words[1] >= options.SHORT:
+            warn(
+                f"Half of the texts have {report.by_lengths.words[1]:,} words and more, but the preset short is for "
+                f"texts below {options.SHORT} words: for these use strict, the default, or reader."
+            )
     if (chosen := report.chosen(settings)).min is not None:
         match = f"--measure {chosen.measure.value} --min {chosen.min:g}"
         say(f"Without other options, group, pairs and similar use {match}.")
