@@ -20,7 +20,7 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import combinations
 from pathlib import Path
@@ -31,14 +31,22 @@ from bench_tools import drop_index
 from scipy.sparse import csr_array
 
 from es_neardupe import NearDupe, Settings, __version__
+from es_neardupe.candidates.detection import TextLength, settings_by_lengths
+from es_neardupe.candidates.join import find_candidates
 from es_neardupe.commands.distribution.labels import best_threshold
 from es_neardupe.commands.duplicates.request_json import example
 from es_neardupe.commands.duplicates.results import PairsStageReport
+from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.intervals import exact_share
+from es_neardupe.keys.prepare.preparation import AS_IT_IS
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.unit import shingle_of
 from es_neardupe.local_server import control
+from es_neardupe.options import PRESETS, preset_measure
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
+from es_neardupe.similarity.measure import Measure, named_measure
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "tests" / "tools"))
@@ -352,6 +360,136 @@ def shared_words(records: Sequence[Mapping[str, str]], pairs: Iterable[tuple[str
         yield jaccard(words[a], words[b])
 
 
+@dataclass(frozen=True)
+class PresetRow:
+    """What a preset finds in a set."""
+
+    set: str
+    preset: str
+    true: int
+    found: int
+    others: int
+    """Pairs that it finds and that are not true: they are less similar, or related in another way."""
+
+    def cells(self) -> list[str]:
+        """The cells of the table."""
+        recall = f"{self.found / self.true:.3f}"
+        f = f"{2 * self.found / (self.true + self.found + self.others):.3f}"
+        return [self.set, self.preset, f"{self.true:,}", f"{self.found:,}", recall, f"{self.others:,}", f]
+
+
+PRESET_COLUMNS = ("set", "preset", "true pairs", "found", "recall", "other pairs found", "F")
+
+
+def presets(data: Path) -> Iterator[PresetRow]:
+    """Each preset on each set of whole texts, with its keys and its measure, without a server. True pairs are those of
+    the table of the sets."""
+    folder = data / "ttds_articles"
+    planted = [line.split() for line in (folder / "articles_2500.truth").read_text("utf-8").splitlines()]
+    sets: list[tuple[str, Texts, set[tuple[str, str]] | None]] = [
+        ("press releases", texts_of(data / "senate_press" / "sample_12_senators.jsonl.xz"), None),
+        ("civil codes", texts_of(data / "civil_codes" / "sections_field_family_20.jsonl.xz"), None),
+        ("news articles", articles(folder, "2500"), {(min(one), max(one)) for one in planted}),
+        ("licence texts", texts_of(data / "licence_texts" / "licence_texts.jsonl.xz"), None),
+    ]
+    for name in ("respiratory", "cytology_screening"):
+        records, same = clusters(data / "bib_records" / name)
+        texts = {
+            one["id"]: "\n".join(one[field] for field in ("title", "author", "journal", "year")) for one in records
+        }
+        sets.append((f"records, {name.partition('_')[0]}", texts, same))
+    for share in ("02", "05", "10"):
+        pages = read_lines(data / "cases" / f"ocr{share}.jsonl.xz")
+        twice = {(a["id"], b["id"]) for a, b in combinations(pages, 2) if a["page"] == b["page"]}
+        read = {one["id"]: one["text"] for one in pages}
+        sets.append((f"pages, {int(share)} % wrong", read, {(min(pair), max(pair)) for pair in twice}))
+    for name, documents, truth in sets:
+        true = set(all_true_pairs(documents, 0.8 - EXACT)) if truth is None else truth
+        for preset in PRESETS:
+            found = matched(documents, preset)
+            yield PresetRow(name, preset, len(true), len(true & found), len(found - true))
+
+
+def matched(documents: Texts, preset: str) -> set[tuple[str, str]]:
+    """The pairs that the keys of a preset find and that its measure matches, also exact copies."""
+    measure = preset_measure(preset)
+    settings = Settings.chosen(("text",), preset=preset, measure=measure)
+    copies = defaultdict(list)  # by content; the longest texts first, as principals are
+    for id, one in zip(documents, fingerprints(list(documents.values()), settings.scheme), strict=True):
+        copies[one.content].append((one.tokens, id))
+    copies.pop("", None)
+    same = sorted(copies.values(), key=lambda some: (-some[0][0], some[0][1]))
+    texts = settings.scheme.preparation.texts([documents[some[0][1]] for some in same])
+    if measure is not None:
+        lengths = [TextLength(one.tokens, one.features) for one in fingerprints(texts, settings.scheme)]
+        settings = settings_by_lengths(settings, named_measure(measure), lengths)
+    scheme = replace(settings.scheme, preparation=AS_IT_IS)
+    made = fingerprints(texts, scheme)
+    keys = np.frombuffer("".join(key for one in made for key in one.bands).encode("latin-1"), np.uint64)
+    slots = np.frombuffer(b"".join(one.signature for one in made), np.uint8).reshape(len(made), -1)
+    pairs = find_candidates(keys.reshape(len(made), -1), 200, lambda rows: slots[rows], agree=scheme.agree)
+    decides = Measure(settings.measure, shingle=settings.shingle, unit=settings.unit)
+    left, right = pairs.left.astype(np.intp), pairs.right.astype(np.intp)
+    minimum = settings.threshold_of(settings.measure)
+    matches = decides.scores(decides.prepare(texts), left, right) >= minimum
+    ids = [sorted(id for _, id in some) for some in same]
+    found = {pair for some in ids for pair in combinations(some, 2)}
+    for a, b in zip(left[matches].tolist(), right[matches].tolist(), strict=True):
+        found |= {(min(one, other), max(one, other)) for one in ids[a] for other in ids[b]}
+    return found
+
+
+SCAN_KEYS = (
+    ("6c", 48, 4), ("6c", 64, 4), ("5c", 48, 4), ("5c", 64, 4), ("7c", 64, 3), ("6c", 35, 3), ("9c", 35, 3),
+    ("9c", 64, 3), ("4c", 51, 5), ("6c", 85, 3), ("5c", 85, 3), ("4c", 64, 4),
+)  # fmt: skip
+SCAN_COLUMNS = (
+    "characters", "bands x rows", "bytes", "2 % wrong", "5 %", "10 %", "one copy, 10 %", "candidates of a million",
+)  # fmt: skip
+
+
+def scan_keys(data: Path) -> Iterator[list[str]]:
+    """Keys of characters on pages that were read twice, and on press releases with a noisy copy and without."""
+    chance = random.Random(1)
+    releases = list(texts_of(data / "senate_press" / "sample_12_senators.jsonl.xz").values())
+    releases = chance.sample([text for text in releases if len(tokens(text)) >= 100], 1500)
+    copies = [misread(text, 0.1, chance) for text in releases[:600]]
+    for name, bands, rows in SCAN_KEYS:
+        shingle, unit = shingle_of(name)
+        scheme = Scheme(shingle=shingle, unit=unit, permutations=bands * rows, bands=bands, rows=rows)
+        cells = [name, f"{bands} x {rows}", str(8 * bands + bands * rows)]
+        for share in ("02", "05", "10"):
+            pages = read_lines(data / "cases" / f"ocr{share}.jsonl.xz")
+            found = sharing([one["text"] for one in pages], scheme)
+            cells.append(str(sum(pages[a]["page"] == pages[b]["page"] for a, b in found)))
+        pairs = [(a, b) for a, b in sharing(releases[:600] + copies, scheme) if b == a + 600]
+        cells.append(f"{len(pairs) / 600:.2f}")
+        sets = [shingles(list("".join(tokens(text))), shingle) for text in releases]
+        low = sum(jaccard(sets[a], sets[b]) < 0.2 for a, b in sharing(releases, scheme))
+        yield [*cells, f"{2 * low / (1500 * 1499) * 1e6:,.0f}"]
+
+
+def sharing(texts: Sequence[str], scheme: Scheme) -> set[tuple[int, int]]:
+    """The pairs of texts that share a key."""
+    rows = defaultdict(list)
+    for row, one in enumerate(fingerprints(texts, scheme)):
+        for key in one.bands or ():
+            rows[key].append(row)
+    return {pair for some in rows.values() for pair in combinations(some, 2)}
+
+
+def misread(text: str, share: float, chance: random.Random) -> str:
+    """A copy of which that share of the letters and digits is replaced, left out or doubled by another one."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+
+    def read(one: str) -> str:
+        if not one.isalnum() or chance.random() >= share:
+            return one
+        return chance.choices([chance.choice(letters), "", one + chance.choice(letters)], (3, 1, 1))[0]
+
+    return "".join(map(read, text))
+
+
 SETS = ("senate_press", "civil_codes", "ttds_articles", "licence_texts", "clough_stevenson", "bib_records")
 
 
@@ -425,6 +563,9 @@ def replaced(page: str, name: str, content: str, *, script: str = "accuracy") ->
 def main() -> None:
     """Measure, print, and write the page."""
     arguments = parse_arguments()
+    if arguments.presets:
+        measure_presets(arguments)
+        return
     by_server: dict[str, list[Row]] = {}
     truth: dict[str, Pairs] = {}
     for url in arguments.url or [control.start(say=print).url]:
@@ -451,6 +592,24 @@ def main() -> None:
         PAGE.write_text(page, "utf-8")
 
 
+def measure_presets(arguments: argparse.Namespace) -> None:
+    """Each preset on each set, and keys for scans."""
+    tables: dict[str, tuple[Sequence[str], list[list[str]]]] = {
+        "presets": (PRESET_COLUMNS, []),
+        "scans": (SCAN_COLUMNS, []),
+    }
+    by_preset = (row.cells() for row in presets(arguments.data))
+    for name, rows in (("scans", scan_keys(arguments.data)), ("presets", by_preset)):
+        for cells in rows:
+            print(*cells, sep=" | ", flush=True)
+            tables[name][1].append(cells)
+    if arguments.write:
+        page = PAGE.read_text("utf-8")
+        for name, (columns, found) in tables.items():
+            page = replaced(page, name, table(columns, found))
+        PAGE.write_text(page, "utf-8")
+
+
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -459,6 +618,7 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--set", action="append", choices=SETS, help="only this set; repeatable")
     parser.add_argument("--url", action="append", help="server (default: a local one); repeatable")
+    parser.add_argument("--presets", action="store_true", help="measure each preset instead, without a server")
     parser.add_argument("--write", action="store_true", help="write the tables into docs/accuracy.md")
     return parser.parse_args()
 

@@ -57,6 +57,20 @@ def test_the_page_has_the_numbers_of_the_script(script: ModuleType, client: Clie
     script.drop_index(client, script.INDEX)
 
 
+def test_the_page_has_the_numbers_of_presets(script: ModuleType) -> None:
+    """Each preset on pages with wrong characters, by its keys and measure."""
+    read_data("cases/ocr02.jsonl.xz")
+    pages = {one["id"]: one for one in script.read_lines(DATA / "cases" / "ocr02.jsonl.xz")}
+    texts = {id: one["text"] for id, one in pages.items()}
+    for preset in ("strict", "reader", "scans", "short"):
+        pairs = script.matched(texts, preset)
+        twice = sum(pages[a]["page"] == pages[b]["page"] for a, b in pairs)
+        (row,) = (row for row in rows("presets") if row[:2] == ["pages, 2 % wrong", preset])
+        assert (row[3], row[5]) == (f"{twice:,}", f"{len(pairs) - twice:,}")
+    assert script.matched({"a": "One two", "b": "one, two"}, "strict") == {("a", "b")}
+    assert len(rows("scans")) == len(script.SCAN_KEYS)
+
+
 def test_the_page_has_every_set(script: ModuleType) -> None:
     page = PAGE.read_text("utf-8")
     shown = rows("accuracy")
