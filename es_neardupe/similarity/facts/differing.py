@@ -20,7 +20,7 @@ from es_neardupe.similarity.facts.compatible import are_compatible, without_comp
 from es_neardupe.similarity.facts.names import is_name, replaced_words
 from es_neardupe.similarity.facts.spelling import differ_in_layout_only, digit_groups, is_variant
 from es_neardupe.similarity.facts.token_changes import Surroundings, token_changes
-from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken
+from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken, TokenFlag
 
 _MAX_SLOT = 8
 """Tokens of a slot in each text. More is a rewritten passage, unless all are facts of the same kinds."""
@@ -33,6 +33,7 @@ _MAX_OTHERS = 2
 _MAX_AGAINST_WORDS = 3
 """Tokens of a slot in which a code replaces words."""
 _NUMERIC = (FactKind.AMOUNT, FactKind.UNIT, FactKind.DATE, FactKind.NUMBER, FactKind.CODE)
+_CONTENT = TokenFlag.CONTENT.value
 _NOT_IN_A_SIZE = re.compile(r"[.'’&]")
 
 
@@ -203,21 +204,24 @@ def _differing_title(a: FactTokens, b: FactTokens) -> Difference | None:
     """The first lines, if both are titles of a longer text and one has a word or a fact that the other lacks."""
     if not (a.title and b.title):
         return None
-    titles = a.part(0, a.title).tokens, b.part(0, b.title).tokens
-    if any(one.mark for title in titles for one in title):
+    titles = a.part(0, a.title), b.part(0, b.title)
+    if any(one.mark for title in titles for one in title.tokens):
         return None  # the line of a stamp or a contact
     for one, other in (titles, titles[::-1]):
-        known_keys = {known.key for known in other}
-        for token in one:
-            if (
-                token.key in known_keys
-                or token.key in words.FUNCTION_WORDS
-                or any(is_variant(token.key, known.key) for known in other)
-            ):
-                continue
-            in_a, in_b = (text.placed.original_range(0, text.text.find("\n")) for text in (a, b))
-            return Difference((FactKind.TITLE,), False, in_a, in_b)
+        keys, digits = {known.key for known in other.tokens}, "".join(digit_groups(other.written))
+        for token in one.tokens:
+            if token.key not in keys and not _is_in_title(token, other, digits):
+                in_a, in_b = (text.placed.original_range(0, text.text.find("\n")) for text in (a, b))
+                return Difference((FactKind.TITLE,), False, in_a, in_b)
     return None
+
+
+def _is_in_title(token: SlotToken, title: Part, digits: str) -> bool:
+    """Whether a title has a token in another spelling, or need not have it. ``digits``: all of the title's."""
+    if token.kind is None:
+        return not token.flags & _CONTENT or any(is_variant(token.written, known.written) for known in title.tokens)
+    own = "".join(digit_groups(token.written))
+    return bool(own and own in digits) or any(are_compatible(token, known) for known in title.facts)
 
 
 def _facts_of_titles(a: FactTokens, b: FactTokens, slots: Sequence[_Slot]) -> Iterator[Difference]:

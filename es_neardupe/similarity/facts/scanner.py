@@ -181,8 +181,8 @@ class _Scanner:
         low = text.lower()
         if low == "cannot":
             last = end
-        elif low[-1] == "n" and i + 1 < len(self._raw) and self._raw[i + 1].text in ("t", "T"):
-            if self._text[end : self._raw[i + 1].start] not in ("'", "’"):
+        elif low[:-1] in words.AUXILIARIES and i + 1 < len(self._raw) and self._raw[i + 1].text in ("t", "T"):
+            if self._text[end : self._raw[i + 1].start] not in ("'", "’", " "):  # a blank: lost punctuation
                 return 0
             last = self._raw[i + 1].end
         else:

@@ -203,8 +203,10 @@ NEGATIONS = _words(
     """
 )
 
+AUXILIARIES = _words("ai are ca could did do does had has have is might must need sha should was were wo would")
+"""The words before ``n't``."""
 CONTRACTED = {"wo": "will", "ca": "can", "sha": "shall"}
-"""The words before ``n't`` that have another form there."""
+"""Those that have another form there."""
 
 NOT_NEGATED = _words("with can ever either able ein eine einen einem einer eines")
 """Words that are spelled like their negation: with and without, can and cannot, eine and keine."""
