@@ -131,7 +131,7 @@ def group(
 
     >>> report = news.group(min=0.8)
     >>> report.groups.count, report.groups.grouped, report.groups.alone
-    (1, 3, 6)
+    (1, 4, 5)
     >>> print(report.rules)
     measure resemblance, min 0.8, max 1.0, max-bucket 200, linkage star, principal longest
     """

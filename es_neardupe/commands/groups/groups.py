@@ -51,7 +51,7 @@ def groups(
 
     >>> for group in news.groups():
     ...     print(group.principal.id, [member.id for member in group.members], group.size)
-    1003 ['1003', '1004', '1001'] 3
+    1004 ['1004', '1001', '1003', '1002'] 4
     """
     from es_neardupe.commands.groups.steps import GroupsReport, with_fields
     from es_neardupe.groups.read import known_records, matching_record, read_groups, related_groups
@@ -78,7 +78,7 @@ def group_history(index: Index, group: str) -> GroupRecord:
     >>> [group] = news.groups(top=1)
     >>> record = news.group_history(group.group)
     >>> record.size, record.principal.id, [event.event for event in record.history]
-    (3, '1003', ['founded'])
+    (4, '1004', ['founded'])
     """
     from es_neardupe.groups.read import unknown_group
     from es_neardupe.groups.registry import Registry
@@ -116,7 +116,7 @@ def suggest_keep(
 
     >>> for advice in news.suggest_keep(policy="newest"):
     ...     print(advice.keep.id, [redundant.id for redundant in advice.redundant])
-    1004 ['1003', '1001']
+    1004 ['1003', '1002', '1001']
     """
     from es_neardupe.commands.groups.steps import TERMS, SuggestKeepReport, advice
     from es_neardupe.groups.read import read_groups

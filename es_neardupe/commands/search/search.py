@@ -44,8 +44,7 @@ def search(
 
     >>> for hit in news.search("bridge").hits:
     ...     print(hit.id, hit.near_copies, hit.fields["title"])
-    1004 2 HARBOUR BRIDGE CLOSED
-    1002 0 Bridge repair will cost five million
+    1004 3 HARBOUR BRIDGE CLOSED
     """
     from es_neardupe.commands.search.steps import SearchReport, checked, copy_of, hit_of
 

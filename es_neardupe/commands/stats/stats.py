@@ -40,7 +40,7 @@ def stats(
 
     >>> report = news.stats()
     >>> report.scope.documents, report.scope.unprocessed, report.groups.count, report.groups.largest
-    (9, 0, 1, 3)
+    (9, 0, 1, 4)
     """
     from es_neardupe.commands.stats.counts import (
         MAX_BUCKETS,
