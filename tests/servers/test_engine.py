@@ -388,8 +388,7 @@ def test_a_scheduler_with_certificates(
         ):
             with _configured(**wrong):
                 assert cannot in _error(server_cli, *arguments)
-        for _ in range(2):
-            started.start_worker()
+        started.start_worker()
         command = [sys.executable, "-m", "es_neardupe", *arguments]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
