@@ -109,6 +109,10 @@ def _child(sender: Connection, url: str, index: str, commands: Sequence[Command]
         _die()
 
 
+_LONG = 300
+"""Seconds for commands that take a few on a quiet machine: on a busy one, they have taken more than 60."""
+
+
 def _process(sender: Connection, *arguments: Any) -> multiprocessing.process.BaseProcess:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_IMPORTED)
@@ -120,7 +124,7 @@ def writes_of(client: Client, index: str, commands: Sequence[Command]) -> int:
     receiver, sender = multiprocessing.Pipe(duplex=False)
     process = _process(sender, client.url, index, commands, None)
     process.start()
-    process.join(60)
+    process.join(_LONG)
     assert process.exitcode == 0
     return int(receiver.recv())
 
@@ -131,7 +135,7 @@ def run_to_death(client: Client, index: str, commands: Sequence[Command], moment
     _, sender = multiprocessing.Pipe(duplex=False)
     process = _process(sender, client.url, index, commands, moment)
     process.start()
-    process.join(60)
+    process.join(_LONG)
     assert process.exitcode == -signal.SIGKILL
     wait_until(lambda: not _is_writing(client, index), 60)
 
