@@ -13,6 +13,7 @@ from es_neardupe.commands.groups.groups import groups
 from es_neardupe.commands.search.steps import query_of
 from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.groups.decisions import Decisions
+from es_neardupe.groups.heaviest import HeaviestDifferences
 from es_neardupe.groups.listing import GroupFilter, GroupOrder, list_groups
 from es_neardupe.groups.read import Group, groups_of_texts, groups_with, unknown_group
 from es_neardupe.groups.registry import Registry
@@ -29,6 +30,9 @@ from es_neardupe.wording import command
 
 MAX_FOUND = 50_000
 """Groups, and pairs of the evidence, that a filter of documents can find."""
+
+MAX_COMPARED = 1000
+"""Groups whose texts are compared for a filter by what differs: the first ones in the order of the list."""
 
 MAX_WHOLE = 2**31 - 1
 """Largest whole number in a request: that of the server's integers."""
@@ -86,6 +90,8 @@ class GroupSelection:
     documents: DocumentFilter = field(default_factory=DocumentFilter)
     review: ReviewFilter = field(default_factory=ReviewFilter)
     order: GroupOrder = GroupOrder.LARGEST
+    difference: str | None = None
+    """Kind of the heaviest difference; see `es_neardupe.groups.heaviest`."""
 
 
 def page_of_groups(
@@ -97,8 +103,10 @@ def page_of_groups(
     fields: Sequence[str],
     reviewed: ReviewedGroups | None = None,
     patience: float | None = None,
+    heaviest: HeaviestDifferences | None = None,
 ) -> TitledPage:
-    """A page of groups. ``reviewed``: what was read for earlier pages; ``patience``: see its method ``read``. Raises
+    """A page of groups. ``reviewed``: what was read for earlier pages; ``patience``: see its method ``read``.
+    ``heaviest``: the heaviest differences, to show them and to filter by them. Raises
     `SettingsError` for a field that has no values to count, and for a relation if no evidence is stored, and
     `IncompleteAnswer` if patience ended before any review was read."""
     index = opened(index, groups=True)
@@ -108,11 +116,17 @@ def page_of_groups(
     if selection.review:
         known = (reviewed or ReviewedGroups()).read(index, patience)
         only, reading = selection.review.applied(known, only), known.reading
+    if heaviest is not None and selection.difference is not None:
+        first = list_groups(index, only, order=selection.order, size=MAX_COMPARED)
+        kinds = heaviest.of(index, first.groups)
+        only = only.among([group for group, one in kinds.items() if one.kind == selection.difference])
+        complete = complete and first.after is None
     page = list_groups(index, only, order=selection.order, after=read_after(after), size=size)
     titles = titles_of(index, shown, [one.principal for one in page.groups])
     following = None if page.after is None else json.dumps(page.after)
     reviews = review_of_groups(index, [one.group for one in page.groups])
-    return TitledPage(page, titles, complete, following, reviews, reading)
+    differences = {} if heaviest is None else heaviest.of(index, page.groups)
+    return TitledPage(page, titles, complete, following, reviews, differences, reading)
 
 
 def load_for_filters(index: Index) -> None:

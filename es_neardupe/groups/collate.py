@@ -168,6 +168,77 @@ def collate_group(
     Raises `NotFound` for an unknown group or reference, `InputError` for a text that is too long to compare, and
     `SettingsError` for an unknown order.
     """
+    texts = read_collated(index, group, shown, start=start, reference=reference, reference_index=reference_index)
+    page, found = texts.page, texts.found
+    first_place = max(1, min(first_place, len(found.places)))
+    numbers = range(first_place, min(first_place + MAX_PLACES, len(found.places) + 1))
+    rows = [
+        replace(one, cells=tuple(_cell(found, row, number) for number in numbers)) if row < len(found.rows) else one
+        for row, one in enumerate(texts.rows)
+    ]
+    part = _part(found, numbers)
+    return GroupCollation(
+        group=group,
+        principal=None if page.principal is None else page.principal.address,
+        size=page.size,
+        reachable=page.reachable,
+        min_similarity=page.min_similarity,
+        start=page.start,
+        members=len(page.members),
+        reference=texts.reference,
+        title=texts.title,
+        of_page=any(one.address == texts.reference.address for one in page.members),
+        text=found.reference.text[slice(*part)],
+        text_start=part[0],
+        characters=found.reference.characters,
+        total_places=len(found.places),
+        first_place=first_place,
+        places=_places(found, numbers),
+        rows=tuple(_ordered(rows, found, order, shown)),
+        left_out=texts.left_out,
+        deleted=texts.deleted,
+        differing=texts.differing,
+        equal=texts.equal,
+        order=order,
+        _known=page.known,
+    )
+
+
+@dataclass(frozen=True)
+class CollatedTexts:
+    """The texts of a page of members of a group, collated with that of the reference."""
+
+    page: MemberPage
+    reference: Member
+    title: str
+    """Of the reference; see `GroupCollation`."""
+    found: Collation
+    rows: tuple[CollatedRow, ...]
+    """Those of ``found``, without cells, and then the members that are not collated."""
+    differing: tuple[str, ...]
+    equal: Mapping[str, str]
+
+    @property
+    def left_out(self) -> int:
+        """Members of the page whose texts are not collated, because all of them have too many words."""
+        return sum(len(row.members) for row in self.rows if row.state is RowState.LEFT_OUT)
+
+    @property
+    def deleted(self) -> int:
+        """Members of the page that were deleted meanwhile."""
+        return sum(len(row.members) for row in self.rows if row.state is RowState.DELETED)
+
+
+def read_collated(
+    index: Index,
+    group: str,
+    shown: ShownFields,
+    *,
+    start: int = 0,
+    reference: str | None = None,
+    reference_index: str | None = None,
+) -> CollatedTexts:
+    """Read a page of the members of a group of an opened index, and collate their texts: see `collate_group`."""
     page = read_members(index, group, start=start, size=MAX_MEMBERS)
     if page is None:
         raise unknown_group(index, group)
@@ -191,46 +262,26 @@ def collate_group(
         return tuple(replace(one, fields=fields.get(one.address, {})) for one in members)
 
     evidence = _evidence(index, page)
-    first_place = max(1, min(first_place, len(found.places)))
-    numbers = range(first_place, min(first_place + MAX_PLACES, len(found.places) + 1))
     rows = []
-    for row, of_row in enumerate(found.rows):
+    for of_row in found.rows:
         members = [one for number in of_row for one in read[existing[number]]]
-        cells = tuple(_cell(found, row, number) for number in numbers)
         state = any(changed[number] for number in of_row)
         known = None if state else evidence.get(page.content.get(members[0].address, ""))
-        rows.append(CollatedRow(titled(members), RowState.COLLATED, state, known, cells))
+        rows.append(CollatedRow(titled(members), RowState.COLLATED, state, known, ()))
     beyond = [(RowState.LEFT_OUT, some) for some in [*(read[existing[number]] for number in found.left_out), *left_out]]
     gone = [(RowState.DELETED, some) for some, source in zip(read, sources, strict=True) if source is None]
     for kind, some in [*beyond, *gone]:
         known = evidence.get(page.content.get(some[0].address, ""))
         rows.append(CollatedRow(titled(some), kind, False, known, ()))
     names, equal = _compared_fields(shown, rows)
-    part = _part(found, numbers)
-    return GroupCollation(
-        group=group,
-        principal=None if page.principal is None else page.principal.address,
-        size=page.size,
-        reachable=page.reachable,
-        min_similarity=page.min_similarity,
-        start=page.start,
-        members=len(page.members),
+    return CollatedTexts(
+        page=page,
         reference=titled([chosen])[0],
         title=_title(shown, fields.get(chosen.address, {})),
-        of_page=any(one.address == chosen.address for one in page.members),
-        text=found.reference.text[slice(*part)],
-        text_start=part[0],
-        characters=found.reference.characters,
-        total_places=len(found.places),
-        first_place=first_place,
-        places=_places(found, numbers),
-        rows=tuple(_ordered(rows, found, order, shown)),
-        left_out=sum(len(some) for _, some in beyond),
-        deleted=sum(len(some) for _, some in gone),
+        found=found,
+        rows=tuple(rows),
         differing=names,
         equal=equal,
-        order=order,
-        _known=page.known,
     )
 
 

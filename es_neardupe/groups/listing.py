@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.groups.registry import GroupRecord, Registry
 from es_neardupe.index.index import Index
 from es_neardupe.index.permissions import check_sees_all
@@ -143,6 +143,38 @@ def list_groups(
     records = tuple(record for hit in hits[:size] if (record := GroupRecord.read(hit["_id"], hit["_source"])))
     last = tuple(hits[size - 1]["sort"]) if len(hits) > size else None
     return GroupPage(int(answer["hits"]["total"]["value"]), records, last)
+
+
+@dataclass(frozen=True)
+class QueuePlace:
+    """Where a group stands among those with different texts, the largest first."""
+
+    number: int
+    """From 1."""
+    total: int
+    previous: str | None
+    """The group before it."""
+
+
+def queue_place(index: Index, group: str, size: int) -> QueuePlace | None:
+    """The place of a group of so many documents in the queue of `list_groups`, with one search; None if the user may
+    see only a part of the documents."""
+    try:
+        check_sees_all(index, "the list of groups")
+    except Forbidden:
+        return None
+    smaller = {"bool": {"filter": [{"term": {"size": size}}, {"range": {"group": {"lt": group}}}]}}
+    before = {"bool": {"should": [{"range": {"size": {"gt": size}}}, smaller], "minimum_should_match": 1}}
+    nearest = {"size": 1, "sort": [{"size": "asc"}, {"group": "desc"}], "_source": ["group"]}
+    counted = {"before": {"filter": before, "aggs": {"last": {"top_hits": nearest}}}}
+    body = {"size": 0, "track_total_hits": True, "aggs": counted}
+    answer = Registry(index).search(GroupFilter(min_texts=2).clauses(), body)
+    if answer is None:
+        return None
+    found = answer["aggregations"]["before"]
+    last = found["last"]["hits"]["hits"]
+    total = int(answer["hits"]["total"]["value"])
+    return QueuePlace(int(found["doc_count"]) + 1, total, str(last[0]["_id"]) if last else None)
 
 
 def group_overview(index: Index) -> GroupOverview:

@@ -9,11 +9,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, TimeoutError
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from es_neardupe.errors import IncompleteAnswer
-from es_neardupe.groups.decisions import Claim, Decision, Decisions, PairVerdicts, Verdict, agreed_verdict
+from es_neardupe.groups.decisions import (
+    Claim,
+    Decision,
+    Decisions,
+    PairVerdicts,
+    Verdict,
+    agreed_verdict,
+    said_about_pairs,
+)
+from es_neardupe.groups.heaviest import HeaviestDifference
 from es_neardupe.groups.listing import GroupFilter, GroupPage
 from es_neardupe.groups.read import groups_of_texts, texts_of_groups
 from es_neardupe.groups.registry import Registry
@@ -66,6 +75,8 @@ class TitledPage:
     """Continues with the next page."""
     reviews: Mapping[str, GroupReview]
     """Group -> what reviewers have decided; without groups about which they have decided nothing."""
+    heaviest: Mapping[str, HeaviestDifference] = field(default_factory=dict)
+    """Group -> its heaviest difference, if it was asked for."""
     reading: ReadProgress | None = None
     """The filter by review does not know the last decisions, which are still being read; None: it knows all."""
 
@@ -246,6 +257,18 @@ def _reviews(contents: Mapping[str, Collection[str]], verdicts: PairVerdicts) ->
 
 
 @dataclass(frozen=True)
+class Dispute:
+    """Two reviewers say the opposite about two documents."""
+
+    first: Address
+    second: Address
+    author: str
+    verdict: Verdict
+    other: str
+    opposite: Verdict
+
+
+@dataclass(frozen=True)
 class GroupFindings:
     """What reviewers have decided about some documents of a group."""
 
@@ -257,6 +280,8 @@ class GroupFindings:
     """Who works on the group."""
     last: Sequence[Decision]
     """The decisions that the reviewer has stored last about texts of the group, also of other pages of it."""
+    disputes: Sequence[Dispute] = ()
+    """Pairs of these texts about which reviewers disagree, the first ones."""
 
 
 def review_findings(
@@ -271,10 +296,28 @@ def review_findings(
     found = store.about(set(contents.values()))
     about: dict[Address, list[Decision]] = {}
     for address, content in contents.items():
-        sides = {(content,), tuple(sorted((content, first)))} if content != first else {(content,)}
-        about[address] = [one for one in found if one.between in sides]
+        about[address] = [
+            one
+            for one in found
+            if content in one.contents and (len(one.contents) == 1 or (content != first and first in one.contents))
+        ]
     last: Sequence[Decision] = ()
     if store.exist():
         of_group = texts_of_groups(index, {"term": {fields.group: group}}, _MAX_TEXTS).get(group, set())
         last = store.last_of(reviewer, of_group | set(contents.values()))
-    return GroupFindings(contents, about, store.claims([group]).get(group), last)
+    return GroupFindings(contents, about, store.claims([group]).get(group), last, _disputes(found, contents, reviewer))
+
+
+_MAX_DISPUTES = 3
+
+
+def _disputes(found: Sequence[Decision], contents: Mapping[Address, str], reviewer: str) -> list[Dispute]:
+    addresses = {content: address for address, content in contents.items()}
+    disputes: list[Dispute] = []
+    for (low, high), said in said_about_pairs(found).items():
+        if low in addresses and high in addresses and len({verdict for verdict, _ in said.values()}) > 1:
+            names = sorted(said, key=lambda name: (name != reviewer, name))
+            other = next(name for name in names if said[name][0] is not said[names[0]][0])
+            sides = addresses[low], addresses[high]
+            disputes.append(Dispute(*sides, names[0], said[names[0]][0], other, said[other][0]))
+    return disputes[:_MAX_DISPUTES]

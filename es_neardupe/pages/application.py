@@ -10,7 +10,7 @@ from es_neardupe.display_text import Located, named
 from es_neardupe.groups.decisions import Decision
 from es_neardupe.index.index import Index
 
-_OF_A_GROUP = frozenset({"start", "sort", "places", "reference", "reference_index"})
+_OF_A_GROUP = frozenset({"start", "reference", "reference_index"})
 """What the address of a page of a group has besides the group."""
 
 

@@ -16,24 +16,28 @@ from es_neardupe.records import Address
 class DecisionRequest:
     """What a reviewer asks for."""
 
-    verdict: Verdict
+    verdict: str
+    """``keep``, ``note``, or how the parts were made: ``same``, ``different``, ``apart``, ``split``."""
     group: str
     page: str
     """The query string of the page of the group."""
-    document: Address
-    others: Sequence[Address]
+    parts: Sequence[Sequence[Address]]
+    """The documents, one for each text; of *keep* and *note*, those that it is about."""
     note: str | None
     seen: Mapping[str | Address, str]
     """The content hash of each of these documents."""
+
+    @property
+    def documents(self) -> list[Address]:
+        """Those of all parts."""
+        return [one for part in self.parts for one in part]
 
 
 def decision_preview_page(
     site: Site, asked: DecisionRequest, report: DecisionReport, titles: Mapping[Address, Mapping[str, str]]
 ) -> Hosted:
     """What a decision would do, with the button that stores it. ``titles``: the fields to show of each document."""
-    first = report.copies.get(asked.seen[asked.document], 1)
-    others = sum(report.copies.get(one, 1) for one in {asked.seen[one] for one in asked.others})
-    return hosted("decide.html.j2", site, asked=asked, report=report, titles=titles, first=first, others=others)
+    return hosted("decide.html.j2", site, asked=asked, report=report, titles=titles)
 
 
 def decisions_page(

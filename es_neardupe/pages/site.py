@@ -10,6 +10,8 @@ from typing import Any
 from es_neardupe.commands.group_pages import MAX_FOUND, CommonValues, GroupSelection
 from es_neardupe.commands.search.steps import SearchReport
 from es_neardupe.commands.stats.counts import StatsScope
+from es_neardupe.display_text import beginning
+from es_neardupe.groups.heaviest import COPIES, KINDS, UNKNOWN, HeaviestDifference
 from es_neardupe.groups.listing import GroupCount, GroupOrder, GroupOverview
 from es_neardupe.groups.reviewed import KnownReviews, ReviewState, TitledPage, state_of
 from es_neardupe.options import Matching
@@ -22,8 +24,10 @@ from es_neardupe.pages.page import (
     content_security_policy,
     rendered,
 )
+from es_neardupe.pages.readings import in_few_words
 from es_neardupe.similarity.comparison import CompareReport
 from es_neardupe.similarity.pair_relation import Relation
+from es_neardupe.similarity.weighed_places import LAYOUT
 
 _WIDTH, _HEIGHT = 600, 120
 """Size of a bar chart."""
@@ -48,14 +52,21 @@ class _Bar:
     height: float
 
 
-def hosted(template: str, site: Site, **values: Any) -> Hosted:
+def hosted(
+    template: str,
+    site: Site,
+    *,
+    styles: Sequence[str] = SITE_STYLES,
+    scripts: Sequence[str] = SITE_SCRIPTS,
+    **values: Any,
+) -> Hosted:
     """A page of the application. Keys press its buttons and follow its links."""
-    html = rendered(template, styles=SITE_STYLES, scripts=SITE_SCRIPTS, site=site, **values)
-    return Hosted(html, _policy(SITE_SCRIPTS))
+    html = rendered(template, styles=styles, scripts=scripts, site=site, **values)
+    return Hosted(html, _policy(styles, scripts))
 
 
-def _policy(scripts: Sequence[str]) -> str:
-    return f"{content_security_policy(SITE_STYLES, scripts, forms=True)}; frame-ancestors 'none'"
+def _policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
+    return f"{content_security_policy(styles, scripts, forms=True)}; frame-ancestors 'none'"
 
 
 def overview_page(
@@ -125,8 +136,10 @@ def groups_page(
     relations: Sequence[Relation],
     reviewers: Sequence[str],
     first: bool,
+    all_decided: int = 0,
 ) -> Hosted:
-    """A page of the list of groups. ``values``, ``relations``, ``reviewers`` are offered as filters."""
+    """A page of the list of groups. ``values``, ``relations``, ``reviewers`` are offered as filters. ``all_decided``:
+    so many groups have different texts, and none of them is open."""
     numbers, documents, review, order = selection.numbers, selection.documents, selection.review, selection.order
     given = {
         "q": documents.text,
@@ -139,6 +152,7 @@ def groups_page(
         "order": order.value,
         "review": None if review.state is None else review.state.value,
         "reviewer": review.reviewer,
+        "difference": selection.difference,
     }
     return hosted(
         "groups.html.j2",
@@ -150,16 +164,30 @@ def groups_page(
         states=[one.value for one in ReviewState],
         state_of=state_of,
         reviewers=reviewers,
-        orders=[
-            (one, one.value.replace("-", " "), site.link("/groups", **{**given, "order": one.value}))
-            for one in GroupOrder
-        ],
+        orders={one.value: site.link("/groups", **{**given, "order": one.value}) for one in GroupOrder},
+        differences={one.group: _difference(found.heaviest.get(one.group)) for one in found.page.groups},
+        kinds=KINDS,
         order=order,
         start=None if first else site.link("/groups", **given),
         again=site.link("/groups", **given),
         next=None if found.after is None else site.link("/groups", **given, after=found.after),
         most=MAX_FOUND,
+        all_decided=all_decided,
     )
+
+
+def _difference(one: HeaviestDifference | None) -> str:
+    """What differs most in a group, in one line."""
+    if one is None or one.kind == UNKNOWN:
+        return ""
+    if one.kind == COPIES:
+        return "exact copies"
+    if one.kind == LAYOUT:
+        return "layout only"
+    sides = (
+        (in_few_words(a, b, kind) or "nothing", in_few_words(b, a, kind) or "omitted") for kind, a, b in one.readings
+    )
+    return " · ".join(f"{beginning(a, 40)} / {beginning(b, 40)}" for a, b in sides)
 
 
 @dataclass(frozen=True)
@@ -188,18 +216,18 @@ def _value_filters(values: Sequence[CommonValues], given: Sequence[tuple[str, st
 
 def comparison_page(site: Site, comparison: CompareReport, matching: Matching) -> Hosted:
     """Two documents side by side."""
-    return Hosted(compare_page(comparison, matching, site), _policy(COMPARISON_SCRIPTS))
+    return Hosted(compare_page(comparison, matching, site), _policy(SITE_STYLES, COMPARISON_SCRIPTS))
 
 
-def search_page(site: Site, text: str, found: SearchReport | None) -> Hosted:
-    """The hits of a search, one for each group."""
+def search_page(site: Site, text: str, found: SearchReport | None, *, error: str = "") -> Hosted:
+    """The hits of a search, one for each group. ``error``: why there are none."""
     previous = following = None
     if found is not None:
         if found.start:
             previous = site.link("/search", q=text, start=max(found.start - found.size, 0))
         if len(found.hits) == found.size or len(found.apart) == found.size:
             following = site.link("/search", q=text, start=found.start + found.size)
-    return hosted("search.html.j2", site, text=text, found=found, previous=previous, next=following)
+    return hosted("search.html.j2", site, text=text, found=found, previous=previous, next=following, error=error)
 
 
 def error_page(site: Site, message: str, *, back: str | None = None) -> Hosted:

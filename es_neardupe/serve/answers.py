@@ -30,9 +30,9 @@ _STATUSES: tuple[tuple[type[NeardupeError], int], ...] = (
 )
 
 
-def page_answer(page: Hosted) -> HTMLResponse:
+def page_answer(page: Hosted, status: int = 200) -> HTMLResponse:
     """A page with its policy."""
-    return HTMLResponse(page.html, headers={"Content-Security-Policy": page.policy})
+    return HTMLResponse(page.html, status, headers={"Content-Security-Policy": page.policy})
 
 
 def status_of(error: NeardupeError) -> int:

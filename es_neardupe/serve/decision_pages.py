@@ -54,35 +54,33 @@ def decision_pages(
     routes = APIRouter(default_response_class=HTMLResponse)
 
     @routes.post("/decide")
-    def preview(
+    def store(
         request: Request,
         *,
         verdict: Annotated[str, Form()],
         group: Annotated[str, Form()],
-        reference: Annotated[str, Form()],
+        document: Annotated[list[str], Form()],
+        part: Annotated[list[str] | None, Form()] = None,
+        chosen: Annotated[list[str] | None, Form()] = None,
         csrf: Annotated[str, Form()] = "",
-        member: Annotated[list[str] | None, Form()] = None,
         note: Annotated[str, Form()] = "",
         page: Annotated[str, Form()] = "",
-        confirmed: Annotated[bool, Form()] = False,
+        confirmed: Annotated[str, Form()] = "",
     ) -> Response:
+        """A decision about two texts is stored at once; for one about more, the answer is a preview, unless it is
+        ``confirmed``: the page has shown one."""
         current = site(request)
         _check(request, current, csrf, group, page)
-        asked = _asked(verdict, reference, member or [], group=group, page=page, note=note)
-        report = decide(
-            index_of(request),
-            asked.verdict,
-            asked.document,
-            asked.others,
-            author=current.reviewer,
-            note=asked.note,
-            seen=asked.seen,
-            dry_run=not confirmed,
-        )
-        if confirmed:
-            done = f"{report.stored} stored" if report.stored else "already decided"
-            return RedirectResponse(current.group_link(group, page, done=done), 303)
-        return _preview(current, opened(index_of(request), groups=True), fields, asked, report)
+        asked = _asked(verdict, document, part or [], chosen or [], group=group, page=page, note=note)
+        at_once = bool(confirmed) or asked.verdict in ("keep", "note") or len(asked.documents) == 2
+        report = _decide(index_of(request), asked, current.reviewer, dry_run=True)
+        if not at_once or report.contradictions:
+            return _preview(current, opened(index_of(request), groups=True), fields, asked, report)
+        report = _decide(index_of(request), asked, current.reviewer)
+        made = report.decisions[0].id
+        if asked.verdict in ("keep", "note"):
+            return RedirectResponse(current.group_link(group, page, stored=made, of=group), 303)
+        return RedirectResponse(current.link("/next", after=group, stored=made), 303)
 
     @routes.post("/withdraw")
     def take_back(
@@ -97,8 +95,7 @@ def decision_pages(
         withdrawn = withdraw(index_of(request), decision)
         if not group:
             return RedirectResponse(current.link("/decisions"), 303)
-        names = current.of(opened(index_of(request), groups=True)).names(withdrawn)
-        return RedirectResponse(current.group_link(group, page, done=f"Withdrawn: {names}"), 303)
+        return RedirectResponse(current.group_link(group, page, withdrawn=withdrawn[0].id), 303)
 
     @routes.post("/claim")
     def claim(
@@ -115,23 +112,15 @@ def decision_pages(
     @routes.post("/reviewer")
     def reviewer(request: Request, name: Annotated[str, Form()], csrf: Annotated[str, Form()] = "") -> Response:
         _check(request, site(request), csrf)
-        name = " ".join(name.split())[:100]
-        if not name or not name.isprintable():
-            raise SettingsError("The name of a reviewer must have 1 to 100 printable characters.")
-        answer = RedirectResponse(site(request).link("/"), 303)
-        path = request.scope.get("root_path") or "/"
-        secure = request.scope["scheme"] == "https"
-        answer.set_cookie(
-            REVIEWER, quote(name), max_age=_YEAR, httponly=True, samesite="strict", secure=secure, path=path
-        )
-        return answer
+        return _named(request, name, site(request).link("/"))
 
     @routes.get("/next")
-    def next_group(request: Request, after: str = "") -> Response:
+    def next_group(request: Request, after: str = "", stored: str = "") -> Response:
         current = site(request)
         found = next_to_review(index_of(request), reviewed, after or None, current.reviewer, PATIENCE)
-        there = current.link("/groups", review="open") if found is None else current.link("/group", id=found)
-        return RedirectResponse(there, 303)
+        if found is None:
+            return RedirectResponse(current.link("/groups", review="open", stored=stored), 303)
+        return RedirectResponse(current.link("/group", id=found, stored=stored, of=after if stored else ""), 303)
 
     @routes.get("/decisions")
     def listed(
@@ -182,6 +171,17 @@ def decision_pages(
     return routes
 
 
+def _named(request: Request, name: str, there: str) -> Response:
+    """A redirection that sets the cookie with the name of the reviewer."""
+    name = " ".join(name.split())[:100]
+    if not name or not name.isprintable():
+        raise SettingsError("The name of a reviewer must have 1 to 100 printable characters.")
+    answer = RedirectResponse(there, 303)
+    path, secure = request.scope.get("root_path") or "/", request.scope["scheme"] == "https"
+    answer.set_cookie(REVIEWER, quote(name), max_age=_YEAR, httponly=True, samesite="strict", secure=secure, path=path)
+    return answer
+
+
 def _check(request: Request, current: Site, csrf: str, group: str = "", page: str = "") -> None:
     """Raises `Forbidden` if a form is from elsewhere. The page of an error has a link back to the page of the group."""
     request.state.back = current.group_link(group, page) if group else None
@@ -206,22 +206,58 @@ def _verdict(name: str) -> Verdict:
 
 
 def _asked(
-    verdict: str, reference: str, members: Sequence[str], *, group: str, page: str, note: str
+    verdict: str,
+    documents: Sequence[str],
+    numbers: Sequence[str],
+    chosen: Sequence[str],
+    *,
+    group: str,
+    page: str,
+    note: str,
 ) -> DecisionRequest:
     """What the form asks for. Each document is given as ``CONTENT INDEX ID``, with the content hash that the reviewer
-    saw."""
-    chosen = _verdict(verdict)
-    first, *others = dict.fromkeys([reference, *members])
-    if chosen in (Verdict.KEEP, Verdict.NOTE) and others:
-        first, *others = others  # about the chosen document, not about the principal
-    if chosen is Verdict.KEEP and len(members) > 1:
-        raise SettingsError("Choose the one document to keep.")
-    if chosen.decides and not others:
-        raise SettingsError("Choose at least one document besides the reference document.")
-    given = [_document(one) for one in (first, *others)]
-    document, *further = dict.fromkeys(address for address, _ in given)
+    saw; ``chosen`` are contents; ``numbers`` the parts of the documents."""
+    given = [_document(one) for one in documents]
     seen: dict[str | Address, str] = dict(given)
-    return DecisionRequest(chosen, group, page, document, further, note.strip() or None, seen)
+    some = [address for address, content in given if content in chosen]
+    others = [address for address, content in given if content not in chosen]
+    if verdict == "keep" and len(some) > 1:
+        raise SettingsError("Choose the one document to keep.")
+    if verdict == "split" or (numbers and any(numbers)):
+        if len(numbers) != len(given):
+            raise SettingsError("The form is not complete: open the page again.")
+        by_part: dict[str, list[Address]] = {}
+        for (address, _), number in zip(given, numbers, strict=True):
+            if number:
+                by_part.setdefault(number, []).append(address)
+        parts = list(by_part.values())
+    elif verdict in ("keep", "note"):
+        parts = [some or [given[0][0]]]
+    elif verdict == "same":
+        parts = [[address for address, _ in given]]
+    elif verdict == "different" and some and others:
+        parts = [others, some]
+    elif verdict in ("different", "apart"):
+        parts = [[address] for address, _ in given]
+    else:
+        raise SettingsError(f"Unknown verdict {verdict!r}. Known: same, different, apart, split, keep, note.")
+    return DecisionRequest(verdict, group, page, parts, note.strip() or None, seen)
+
+
+def _decide(index: Index, asked: DecisionRequest, author: str, *, dry_run: bool = False) -> DecisionReport:
+    if asked.verdict in ("keep", "note"):
+        document, *others = asked.documents
+        return decide(
+            index,
+            asked.verdict,
+            document,
+            others,
+            author=author,
+            note=asked.note,
+            seen=asked.seen,
+            dry_run=dry_run,
+        )
+    return decide(index, parts=asked.parts, author=author, note=asked.note, seen=asked.seen, dry_run=dry_run)
 
 
 def _document(given: str) -> tuple[Address, str]:
@@ -249,7 +285,7 @@ def decisions_jsonl(index: Index) -> Iterator[str]:
 
 def decisions_table(index: Index, shown: ShownFields) -> Table:
     """All decisions, also withdrawn ones, with the titles of their documents ``a`` and ``b``; ``b`` is None of a
-    decision about only one document."""
+    decision about only one document. One about parts has a row for each pair of its texts."""
     return Table(_COLUMNS, _rows(index, shown))
 
 
@@ -259,8 +295,12 @@ def _rows(index: Index, shown: ShownFields) -> Iterator[list[Cell]]:
         for one in chunk:
             row: dict[str, Cell] = dict.fromkeys(_COLUMNS)
             row |= {name: getattr(one, name) for name in _OWN} | {"verdict": one.verdict.value}
-            for end, address, content in zip("ab", one.documents, one.contents, strict=False):
-                title = next((value for value in titles.get(address, {}).values() if value), "")
-                sides = (address.index, address.id, title, content)
-                row |= {f"{end}_{side}": value for side, value in zip(_SIDES, sides, strict=True)}
-            yield list(row.values())
+            pairs = [*one.pairs()] if len(one.contents) > 2 else [(one.contents, one.verdict)]
+            for contents, verdict in pairs:
+                row["verdict"] = verdict.value
+                for end, content in zip("ab", contents, strict=False):
+                    address = one.document(content)
+                    title = next((value for value in titles.get(address, {}).values() if value), "")
+                    sides = (address.index, address.id, title, content)
+                    row |= {f"{end}_{side}": value for side, value in zip(_SIDES, sides, strict=True)}
+                yield list(row.values())

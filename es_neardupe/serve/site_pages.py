@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from enum import Enum
+from http import HTTPStatus
 from typing import TypeVar
 
 from fastapi import APIRouter, Request
@@ -20,22 +21,32 @@ from es_neardupe.commands.group_pages import (
     has_evidence,
     page_of_groups,
     read_values,
+    titles_of,
 )
 from es_neardupe.commands.search.search import search
 from es_neardupe.commands.stats.counts import documents_in_scope
-from es_neardupe.errors import SettingsError
-from es_neardupe.groups.collate import GroupCollation, collate_group
-from es_neardupe.groups.decisions import Decisions
-from es_neardupe.groups.listing import GroupFilter, GroupOrder, group_overview
-from es_neardupe.groups.reviewed import GroupFindings, ReviewedGroups, ReviewFilter, ReviewState, review_findings
+from es_neardupe.display_text import beginning
+from es_neardupe.errors import NeardupeError, SettingsError
+from es_neardupe.groups.collate import CollatedTexts, read_collated
+from es_neardupe.groups.decisions import Decision, Decisions
+from es_neardupe.groups.heaviest import KINDS, HeaviestDifferences
+from es_neardupe.groups.listing import GroupFilter, GroupOrder, group_overview, queue_place
+from es_neardupe.groups.reviewed import (
+    GroupFindings,
+    ReviewedGroups,
+    ReviewFilter,
+    ReviewState,
+    TitledPage,
+    review_findings,
+)
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.shown_fields import shown_fields
 from es_neardupe.options import Matching
 from es_neardupe.pages.application import Site
-from es_neardupe.pages.collation import group_file, group_page
+from es_neardupe.pages.group import Said, group_file, group_page
 from es_neardupe.pages.site import comparison_page, groups_page, overview_page, search_page
 from es_neardupe.records import by_address
-from es_neardupe.serve.answers import page_answer
+from es_neardupe.serve.answers import page_answer, status_of
 from es_neardupe.similarity.pair_relation import Relation
 
 PATIENCE = 0.3
@@ -59,6 +70,7 @@ def site_pages(
     """The routes of the pages. ``index_of``: the index with the login of a request. ``fields`` are shown of
     documents."""
     routes = APIRouter(default_response_class=HTMLResponse)
+    heaviest = HeaviestDifferences()
 
     @routes.get("/")
     def overview(request: Request) -> HTMLResponse:
@@ -85,7 +97,7 @@ def site_pages(
         state = _chosen(ReviewState, given["review"]) if given.get("review") else None
         review = ReviewFilter(state, given.get("reviewer") or None)
         order = _chosen(GroupOrder, given.get("order") or GroupOrder.LARGEST.value)
-        selection = GroupSelection(numbers, documents, review, order)
+        selection = GroupSelection(numbers, documents, review, order, _difference(given.get("difference", "")))
         found = page_of_groups(
             current,
             selection,
@@ -94,6 +106,7 @@ def site_pages(
             fields=fields,
             reviewed=reviewed,
             patience=PATIENCE,
+            heaviest=heaviest,
         )
         return page_answer(
             groups_page(
@@ -104,34 +117,38 @@ def site_pages(
                 relations=list(Relation) if has_evidence(current) else [],
                 reviewers=list(Decisions(current).totals()),
                 first=not given.get("after"),
+                all_decided=_all_decided(current, selection, found),
             )
         )
 
-    def collated(request: Request, id: str) -> tuple[Site, GroupCollation, GroupFindings]:
-        given, current = request.query_params, opened(index_of(request), texts=True)
-        found = collate_group(
+    def collated(request: Request, current: Index, id: str) -> tuple[Site, CollatedTexts, GroupFindings]:
+        given = request.query_params
+        found = read_collated(
             current,
             id,
             shown_fields(current, fields, origin=True),
             start=_whole(given, "start") or 0,
             reference=given.get("reference") or None,
             reference_index=given.get("reference_index") or None,
-            first_place=_whole(given, "places", 1) or 1,
-            order=given.get("sort", ""),
         )
         texts = [row.members[0].reference for row in found.rows]
         own = site(request).of(current)
         return own, found, review_findings(current, id, found.reference.reference, texts, own.reviewer)
 
     @routes.get("/group")
-    def group(request: Request, id: str = "") -> HTMLResponse:
-        return page_answer(group_page(*collated(request, id), done=request.query_params.get("done", "")[:300]))
+    def group(request: Request, id: str = "", stored: str = "", withdrawn: str = "", of: str = "") -> HTMLResponse:
+        current = opened(index_of(request), texts=True)
+        own, found, findings = collated(request, current, id)
+        known = found.page.known
+        place = queue_place(current, id, known.size) if known is not None and known.texts > 1 else None
+        said = _said(current, own, fields, stored or withdrawn, of)
+        return page_answer(group_page(own, found, findings, queue=place, said=said))
 
     @routes.get("/group/file")
     def file_of_group(request: Request, id: str = "") -> HTMLResponse:
-        current, found, findings = collated(request, id)
+        current, found, findings = collated(request, opened(index_of(request), texts=True), id)
         page = group_file(current, found, findings, datetime.now(timezone.utc).isoformat(timespec="minutes"))
-        name = re.sub(r"[^\w-]", "_", found.group, flags=re.ASCII)
+        name = re.sub(r"[^\w-]", "_", found.page.group, flags=re.ASCII)
         headers = {"Content-Disposition": f'attachment; filename="group-{name}.html"'}
         return HTMLResponse(page, headers=headers)
 
@@ -152,10 +169,45 @@ def site_pages(
         if not text:
             return page_answer(search_page(site(request), text, None))
         current = opened(index_of(request), groups=True)
-        found = search(current, text, size=_HITS, start=start, fields=fields, expand=True)
+        try:
+            found = search(current, text, size=_HITS, start=start, fields=fields, expand=True)
+        except NeardupeError as error:
+            if status_of(error) != HTTPStatus.BAD_REQUEST:
+                raise
+            return page_answer(search_page(site(request), text, None, error=str(error)), 400)
         return page_answer(search_page(site(request).of(current), text, found))
 
     return routes
+
+
+def _all_decided(index: Index, selection: GroupSelection, found: TitledPage) -> int:
+    """The number of groups with different texts if all of them are asked for, and none is open."""
+    asked = GroupSelection(review=ReviewFilter(ReviewState.OPEN), order=selection.order)
+    if selection != asked or found.page.total or found.reading is not None:
+        return 0
+    return group_overview(index).different
+
+
+def _said(index: Index, site: Site, fields: Sequence[str], id: str, group: str) -> Said | None:
+    """What the page says about the decision with this id, which its reviewer has just stored or withdrawn."""
+    one = Decisions(index).get([id]).get(id) if id else None
+    if one is None or one.author != site.reviewer:
+        return None
+    titles = titles_of(index, shown_fields(index, fields), one.documents[:1])
+    title = next(filter(None, titles.get(one.documents[0], {}).values()), site.name(one.documents[0]))
+    if one.withdrawn is not None:
+        return Said("Taken back:", _words(one), site.names([one]).partition(": ")[2])
+    return Said("Stored", _words(one), beginning(title, 60), one.id, group)
+
+
+def _words(one: Decision) -> str:
+    return one.verdict.value if one.parts is None else f"{max(one.parts)} parts"
+
+
+def _difference(kind: str) -> str | None:
+    if kind not in ("", *KINDS):
+        raise SettingsError(f"{kind!r} is not possible here. Possible: {', '.join(KINDS)}.")
+    return kind or None
 
 
 def _chosen(kind: type[_Choice], value: str) -> _Choice:

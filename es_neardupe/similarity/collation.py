@@ -112,6 +112,19 @@ class Collation:
         """The reference text."""
         return self._sides[0]
 
+    def side(self, row: int) -> Side:
+        """The first text of a row."""
+        return self._sides[row]
+
+    def rows_by_value(self, number: int) -> list[list[int]]:
+        """The rows that have the same words in the place of this number: first that of the reference, then by their
+        number of texts."""
+        found: dict[int, list[int]] = {}
+        for row, value in enumerate(self._values[:, number - 1].tolist()):
+            found.setdefault(value, []).append(row)
+        own, *others = found.values()
+        return [own, *sorted(others, key=lambda some: -sum(len(self.rows[row]) for row in some))]
+
     def cell(self, row: int, number: int) -> Cell:
         """What the texts of a row have in the place of this number."""
         place, side = number - 1, self._sides[row]

@@ -93,6 +93,7 @@ def set_width(browser: webdriver.Chrome, width: int) -> None:
 def accessibility_problems(browser: webdriver.Chrome) -> list[str]:
     """The rules of axe-core that the page breaks as it is now, such as contrast and names of controls, each with the
     number of places and the first one."""
+    browser.set_script_timeout(120)
     browser.execute_script(files("axe_core_python").joinpath("axe.min.js").read_text("utf-8"))
     found: dict[str, Any] = browser.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
     assert found["passes"], "no rule was checked"

@@ -20,6 +20,7 @@ class Reader(HTMLParser):
         self.script = self.style = ""
         self._open: list[str] = []
         self._pane = ""
+        self._runs = False
         self.feed(content)
         assert self._open == []
 
@@ -28,6 +29,7 @@ class Reader(HTMLParser):
         self.tags.append((tag, found))
         if tag not in VOID:
             self._open.append(tag)
+        self._runs = tag == "script" and "type" not in found  # others are data
         if found.get("class") == "text":
             self._pane = str(found["id"])
             self.panes[self._pane] = ""
@@ -40,7 +42,7 @@ class Reader(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._pane:
             self.panes[self._pane] += data
-        if self._open and self._open[-1] == "script":
+        if self._open and self._open[-1] == "script" and self._runs:
             self.script += data
         if self._open and self._open[-1] == "style":
             self.style += data

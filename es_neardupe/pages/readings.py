@@ -1,0 +1,183 @@
+"""Readings of a place, cut to what differs: of a fact the fact is bold, of other words those that the other text
+lacks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from es_neardupe.display_text import beginning, shown
+from es_neardupe.similarity.weighed_places import FACTS, PASSAGE
+
+_TOKEN = re.compile(r"[$€£¥]?\d+(?:[.,]\d+)*%?|\w+(?:['’]\w+)*")
+_MAGNITUDES = {"million", "billion", "thousand", "percent", "hundred", "dollars", "euros"}
+_CALENDAR = re.compile(
+    r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow|yesterday|morning|afternoon|evening|am|pm)",
+    re.IGNORECASE,
+)
+_SPELLED = re.compile(
+    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|first|second|third)", re.IGNORECASE
+)
+_SHORT = 4
+"""Words of a fact that is shown whole in bold."""
+_LEAD = 70
+"""Characters before the first difference that are shown."""
+_CELL, _BEFORE, _END = 120, 40, 30
+"""Characters shown of the value of a field, of it before its first difference, and of the end of one that is cut."""
+_COMPARED = 400
+"""Words of a reading that are compared with the reference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Words of a reading."""
+
+    text: str
+    bold: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShownReading:
+    """A reading as it is shown: ``before``, the runs, ``after``."""
+
+    runs: tuple[Run, ...]
+    """None for nothing."""
+    before: str = ""
+    after: str = ""
+    cut: bool = False
+    """Whether words before the runs are left out."""
+    more: int = 0
+    """Words after the runs that are left out."""
+    same: bool = False
+    """As the reference."""
+
+    @property
+    def size(self) -> int:
+        """Characters of the runs."""
+        return sum(len(run.text) for run in self.runs)
+
+
+AS_REFERENCE = ShownReading((), same=True)
+
+
+def shown_reading(text: str, reference: str, kind: str, limit: int) -> ShownReading:
+    """A reading of at most about ``limit`` characters, beginning shortly before the first word that differs from
+    ``reference``."""
+    text = " ".join(shown(text).split())
+    runs = list(_runs(text, " ".join(reference.split()), kind))
+    first = _first_bold(runs)
+    if len(text) <= limit and first <= _LEAD:
+        return ShownReading(tuple(runs))
+    start = max(0, first - limit // 4) if first > limit // 2 else 0
+    start = text.rfind(" ", 0, start) + 1 if start else 0
+    end = len(text) if start + limit >= len(text) else max(text.rfind(" ", start, start + limit), start + limit // 2)
+    return ShownReading(tuple(_cut(runs, start, end)), cut=start > 0, more=len(text[end:].split()))
+
+
+def with_context(one: ShownReading, text: str, characters: tuple[int, int], room: int) -> ShownReading:
+    """The reading of the reference with some words before and after, as far as there is room."""
+    half = (room - one.size) // 2
+    if half < 10 or one.cut or one.more:
+        return one
+    start, end = characters
+    before = " ".join(shown(text[max(0, start - half) : start]).split())
+    if start > half:
+        before = "… " + before.partition(" ")[2]
+    after = " ".join(shown(text[end : end + half]).split())
+    if end + half < len(text):
+        after = after.rpartition(" ")[0].rstrip(".,;: ") + " …"
+    return ShownReading(one.runs, before, after)
+
+
+def in_few_words(text: str, reference: str, kind: str) -> str:
+    """A reading in a few words: of a fact, the fact."""
+    runs = _runs(" ".join(shown(text).split()), " ".join(reference.split()), kind)
+    if kind in FACTS and len(text.split()) > _SHORT and (bold := [run.text.strip() for run in runs if run.bold]):
+        return ", ".join(dict.fromkeys(bold[:2]))[:60]
+    return " ".join(shown(text).split())[:60]
+
+
+def _from_difference(text: str, reference: str) -> str:
+    """What a cell shows of its text: of a long one that begins as that of the reference does, the part from shortly
+    before the first difference on, beginning with a word or a part of a URL if one begins there."""
+    pairs = zip(text, reference, strict=False)
+    same = next((place for place, (one, other) in enumerate(pairs) if one != other), min(len(text), len(reference)))
+    before = max(same - _BEFORE, 0)
+    near = max(before - _BEFORE, 0)
+    start = max(text.rfind(" ", near, before), text.rfind("/", near, before)) + 1 or before
+    if len(text) <= _CELL or text == reference:
+        start = 0
+    return ("... " if start else "") + beginning(text[start:], _CELL)
+
+
+def field_value(text: str, reference: str) -> str:
+    """What is shown of the value of a field: as `from_difference`, and the end of one that is cut off, by which URLs of
+    one site often differ."""
+    part = _from_difference(text, reference)
+    return f"{part} {text[-_END:]}" if part.endswith("...") and not text.endswith("...") else part
+
+
+def _runs(text: str, reference: str, kind: str) -> Iterator[Run]:
+    """The reading in parts that are bold or not."""
+    words = list(_TOKEN.finditer(text))
+    own = _own(words, reference) if kind != PASSAGE else [False] * len(words)
+    if kind in FACTS and len(words) > _SHORT:
+        facts = [its and _is_fact(word[0], kind) for word, its in zip(words, own, strict=True)]
+        own = facts if any(facts) else own
+    marks: list[tuple[str, bool]] = []
+    at = 0
+    for number, (word, bold) in enumerate(zip(words, own, strict=True)):
+        if word.start() > at:
+            marks.append((text[at : word.start()], bold and number > 0 and own[number - 1]))
+        marks.append((word[0], bold))
+        at = word.end()
+    marks.append((text[at:], False))
+    run, was = "", False
+    for part, bold in marks:
+        if bold != was and run:
+            yield Run(run, was)
+            run = ""
+        run, was = run + part, bold
+    if run:
+        yield Run(run, was)
+
+
+def _own(words: Sequence[re.Match[str]], reference: str) -> list[bool]:
+    """Which words the reference lacks; all, if it has all of them."""
+    mine = [word[0].casefold() for word in words[:_COMPARED]]
+    its = [word[0].casefold() for word in _TOKEN.finditer(reference)][:_COMPARED]
+    own = [True] * len(mine) + [False] * (len(words) - len(mine))
+    for block in SequenceMatcher(None, its, mine, autojunk=False).get_matching_blocks():
+        own[block.b : block.b + block.size] = [False] * block.size
+    return own if any(own) else [True] * len(words)
+
+
+def _is_fact(word: str, kind: str) -> bool:
+    low = word.casefold()
+    if kind in ("amount", "unit"):
+        return not word[0].isalpha() or low in _MAGNITUDES
+    if kind == "number":
+        return word[0].isdigit() or bool(_SPELLED.fullmatch(low)) or low in _MAGNITUDES
+    if kind == "date":
+        return word[0].isdigit() or bool(_CALENDAR.fullmatch(low))
+    return kind in ("negation", "word", "title", "code") or word[0].isupper()
+
+
+def _first_bold(runs: Sequence[Run]) -> int:
+    at = 0
+    for run in runs:
+        if run.bold:
+            return at
+        at += len(run.text)
+    return 0
+
+
+def _cut(runs: Sequence[Run], start: int, end: int) -> Iterator[Run]:
+    at = 0
+    for run in runs:
+        if part := run.text[max(start - at, 0) : max(end - at, 0)]:
+            yield Run(part, run.bold)
+        at += len(run.text)

@@ -1,0 +1,159 @@
+"""Places of a collation by what differs there: facts that contradict each other, passages, other words, layout.
+
+The heaviest is what a reader wants to see first. A place that differs in spelling, punctuation or notation only is
+layout.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from es_neardupe.similarity.collation import Collation, Place
+from es_neardupe.similarity.comparison import facts_of
+from es_neardupe.similarity.facts.differing import differences
+
+PASSAGE, WORDS, LAYOUT = "passage", "words", "layout"
+
+_WEIGHTS = {
+    "amount": 100,
+    "unit": 96,
+    "date": 92,
+    "number": 90,
+    "code": 88,
+    "negation": 86,
+    "name": 80,
+    "title": 78,
+    PASSAGE: 50,
+    WORDS: 30,
+    LAYOUT: 0,
+}
+"""Kind -> weight."""
+_NOTATION = {LAYOUT, "stamp", "counter", "contact"}
+"""Kinds that are layout for a reader: another notation, the date of a print, numbers of pages, addresses."""
+
+FACTS = tuple(_WEIGHTS)[: tuple(_WEIGHTS).index(PASSAGE)]
+"""Kinds of facts, heaviest first."""
+
+_PASSAGE = 20
+"""Words of a passage. A place with fewer is one of facts or words."""
+_INSERTED = 12
+"""Words of a passage that only one text has."""
+_UNSURE = 25
+"""How much less figures weigh that stand among other words than facts whose surroundings are equal."""
+_LACKING, _REPLACED = 10, 5
+"""How much more words weigh if a figure stands in them, and if a word of content replaces another one."""
+_FIGURE = re.compile(r"[$€£¥]\s?\d[\d.,]*\d|[$€£¥]\s?\d|\d[\d.,]*\d|\d")
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceReading:
+    """What some texts have in a place."""
+
+    rows: tuple[int, ...]
+    """The rows of the collation."""
+    text: str
+    """As the first of them is written; "" for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeighedPlace:
+    """A place of the reference where a text differs, with what all of them have there."""
+
+    place: Place
+    kind: str
+    """Kind of the fact, `PASSAGE`, `WORDS` or `LAYOUT`."""
+    weight: float
+    readings: tuple[PlaceReading, ...]
+    """The first is that of the reference; then by the number of texts."""
+    also: tuple[int, ...] = ()
+    """Numbers of lighter places that have the same values."""
+
+    @property
+    def is_fact(self) -> bool:
+        """Whether facts differ."""
+        return self.kind in FACTS
+
+
+def weighed_places(found: Collation) -> list[WeighedPlace]:
+    """All places of a collation, in the order of the text."""
+    kinds = _kinds(found)
+    places = []
+    for place in found.places:
+        readings = tuple(
+            PlaceReading(tuple(rows), found.cell(rows[0], place.number).text)
+            for rows in found.rows_by_value(place.number)
+        )
+        places.append(_weighed(found, place, readings, kinds.get(place.number, {})))
+    return places
+
+
+def heaviest_first(places: Sequence[WeighedPlace]) -> list[WeighedPlace]:
+    """The places without those of layout, by weight. The same values at several places are one."""
+    rows: dict[object, WeighedPlace] = {}
+    for one in sorted(places, key=lambda one: (-one.weight, one.place.number)):
+        if one.kind != LAYOUT:
+            values = one.kind, *((_letters(reading.text), reading.rows) for reading in one.readings)
+            first = rows.setdefault(values, one)
+            if first is not one:
+                rows[values] = replace(first, also=(*first.also, one.place.number))
+    return list(rows.values())
+
+
+def _weighed(
+    found: Collation, place: Place, readings: tuple[PlaceReading, ...], by_row: Mapping[int, set[str]]
+) -> WeighedPlace:
+    """``by_row``: the kinds of the facts that differ between the reference and the text of a row."""
+    own, others = readings[0].text, [one.text for one in readings[1:]]
+    sizes = [len(one.text.split()) for one in readings]
+    rows = [row for one in readings[1:] for row in one.rows]
+    kinds = set[str]().union(*by_row.values())
+    is_notation = all(row in by_row and by_row[row] <= _NOTATION for row in rows)
+    if is_notation or all(_letters(one) == _letters(own) for one in others):
+        return WeighedPlace(place, LAYOUT, 0, readings)
+    contradict = own and any(others)  # otherwise only a negation is more than words that are missing
+    if certain := kinds & (set(FACTS) if contradict else {"negation"}):
+        kind = max(certain, key=_WEIGHTS.__getitem__)
+        return WeighedPlace(place, kind, _WEIGHTS[kind] - min(max(sizes), 30) / 10, readings)
+    if max(sizes) > _PASSAGE or (min(sizes) * 4 < max(sizes) >= _INSERTED):
+        return WeighedPlace(place, PASSAGE, _WEIGHTS[PASSAGE] + min(max(sizes), 300) / 10, readings)
+    if kind := _contradicting(found, readings):
+        return WeighedPlace(place, kind, _WEIGHTS[kind] - _UNSURE, readings)
+    figures = any(map(_FIGURE.search, [own, *others]))
+    return WeighedPlace(place, WORDS, _WEIGHTS[WORDS] + _LACKING * figures + _REPLACED * ("word" in kinds), readings)
+
+
+def _contradicting(found: Collation, readings: Sequence[PlaceReading]) -> str:
+    """The kind of figures that differ among other words, and are nowhere else in the other text; "" for none."""
+    own = set(_FIGURE.findall(readings[0].text))
+    for one in readings[1:]:
+        its = set(_FIGURE.findall(one.text))
+        other = found.side(one.rows[0]).text
+        if own and its and own.isdisjoint(its) and not any(figure in other for figure in own):
+            return "amount" if any(figure[0] in "$€£¥" for figure in own | its) else "number"
+    return ""
+
+
+def _letters(text: str) -> str:
+    """The letters and digits of a text: the same for `13 15 million` and `$13.15 million`."""
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def _kinds(found: Collation) -> dict[int, dict[int, set[str]]]:
+    """Number of a place -> row -> kinds of the facts that differ there between the reference and the text of the row;
+    `LAYOUT` if they differ in notation only."""
+    starts = [one.characters[0] for one in found.places]
+    ends = [one.characters[1] for one in found.places]
+    kinds: dict[int, dict[int, set[str]]] = {}
+    own = facts_of(found.reference)
+    for row in range(1, len(found.rows)):
+        for one in differences(own, facts_of(found.side(row))):
+            start, end = one.a
+            its = {LAYOUT} if one.layout else {kind.value for kind in one.kinds}
+            for place in range(bisect_left(ends, start), bisect_right(starts, end)):
+                if its and (starts[place] < end or ends[place] > start or start == end):
+                    by_row = kinds.setdefault(found.places[place].number, {})
+                    by_row.setdefault(row, set()).update(its)
+    return kinds

@@ -1,0 +1,156 @@
+"""Page of a group, made without a server: everything from documents is escaped, and its size is bounded."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from html import unescape
+
+import pytest
+from page_reader import NASTY, Reader
+from unit_tools import words
+
+from es_neardupe.groups.collate import CollatedRow, CollatedTexts, RowState
+from es_neardupe.groups.decisions import Claim, Decision, Verdict
+from es_neardupe.groups.listing import QueuePlace
+from es_neardupe.groups.read import Member, MemberPage
+from es_neardupe.groups.reviewed import GroupFindings
+from es_neardupe.pages.application import Site
+from es_neardupe.pages.group import MAX_PLACES, Said, group_file, group_page, letter
+from es_neardupe.pages.readings import field_value, in_few_words, shown_reading
+from es_neardupe.similarity.collation import collate
+
+SITE = Site("/below", "news", "csrf-of-the-tests", f"ann {NASTY}")
+FIELDS = {"title": f"\u202eTitle {NASTY}", "source": NASTY}
+
+
+def group(*texts: str, copies: int = 1) -> CollatedTexts:
+    """The texts of a group, each with so many documents."""
+    found = collate(texts)
+    rows = []
+    for row, _ in enumerate(found.rows):
+        members = [Member("news", f"m{row}-{n} &?{NASTY}", 0.9, FIELDS) for n in range(copies)]
+        rows.append(CollatedRow(tuple(members), RowState.COLLATED, False, None, ()))
+    members = [one for row in rows for one in row.members]
+    page = MemberPage("g1", members[0], len(members), len(members), 0.8125, 0, tuple(members), {}, {}, None)
+    return CollatedTexts(page, members[0], NASTY, found, tuple(rows), ("title",), {"source": NASTY})
+
+
+def findings(texts: CollatedTexts) -> GroupFindings:
+    addresses = [row.members[0].address for row in texts.rows]
+    hashes = {address: f"{number:032x}" for number, address in enumerate(addresses)}
+    note = Decision(Verdict.NOTE, (hashes[addresses[0]],), (addresses[0],), NASTY, "2026-01-01T00:00:00Z", note=NASTY)
+    return GroupFindings(hashes, {addresses[0]: [note]}, Claim("g1", NASTY, "2026-01-01T10:30:00Z"), [note])
+
+
+def read(texts: CollatedTexts) -> tuple[Reader, str]:
+    """The page as a browser sees it, with nothing from documents as an element."""
+    said = Said("Stored", "same", NASTY, "id", "g0")
+    page = group_page(SITE, texts, findings(texts), queue=QueuePlace(20, 594, f"g {NASTY}"), said=said)
+    reader = Reader(page.html)
+    assert "img" not in [tag for tag, _ in reader.tags]
+    assert not [name for _, attributes in reader.tags for name in attributes if name.startswith("on")]
+    assert not [attributes for _, attributes in reader.tags if "style" in attributes]
+    scripts = [attributes.get("type") for tag, attributes in reader.tags if tag == "script"]
+    assert scripts == [None, "application/json"]
+    assert "\u202e" not in page.html
+    assert "20 of 594" in page.html
+    assert "until 10:30 UTC" in page.html
+    ids = [one["id"] for _, one in reader.tags if "id" in one]
+    assert len(ids) == len(set(ids))
+    return reader, page.html
+
+
+def letters(number: int) -> list[str]:
+    return [f"{words(0, 30)} we grant ${n + 1},000 to {NASTY} of {words(50, 30)}" for n in range(number)]
+
+
+@pytest.mark.parametrize(("number", "form"), [(1, "alone"), (2, "pair"), (3, "three"), (4, "four"), (12, "many")])
+def test_each_form_of_the_page(number: int, form: str) -> None:
+    reader, html = read(group(*letters(number), copies=2))
+    assert f'class="group {form}"' in html
+    documents = [str(one["value"]) for _, one in reader.tags if one.get("name") == "document"]
+    assert documents == [f"{n:032x} news m{n}-0 &?{NASTY}" for n in range(number)]
+    places = json.loads(re.findall(r'type="application/json" id="places">(.*?)</script>', html)[0])
+    assert [[each["text"] for each in one["values"]] for one in places.values()] == (
+        [] if number == 1 else [[f"${n + 1},000" for n in range(number)]]
+    )
+    assert html.count('name="chosen"') == (number if number > 2 else 0)
+    assert ("There is nothing to decide" in html) == (number == 1)
+    assert html.count("<small>exact copy</small>") == number
+    assert "note ann" not in html
+
+
+def test_a_file_has_no_forms() -> None:
+    texts = group(*letters(6))
+    html = group_file(SITE, texts, findings(texts), "2026-01-01T00:00")
+    tags = {tag for tag, _ in Reader(html).tags}
+    assert not {"form", "input", "script", "img", "nav", "a"} & tags
+
+
+def test_texts_that_changed_or_are_not_collated() -> None:
+    texts = group(*letters(4))
+    first, second, third, fourth = texts.rows
+    gone = replace(third, state=RowState.DELETED), replace(fourth, state=RowState.LEFT_OUT)
+    two = replace(texts, found=collate(letters(2)), rows=(first, replace(second, changed=True), *gone))
+    reader, html = read(two)
+    assert "The text of B" in html
+    assert "changed since" in html
+    assert "1 document of this page is not compared" in html
+    assert "1 document of this page was deleted" in html
+    assert 'value="same"' not in html  # one text alone cannot be decided about
+    assert len([one for _, one in reader.tags if one.get("name") == "document"]) == 1
+
+
+def test_long_texts_are_folded_and_bounded() -> None:
+    """Equal stretches are folded, or left out of a very long text; only the heaviest places are marked."""
+    one, other = f"{words(0, 3000)} red", f"{words(0, 3000)} blue"
+    _, html = read(group(one, other))
+    assert "the same in all" in html
+    assert "w1500" in html
+    _, html = read(group(f"{words(0, 60_000)} red", f"{words(0, 60_000)} blue"))
+    assert "not shown, the same in all" in html
+    assert len(html) < 100_000
+    many = [" ".join(f"{words(9 * n, 9)} {'ab'[k]}{n}" for n in range(MAX_PLACES + 20)) for k in range(2)]
+    _, html = read(group(*many))
+    assert html.count("<mark") == MAX_PLACES
+    assert f"the {MAX_PLACES} heaviest are shown" in html
+    full: Sequence[str] = [" ".join(f"{words(9 * n, 9)} {k}<&>{n}" for n in range(MAX_PLACES)) for k in range(200)]
+    _, html = read(group(*full))
+    assert len(html) < 8_000_000
+
+
+def test_a_reading_begins_shortly_before_what_differs() -> None:
+    text = shown_reading(f"{words(0, 60)} red {words(60, 20)}", f"{words(0, 60)} blue {words(60, 20)}", "words", 100)
+    assert text.cut
+    assert text.more == 3
+    assert [run.text.strip() for run in text.runs if run.bold] == ["red"]
+    assert sum(len(run.text) for run in text.runs) <= 100
+
+
+def test_of_a_fact_the_fact_is_bold() -> None:
+    clause, other = "a grant of $620,000, announced this winter, for streets", "a grant of $440,000 for buildings"
+    assert [run.text for run in shown_reading(clause, other, "amount", 150).runs if run.bold] == ["$620,000"]
+    assert in_few_words(clause, other, "amount") == "$620,000"
+    assert in_few_words("Monday", "Tuesday", "date") == "Monday"
+    assert not any(run.bold for run in shown_reading(clause, other, "passage", 150).runs)
+
+
+def test_letters() -> None:
+    assert [letter(n) for n in (0, 25, 26, 51, 52, 199)] == ["A", "Z", "AA", "AZ", "BA", "GR"]
+
+
+def test_a_long_value_of_a_field_shows_what_differs() -> None:
+    url = f"https://news.example/{'a' * 60}/{'b' * 60}/story?page="
+    assert field_value(f"{url}2", f"{url}1").endswith("/story?page=2")
+    others = [field_value(f"{url}{page}", "https://other.example/") for page in (1, 2)]
+    assert [one[-1] for one in others] == ["1", "2"]
+    assert all(one.startswith("https://news.example/aaa") and len(one) < 160 for one in others)
+    assert field_value("short red", "short blue") == "short red"
+
+
+def test_everything_is_escaped() -> None:
+    _, html = read(group(*letters(3)))
+    assert NASTY in unescape(re.sub(r"<[^>]*>", "", html))

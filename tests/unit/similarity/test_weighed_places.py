@@ -1,0 +1,56 @@
+"""What differs, the heaviest first."""
+
+from __future__ import annotations
+
+from unit_tools import words
+
+from es_neardupe.similarity.collation import collate
+from es_neardupe.similarity.weighed_places import LAYOUT, PASSAGE, WORDS, WeighedPlace, heaviest_first, weighed_places
+
+BEFORE, AFTER = words(0, 30), words(100, 30)
+
+
+def weighed(*texts: str) -> list[WeighedPlace]:
+    return weighed_places(collate(texts))
+
+
+def heaviest(*texts: str) -> list[tuple[str, list[str]]]:
+    """Kind and readings, the heaviest first."""
+    return [(one.kind, [each.text for each in one.readings]) for one in heaviest_first(weighed(*texts))]
+
+
+def test_facts_that_contradict_each_other_are_before_passages_and_words() -> None:
+    inserted = f"{words(200, 40)} {AFTER}"
+    a = f"red {BEFORE} we grant $45,000 to the town {AFTER} {words(300, 30)}"
+    b = f"blue {BEFORE} we grant $9,500 to the town {inserted} {words(300, 30)}"
+    found = heaviest(a, b)
+    assert [kind for kind, _ in found] == ["amount", PASSAGE, WORDS]
+    assert found[0][1] == ["$45,000", "$9,500"]
+    assert found[1][1][0] == ""
+
+
+def test_the_same_values_at_two_places_are_one() -> None:
+    text = f"{BEFORE} on {{0}} in town {AFTER} until {{0}} of the year {words(300, 30)}"
+    (one,) = heaviest_first(weighed(text.format("Monday"), text.format("Tuesday"), text.format("Monday")))
+    assert (one.kind, one.place.number, one.also) == ("date", 1, (2,))
+    assert [each.rows for each in one.readings] == [(0,), (1,)]
+
+
+def test_notation_and_punctuation_are_layout() -> None:
+    places = weighed(f"{BEFORE} a sum of $13.15 million now {AFTER}", f"{BEFORE} a sum of 13 15 million now {AFTER}")
+    assert {one.kind for one in places} <= {LAYOUT}
+    assert heaviest_first(places) == []
+
+
+def test_figures_among_other_words_are_before_words_and_behind_facts() -> None:
+    found = heaviest(
+        f"{BEFORE} more than $1,800,000 last year for housing {AFTER} on 3 May 2006 {words(300, 20)}",
+        f"{BEFORE} only $360,000 to the harbour of Hancock {AFTER} on 4 May 2006 {words(300, 20)}",
+    )
+    assert [kind for kind, _ in found][:2] == ["date", "amount"]
+
+
+def test_readings_are_in_the_order_of_their_number_of_texts() -> None:
+    town = f"{BEFORE} in the town of {{}} {AFTER}".format
+    (one,) = heaviest_first(weighed(*map(town, ("Akron", "Salem", "Boston", "Boston!", "Boston"))))
+    assert [each.text for each in one.readings] == ["Akron", "Boston", "Salem"]
