@@ -553,6 +553,16 @@ Within = Annotated[
         show_default=False,
     ),
 ]
+Facts = Annotated[
+    Sequence[str],
+    typer.Option(
+        "--facts",
+        metavar="VALUES",
+        help="Texts that differ in these facts do not match: figures, facts or all, or kinds such as amounts, dates, "
+        "names, separated by commas. Repeatable.",
+        show_default=False,
+    ),
+]
 Across = Annotated[
     str | None,
     typer.Option(

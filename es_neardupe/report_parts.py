@@ -109,7 +109,9 @@ class PairCounts:
     compared: int
     """Candidate pairs and pairs within groups whose texts were compared; the others were known."""
     matches: int
-    """Candidates whose similarity lies between ``min`` and ``max``."""
+    """Candidates whose similarity lies between ``min`` and ``max``, and whose facts agree if these decide."""
+    other_facts: int
+    """With ``facts``: candidates that are similar enough, but differ in these facts."""
     skipped: int
     """Pairs that share a bucket larger than ``max_bucket`` and are no candidates. Each pair counts once."""
     compared_to_link: int

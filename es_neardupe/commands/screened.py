@@ -28,6 +28,8 @@ from es_neardupe.options import DEFAULT_MAX_CHARS, OnMatch
 from es_neardupe.records import Hit, Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.responses import hit_of
+from es_neardupe.similarity.facts.agreement import facts_agree
+from es_neardupe.similarity.facts.tokens import FactTokens, fact_tokens
 from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, match_criterion
 from es_neardupe.verification.current_texts import current_sources, similarities
 from es_neardupe.wording import option
@@ -161,6 +163,7 @@ def screened(
     features: options.Features = (),
     ngram: options.Ngram = None,
     whitespace: options.Whitespace = False,
+    facts: options.Facts = (),
     across: options.Across = None,
     max_candidates: options.CandidatesByKeys = 100,
     max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
@@ -178,6 +181,8 @@ def screened(
     are read in pieces of 256; of several with the same id in a piece, the last one counts. Actions for other indices,
     updates, deletions, and documents without id or without keys are returned as by `fingerprinted`. ``report`` counts
     all of them, and keeps the matches.
+
+    ``facts``: texts that differ in facts of these kinds do not match.
 
     ``across``: documents that have a common value in this field, such as chunks of one document, do not match. Values
     are compared as they are written in the documents. A document without a value can match any other.
@@ -200,6 +205,7 @@ def screened(
         features=features,
         ngram=ngram,
         whitespace=whitespace,
+        facts=facts,
     )
     criterion = match_criterion(found, chosen)
     screen = Screen(
@@ -484,6 +490,7 @@ class _Piece:
         self._lost: set[Candidate] = set()
         """First candidates with copies that were changed or deleted since they got their keys."""
         self._leaders: dict[str, Candidate | None] = {}
+        self._facts: dict[Candidate, FactTokens] = {}
 
     # -- candidates
 
@@ -626,8 +633,24 @@ class _Piece:
         for copies in self._candidates[document]:
             common = 0.0 if copies[0] in self._lost else self._similarity[document, copies[0]]
             values = ((one, self._similarity.get((document, one), common)) for one in copies if one.exists)
-            found += islice((pair for pair in values if pair[1] >= self.criterion.min), 1)
+            similar = (pair for pair in values if pair[1] >= self.criterion.min)
+            agreeing = (pair for pair in similar if self._facts_agree(document, self._read_copy(copies, pair[0])))
+            found += islice(agreeing, 1)
         return sorted(found, key=lambda pair: (-pair[1], *_preference(pair[0])))
+
+    def _read_copy(self, copies: Sequence[Candidate], one: Candidate) -> Candidate:
+        """The one of some copies that was read, for one of them: the first, unless it was changed."""
+        return one if copies[0] in self._lost else copies[0]
+
+    def _facts_agree(self, *pair: Candidate) -> bool:
+        """Whether no facts that decide differ between two documents."""
+        kinds = self.criterion.facts
+        if not kinds or pair[0].content == pair[1].content:
+            return True
+        for one in pair:
+            if one not in self._facts:
+                self._facts[one] = fact_tokens(prepared_text(one.source or {}, self.index.settings))
+        return facts_agree(self._facts[pair[0]], self._facts[pair[1]], kinds)
 
     # -- groups
 
@@ -640,7 +663,8 @@ class _Piece:
             if not leader.across.isdisjoint(document.across):
                 continue
             self._compare([(document, leader)])
-            if leader.exists and self._similarity[document, leader] >= self.criterion.min:
+            similar = leader.exists and self._similarity[document, leader] >= self.criterion.min
+            if similar and self._facts_agree(document, leader):
                 return one.group
         return None
 

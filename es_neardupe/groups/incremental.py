@@ -46,6 +46,7 @@ from es_neardupe.server.bulk import chunked
 from es_neardupe.server.parallel import in_threads
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.evidence import Evidence
+from es_neardupe.verification.facts_of_matches import with_facts
 from es_neardupe.verification.verify import AffectedRows, PairMemory, Verified, verified_pairs
 from es_neardupe.wording import command, counted
 
@@ -416,6 +417,7 @@ def affected_pairs(
             ),
             progress=progress,
         )
+        verified = with_facts(verified, criterion, progress)
         earlier = verified.verifier
         new = _reached(verified, criterion) & ~inside
         if not new.any():
@@ -425,7 +427,7 @@ def affected_pairs(
 
 def _reached(verified: Verified, criterion: MatchCriterion) -> Flags:
     """The rows that match a row inside, and all copies of rows inside."""
-    left, right = verified.linked(criterion.matches(verified.similarity))
+    left, right = verified.linked(verified.matches(criterion.matches))
     classes = verified.classes.touching(verified.inside)
     reached_classes = classes.copy()
     reached_classes[right[classes[left]]] = True

@@ -77,6 +77,7 @@ class RunRules:
             "weights": self.weights.at if self.weights else None,
             "min": self.min,
             "max": self.match.max,
+            "facts": " and ".join(self.match.facts) or None,
             "max_bucket": self.group.max_bucket,
             "linkage": self.group.linkage.value,
             "principal": self.group.principal,

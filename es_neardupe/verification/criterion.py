@@ -13,8 +13,9 @@ from es_neardupe.index import mapping
 from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.arrays import Flags, Floats
-from es_neardupe.options import DECIDING, Matching, MeasureName
+from es_neardupe.options import DECIDING, FactKind, Matching, MeasureName
 from es_neardupe.progress import Progress, silent
+from es_neardupe.similarity.facts.kinds import parse_facts
 from es_neardupe.similarity.features import FeatureTree, named_fields, parse_all
 from es_neardupe.similarity.measure import ALIGNED, SETS, Measure, named_measure
 from es_neardupe.verification.common_shingles import CommonShingles, common_shingles
@@ -40,6 +41,8 @@ class MatchOptions:
     whitespace: bool = False
     ignore_common: float | Literal["auto"] | None = None
     """Ignore shingles that more than this share of the documents have, or those of boilerplate that is found."""
+    facts: tuple[str, ...] = ()
+    """Kinds of facts that must not differ, in the order of `FactKind`."""
 
     @classmethod
     def of(cls, settings: Settings) -> MatchOptions:
@@ -58,6 +61,7 @@ class MatchOptions:
         ngram: int | None = None,
         whitespace: bool | None = None,
         ignore_common: float | Literal["auto"] | None = None,
+        facts: Sequence[str] | None = None,
     ) -> MatchOptions:
         """A copy with the options that are not None replaced. Raises `SettingsError` for unknown names."""
         if features is not None:
@@ -72,6 +76,7 @@ class MatchOptions:
             "ngram": ngram,
             "whitespace": whitespace,
             "ignore_common": ignore_common,
+            "facts": None if facts is None else _kinds(facts),
         }
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         return replace(self, **changes)
@@ -102,6 +107,8 @@ class MatchCriterion:
     weights: WeightsUsed | None
     common: CommonShingles | None = None
     """The ignored shingles."""
+    facts: frozenset[FactKind] = frozenset()
+    """Texts that differ in facts of these kinds do not match."""
 
     def matches(self, similarity: Floats) -> Flags:
         """Whether each similarity is a match; False for NaN."""
@@ -159,7 +166,14 @@ def match_criterion(
         detection_of(measure, minimum, settings.scheme),
         WeightsUsed(weights.weights.documents, weights.at) if weights else None,
         common,
+        frozenset(map(FactKind, options.facts)),
     )
+
+
+def _kinds(names: Sequence[str]) -> tuple[str, ...]:
+    """The kinds of facts of the values of an option."""
+    chosen = parse_facts(names) if names else frozenset()
+    return tuple(kind.value for kind in FactKind if kind in chosen)
 
 
 def matching_named(name: str) -> Matching:

@@ -30,6 +30,7 @@ from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, FingerprintColumns, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client
+from es_neardupe.similarity.facts.differing import Fact, differing_facts
 from es_neardupe.similarity.pair_relation import ComparedText, PairDescription, Relation, compared_texts, describe_pair
 from es_neardupe.verification.criterion import MatchCriterion, WeightsUsed
 from es_neardupe.verification.current_texts import CurrentDocuments
@@ -38,7 +39,7 @@ from es_neardupe.wording import counted, option
 
 Reader = Callable[[Positions], Iterable[tuple[int, str]]]
 
-_ENTRY_FIELDS = ["content_a", "content_b", "scheme", "measure", "value", "min", "max", "verdict"]
+_ENTRY_FIELDS = ["content_a", "content_b", "scheme", "measure", "value", "min", "max", "verdict", "facts"]
 """The fields of an entry that `read_entries` needs."""
 
 _VERDICTS = (None, "same", "different")
@@ -52,6 +53,12 @@ _PAGE = 5000
 
 _BATCH_TOKENS = 5_000_000
 """Maximum tokens of the texts in memory, unless a single text has more."""
+
+_FACTS = 10
+"""Facts of a pair that are stored."""
+
+_FACT_CHARACTERS = 200
+"""Characters of each."""
 
 LARGE_PAIR = 100_000
 """Words of two texts together from which on they are large: describing them takes longer than reading them."""
@@ -78,11 +85,13 @@ class JudgedPairs(NamedTuple):
     accepted: Flags
     verdict: NDArray[np.int8]
     """Numbers of `Verdicts`."""
+    other_facts: Flags
+    """Similar enough, but rejected because facts differ."""
 
     def only(self, numbers: Positions) -> JudgedPairs:
         """The pairs with these numbers."""
-        accepted, verdict = self.accepted[numbers], self.verdict[numbers]
-        return JudgedPairs(self.left[numbers], self.right[numbers], self.value[numbers], accepted, verdict)
+        columns = (self.accepted[numbers], self.verdict[numbers], self.other_facts[numbers])
+        return JudgedPairs(self.left[numbers], self.right[numbers], self.value[numbers], *columns)
 
 
 @dataclass(frozen=True)
@@ -103,6 +112,8 @@ class StoredEvidence:
     """Minimum and maximum of accepted similarities, float64[e, 2]."""
     verdict: NDArray[np.int8]
     """Numbers of `Verdicts`, int8[e]."""
+    other_facts: Flags
+    """Whether a pair was rejected because facts differ, bool[e]."""
     invalid: tuple[str, ...]
     """Ids of entries that `write_evidence` cannot have written."""
 
@@ -149,11 +160,11 @@ def read_entries(
         invalid += [hit.id for hit in page if not _is_valid(hit)]
         part = _columns(valid, scheme, measure)
         values = np.array([hit.source["value"] for hit in valid], np.float64)
-        _, hashes, _, same_measure, _, _ = part
+        _, hashes, _, same_measure, *_ = part
         memory.add(hashes[same_measure, 0], hashes[same_measure, 1], values[same_measure])
         columns.append(part)
-    pairs, contents, current, mine, limits, verdict = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return StoredEvidence(memory, pairs, contents, current, mine, limits, verdict, tuple(invalid))
+    pairs, contents, current, mine, limits, verdict, facts = map(np.concatenate, zip(*columns, strict=True))
+    return StoredEvidence(memory, pairs, contents, current, mine, limits, verdict, facts, tuple(invalid))
 
 
 def _is_valid(hit: Hit) -> bool:
@@ -166,6 +177,7 @@ def _is_valid(hit: Hit) -> bool:
         and all(isinstance(one, str) for one in names)
         and all(isinstance(one, int | float) and 0 <= one < 2 for one in numbers)  # a sum of weights may be above 1
         and source.get("verdict") in _VERDICTS
+        and isinstance(source.get("facts", []), list)
     )
 
 
@@ -181,6 +193,7 @@ def _columns(hits: Sequence[Hit], scheme: str, measure: str) -> tuple[NDArray[An
         current & np.array([one["measure"] == measure for one in sources], np.bool_),
         np.array([[one["min"], one["max"]] for one in sources], np.float64).reshape(-1, 2),
         np.array([_VERDICTS.index(one.get("verdict")) for one in sources], np.int8),
+        np.array([bool(one.get("facts")) for one in sources], np.bool_),
     )
 
 
@@ -203,6 +216,7 @@ def plan(
     ids = _ids(addresses[judged.left], addresses[judged.right])
     place = _places(stored.pairs[usable], ids)
     known = place >= 0
+    known[known] = stored.other_facts[usable[place[known]]] == judged.other_facts[known]
     same = known.copy()
     entry = usable[place[known]]
     same[known] = (stored.limits[entry] == (basis.min, basis.max)).all(axis=1)
@@ -284,7 +298,7 @@ def entries(
     """
     addresses = _address_hashes(corpus)
     described = _described(corpus, judged, read, scheme, _PairProgress(progress, corpus, judged))
-    for k, description in described:
+    for k, description, facts in described:
         sides = sorted((int(judged.left[k]), int(judged.right[k])), key=lambda row: int(addresses[row]))
         (id,) = _texts(_ids(addresses[sides[:1]], addresses[sides[1:]]))
         decision = _decision(bool(judged.accepted[k]), basis, at) | {"measure": basis.measure, "scheme": basis.scheme}
@@ -295,15 +309,16 @@ def entries(
             **asdict(description),
             "relation": description.relation.value,
             **({"verdict": _VERDICTS[judged.verdict[k]]} if judged.verdict[k] else {}),
+            **({"facts": _facts(facts, exchanged=sides[0] != judged.left[k])} if judged.other_facts[k] else {}),
         }
         yield Action(op="index", index=index, id=id, body=body)
 
 
 def _described(
     corpus: FingerprintColumns, judged: JudgedPairs, read: Reader, scheme: Scheme, progress: _PairProgress
-) -> Iterator[tuple[int, PairDescription]]:
-    """Descriptions of pairs by their numbers, in clusters, so that each text is read once. Of a cluster that is larger
-    than a batch, two parts are in memory at a time."""
+) -> Iterator[tuple[int, PairDescription, Sequence[Fact]]]:
+    """Descriptions of pairs by their numbers, with the facts that differ if these decided. In clusters, so that each
+    text is read once. Of a cluster that is larger than a batch, two parts are in memory at a time."""
 
     def parts(rows: Positions) -> dict[int, ComparedText]:
         texts = dict(read(rows))
@@ -322,8 +337,20 @@ def _described(
             for k in numbers.tolist():
                 one, other = texts.get(int(judged.left[k])), texts.get(int(judged.right[k]))
                 if one and other:
-                    yield k, describe_pair(one, other, scheme.unit.passage(scheme.shingle))
+                    facts = differing_facts(one.fact_tokens, other.fact_tokens) if judged.other_facts[k] else []
+                    yield k, describe_pair(one, other, scheme.unit.passage(scheme.shingle)), facts
                 progress.add(k)
+
+
+def _facts(facts: Sequence[Fact], *, exchanged: bool) -> list[dict[str, Any]]:
+    """The first facts that differ, as stored. ``exchanged``: the sides of the entry are those of the facts,
+    exchanged."""
+    found = []
+    for fact in facts[:_FACTS]:
+        words = [one[:_FACT_CHARACTERS] for one in (fact.words_a, fact.words_b)]
+        a, b = reversed(words) if exchanged else words
+        found.append({"kinds": [kind.value for kind in fact.kinds], "a": a, "b": b})
+    return found
 
 
 def _by_parts(portion: Portion, judged: JudgedPairs, part: Ints) -> Iterator[tuple[set[int], Positions]]:
@@ -650,15 +677,26 @@ def _judged(verified: Verified, criterion: MatchCriterion, verdicts: Verdicts | 
     classes = verified.classes
     first = verified.verifier.first_rows(np.arange(len(classes)))
     *pairs, similarity = verified.verifier.answered()
+    differ = _are_among(verified, *pairs)
     left, right = (first[side] for side in pairs)
     exist = (left >= 0) & (right >= 0)
     of_row = first[classes.numbers]
     copy = ~changed_or_deleted[classes.rows] & (of_row != classes.rows)
     value = np.concatenate([similarity[exist], np.ones(int(copy.sum()))])
+    differ = np.concatenate([differ[exist], np.zeros(int(copy.sum()), np.bool_)])
     left = np.concatenate([left[exist], of_row[copy]])
     right = np.concatenate([right[exist], classes.rows[copy]])
     verdict = _verdicts(verdicts, content[left], content[right])
-    return JudgedPairs(left, right, value, criterion.matches(value), verdict)
+    return JudgedPairs(left, right, value, criterion.matches(value) & ~differ, verdict, differ)
+
+
+def _are_among(verified: Verified, left: Positions, right: Positions) -> Flags:
+    """Whether pairs of classes are candidates that were rejected because facts differ."""
+    if verified.other_facts is None:
+        return np.zeros(len(left), np.bool_)
+    size, candidates = len(verified.classes), verified.candidates
+    rejected = candidates.left[verified.other_facts].astype(np.intp) * size + candidates.right[verified.other_facts]
+    return np.isin(left * size + right, rejected)
 
 
 def _verdicts(verdicts: Verdicts | None, left: Bytes, right: Bytes) -> NDArray[np.int8]:

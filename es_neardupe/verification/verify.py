@@ -42,12 +42,19 @@ class Verified:
     """Similarity of each candidate pair, NaN if a text was changed or deleted; shape (p,)."""
     inside: Flags
     """Rows whose pairs are complete; pairs of two other rows are ignored; shape (n,)."""
+    other_facts: Flags | None = None
+    """If facts decide: the candidate pairs that match by their similarity, but differ in these; shape (p,)."""
+
+    def matches(self, matching: Callable[[Floats], Flags]) -> Flags:
+        """The candidate pairs that match; shape (p,)."""
+        matches = matching(self.similarity)
+        return matches if self.other_facts is None else matches & ~self.other_facts
 
     def confirmed(self, matching: Callable[[Floats], Flags], progress: Progress = silent) -> Flags:
         """The matches between classes inside, after checking that all their texts still exist; shape (p,)."""
         left, right = self.candidates.left, self.candidates.right
         among = self.inside[self.classes.first]
-        matches = matching(self.similarity)
+        matches = self.matches(matching)
         for some in blocks(len(matches)):
             matches[some] &= among[left[some]] & among[right[some]]
         return self.verifier.confirmed(left, right, matches, progress, among=among)

@@ -491,6 +491,7 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
             "compared": case.more.get("compared", at_most(len(index.texts) ** 2)),
             "matches": len(matches),
             "compared_to_link": linked,
+            "other_facts": 0,
             "open": 0,
             **_large_buckets(case, bucket),
         },
@@ -1110,6 +1111,7 @@ def of_similar(case: Case) -> JSON:
         "hits": hits if texts == len(first) else [one for one in hits if one["id"] in listed],
         "texts": between(texts, texts + replaced),  # the current text of a changed copy was compared too
         "not_compared": missed,
+        "other_facts": 0,
         **_detection(case, minimum, len(probe.tokens), {"min": minimum}),
         **_weights(case),
     }

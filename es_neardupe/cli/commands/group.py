@@ -157,6 +157,8 @@ def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
     yield "exact copies", pairs.copies
     yield "candidate pairs, all verified", pairs.candidates
     yield f"  {range_text(report.rules.measure, report.rules.min, report.rules.match.max)}", pairs.matches
+    if report.rules.match.facts:
+        yield "  as similar, but with other facts", pairs.other_facts
     yield "comparisons skipped in large buckets", pairs.skipped
     if report.rules.group.linkage is Linkage.COMPLETE:
         yield "other pairs, compared to complete groups", pairs.compared_to_link

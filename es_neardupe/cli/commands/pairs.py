@@ -78,6 +78,9 @@ def pairs(
     warn_of_detection(found.min, found.detection, found.detection_cases)
     warn_of_boilerplate(index, found.boilerplate)
     warn_of_buckets(found.skipped, found.large_buckets)
+    if found.other_facts:
+        texts = counted(found.other_facts, "more pair of texts is", "more pairs of texts are")
+        say(f"{texts} as similar, but with other facts.")
     if found.copies_not_listed:
         pairs = counted(found.copies_not_listed, "pair of further exact copies is", "pairs of further exact copies are")
         warn(f"{pairs} not listed: raise --max-bucket.")

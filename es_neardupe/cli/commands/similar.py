@@ -58,6 +58,9 @@ def similar(
         show_similar(found)
     say_measure(found.measure, found.weights)
     warn_of_detection(found.detection.min, found.detection.probability, found.detection_cases)
+    if found.other_facts:
+        documents = counted(found.other_facts, "more document is", "more documents are")
+        say(f"{documents} as similar, but with other facts.")
     warn_of_candidates(found.not_compared)
 
 

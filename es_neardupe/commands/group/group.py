@@ -46,6 +46,7 @@ RulePrincipal = Annotated[
     ),
 ]
 RuleWithin = Annotated[Sequence[str] | None, options.like(options.Within, show_default=_LAST)]
+RuleFacts = Annotated[Sequence[str] | None, options.like(options.Facts, show_default=_LAST)]
 RuleAcross = Annotated[str | None, options.like(options.Across, show_default=_LAST)]
 RuleWindow = Annotated[
     str | None,
@@ -86,6 +87,7 @@ def group(
     ngram: RuleNgram = None,
     whitespace: RuleWhitespace = None,
     ignore_common: RuleIgnoreCommon = None,
+    facts: RuleFacts = None,
     linkage: RuleLinkage = None,
     principal: RulePrincipal = None,
     within: RuleWithin = None,
@@ -105,10 +107,13 @@ def group(
     """Find groups of near-duplicates and write group, principal and similarity into every document.
 
     Two documents match if their exact similarity by ``measure`` lies between ``min`` and ``max``, both included, and
-    ``within``, ``across`` and ``window`` allow the pair. If one of these rules, from ``measure`` to ``max_bucket``, is
-    None, it is taken from the last run that finished and was not a dry run. In the first run, and with
-    ``default_rules``, it is the default: the measure of the index, from its threshold to 1, linkage star, principal
-    longest.
+    ``facts``, ``within``, ``across`` and ``window`` allow the pair. If one of these rules, from ``measure`` to
+    ``max_bucket``, is None, it is taken from the last run that finished and was not a dry run. In the first run, and
+    with ``default_rules``, it is the default: the measure of the index, from its threshold to 1, linkage star,
+    principal longest.
+
+    ``facts``: texts that differ in facts of these kinds do not match, however similar they are: the same form, but
+    about something else. Exact copies have no facts that differ.
 
     A run with the rules of the last one processes only the documents whose group can have changed: because of new and
     changed documents, of deleted ones, and of decisions of reviewers. ``check`` compares all groups with the registry,
@@ -171,6 +176,7 @@ def group(
             ngram=ngram,
             whitespace=whitespace,
             ignore_common=ignore_common,
+            facts=facts,
         )
         criterion = match_criterion(index, match, renew=renew, limit=limit, progress=progress)
         rules = rules_of(

@@ -42,6 +42,7 @@ from es_neardupe.verification.boilerplate import Boilerplate, boilerplate, group
 from es_neardupe.verification.common_shingles import CommonShinglesUsed, effect, store_list, used
 from es_neardupe.verification.criterion import MatchCriterion, MatchOptions
 from es_neardupe.verification.evidence import Evidence, EvidenceReport, write_evidence
+from es_neardupe.verification.facts_of_matches import with_facts
 from es_neardupe.verification.verify import Verified, verified_pairs
 
 
@@ -191,6 +192,7 @@ class Run:
             limit=self.limit,
             progress=self.progress,
         )
+        verified = with_facts(verified, self.criterion, self.progress)
         return verified, None if self.decisions is None else PairDecisions.of(self.decisions.pairs())
 
     def write(
@@ -359,6 +361,7 @@ def _pairs(index: Index, result: GroupingResult) -> PairCounts:
         candidates=len(candidates),
         compared=verified.verifier.compared,
         matches=int(result.linked.matches.sum()),
+        other_facts=0 if verified.other_facts is None else int(verified.other_facts.sum()),
         skipped=candidates.skipped,
         compared_to_link=result.linked.others.compared,
         open=result.linked.others.open,

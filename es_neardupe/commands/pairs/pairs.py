@@ -39,6 +39,7 @@ def pairs(
     whitespace: options.Whitespace = False,
     renew: options.Renew = False,
     ignore_common: options.IgnoreCommon = None,
+    facts: options.Facts = (),
     within: options.Within = (),
     across: options.Across = None,
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
@@ -77,6 +78,7 @@ def pairs(
     from es_neardupe.verification.boilerplate import boilerplate
     from es_neardupe.verification.common_shingles import used
     from es_neardupe.verification.criterion import MatchOptions, match_criterion
+    from es_neardupe.verification.facts_of_matches import with_facts
     from es_neardupe.verification.verify import verified_pairs
 
     progress = run["progress"]
@@ -91,6 +93,7 @@ def pairs(
         ngram=ngram,
         whitespace=whitespace,
         ignore_common=ignore_common,
+        facts=facts,
     )
     limit = None if memory is None else MemoryLimit(memory)
     match = match_criterion(index, options, renew=renew, limit=limit, progress=progress)
@@ -107,10 +110,11 @@ def pairs(
             limit=limit,
             progress=progress,
         )
+    found = with_facts(found, match, progress)
     corpus = found.corpus
     classes, candidates, verifier, similarity = found.classes, found.candidates, found.verifier, found.similarity
     verifier.check_copies(progress)
-    matches = np.flatnonzero(match.matches(similarity))
+    matches = np.flatnonzero(found.matches(match.matches))
     order = matches[np.argsort(-similarity[matches], kind="stable")]  # candidates ascend
     del matches
     left, right = candidates.left[order], candidates.right[order]
@@ -126,6 +130,7 @@ def pairs(
         common=used(match.common, verifier) if match.common else None,
         boilerplate=boilerplate(index, corpus, classes, left, right),
         candidates=len(candidates),
+        other_facts=0 if found.other_facts is None else int(found.other_facts.sum()),
         skipped=candidates.skipped,
         large_buckets=with_passages(index, corpus, classes, candidates.large),
         stale=int(changed.sum()),

@@ -124,6 +124,8 @@ class PairsReport(Sequence[Pair], Tabular):
     """Whether two exact copies are a pair."""
     _maximum_copies: int
     _shown: PairFields | None = None
+    other_facts: int = 0
+    """With ``facts``: pairs of distinct texts that are similar enough, and differ in these facts."""
 
     def __repr__(self) -> str:
         return one_line(

@@ -28,6 +28,7 @@ def similar(
     ngram: options.Ngram = None,
     whitespace: options.Whitespace = False,
     renew: options.Renew = False,
+    facts: options.Facts = (),
     top: options.TopHits = 10,
     query: options.Query = None,
     across: options.Across = None,
@@ -38,8 +39,9 @@ def similar(
 
     Their exact similarity lies between ``min`` (default: the threshold of the index) and ``max``. Give ``id`` or
     ``text``. If several indices have the id, give the `Address`. ``query`` selects the documents to compare with. Both
-    sides are compared by their current texts. ``across``: not with documents that have a value of this field in common
-    with the document. ``fields`` are shown of each hit; None: none.
+    sides are compared by their current texts. ``facts``: texts that differ in these facts are no hits, but counted.
+    ``across``: not with documents that have a value of this field in common with the document. ``fields`` are shown of
+    each hit; None: none.
 
     Raises `NotFound` for an unknown id, `InputError` for a document without readable text, and `SettingsError` for
     options that are unknown, contradict each other or do not apply to the measure.
@@ -83,6 +85,7 @@ def similar(
             features=features,
             ngram=ngram,
             whitespace=whitespace,
+            facts=facts,
         )
         match = match_criterion(index, options, renew=renew)
         shown = shown_fields(index, fields)
@@ -113,6 +116,7 @@ def similar(
             candidates=total,
             texts=compared.texts,
             not_compared=total - compared.documents,
+            other_facts=compared.other_facts,
             detection=Detection(match.min, match.detection),
             measure=match.measure.label,
             max=match.max,

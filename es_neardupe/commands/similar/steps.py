@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from es_neardupe.candidates.detection import DetectionCase
@@ -23,6 +23,8 @@ from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Address, Fingerprint, Hit, Reference, one_line
 from es_neardupe.server.request_sizes import RequestSize, is_too_large
 from es_neardupe.server.responses import hit_of
+from es_neardupe.similarity.facts.agreement import facts_agree
+from es_neardupe.similarity.facts.tokens import FactTokens, fact_tokens
 from es_neardupe.similarity.features import named_fields
 from es_neardupe.tables import Cell, Table, Tabular
 from es_neardupe.verification.criterion import MatchCriterion, WeightsUsed
@@ -94,6 +96,8 @@ class SimilarReport(Tabular):
     """For other measures than the resemblance: probabilities of some kinds of documents to be candidates."""
     weights: WeightsUsed | None
     """For the measure weighted: the source of the weights."""
+    other_facts: int = 0
+    """With ``facts``: candidates that are similar enough, but differ in these facts."""
     _shown: tuple[str, ...] = ()
     """Names of the fields to show."""
 
@@ -348,6 +352,7 @@ class ComparedCandidates:
     texts: int = 0
     documents: int = 0
     """Documents that were compared, or are exact copies of one that was."""
+    other_facts: int = 0
 
     def add(self, candidates: Sequence[_Candidate], read: Iterable[Sequence[Hit]]) -> list[_Candidate]:
         """Compare the probe with the text of each candidate, as ``read``. Candidates that were deleted are no hits.
@@ -362,7 +367,9 @@ class ComparedCandidates:
             if one.copies and contents([prepared_text(hit.source, index.settings)]) == [one.content]:
                 copies = one.copies
                 del lost[hit.address]
-            if match.min <= similarity <= match.max:
+            if match.min <= similarity <= match.max and not self._facts_agree(hit):
+                self.other_facts += 1 + copies
+            elif match.min <= similarity <= match.max:
                 group = group_of(stored_fields(hit.source, index.settings.prefix))
                 found = SimilarHit(
                     index=hit.index,
@@ -379,3 +386,15 @@ class ComparedCandidates:
         self.texts += len(candidates)
         self.documents += len(candidates)
         return list(lost.values())
+
+    def _facts_agree(self, hit: Hit) -> bool:
+        """Whether no facts that decide differ between the probe and a candidate."""
+        if not self.match.facts:
+            return True
+        text, other = (prepared_text(source, self.index.settings) for source in (self.probe.source, hit.source))
+        same = contents([text]) == contents([other])
+        return same or facts_agree(self._probe_facts, fact_tokens(other), self.match.facts)
+
+    @cached_property
+    def _probe_facts(self) -> FactTokens:
+        return fact_tokens(prepared_text(self.probe.source, self.index.settings))

@@ -28,7 +28,7 @@ from es_neardupe.records import FingerprintColumns, one_line
 from es_neardupe.similarity.measure import ALIGNED, Measure
 from es_neardupe.verification.criterion import MatchOptions
 from es_neardupe.verification.evidence import StoredEvidence, stored_measure
-from es_neardupe.verification.verify import Verified, Verifier
+from es_neardupe.verification.verify import PairMemory, Verified, Verifier
 from es_neardupe.wording import command
 
 
@@ -118,13 +118,20 @@ class _LastRules:
         candidates = candidate_pairs(self.index, corpus, classes, self.group)
         content = corpus.content[classes.first]
         similarity = stored.memory.lookup(content[candidates.left], content[candidates.right])
+        other = None
+        if self.rules.match.facts:
+            rejected = PairMemory()
+            left, right = stored.contents[stored.other_facts].T
+            rejected.add(left, right, np.ones(len(left)))
+            other = ~np.isnan(rejected.lookup(content[candidates.left], content[candidates.right]))
         unused = Verifier(self.index.client, self.index.settings, corpus, classes, Measure())  # compares no pair
-        return Verified(corpus, classes, candidates, unused, similarity, np.ones(len(corpus), np.bool_))
+        return Verified(corpus, classes, candidates, unused, similarity, np.ones(len(corpus), np.bool_), other)
 
     def simulated(self, pairs: Verified, minimum: float) -> Threshold:
         """The groups of one threshold, with the ids that `group` would assign."""
         corpus, classes, candidates, similarity = pairs.corpus, pairs.classes, pairs.candidates, pairs.similarity
-        matches = (similarity >= minimum) & (similarity <= self.rules.match.max)
+        maximum = self.rules.match.max
+        matches = pairs.matches(lambda similarity: (similarity >= minimum) & (similarity <= maximum))
         found = Matches(candidates.left[matches], candidates.right[matches], similarity[matches])
         measure = self.rules.match.measure
         principal = principals_by(self.group.linkage, found, classes.sizes, measure)

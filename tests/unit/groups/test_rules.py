@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from es_neardupe.candidates.who_may_meet import GroupRules, Policy, ReadField, Window, parse_window
 from es_neardupe.errors import SettingsError
 from es_neardupe.groups.rules import RunRules, decode_rules, encode_rules
-from es_neardupe.options import DECIDING, Linkage, Matching, MeasureName
+from es_neardupe.options import DECIDING, FactKind, Linkage, Matching, MeasureName
 from es_neardupe.verification.criterion import MatchOptions, WeightsUsed
 
 SHARES = st.floats(0, 1, exclude_min=True)
@@ -34,6 +34,7 @@ MATCHES = st.builds(
     ngram=st.none() | st.integers(1, 7),
     whitespace=st.booleans(),
     ignore_common=st.none() | SHARES,
+    facts=st.lists(st.sampled_from([one.value for one in FactKind]), unique=True).map(tuple),
 )
 GROUPS = st.builds(
     GroupRules,
@@ -82,6 +83,7 @@ def test_the_stored_form() -> None:
             "ngram": None,
             "whitespace": False,
             "ignore_common": None,
+            "facts": [],
         },
         "group": {
             "linkage": "star",
@@ -140,6 +142,7 @@ def test_nothing_else_is_read(stored: object, message: str) -> None:
         (lambda one: one, "measure resemblance, min 0.8 (the threshold of the index), max 1.0, "),
         (lambda one: replace(one, match=MatchOptions(min=0.8)), "min 0.8, max 1.0"),
         (lambda one: replace(one, match=MatchOptions(ignore_common=0.2)), "ignore-common 0.2"),
+        (lambda one: replace(one, match=MatchOptions(facts=("amount", "name"))), "max 1.0, facts amount and name, "),
         (
             lambda one: replace(one, measure="weighted", weights=WeightsUsed(3, "then")),
             "measure weighted, weights then",

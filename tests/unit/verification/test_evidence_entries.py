@@ -42,7 +42,8 @@ def corpus_of(texts: dict[str, str]) -> FingerprintColumns:
 def judged_of(pairs: list[tuple[int, int]], verdict: int = 0) -> JudgedPairs:
     left, right = (np.array([pair[side] for pair in pairs], np.intp) for side in (0, 1))
     value = np.array([(a + b) / 10 for a, b in pairs], np.float64)
-    return JudgedPairs(left, right, value, value >= BASIS.min, np.full(len(pairs), verdict, np.int8))
+    verdicts, differ = np.full(len(pairs), verdict, np.int8), np.zeros(len(pairs), np.bool_)
+    return JudgedPairs(left, right, value, value >= BASIS.min, verdicts, differ)
 
 
 def written(

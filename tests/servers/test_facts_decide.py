@@ -1,0 +1,113 @@
+"""``--facts``: texts of the same form with other facts do not match."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations
+from typing import Any
+
+import pytest
+from conftest import Cli, read_jsonl
+from server_tools import TEXT, assert_settled, change, groups_of, make_index, put, words
+
+from es_neardupe import NearDupe, Settings
+from es_neardupe.commands.screened import ScreenReport
+from es_neardupe.server.client import Client, path
+
+FORM = " ".join(words("form", 40))
+
+
+def letter(amount: int, more: str = "") -> str:
+    """A form letter, of which only the amount decides what it is about; and words that do not."""
+    return f"{FORM} We have received your payment of ${amount:,} for the repair of the roof. {FORM[::-1]} {more}"
+
+
+def start(client: Client, name: str, texts: dict[str, str], **settings: Any) -> NearDupe:
+    make_index(client, name, TEXT)
+    put(client, name, {id: {"text": text} for id, text in texts.items()})
+    news = NearDupe(name, client)
+    news.init(Settings(("text",), **settings))
+    news.enrich()
+    return news
+
+
+LETTERS = {f"{amount}-{copy}": letter(amount, "again " * copy) for amount in (100, 2500, 9000) for copy in range(3)}
+LETTERS |= {"copy": f"{letter(2500)}!"}
+
+
+def amount_of(id: str) -> str:
+    return "2500" if id == "copy" else id.split("-", maxsplit=1)[0]
+
+
+@pytest.mark.parametrize("linkage", ["star", "complete", "chain"])
+def test_letters_about_other_amounts_are_apart(client: Client, index_name: str, linkage: str, server_cli: Cli) -> None:
+    """With each linkage; a later run without options does the same, also after changes, as a rebuild does."""
+    news = start(client, index_name, LETTERS)
+    assert news.group(linkage=linkage).groups.count == 1
+    report = news.group(facts=["figures"], linkage=linkage, evidence=True)
+    groups = [{member.id for member in group.members} for group in groups_of(client, index_name)]
+    assert sorted(map(len, groups)) == [3, 3, 4]
+    assert all(len(set(map(amount_of, some))) == 1 for some in groups)
+    assert report.pairs.other_facts == sum(
+        amount_of(a) != amount_of(b) for a, b in combinations(sorted(set(LETTERS) - {"copy"}), 2)
+    )
+    assert "facts amount and number and date and unit and code" in str(report.rules)
+    assert report.evidence is not None
+    body = {"size": 100, "query": {"exists": {"field": "facts.kinds"}}}
+    entries = client.request("POST", path(report.evidence.index, "_search"), body=body)["hits"]["hits"]
+    assert len(entries) == report.pairs.other_facts
+    for entry in (one["_source"] for one in entries):
+        (fact,) = entry["facts"]
+        amounts = [f"${int(amount_of(entry[side]['id'])):,}" for side in "ab"]
+        assert (entry["decision"], fact) == ("rejected", {"kinds": ["amount"], "a": amounts[0], "b": amounts[1]})
+    (threshold,) = news.what_if(min=[0.8]).thresholds
+    assert (threshold.joined, threshold.left, threshold.moved) == (0, 0, 0)
+    again = news.group(evidence=True, rebuild=True).evidence
+    assert again is not None
+    assert (again.written, again.decided_again, again.unchanged) == (0, 0, again.pairs)
+    dice, left = random.Random(linkage), sorted(LETTERS)
+    for _ in range(2):
+        dice.shuffle(left)
+        client.request("DELETE", path(index_name, "_doc", left.pop()), params={"refresh": "true"})
+        for id in left[:2]:
+            change(client, index_name, id, {"text": letter(dice.choice((100, 777)), "more")})
+        news.enrich()
+        assert news.group().rules.match.facts == report.rules.match.facts
+        assert_settled(client, index_name)
+    assert server_cli("group", index_name, "--facts", "prices", "--dry-run").code == 2
+
+
+def test_pairs_and_hits_with_other_facts_are_counted(client: Client, index_name: str) -> None:
+    news = start(client, index_name, LETTERS)
+    every, agreeing = news.pairs(), news.pairs(facts=["amounts"])
+    assert {(one.a.id, one.b.id) for one in agreeing} == {
+        (one.a.id, one.b.id) for one in every if amount_of(one.a.id) == amount_of(one.b.id)
+    }
+    assert agreeing.other_facts == 27
+    found = news.similar(id="100-0", facts=["amounts"])
+    assert {hit.id for hit in found.hits} == {"100-1", "100-2"}
+    assert found.other_facts == 7
+    assert {amount_of(hit.id) for hit in news.similar(text=letter(9000), facts=["facts"]).hits} == {"9000"}
+    report = ScreenReport()
+    actions = [{"_id": f"new{amount}", "text": letter(amount, "new")} for amount in (100, 101)]
+    written = list(news.screened(actions, facts=["figures"], on_match="skip", report=report))
+    assert [one["_id"] for one in written] == ["new101"]
+    others = [one.id for one in report.matches[0].match.others]
+    assert {report.matches[0].match.id, *others} == {
+        "100-0",
+        "100-1",
+        "100-2",
+    }
+
+
+def test_product_titles(client: Client, index_name: str, server_cli: Cli) -> None:
+    """Titles that differ in size, colour or model, and other titles of the same product."""
+    rows = {one["id"]: one for one in read_jsonl("cases/product_titles.jsonl.xz")}
+    make_index(client, index_name, TEXT)
+    put(client, index_name, {id: {"text": one["title"]} for id, one in rows.items()})
+    news = NearDupe(index_name, client)
+    assert server_cli("init", index_name, "--field", "text", "--preset", "short").code == 0
+    news.enrich()
+    found = news.pairs(facts=["figures", "names"])
+    right = sum(rows[one.a.id]["sku"] == rows[one.b.id]["sku"] for one in found)
+    assert (right >= 60, len(found) - right) == (True, 0), (right, len(found))
