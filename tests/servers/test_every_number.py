@@ -1312,15 +1312,17 @@ def _common_runs(a: Sequence[str], b: Sequence[str]) -> list[Passage]:
 
 
 def _fact(one: JSON, a: Document, b: Document, tiles: Sequence[Passage]) -> JSON:
-    """A fact lies outside of the common passages, and its words are those at its place."""
+    """A fact consists of whole words, at least one of which is outside of the common passages. The words that it shows
+    are those at its place."""
     found = {}
     for side, document, start in (("a", a, 0), ("b", b, 1)):
         text, shown = document.text or "", one[f"words_{side}"]
         common = {at for tile in tiles for at in range(tile[start], tile[start] + tile[2])}
-        spans = [span for at, span in enumerate(places(text)) if at not in common]
         low, high = one[side]
-        inside = [span for span in spans if low <= span[0] and span[1] <= high]
-        right = text[low:high] == shown and (not shown or (inside[0][0], inside[-1][1]) == (low, high))
+        touched = [(at, span) for at, span in enumerate(places(text)) if low < span[1] and span[0] < high]
+        whole = all(low <= first and last <= high for _, (first, last) in touched)
+        differs = not shown or any(at not in common for at, _ in touched)
+        right = text[low:high] == shown and whole and differs
         found[side] = [low, high] if right else [-1, -1]
     return found
 
