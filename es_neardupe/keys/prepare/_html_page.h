@@ -473,7 +473,7 @@ static void begin_body(Page *page)
     page->mode = IN_BODY;
 }
 
-/* The place of a text that begins after the whitespace that is no part of the body. */
+/* Add the text from a place on, as the mode says: before the body, whitespace is no part of it. */
 static void characters_of(Page *page, size_t start)
 {
     size_t at = start;
