@@ -52,6 +52,7 @@ from recount import (
 from scheme_oracle import GOLDEN, M32, M64, mix64, oracle_signature, oracle_token_hash, oracle_tokens
 from server_tools import JSON, change, family, make_index, mapping, put, words
 from star_model import star_model
+from unit_tools import set_resemblance
 
 from es_neardupe.index.stored_fields import own_group
 from es_neardupe.keys.prepare.preparation import Preparation
@@ -1414,6 +1415,7 @@ def of_distribution(case: Case) -> JSON:
         "presets": _tried([one.text or "" for one in drawn]),
         "distributions": distributions,
         **(_of_labels(case, labels, distributions) if labels else {}),
+        "trials": _trials(case, labels, [one.text or "" for one in drawn]) if labels else [],
         **case.seconds,
     }
 
@@ -1454,15 +1456,19 @@ def _edit(a: Sequence[str], b: Sequence[str]) -> float:
 
 
 def _by_characters(a: str, b: str) -> float:
-    one, other = ("".join(tokens_of(text)) for text in (a, b))
-    sets = [{text[k : k + 5] for k in range(max(len(text) - 4, 1))} for text in (one, other)]
-    return len(sets[0] & sets[1]) / len(sets[0] | sets[1])
+    return set_resemblance(_characters(a), _characters(b))
 
 
-def _in_passages(a: Sequence[str], b: Sequence[str]) -> float:
-    """Words in common passages of two words and more; 0 if even all common words were too few."""
+def _characters(text: str) -> frozenset[str]:
+    """The runs of five characters of the words without blanks."""
+    joined = "".join(tokens_of(text))
+    return frozenset(joined[k : k + 5] for k in range(max(len(joined) - 4, 1)))
+
+
+def _in_passages(a: Sequence[str], b: Sequence[str], minimum: float = 0.6) -> float:
+    """Words in common passages of two words and more; 0 if even all common words were too few for the minimum."""
     most = (Counter(a) & Counter(b)).total()
-    if most < 0.6 * (len(a) + len(b) - most):
+    if most < minimum * (len(a) + len(b) - most):
         return 0.0
     common = sum(size for *_, size in passages(a, b, 2))
     return common / (len(a) + len(b) - common)
@@ -1542,6 +1548,85 @@ def _of_labels(case: Case, labels: Sequence[LabelledPair], distributions: Sequen
         "labels": counts,
         "recommendation": {"shingle": SHINGLE, "threshold": best["labels"]["best"]["threshold"]},
     }
+
+
+def _trials(case: Case, labels: Sequence[LabelledPair], drawn: Sequence[str]) -> list[JSON]:
+    """Each preset on the labelled pairs; and those that compare sets, without the boilerplate of the sample."""
+    pairs = [((case.index[a].text or "", case.index[b].text or ""), same) for a, b, same in labels]
+    masked = Preparation(masks=tuple(Mask))
+    two_of_six = [math.comb(6, k) for k in range(2, 7)]
+
+    def of_super(value: float) -> float:
+        return sum(n * value ** (14 * k) * (1 - value**14) ** (6 - k) for k, n in enumerate(two_of_six, 2))
+
+    def of_scans(value: float) -> float:
+        return detection(value, 64, 4)
+
+    def values(similarity: Callable[[str, str], float]) -> list[tuple[float, bool]]:
+        return [(similarity(*texts), same) for texts, same in pairs]
+
+    def found_by(
+        keys: Callable[[float], float], of_keys: Sequence[tuple[float, bool]], values: Sequence[tuple[float, bool]]
+    ) -> list[tuple[float, bool]]:
+        both = zip(of_keys, values, strict=True)
+        return [(value if keys(found) >= 0.5 else 0.0, same) for (found, _), (value, same) in both]
+
+    def trial(name: str, decided: list[tuple[float, bool]], keys: float | Sequence[tuple[float, bool]] | None) -> JSON:
+        threshold, _ = _best_threshold(decided)
+        if isinstance(keys, list):  # of similarities by the keys: those that nearly all right pairs reach
+            reached = [
+                key for (value, same), (key, _) in zip(decided, keys, strict=True) if same and value >= threshold
+            ]
+            steps = max(int(float(np.quantile(reached, 0.05)) / 0.05), 1)
+            keys = min({"reader": 0.7, "strict": 0.8}[name], round(steps * 0.05, 2))
+        found = {"preset": name, "clean": None, "ignore_common": None, "threshold": threshold}
+        return {**found, "keys": threshold if keys is None else keys, "validated": _cross_validated(decided)}
+
+    def by_sets(without: frozenset[int], size: int) -> list[tuple[float, bool]]:
+        return values(lambda a, b: resemblance(shingle_set(a, size) - without, shingle_set(b, size) - without))
+
+    def by_characters(without: frozenset[str]) -> list[tuple[float, bool]]:
+        return values(lambda a, b: set_resemblance(_characters(a) - without, _characters(b) - without))
+
+    nothing: frozenset[Any] = frozenset()
+    trials = [
+        trial("strict", by_sets(nothing, 5), None),
+        trial("reader", values(lambda a, b: _edit(tokens_of(a), tokens_of(b))), by_sets(nothing, 3)),
+        trial("supershingles", found_by(of_super, by_sets(nothing, 8), by_sets(nothing, 8)), 0.976),
+        trial("scans", found_by(of_scans, by_characters(nothing), by_characters(nothing)), 0.3),
+        trial("short", values(lambda a, b: _in_passages(tokens_of(a), tokens_of(b), 0.0)), None),
+        trial(
+            "logs",
+            values(lambda a, b: resemblance(*(shingle_set(one, 2) for one in masked.texts([a, b])))),
+            None,
+        ),
+    ]
+    passages = [" ".join(one) for one in _boilerplate_of(drawn)]
+    if not passages:
+        return trials
+    common = {size: frozenset[int]().union(*(shingle_set(one, size) for one in passages)) for size in (5, 8)}
+    runs = frozenset[str]().union(*map(_characters, passages))
+    ignoring = [
+        trial("strict", by_sets(common[5], 5), by_sets(nothing, 5)),
+        trial("supershingles", found_by(of_super, by_sets(nothing, 8), by_sets(common[8], 8)), 0.976),
+        trial("scans", found_by(of_scans, by_characters(nothing), by_characters(runs)), 0.3),
+    ]
+    return [*trials, *({**one, "ignore_common": "auto"} for one in ignoring)]
+
+
+def _boilerplate_of(texts: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The passages that hold clusters of matches together, of each preset that compares sets."""
+    rules: list[Callable[[str, str], bool]] = [
+        lambda a, b: resemblance(shingle_set(a, 5), shingle_set(b, 5)) >= 0.8,
+        lambda a, b: resemblance(shingle_set(a, 8), shingle_set(b, 8)) >= 0.976,
+        lambda a, b: _by_characters(a, b) >= 0.3,
+    ]
+    for matches in rules:
+        pairs = [(str(a), str(b)) for a, b in combinations(range(len(texts)), 2) if matches(texts[a], texts[b])]
+        for cluster in _clusters(pairs):
+            different = list(dict.fromkeys(texts[int(one)] for one in sorted(cluster, key=int)))
+            if len(different) >= 5:
+                yield from _passages_held([tokens_of(one) for one in different])
 
 
 def _by_labels(
