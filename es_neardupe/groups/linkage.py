@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 
 from es_neardupe.candidates.pair_arrays import blocks, components, first_with_all, sorted_runs
 from es_neardupe.columns import RowLists
@@ -306,6 +304,9 @@ def bridges(
     """Diameter and weakest bridge of each group by its matches, selected from the pairs ``left < right`` of ``size``
     classes by ``matches`` (bool of the pairs). In a group of more than `MAX_CLASSES`, matches are processed in blocks.
     """
+    from scipy.sparse import csr_array  # slow to load, and only chains have bridges
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
     group_of = _group_numbers(groups, size)
     weakest = np.ones(len(groups))
     forest = csr_array((size, size))
@@ -334,6 +335,9 @@ def bridges(
 
 
 def _diameter(size: int, left: Positions, right: Positions) -> int:
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import shortest_path
+
     links = csr_array((np.ones(len(left)), (left, right)), shape=(size, size))
     return int(shortest_path(links, directed=False, unweighted=True).max())
 
