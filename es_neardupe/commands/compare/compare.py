@@ -65,8 +65,8 @@ def compare(
     >>> report = news.compare("1001", "1002")
     >>> round(report.value("resemblance"), 4)
     0.7835
-    >>> [(fact.words_a, fact.words_b) for fact in report.facts]
-    [('four', 'five')]
+    >>> [(fact.kinds[0].value, fact.words_b) for fact in report.facts]
+    [('title', 'Bridge repair will cost five million'), ('number', 'five million')]
     """
     from es_neardupe.commands.compare.texts import name_of_document, text_of_document
     from es_neardupe.index.index import opened
