@@ -20,6 +20,7 @@ _STAMPED = re.compile(
 )
 _PAGE = re.compile(r"(?:\bpage|\bpages|\bp\.|\bpp\.|\bseite|\bpágina|\bslide)\s*$", re.IGNORECASE)
 _STATE = re.compile(r"\b[A-Z]{2},?\s+$")
+_PLUS_FOUR = re.compile(r"-\d{4}")
 _FULL_DATE = re.compile(r"d:\d{4}-.*-")
 _AFTER_LIST_NUMBER = re.compile(r"[.)\]]\s|\s*[-–—]?\s*(?:\n|$)")
 _BULLETS = " \t-–—(*[#•"
@@ -44,7 +45,8 @@ def marks_of(text: str, tokens: Sequence[Token]) -> list[FactKind | None]:
             if _is_stamp(text, tokens, marks, k):
                 marks[k] = FactKind.STAMP
         elif token.kind is FactKind.NUMBER:
-            marks[k] = _mark_of_number(text, tokens, k)
+            extends = k > 0 and marks[k - 1] is FactKind.CONTACT and _ends_a_postcode(text, tokens[k - 1], token)
+            marks[k] = FactKind.CONTACT if extends else _mark_of_number(text, tokens, k)
     _mark_enumerations(tokens, marks)
     if any(marks) and sum(one.kind is None for one in tokens) < _MIN_WORDS:
         return [None] * len(tokens)
@@ -79,6 +81,11 @@ def _mark_of_number(text: str, tokens: Sequence[Token], k: int) -> FactKind | No
     if _PAGE.search(text, low, token.start) or _begins_an_item(text, token, low):
         return FactKind.COUNTER
     return None
+
+
+def _ends_a_postcode(text: str, before: Token, token: Token) -> bool:
+    """Whether a number is the end of a US postcode such as 02111-1307."""
+    return before.end - before.start == 5 and bool(_PLUS_FOUR.fullmatch(text, before.end, token.end))
 
 
 def _begins_an_item(text: str, token: Token, low: int) -> bool:

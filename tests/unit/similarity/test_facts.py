@@ -141,6 +141,7 @@ def kinds_of(a: str, b: str) -> str:
         ("12 comments", "15 comments", "counter"),
         ("\n2. we", "\n3. we", "counter"),
         ("MA 02139", "MA 02111", "contact"),
+        ("MA 02111-1307", "MA 02110-1301", "contact"),
         ("see https://example.org/one now", "see https://example.org/two now", "contact"),
         ("call (202) 224-5521 now", "call (202) 224-1234 now", "contact"),
         # layout
