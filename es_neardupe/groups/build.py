@@ -17,7 +17,7 @@ from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.candidates.pair_arrays import blocks
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.columns import RowLists
-from es_neardupe.groups.clusters import ClusterUpdate, RelatedCounts, split_clusters
+from es_neardupe.groups.clusters import ClusterSum, ClusterUpdate, RelatedCounts, split_clusters
 from es_neardupe.groups.decided_links import decided_classes, link_decided
 from es_neardupe.groups.decisions import ContentPair, PairDecisions
 from es_neardupe.groups.incremental import RunScope
@@ -221,6 +221,8 @@ class GroupingResult:
     """Totals of all other groups of the index."""
     clusters: ClusterUpdate
     """Records of clusters to write and to delete."""
+    cluster_sum: ClusterSum
+    """That of all records of clusters, after these are written."""
     related: RelatedCounts
     """Totals over all clusters of several groups, of the whole index."""
     at: str
@@ -262,6 +264,7 @@ def form_groups(
     unchanged = np.flatnonzero(~linked.verified.verifier.documents.changed & (groupings.group_of >= 0))
     records = _records(linked, groupings.only(unchanged), rules=rules, check=check, progress=progress)
     clusters = split_clusters(*_split(linked), groupings)
+    others = ClusterSum() if scope.whole else scope.clusters - ClusterSum.of(known)
     before |= registry.records(records.keys() - before.keys())
     at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     return GroupingResult(
@@ -272,6 +275,7 @@ def form_groups(
         updates=GroupHistoryUpdate(before, records, previous_ids(linked.verified.corpus, groupings, before), at),
         other_groups=Totals() if scope.whole else registry.totals(without=before),
         clusters=ClusterUpdate.of(known, clusters),
+        cluster_sum=others + ClusterSum.of({one.id: one for one in clusters}),
         related=RelatedCounts.of(clusters) + (RelatedCounts() if scope.whole else registry.related_counts(known)),
         at=at,
     )

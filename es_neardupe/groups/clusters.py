@@ -6,8 +6,10 @@ which others it has matched, so an incremental run forms all groups of its clust
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 
@@ -76,6 +78,35 @@ class RelatedCounts:
 
 def _highest(*values: float | None) -> float | None:
     return max((one for one in values if one is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSum:
+    """Number and checksum of records of clusters. A run stores those of all, so that the next one notices if others
+    have changed or deleted some."""
+
+    number: int = 0
+    hashes: int = 0
+    """The sum of the hashes of the records, modulo 2**48."""
+
+    def __add__(self, other: ClusterSum) -> ClusterSum:
+        return ClusterSum(self.number + other.number, (self.hashes + other.hashes) % _HASHES)
+
+    def __sub__(self, other: ClusterSum) -> ClusterSum:
+        return ClusterSum(self.number - other.number, (self.hashes - other.hashes) % _HASHES)
+
+    @classmethod
+    def of(cls, records: Mapping[str, SplitCluster | None]) -> ClusterSum:
+        """That of some records (id -> record)."""
+        return cls(len(records), sum(_hash(id, one) for id, one in records.items()) % _HASHES)
+
+
+_HASHES = 2**48
+
+
+def _hash(id: str, record: SplitCluster | None) -> int:
+    content = json.dumps([id, None if record is None else astuple(record)])
+    return int.from_bytes(hashlib.blake2b(content.encode(), digest_size=6).digest(), "big")
 
 
 @dataclass(frozen=True)

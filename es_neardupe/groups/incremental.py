@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from es_neardupe.candidates.fingerprints import read_corpus, requested
 from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.errors import Forbidden, NameTaken, SettingsError
+from es_neardupe.groups.clusters import ClusterSum
 from es_neardupe.groups.decisions import (
     ContentPair,
     Decisions,
@@ -91,6 +92,8 @@ class RunScope:
     """Ids of groups whose documents differ from the registry, and of the other groups of their clusters."""
     unsatisfied: tuple[ContentPair, ...] = ()
     """The decisions *same* that the last run could not satisfy."""
+    clusters: ClusterSum = field(default_factory=ClusterSum)
+    """That of the records of clusters after the last run."""
 
 
 def choose_scope(
@@ -107,8 +110,9 @@ def choose_scope(
     check: bool,
     rebuild: bool,
 ) -> RunScope:
-    """Choose between the whole index and a part of it. ``check`` compares all groups with the registry. If a document
-    that the last run has grouped was changed or deleted, the documents of all groups are counted. The documents that
+    """Choose between the whole index and a part of it. ``check`` compares all groups with the registry, and looks
+    for records of clusters that others have changed; they are counted in any case. If a document that the last run has
+    grouped was changed or deleted, the documents of all groups are counted. The documents that
     ``decisions`` are about are processed.
 
     ``feed``: the documents that were written since the last run; None if each of them has no similarity.
@@ -126,6 +130,8 @@ def choose_scope(
     noted, uuids = (last.indices if last else {}), index.target.uuids
     settled = last is not None and last.finished and last.rules == rules and not different and noted == uuids
     reason = _why_whole(last, different, rebuild)
+    if reason is None and last is not None and damaged_clusters(registry, last, read=check):
+        reason = "records of related groups were changed or deleted"
     if reason is None and (copied := _copied(index, noted)):
         reason = f"restored or copied since the last run: {', '.join(copied)}"
     if reason is None and not only_words:
@@ -164,7 +170,16 @@ def choose_scope(
     if decisions:
         reason += f", {counted(len(decisions.versions), 'new decision')}"
     altered = lost or bool(changed or other_fields or decisions)
-    return RunScope(False, reason, documents, settled, seeds, altered, related, last.unsatisfied)
+    return RunScope(
+        False, reason, documents, settled, seeds, altered, related, last.unsatisfied, last.clusters or ClusterSum()
+    )
+
+
+def damaged_clusters(registry: Registry, last: LastRun, *, read: bool = True) -> bool:
+    """Whether others have changed or deleted records of clusters since the ``last`` run, which finished. Then only a
+    run over all documents can form them again. Unless they are ``read``, they are only counted."""
+    stored = last.clusters or ClusterSum()
+    return ClusterSum.of(registry.clusters()) != stored if read else registry.count_clusters() != stored.number
 
 
 def _with_content(index: Index, contents: Sequence[str]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.errors import RequestError, SettingsError
-from es_neardupe.groups.clusters import NO_UPDATE, ClusterUpdate, RelatedCounts, SplitCluster
+from es_neardupe.groups.clusters import NO_UPDATE, ClusterSum, ClusterUpdate, RelatedCounts, SplitCluster
 from es_neardupe.groups.decisions import ContentPair
 from es_neardupe.groups.rules import RunRules, decode_rules, encode_rules
 from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore, StoredDocument
@@ -112,6 +112,8 @@ class LastRun:
     """Documents that are the principal of a group or alone, after the run; None if it did not finish."""
     members: int | None = None
     """The other documents in groups, after the run; None if it did not finish."""
+    clusters: ClusterSum | None = None
+    """That of the records of clusters, after the run; None if it did not finish."""
     unsatisfied: tuple[ContentPair, ...] = ()
     """The decisions *same* that the run could not satisfy."""
 
@@ -274,13 +276,16 @@ class Registry:
         *,
         evidence: bool,
         counted: Mapping[str, int],
+        clusters: ClusterSum,
         unsatisfied: tuple[ContentPair, ...] = (),
     ) -> None:
         """Record that a run has finished, with its rules for the next one. ``counted``: ``principals`` and ``members``;
         empty if they are unknown, so that the next run compares all groups with the registry.
         Raises as `note_begun`."""
         stored, uuids = self._stored_run(), self._index.target.uuids
-        self._note(stored, LastRun(True, evidence, rules, uuids, **counted, unsatisfied=unsatisfied), at)
+        self._note(
+            stored, LastRun(True, evidence, rules, uuids, **counted, clusters=clusters, unsatisfied=unsatisfied), at
+        )
 
     def hand_over_rules(self, rules: RunRules, at: str) -> None:
         """Store rules of another registry, so that the next run uses them and processes all documents. Does nothing if
@@ -300,6 +305,7 @@ class Registry:
             "indices": dict(run.indices),
             "principals": run.principals,
             "members": run.members,
+            "clusters": None if run.clusters is None else asdict(run.clusters),
             "unsatisfied": run.unsatisfied,
         }
         self._store.put(_RUN, {"kind": "run", "settings": settings, "value": value}, before)
@@ -388,6 +394,10 @@ class Registry:
             return {}
         queries = [_CLUSTERS] if ids is None else map(_clusters_with, chunked(sorted(ids), MAX_TERMS))
         return {hit.id: _cluster(hit.source) for query in queries for hit in self._hits(query)}
+
+    def count_clusters(self) -> int:
+        """The number of records of clusters."""
+        return self._store.count(_CLUSTERS) if self._store.refreshed() else 0
 
     def related(self, ids: Collection[str]) -> set[str]:
         """The ids of all groups, and documents alone, in the clusters of these ids."""
@@ -513,17 +523,19 @@ def _decode_run(source: Mapping[str, Any]) -> LastRun:
     try:
         indices = _UUIDS.validate_python(run.get("indices"))
         principals, members = (_COUNT.validate_python(run.get(name)) for name in ("principals", "members"))
+        clusters = _SUM.validate_python(run.get("clusters"))
         unsatisfied = _PAIRS.validate_python(run.get("unsatisfied", ()))
     except ValidationError as error:
         raise ValueError("values that no run stores") from error
     rules = None if settings is None else decode_rules(settings)
-    return LastRun(finished, evidence, rules, indices, principals, members, unsatisfied)
+    return LastRun(finished, evidence, rules, indices, principals, members, clusters, unsatisfied)
 
 
 _RECORDS = TypeAdapter(GroupRecord)
 _SPLIT = TypeAdapter(SplitCluster)
 _UUIDS = TypeAdapter(dict[str, str])
 _COUNT: TypeAdapter[int | None] = TypeAdapter(int | None)
+_SUM: TypeAdapter[ClusterSum | None] = TypeAdapter(ClusterSum | None)
 _PAIRS = TypeAdapter(tuple[ContentPair, ...])
 _PLAIN = (
     "group",

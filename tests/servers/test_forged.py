@@ -11,7 +11,7 @@ import pytest
 from conftest import Cli
 from every_command import LOOKING, command_lines
 from hostile import check_shown
-from server_tools import JSON, change, family, hits, make_index, ours, put, send, theirs, versions
+from server_tools import JSON, change, family, hits, make_index, ours, put, send, theirs, versions, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import SettingsError
@@ -307,6 +307,49 @@ def test_forged_rules(grouped: str, client: Client) -> None:
                 assert said is None or f"es-neardupe group {grouped} --default-rules" in said
             assert NearDupe(grouped, client).group(default_rules=True).groups.count == 2
             assert NearDupe(grouped, client).group().groups.count == 2
+
+
+def test_records_of_clusters(client: Client, index_name: str) -> None:
+    """Each run notices that one is missing or new, `group --check` and `doctor` also that one was changed."""
+    text = words("cluster", 70)
+    make_index(client, index_name)
+    parts = (text[:60], text[4:62], text[8:67])
+    put(client, index_name, {f"d{n}": {"text": " ".join(one)} for n, one in enumerate(parts)})
+    near = NearDupe(index_name, client)
+    near.init(SETTINGS)
+    near.enrich()
+    near.group(linkage="complete", min=0.8)
+    registry, before = notes(client, index_name)
+    (id,) = (id for id, one in before.items() if one["kind"] == "cluster")
+    other = {"groups": ["0123456789abcdef"], "alone": before[id]["groups"]}
+    damages: list[tuple[str, JSON | None, dict[str, Any]]] = [
+        (id, None, {}),
+        (id, None, {"check": True}),
+        (id, before[id] | {"alone": []}, {"check": True}),
+        (id, before[id] | {"split_similarity": 0.99}, {"check": True}),
+        (id, before[id] | {"alone": "0123456789abcdef"}, {"check": True}),
+        (id, before[id] | {"kind": "group"}, {}),
+        ("cluster-0123456789abcdef", before[id] | other, {}),
+    ]
+    for damaged, record, options in damages:
+        if record is None:
+            client.request("DELETE", f"/{registry}/_doc/{damaged}", params={"refresh": True})
+        else:
+            assert index_forged(client, registry, {damaged: record}) == 1
+        (found,) = (one for one in near.doctor() if one.name == "groups")
+        assert found.level == "warning"
+        assert found.message == (
+            f"records of related groups were changed or deleted in {registry}: "
+            f"run `es-neardupe group {index_name} --check`"
+        )
+        report = near.group(**options)
+        assert report.scope.reason == "records of related groups were changed or deleted"
+        assert {id: one for id, one in notes(client, index_name)[1].items() if one["kind"] == "cluster"} == {
+            id: before[id]
+        }
+        assert near.doctor()[-1].level == "ok"
+        again = near.group(check=True)
+        assert (again.scope.whole, again.writes.written) == (False, 0)
 
 
 def test_a_bucket_of_forged_keys(grouped: str, client: Client) -> None:

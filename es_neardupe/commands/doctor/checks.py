@@ -18,7 +18,7 @@ from es_neardupe.errors import (
     RequestError,
     SettingsError,
 )
-from es_neardupe.groups.incremental import next_run, of_deleted, waiting_of_deleted
+from es_neardupe.groups.incremental import damaged_clusters, next_run, of_deleted, waiting_of_deleted
 from es_neardupe.groups.read import read_groups
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index import queries
@@ -426,12 +426,15 @@ def changes(index: Index) -> Iterator[Check]:
 
 
 def groups(index: Index) -> Iterator[Check]:
-    """Documents that wait for `group`, groups without a principal, and the rules of the last run."""
+    """Documents that wait for `group`, groups without a principal, records of related groups that others have changed,
+    and the rules of the last run."""
     name, left = index.name, next_run(index)
     headless = sum(one.principal is None for one in read_groups(index)) if left.lost else 0
+    damaged, registry = False, Registry(index)
     with suppress(Forbidden, NameTaken):
         try:
-            Registry(index).last_run()
+            last = registry.last_run()
+            damaged = last is not None and last.finished and damaged_clusters(registry, last)
         except SettingsError as error:
             yield Check("groups", "error", str(error))
             return
@@ -439,6 +442,9 @@ def groups(index: Index) -> Iterator[Check]:
         lost = counted(headless, "group has lost its", "groups have lost their")
         message = f"{lost} principal: run `{command('group', name)}`"
         yield Check("groups", "warning", message)
+    elif damaged:
+        message = "records of related groups were changed or deleted in"
+        yield Check("groups", "warning", f"{message} {registry.name}: run `{command('group', name)} --check`")
     elif left.waiting:
         deleted = waiting_of_deleted(index)
         message = counted(left.waiting - deleted, "document waits", "documents wait")

@@ -246,6 +246,7 @@ class Run:
                 result.at,
                 evidence=self.evidence is not None,
                 counted=counted,
+                clusters=result.cluster_sum,
                 unsatisfied=result.linked.decisions.unsatisfied,
             )
             for feed in (self.feed, self.field_feed):
