@@ -147,6 +147,12 @@ def review_of_groups(index: Index, groups: Sequence[str]) -> dict[str, GroupRevi
     return _reviews(found, verdicts)
 
 
+def is_open(index: Index, group: str) -> bool:
+    """Whether texts of a group of an opened index are not decided yet."""
+    texts = Registry(index).texts([group]).get(group, 0)
+    return state_of(review_of_groups(index, [group]).get(group), texts) is ReviewState.OPEN
+
+
 class ReviewedGroups:
     """The reviews and states of all groups of one index with a decision about two of their texts.
 
@@ -284,6 +290,17 @@ class GroupFindings:
     """Pairs of these texts about which reviewers disagree, the first ones."""
 
 
+def last_decisions(index: Index, group: str | None, contents: set[str], reviewer: str) -> Sequence[Decision]:
+    """The decisions that a reviewer has stored last about these contents, or about texts of the group."""
+    store = Decisions(index)
+    if not store.exist():
+        return ()
+    if group is not None:
+        query = {"term": {index.fields.group: group}}
+        contents = contents | texts_of_groups(index, query, _MAX_TEXTS).get(group, set())
+    return store.last_of(reviewer, contents)
+
+
 def review_findings(
     index: Index, group: str, reference: Reference, members: Sequence[Reference], reviewer: str
 ) -> GroupFindings:
@@ -301,10 +318,7 @@ def review_findings(
             for one in found
             if content in one.contents and (len(one.contents) == 1 or (content != first and first in one.contents))
         ]
-    last: Sequence[Decision] = ()
-    if store.exist():
-        of_group = texts_of_groups(index, {"term": {fields.group: group}}, _MAX_TEXTS).get(group, set())
-        last = store.last_of(reviewer, of_group | set(contents.values()))
+    last = last_decisions(index, group, set(contents.values()), reviewer)
     return GroupFindings(contents, about, store.claims([group]).get(group), last, _disputes(found, contents, reviewer))
 
 

@@ -10,8 +10,11 @@ from es_neardupe.display_text import Located, named
 from es_neardupe.groups.decisions import Decision
 from es_neardupe.index.index import Index
 
-_OF_A_GROUP = frozenset({"start", "reference", "reference_index"})
-"""What the address of a page of a group has besides the group."""
+_PAGES = {
+    "/group": frozenset({"id", "start", "reference", "reference_index"}),
+    "/compare": frozenset({"a", "a_index", "b", "b_index"}),
+}
+"""The pages on which reviewers decide, with what their addresses have."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +56,18 @@ class Site:
         given = {name: value for name, value in values.items() if value not in (None, "", [])}
         return f"{self.root}{path}" + (f"?{urlencode(given, doseq=True, errors='replace')}" if given else "")
 
-    def group_link(self, group: str, page: str, **values: object) -> str:
-        """The address of the page of a group that has this query string: the same documents, reference and order."""
-        kept = {name: value for name, value in parse_qsl(page, errors="replace") if name in _OF_A_GROUP}
-        return self.link("/group", **{**kept, "id": group, **values})
+    def back_link(self, page: str, group: str, **values: object) -> str:
+        """The address of the page that a form was on, which it names by path and query string; otherwise that of the
+        group."""
+        path, _, query = page.partition("?")
+        if path not in _PAGES:
+            return self.link("/group", id=group, **values)
+        kept = {name: value for name, value in parse_qsl(query, errors="replace") if name in _PAGES[path]}
+        return self.link(path, **{**kept, **values})
+
+    def below_root(self, link: str) -> str:
+        """The path and query string of a link, without the path below which the application is mounted."""
+        return link[len(self.root) :]
 
     def compare_link(self, a: Located, b: Located) -> str:
         """The address of the page of two documents."""

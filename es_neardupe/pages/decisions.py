@@ -20,7 +20,7 @@ class DecisionRequest:
     """``keep``, ``note``, or how the parts were made: ``same``, ``different``, ``apart``, ``split``."""
     group: str
     page: str
-    """The query string of the page of the group."""
+    """Path and query string of the page that the form was on."""
     parts: Sequence[Sequence[Address]]
     """The documents, one for each text; of *keep* and *note*, those that it is about."""
     note: str | None

@@ -29,7 +29,7 @@ document.addEventListener("DOMContentLoaded", () => {
       }
     });
   });
-  stepByKeys(() => (current && current.pair.isConnected ? current.steps : null));
+  stepByKeys("n", "p", () => (current && current.pair.isConnected ? current.steps : null));
 
   const field = (id) => document.getElementById(id);
   if (!rows.length) {

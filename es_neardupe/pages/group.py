@@ -16,6 +16,7 @@ from es_neardupe.groups.listing import QueuePlace
 from es_neardupe.groups.read import Member
 from es_neardupe.groups.reviewed import GroupFindings
 from es_neardupe.pages.application import Site
+from es_neardupe.pages.bar import Said
 from es_neardupe.pages.page import rendered
 from es_neardupe.pages.readings import (
     AS_REFERENCE,
@@ -139,19 +140,6 @@ class Piece:
     """False: the folded words are not on the page."""
 
 
-@dataclass(frozen=True)
-class Said:
-    """What the bar says was done just before, and how it is taken back."""
-
-    words: str
-    verdict: str
-    about: str
-    decision: str | None = None
-    """Its id, if it can be taken back."""
-    group: str = ""
-    """The group that it is about."""
-
-
 def letter(number: int) -> str:
     """A, B, ... Z, AA, AB, ..."""
     return chr(65 + number) if number < 26 else chr(64 + number // 26) + chr(65 + number % 26)
@@ -203,7 +191,7 @@ def _values(site: Site, texts: CollatedTexts, findings: GroupFindings) -> dict[s
     counts = Counter("fact" if one.is_fact else one.kind for one in rows)
     principal = None if page.principal is None else page.principal.address
     given = {"id": page.group, **_reference(texts, principal)}
-    here = site.link("/group", **given, start=page.start or None).partition("?")[2]
+    here = site.below_root(site.link("/group", **given, start=page.start or None))
     end = page.start + len(page.members)
     return {
         "texts": texts,
@@ -232,11 +220,10 @@ def _values(site: Site, texts: CollatedTexts, findings: GroupFindings) -> dict[s
         "data": _data(marked, rows),
         "max_words": MAX_WORDS,
         "name_of": site.name,
-        "last": site.names(findings.last),
         "to_decide": sum(one.content is not None for one in all_texts) > 1,
         "reference_link": lambda one: site.link("/group", id=page.group, **_other(one, principal)),
         "here": here,
-        "file": f"{site.link('/group/file')}?{here}",
+        "file": f"{site.link('/group/file')}?{here.partition('?')[2]}",
         "end": end,
         "previous": site.link("/group", **given, start=max(page.start - MAX_MEMBERS, 0) or None)
         if page.start

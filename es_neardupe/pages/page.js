@@ -157,7 +157,7 @@ document.addEventListener("DOMContentLoaded", () => {
       steps.go(Number(one.dataset.to));
     });
   });
-  stepByKeys(() => steps);
+  stepByKeys("j", "k", () => steps);
 
   document.querySelectorAll(".panes").forEach((one) => scrollTogether(one, () => together.checked));
   const whole = new Map([...document.querySelectorAll(".text .p")].map((one) => [one, one.textContent]));

@@ -95,8 +95,11 @@ SITE_STYLES = ("page.css", "site.css")
 SITE_SCRIPTS = ("review.js",)
 
 
-def compare_page(comparison: CompareReport, matching: Matching = Matching.LITERAL, site: Site | None = None) -> str:
-    """The page of a comparison as HTML; ``matching`` is shown first. ``site``: see `rendered`.
+def compare_page(
+    comparison: CompareReport, matching: Matching = Matching.LITERAL, site: Site | None = None, **review: Any
+) -> str:
+    """The page of a comparison as HTML; ``matching`` is shown first. ``site``: see `rendered`; then ``review`` has what
+    was decided about both documents, and the bar for that.
 
     Only the beginning of a text longer than `MAX_SHOWN` is shown, and the page says so.
     """
@@ -104,8 +107,9 @@ def compare_page(comparison: CompareReport, matching: Matching = Matching.LITERA
     return rendered(
         "page.html.j2",
         styles=["page.css"] if site is None else [*SITE_STYLES],
-        scripts=COMPARISON_SCRIPTS,
+        scripts=COMPARISON_SCRIPTS if site is None else [*COMPARISON_SCRIPTS, *SITE_SCRIPTS],
         site=site,
+        **review,
         comparison=comparison,
         matching=matching,
         matchings=list(Matching),

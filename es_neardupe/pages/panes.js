@@ -90,10 +90,10 @@ const stepper = (bar) => {
 const isTyping = (event) => event.ctrlKey || event.metaKey || event.altKey
   || event.target.matches("select, input:not([type=radio], [type=checkbox])");
 
-// Keys n and p go to the next and the previous difference of the stepper that ``current`` returns, if any.
-const stepByKeys = (current) => {
+// Two keys go to the next and the previous difference of the stepper that ``current`` returns, if any.
+const stepByKeys = (next, previous, current) => {
   document.addEventListener("keydown", (event) => {
-    const by = { n: 1, p: -1 }[event.key];
+    const by = { [next]: 1, [previous]: -1 }[event.key];
     const steps = by && !isTyping(event) && current();
     if (steps) {
       steps.step(by);

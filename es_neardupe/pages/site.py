@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from es_neardupe.commands.document_pages import DocumentReview
 from es_neardupe.commands.group_pages import MAX_FOUND, CommonValues, GroupSelection
 from es_neardupe.commands.search.steps import SearchReport
 from es_neardupe.commands.stats.counts import StatsScope
@@ -16,6 +17,7 @@ from es_neardupe.groups.listing import GroupCount, GroupOrder, GroupOverview
 from es_neardupe.groups.reviewed import KnownReviews, ReviewState, TitledPage, state_of
 from es_neardupe.options import Matching
 from es_neardupe.pages.application import Site
+from es_neardupe.pages.bar import Bar
 from es_neardupe.pages.page import (
     COMPARISON_SCRIPTS,
     SITE_SCRIPTS,
@@ -214,9 +216,12 @@ def _value_filters(values: Sequence[CommonValues], given: Sequence[tuple[str, st
     return filters
 
 
-def comparison_page(site: Site, comparison: CompareReport, matching: Matching) -> Hosted:
-    """Two documents side by side."""
-    return Hosted(compare_page(comparison, matching, site), _policy(SITE_STYLES, COMPARISON_SCRIPTS))
+def comparison_page(
+    site: Site, comparison: CompareReport, matching: Matching, review: DocumentReview, bar: Bar
+) -> Hosted:
+    """Two documents side by side, and the bar with the decisions about them."""
+    page = compare_page(comparison, matching, site, review=review, bar=bar)
+    return Hosted(page, _policy(SITE_STYLES, [*COMPARISON_SCRIPTS, *SITE_SCRIPTS]))
 
 
 def search_page(site: Site, text: str, found: SearchReport | None, *, error: str = "") -> Hosted:

@@ -23,6 +23,7 @@ from es_neardupe.pages.application import Site
 from es_neardupe.pages.site import error_page
 from es_neardupe.serve.answers import refusal, status_of
 from es_neardupe.serve.decision_pages import REVIEWER, decision_pages
+from es_neardupe.serve.document_pages import document_pages
 from es_neardupe.serve.guard import Guard, Keys, login_required, same
 from es_neardupe.serve.http_interface import http_interface
 from es_neardupe.serve.site_pages import site_pages
@@ -124,6 +125,7 @@ def asgi(
     if not auth_proxy:  # otherwise only the logins of readers may read
         reviewed.begin(index, load_for_filters)
     app.include_router(site_pages(index_of, fields, site, reviewed))
+    app.include_router(document_pages(index_of, fields, site))
     app.include_router(decision_pages(index_of, fields, site, reviewed))
     api = http_interface(index_of, index.name, fields, reviewed, allow_decisions=allow_decisions, logins=auth_proxy)
     app.mount("/api", api)

@@ -14,7 +14,7 @@ from es_neardupe.commands.decide import DecisionReport, decide, withdraw
 from es_neardupe.commands.group_pages import next_to_review, read_after, titles_of
 from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.groups.decisions import Decisions, Verdict
-from es_neardupe.groups.reviewed import ReviewedGroups
+from es_neardupe.groups.reviewed import ReviewedGroups, is_open
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.index.shown_fields import ShownFields, shown_fields
@@ -58,7 +58,7 @@ def decision_pages(
         request: Request,
         *,
         verdict: Annotated[str, Form()],
-        group: Annotated[str, Form()],
+        group: Annotated[str, Form()] = "",
         document: Annotated[list[str], Form()],
         part: Annotated[list[str] | None, Form()] = None,
         chosen: Annotated[list[str] | None, Form()] = None,
@@ -68,18 +68,22 @@ def decision_pages(
         confirmed: Annotated[str, Form()] = "",
     ) -> Response:
         """A decision about two texts is stored at once; for one about more, the answer is a preview, unless it is
-        ``confirmed``: the page has shown one."""
+        ``confirmed``: the page has shown one. Then the next open group follows; after a decision about two of many
+        texts, their group as long as it is open."""
         current = site(request)
         _check(request, current, csrf, group, page)
         asked = _asked(verdict, document, part or [], chosen or [], group=group, page=page, note=note)
         at_once = bool(confirmed) or asked.verdict in ("keep", "note") or len(asked.documents) == 2
-        report = _decide(index_of(request), asked, current.reviewer, dry_run=True)
+        index = index_of(request)
+        report = _decide(index, asked, current.reviewer, dry_run=True)
         if not at_once or report.contradictions:
-            return _preview(current, opened(index_of(request), groups=True), fields, asked, report)
-        report = _decide(index_of(request), asked, current.reviewer)
+            return _preview(current, opened(index, groups=True), fields, asked, report)
+        report = _decide(index, asked, current.reviewer)
         made = report.decisions[0].id
-        if asked.verdict in ("keep", "note"):
-            return RedirectResponse(current.group_link(group, page, stored=made, of=group), 303)
+        if asked.verdict in ("keep", "note") or not group:
+            return RedirectResponse(current.back_link(page, group, stored=made, of=group), 303)
+        if len(asked.documents) == 2 and is_open(opened(index, groups=True), group):
+            return RedirectResponse(current.link("/group", id=group, stored=made, of=group), 303)
         return RedirectResponse(current.link("/next", after=group, stored=made), 303)
 
     @routes.post("/withdraw")
@@ -93,9 +97,9 @@ def decision_pages(
         current = site(request)
         _check(request, current, csrf, group, page)
         withdrawn = withdraw(index_of(request), decision)
-        if not group:
+        if not (group or page):
             return RedirectResponse(current.link("/decisions"), 303)
-        return RedirectResponse(current.group_link(group, page, withdrawn=withdrawn[0].id), 303)
+        return RedirectResponse(current.back_link(page, group, withdrawn=withdrawn[0].id), 303)
 
     @routes.post("/claim")
     def claim(
@@ -107,7 +111,7 @@ def decision_pages(
         current = site(request)
         _check(request, current, csrf, group, page)
         Decisions(opened(index_of(request), groups=True)).claim(group, current.reviewer)
-        return RedirectResponse(current.group_link(group, page), 303)
+        return RedirectResponse(current.back_link(page, group), 303)
 
     @routes.post("/reviewer")
     def reviewer(request: Request, name: Annotated[str, Form()], csrf: Annotated[str, Form()] = "") -> Response:
@@ -183,8 +187,8 @@ def _named(request: Request, name: str, there: str) -> Response:
 
 
 def _check(request: Request, current: Site, csrf: str, group: str = "", page: str = "") -> None:
-    """Raises `Forbidden` if a form is from elsewhere. The page of an error has a link back to the page of the group."""
-    request.state.back = current.group_link(group, page) if group else None
+    """Raises `Forbidden` if a form is from elsewhere. The page of an error has a link back to the page of the form."""
+    request.state.back = current.back_link(page, group) if group or page else None
     if not same(csrf, current.csrf):
         raise Forbidden("The form is not from this application: open the page again.", status=403)
 

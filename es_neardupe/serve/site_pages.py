@@ -1,4 +1,4 @@
-"""Pages for people: overview, groups, one group, two documents, search."""
+"""Pages for people: overview, groups, one group, search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import TypeVar
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
-from es_neardupe.commands.compare.compare import compare
 from es_neardupe.commands.group_pages import (
     MAX_WHOLE,
     DocumentFilter,
@@ -41,11 +40,10 @@ from es_neardupe.groups.reviewed import (
 )
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.shown_fields import shown_fields
-from es_neardupe.options import Matching
 from es_neardupe.pages.application import Site
-from es_neardupe.pages.group import Said, group_file, group_page
-from es_neardupe.pages.site import comparison_page, groups_page, overview_page, search_page
-from es_neardupe.records import by_address
+from es_neardupe.pages.bar import Said
+from es_neardupe.pages.group import group_file, group_page
+from es_neardupe.pages.site import groups_page, overview_page, search_page
 from es_neardupe.serve.answers import page_answer, status_of
 from es_neardupe.similarity.pair_relation import Relation
 
@@ -92,11 +90,11 @@ def site_pages(
         documents = DocumentFilter(
             text=given.get("q", "").strip(),
             values=read_values(given.getlist("value")),
-            relation=_chosen(Relation, given["relation"]) if given.get("relation") else None,
+            relation=chosen(Relation, given["relation"]) if given.get("relation") else None,
         )
-        state = _chosen(ReviewState, given["review"]) if given.get("review") else None
+        state = chosen(ReviewState, given["review"]) if given.get("review") else None
         review = ReviewFilter(state, given.get("reviewer") or None)
-        order = _chosen(GroupOrder, given.get("order") or GroupOrder.LARGEST.value)
+        order = chosen(GroupOrder, given.get("order") or GroupOrder.LARGEST.value)
         selection = GroupSelection(numbers, documents, review, order, _difference(given.get("difference", "")))
         found = page_of_groups(
             current,
@@ -141,7 +139,7 @@ def site_pages(
         own, found, findings = collated(request, current, id)
         known = found.page.known
         place = queue_place(current, id, known.size) if known is not None and known.texts > 1 else None
-        said = _said(current, own, fields, stored or withdrawn, of)
+        said = said_before(current, own, fields, stored or withdrawn, of)
         return page_answer(group_page(own, found, findings, queue=place, said=said))
 
     @routes.get("/group/file")
@@ -151,16 +149,6 @@ def site_pages(
         name = re.sub(r"[^\w-]", "_", found.page.group, flags=re.ASCII)
         headers = {"Content-Disposition": f'attachment; filename="group-{name}.html"'}
         return HTMLResponse(page, headers=headers)
-
-    @routes.get("/compare")
-    def two_documents(
-        request: Request, a: str = "", b: str = "", a_index: str | None = None, b_index: str | None = None
-    ) -> HTMLResponse:
-        if not a or not b:
-            raise SettingsError("Give the ids of two documents: a and b.")
-        matching = _chosen(Matching, request.query_params.get("matching") or Matching.LITERAL.value)
-        found = compare(index_of(request), by_address(a, a_index), by_address(b, b_index), fields=fields)
-        return page_answer(comparison_page(site(request), found, matching))
 
     @routes.get("/search")
     def results(request: Request) -> HTMLResponse:
@@ -188,7 +176,7 @@ def _all_decided(index: Index, selection: GroupSelection, found: TitledPage) -> 
     return group_overview(index).different
 
 
-def _said(index: Index, site: Site, fields: Sequence[str], id: str, group: str) -> Said | None:
+def said_before(index: Index, site: Site, fields: Sequence[str], id: str, group: str) -> Said | None:
     """What the page says about the decision with this id, which its reviewer has just stored or withdrawn."""
     one = Decisions(index).get([id]).get(id) if id else None
     if one is None or one.author != site.reviewer:
@@ -210,7 +198,8 @@ def _difference(kind: str) -> str | None:
     return kind or None
 
 
-def _chosen(kind: type[_Choice], value: str) -> _Choice:
+def chosen(kind: type[_Choice], value: str) -> _Choice:
+    """A value of a form. Raises `SettingsError` for one that is not possible."""
     try:
         return kind(value)
     except ValueError:

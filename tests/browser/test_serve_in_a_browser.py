@@ -292,6 +292,57 @@ def test_a_review_by_keyboard(address: str, client: Client, index_name: str, tmp
         assert (downloads / "decisions.csv").read_text("utf-8-sig").count("\nnote,") == 1
 
 
+def test_a_decision_where_two_texts_are_read(address: str, client: Client, index_name: str) -> None:
+    """The comparison has the keys of the group: one stores, another takes it back, and errors lead back."""
+    news = NearDupe(index_name, client)
+    with chromium() as browser:
+        named(browser, address, "ann")
+        open_group(browser, "alert")
+        press_on(browser, "c")
+        comparison = browser.current_url
+        assert "Group 2 of 2" in find(browser, ".decisions").text
+        press(browser, "j")
+        assert find(browser, "output.counter").text.startswith("Difference 1 of ")
+        press(browser, "?")
+        assert find(browser, ".all-keys table").is_displayed()
+        press(browser, "t")
+        note = find(browser, "input[name=note]")
+        note.send_keys("sdn")
+        with leaving(browser):
+            note.send_keys(Keys.ENTER)
+        assert "Stored note" in said(browser)
+        assert browser.current_url.startswith(comparison)
+        decide(browser, "e")
+        assert "Stored keep" in said(browser)
+        decide(browser, "d")  # the next open group
+        assert "Harbour" in find(browser, "h1").text
+        assert "Stored different" in said(browser)
+        assert [one.verdict.value for one in news.decisions()] == ["different", "keep", "note"]
+
+        browser.get(comparison)
+        assert "You call these different" in find(browser, "main").text
+        decide(browser, "u")
+        assert said(browser) == "Taken back: different: s0 and s1"
+        assert browser.current_url.startswith(comparison)
+        press_on(browser, "p")
+        assert "Harbour" in find(browser, "h1").text
+        press_on(browser, "c")  # two of five texts: their group follows, until all are decided
+        decide(browser, "s")
+        assert "Stored same" in said(browser)
+        assert "Harbour" in find(browser, "h1").text
+        press_on(browser, "n")
+        assert "alert" in find(browser, "h1").text
+
+        browser.get(comparison)
+        settle(browser)
+        change(client, index_name, "s0", {"body": "Another text of a few words"})
+        decide(browser, "s")
+        assert "has changed since you saw it" in find(browser, "[role=alert]").text
+        press_on(browser, Keys.ESCAPE)
+        assert "changed since enrich" in find(browser, "main").text
+        assert browser.find_elements(By.CSS_SELECTOR, "[name=verdict]") == []
+
+
 def test_keys_that_were_meant_for_the_page_before(address: str, client: Client, index_name: str) -> None:
     """A key that is held, or pressed when the next group has just appeared, decides nothing."""
     with chromium() as browser:

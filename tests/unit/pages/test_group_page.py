@@ -18,7 +18,8 @@ from es_neardupe.groups.listing import QueuePlace
 from es_neardupe.groups.read import Member, MemberPage
 from es_neardupe.groups.reviewed import GroupFindings
 from es_neardupe.pages.application import Site
-from es_neardupe.pages.group import MAX_PLACES, Said, group_file, group_page, letter
+from es_neardupe.pages.bar import Said
+from es_neardupe.pages.group import MAX_PLACES, group_file, group_page, letter
 from es_neardupe.pages.readings import field_value, in_few_words, shown_reading
 from es_neardupe.similarity.collation import collate
 

@@ -10,15 +10,17 @@ import pytest
 from page_reader import NASTY, Reader
 
 from es_neardupe.commands.decide import Contradiction, DecisionReport
+from es_neardupe.commands.document_pages import CurrentDocument, DocumentReview
 from es_neardupe.commands.group_pages import CommonValues, DocumentFilter, GroupSelection
 from es_neardupe.commands.search.steps import Copy, SearchHit, SearchReport
 from es_neardupe.commands.stats.counts import StatsScope
 from es_neardupe.groups.decisions import Decision, DecisionPage, Verdict
-from es_neardupe.groups.listing import GroupCount, GroupFilter, GroupOrder, GroupOverview, GroupPage
+from es_neardupe.groups.listing import GroupCount, GroupFilter, GroupOrder, GroupOverview, GroupPage, QueuePlace
 from es_neardupe.groups.registry import GroupRecord
 from es_neardupe.groups.reviewed import GroupReview, KnownReviews, ReadProgress, ReviewFilter, ReviewState, TitledPage
 from es_neardupe.options import Matching
 from es_neardupe.pages.application import Site
+from es_neardupe.pages.bar import Bar, Said
 from es_neardupe.pages.decisions import DecisionRequest, decision_preview_page, decisions_page
 from es_neardupe.pages.site import (
     Hosted,
@@ -201,9 +203,17 @@ def test_search() -> None:
 
 
 def test_comparison_and_error() -> None:
-    page = comparison_page(SITE, compare_texts(f"{NASTY} one two three", f"{NASTY} one two four"), Matching.LITERAL)
-    read(page, scripts=1)
+    both = [(PRINCIPAL, "0" * 32), (Address("other", f"m {NASTY}"), "f" * 32)]
+    documents = tuple(CurrentDocument(address, content, False, "g1") for address, content in both)
+    said = Decision(Verdict.SAME, ("0" * 32, "f" * 32), (both[0][0], both[1][0]), "bob", "2026-01-02T00:00:00Z")
+    review = DocumentReview(documents, "g1", QueuePlace(2, 5, "g0"), [said], [said])
+    bar = Bar("/compare?a=1&b=2", "g1", review.queue, both, True, [said], Said("Stored", "keep", NASTY, "x", "g1"))
+    comparison = compare_texts(f"{NASTY} one two three", f"{NASTY} one two four")
+    page = comparison_page(SITE, comparison, Matching.LITERAL, review, bar)
+    found = read(page, scripts=1)
     assert "Sign out" in page.html
+    assert "bob calls these <b>same</b>, since 2026-01-02." in page.html
+    assert [one["data-key"] for _, one in found.tags if "data-key" in one] == list("sdetupn?")
     assert "form-action 'self'" in page.policy
     read(error_page(SITE, NASTY))
 
@@ -236,7 +246,7 @@ def test_decisions() -> None:
 def test_the_preview_of_a_decision(verdict: str) -> None:
     member, contents = Address("other", f"m {NASTY}"), ["0" * 32, "f" * 32]
     seen: dict[str | Address, str] = dict(zip((PRINCIPAL, member), contents, strict=True))
-    asked = DecisionRequest(verdict, "g1", f"start=50&other={NASTY}", [[PRINCIPAL], [member]], NASTY, seen)
+    asked = DecisionRequest(verdict, "g1", f"/group?id=g1&start=50&other={NASTY}", [[PRINCIPAL], [member]], NASTY, seen)
     report = DecisionReport("news", (), 1, 0, (), (), (), {contents[0]: 3, contents[1]: 2}, True)
     page = decision_preview_page(SITE, asked, report, {PRINCIPAL: {"title": NASTY}})
     found = read(page)
@@ -256,7 +266,7 @@ def test_the_preview_of_a_decision(verdict: str) -> None:
         )
     assert "and 2 exact copies" in page.html
     (back,) = (one["href"] for tag, one in found.tags if tag == "a" and one.get("data-key") == "Escape")
-    assert back == SITE.link("/group", start="50", id="g1")
+    assert back == SITE.link("/group", id="g1", start="50")
     contradiction = Contradiction((PRINCIPAL, PRINCIPAL), ())
     refused = decision_preview_page(SITE, asked, replace(report, contradictions=(contradiction,)), {})
     assert 'id="store"' not in refused.html

@@ -1,0 +1,95 @@
+"""One document or two as the web application shows them: what can be decided about their texts, and what was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from es_neardupe.errors import InputError
+from es_neardupe.groups.decisions import Decision, Decisions, Verdict, said_about_pairs
+from es_neardupe.groups.listing import QueuePlace, queue_place
+from es_neardupe.groups.read import known_records
+from es_neardupe.groups.reviewed import last_decisions
+from es_neardupe.index.document_text import prepared_text
+from es_neardupe.index.index import Index
+from es_neardupe.index.stored_fields import group_of, stored_fields
+from es_neardupe.keys.text import contents
+from es_neardupe.records import Address
+from es_neardupe.verification.current_texts import current_source
+
+
+@dataclass(frozen=True)
+class CurrentDocument:
+    """A document with the state of its text."""
+
+    address: Address
+    content: str | None
+    """The content hash of its text; None if it has no words, cannot be read, or has changed since `enrich`: then
+    nothing can be decided about it."""
+    changed: bool
+    """Whether its text has changed since `enrich`, or is new."""
+    group: str | None
+
+
+@dataclass(frozen=True)
+class DocumentReview:
+    """One document or two, and what reviewers have decided about their texts."""
+
+    documents: tuple[CurrentDocument, ...]
+    group: str | None
+    """The group that has all of them."""
+    queue: QueuePlace | None
+    """Where this group stands; None if it has exact copies only."""
+    decisions: Sequence[Decision]
+    """Those that hold and are about at least one of these texts, newest first."""
+    last: Sequence[Decision]
+    """Those that the reviewer has stored last about these texts, or others of the group."""
+
+    @property
+    def copies(self) -> bool:
+        """Whether these are exact copies."""
+        known = [one.content for one in self.documents]
+        return len(known) > 1 and None not in known and len(set(known)) == 1
+
+    @property
+    def decidable(self) -> bool:
+        """Whether something can be decided about each of these texts."""
+        return all(one.content is not None for one in self.documents)
+
+    @property
+    def verdicts(self) -> dict[str, tuple[Verdict, Decision]]:
+        """What each reviewer says about the two texts."""
+        if len(self.documents) != 2 or not self.decidable:
+            return {}
+        low, high = sorted(one.content or "" for one in self.documents)
+        return said_about_pairs(reversed(self.decisions)).get((low, high), {})
+
+
+def review_of_documents(index: Index, documents: Sequence[str | Address], reviewer: str) -> DocumentReview:
+    """One document or two of an opened index, and the decisions about their texts, as one ``reviewer`` sees them.
+    Raises `NotFound` and `SettingsError` as `current_source` does."""
+    found = tuple(_current(index, one) for one in documents)
+    groups = {one.group for one in found}
+    group = groups.pop() if len(groups) == 1 else None
+    record = None if group is None else known_records(index, [group]).get(group)
+    known = {one.content for one in found if one.content is not None}
+    return DocumentReview(
+        documents=found,
+        group=group,
+        queue=queue_place(index, record.group, record.size) if record is not None and record.texts > 1 else None,
+        decisions=Decisions(index).about(known)[::-1],
+        last=last_decisions(index, group, known, reviewer),
+    )
+
+
+def _current(index: Index, document: str | Address) -> CurrentDocument:
+    fields = index.fields
+    names = [*index.settings.fields, fields.content, fields.group]
+    address, source = current_source(index, document, names)
+    stored = stored_fields(source, index.settings.prefix)
+    try:
+        (content,) = contents([prepared_text(source, index.settings)])
+    except InputError:  # a text that cannot be read
+        content = ""
+    changed = bool(content) and stored.get("content") != content
+    return CurrentDocument(address, None if changed else content or None, changed, group_of(stored))

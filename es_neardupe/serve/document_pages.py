@@ -1,0 +1,60 @@
+"""Pages of one document, and of two side by side, on which reviewers decide as on the page of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+
+from es_neardupe.commands.compare.compare import compare
+from es_neardupe.commands.document_pages import DocumentReview, review_of_documents
+from es_neardupe.errors import SettingsError
+from es_neardupe.index.index import Index, opened
+from es_neardupe.options import Matching
+from es_neardupe.pages.application import Site
+from es_neardupe.pages.bar import Bar
+from es_neardupe.pages.site import comparison_page
+from es_neardupe.records import by_address
+from es_neardupe.serve.answers import page_answer
+from es_neardupe.serve.site_pages import chosen, said_before
+
+
+def document_pages(
+    index_of: Callable[[Request], Index], fields: Sequence[str], site: Callable[[Request], Site]
+) -> APIRouter:
+    """The routes. ``index_of``: the index with the login of a request. ``fields`` are shown of documents."""
+    routes = APIRouter(default_response_class=HTMLResponse)
+
+    def bar_of(request: Request, index: Index, review: DocumentReview, link: str) -> Bar:
+        """The bar of the page with this address."""
+        given, own = request.query_params, site(request).of(index)
+        made = given.get("stored") or given.get("withdrawn") or ""
+        documents = [(one.address, one.content) for one in review.documents if one.content is not None]
+        return Bar(
+            page=own.below_root(link),
+            group=review.group or "",
+            queue=review.queue,
+            documents=documents if review.decidable else [],
+            pair=review.decidable and len(documents) == 2 and not review.copies,
+            last=review.last,
+            said=said_before(index, own, fields, made, given.get("of", "")),
+        )
+
+    @routes.get("/compare")
+    def two_documents(
+        request: Request, a: str = "", b: str = "", a_index: str | None = None, b_index: str | None = None
+    ) -> HTMLResponse:
+        if not a or not b:
+            raise SettingsError("Give the ids of two documents: a and b.")
+        matching = chosen(Matching, request.query_params.get("matching") or Matching.LITERAL.value)
+        index = opened(index_of(request), texts=True)
+        own = site(request).of(index)
+        # What can be decided about is read before the texts: a text that changes meanwhile cannot be decided about.
+        review = review_of_documents(index, [by_address(a, a_index), by_address(b, b_index)], own.reviewer)
+        one, other = (each.address for each in review.documents)
+        found = compare(index, one, other, fields=fields)
+        bar = bar_of(request, index, review, own.compare_link(one, other))
+        return page_answer(comparison_page(own, found, matching, review, bar))
+
+    return routes
