@@ -15,6 +15,7 @@ from es_neardupe.groups.clusters import RelatedCounts
 from es_neardupe.index.storage.interface import GroupIdsWritten
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.failures import Failures
+from es_neardupe.verification.facts_in_groups import GroupFacts
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -151,6 +152,8 @@ class GroupsLookedAt:
     """Pairs of members of very large groups that were not compared."""
     only_boilerplate: int
     """Groups of which fewer than half of the other texts match the principal without the boilerplate that was found."""
+    facts: GroupFacts | None
+    """Groups in which facts differ; None if facts decide."""
 
 
 @dataclass(frozen=True, kw_only=True)

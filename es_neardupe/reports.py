@@ -209,6 +209,7 @@ from es_neardupe.verification.criterion import (
 from es_neardupe.verification.evidence import (
     EvidenceReport,
 )
+from es_neardupe.verification.facts_in_groups import GroupFacts
 
 __all__ = [
     "AuditReport",
@@ -262,6 +263,7 @@ __all__ = [
     "GroupChanges",
     "GroupCounts",
     "GroupEvent",
+    "GroupFacts",
     "GroupIdsWritten",
     "GroupRecord",
     "GroupReport",

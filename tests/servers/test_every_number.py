@@ -57,8 +57,10 @@ from unit_tools import set_resemblance
 from es_neardupe.index.stored_fields import own_group
 from es_neardupe.keys.prepare.preparation import Preparation
 from es_neardupe.keys.scheme import Scheme
-from es_neardupe.options import Mask
+from es_neardupe.options import FactKind, Mask
 from es_neardupe.server.client import Client, path
+from es_neardupe.similarity.facts.differing import differing_facts
+from es_neardupe.similarity.facts.tokens import fact_tokens
 
 MAX_CHARS, THRESHOLD, SAMPLE_MOD, SHINGLE = 2000, 0.5, 2, 5
 BANDS, ROWS = chosen_bands(THRESHOLD)
@@ -510,6 +512,7 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
                 "pairs_below": sum(_below(index, list(one), minimum) for one in looked),
                 "pairs_not_compared": 0,
                 "only_boilerplate": _groups_held(index, looked, clusters, minimum),
+                "facts": _group_facts(index, looked),
             },
         },
         "writes": _outcomes(case, written, unchanged=len(inside) - len(written)),
@@ -774,6 +777,27 @@ def _groups_held(index: Snapshot, groups: Iterable[Iterable[str]], clusters: Ite
         similar = [resemblance(_without(one, common), _without(index[first], common)) for one in texts.values()]
         held += 2 * sum(value >= minimum for value in similar) < len(similar)
     return held
+
+
+def _group_facts(index: Snapshot, groups: Iterable[Iterable[str]]) -> JSON:
+    """The groups in which facts differ. All are few and short enough to be examined."""
+    pairs, left_out, differing = 0, 0, list[set[FactKind]]()
+    for first, *others in groups:
+        texts = {index[id].content: index[id].text for id in others if index[id].content != index[first].content}
+        principal = fact_tokens(index[first].text or "")
+        facts = [differing_facts(principal, fact_tokens(text or "")) for text in texts.values()]
+        pairs, left_out = pairs + min(20, len(facts)), left_out + max(0, len(facts) - 20)
+        differing += [{kind for some in facts for fact in some for kind in fact.kinds}] if facts else []
+    figures = {FactKind.AMOUNT, FactKind.NUMBER, FactKind.DATE, FactKind.UNIT, FactKind.CODE}
+    chosen = {"figures": figures, "names": {FactKind.NAME}, "negations": {FactKind.NEGATION}}
+    return {
+        "groups": len(differing),
+        "examined": len(differing),
+        "pairs": pairs,
+        "pairs_left_out": left_out,
+        "differ": sum(bool(one & set().union(*chosen.values())) for one in differing),
+        **{name: sum(bool(one & kinds) for one in differing) for name, kinds in chosen.items()},
+    }
 
 
 def _shingles_of_boilerplate(index: Snapshot, clusters: Iterable[set[str]]) -> frozenset[int]:

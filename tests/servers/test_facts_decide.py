@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -12,7 +13,9 @@ from server_tools import TEXT, assert_settled, change, groups_of, make_index, pu
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.screened import ScreenReport
+from es_neardupe.reports import GroupFacts
 from es_neardupe.server.client import Client, path
+from es_neardupe.verification import facts_in_groups
 
 FORM = " ".join(words("form", 40))
 
@@ -39,6 +42,25 @@ def amount_of(id: str) -> str:
     return "2500" if id == "copy" else id.split("-", maxsplit=1)[0]
 
 
+def test_report_counts_groups_in_which_facts_differ(
+    client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a sample that is limited in texts of a group, and in words."""
+    others = {"a": "It was not found. " + " ".join(words("other", 40))}
+    others["b"] = others["a"].replace("not ", "")
+    news = start(client, index_name, LETTERS | others)
+
+    def counted() -> GroupFacts | None:
+        return news.group(dry_run=True).groups.looked_at.facts
+
+    all_of_it = GroupFacts(groups=2, examined=2, pairs=9, pairs_left_out=0, differ=2, figures=1, names=0, negations=1)
+    assert counted() == all_of_it
+    monkeypatch.setattr(facts_in_groups, "_MEMBERS", 2)
+    assert counted() == replace(all_of_it, pairs=3, pairs_left_out=6)
+    monkeypatch.setattr(facts_in_groups, "_WORDS", 100)
+    assert counted() == replace(all_of_it, examined=1, pairs=1, differ=1, figures=0)
+
+
 @pytest.mark.parametrize("linkage", ["star", "complete", "chain"])
 def test_letters_about_other_amounts_are_apart(client: Client, index_name: str, linkage: str, server_cli: Cli) -> None:
     """With each linkage; a later run without options does the same, also after changes, as a rebuild does."""
@@ -51,6 +73,7 @@ def test_letters_about_other_amounts_are_apart(client: Client, index_name: str, 
     assert report.pairs.other_facts == sum(
         amount_of(a) != amount_of(b) for a, b in combinations(sorted(set(LETTERS) - {"copy"}), 2)
     )
+    assert report.groups.looked_at.facts is None
     assert "facts amount and number and date and unit and code" in str(report.rules)
     assert report.evidence is not None
     body = {"size": 100, "query": {"exists": {"field": "facts.kinds"}}}

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from es_neardupe.groups.clusters import RelatedCounts
     from es_neardupe.index.index import Index
     from es_neardupe.verification.criterion import MatchOptions
+    from es_neardupe.verification.facts_in_groups import GroupFacts
 
 
 @with_options_of(library)
@@ -176,8 +177,22 @@ def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
         yield "  pairs of members not compared", groups.pairs_not_compared
         if groups.only_boilerplate:
             yield "  held together only by boilerplate", groups.only_boilerplate
+        if groups.facts is not None and groups.facts.groups:
+            yield from _facts(groups.facts)
     if writes.mirrored is not None:
         yield "group ids written into documents", writes.mirrored.written
+
+
+def _facts(facts: GroupFacts) -> Iterator[tuple[str, int]]:
+    """Rows about the groups in which facts differ."""
+    yield "  with different texts", facts.groups
+    yield "    facts compared with the principal", facts.examined
+    yield "      figures, names or negations differ", facts.differ
+    yield "        figures", facts.figures
+    yield "        names", facts.names
+    yield "        negations", facts.negations
+    if facts.pairs_left_out:
+        yield "      texts not compared", facts.pairs_left_out
 
 
 def _without_boilerplate(match: MatchOptions) -> str:

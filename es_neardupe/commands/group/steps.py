@@ -42,6 +42,7 @@ from es_neardupe.verification.boilerplate import Boilerplate, boilerplate, group
 from es_neardupe.verification.common_shingles import CommonShinglesUsed, effect, store_list, used
 from es_neardupe.verification.criterion import MatchCriterion, MatchOptions
 from es_neardupe.verification.evidence import Evidence, EvidenceReport, write_evidence
+from es_neardupe.verification.facts_in_groups import GroupFacts, facts_in_groups
 from es_neardupe.verification.facts_of_matches import with_facts
 from es_neardupe.verification.verify import Verified, verified_pairs
 
@@ -286,6 +287,14 @@ class Run:
             self.index, linked.verified, linked.principal, found, minimum=minimum, progress=self.progress
         )
 
+    def group_facts(self, result: GroupingResult) -> GroupFacts | None:
+        """Groups in which facts differ; None if facts decide."""
+        if self.criterion.facts:
+            return None
+        verified = result.linked.verified
+        grouped = verified.classes.counted(result.groupings.group_of >= 0) > 0
+        return facts_in_groups(self.index, verified, result.linked.principal, grouped)
+
     def common_shingles(self, verified: Verified, *, with_effect: bool) -> CommonShinglesUsed | None:
         """The ignored shingles, and with ``with_effect`` how many matches that changes."""
         if self.criterion.common is None:
@@ -326,7 +335,7 @@ class Run:
             scope=group_scope,
             pairs=_pairs(index, result),
             decisions=_decisions(result),
-            groups=_groups(group_scope, result, self.groups_held(linked, by_boilerplate)),
+            groups=_groups(group_scope, result, self.groups_held(linked, by_boilerplate), self.group_facts(result)),
             writes=_writes(result, written, mirrored),
             evidence=evidence,
             dry_run=dry_run,
@@ -382,7 +391,7 @@ def _decisions(result: GroupingResult) -> DecisionCounts:
     )
 
 
-def _groups(scope: GroupScope, result: GroupingResult, only_boilerplate: int) -> GroupCounts:
+def _groups(scope: GroupScope, result: GroupingResult, only_boilerplate: int, facts: GroupFacts | None) -> GroupCounts:
     """The groups of the index: those that the run processed, and all others from the registry."""
     groups, others = result.records.values(), result.other_groups
     members = sum(one.size - 1 for one in groups)
@@ -401,6 +410,7 @@ def _groups(scope: GroupScope, result: GroupingResult, only_boilerplate: int) ->
             pairs_below=sum(one.pairs_below for one in groups),
             pairs_not_compared=sum(one.pairs_not_compared for one in groups),
             only_boilerplate=only_boilerplate,
+            facts=facts,
         ),
     )
 
