@@ -51,6 +51,13 @@ class TextQuery(BaseModel):
     top: int = Field(10, ge=1, le=1000)
 
 
+class SimilarQuery(TextQuery):
+    """A text whose near-duplicates to search for."""
+
+    facts: list[str] = Field(default_factory=list)
+    """Kinds of facts that decide, as those of ``--facts``."""
+
+
 class ContainedQuery(TextQuery):
     """A text whose passages to search for."""
 

@@ -114,12 +114,25 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
         across: Annotated[
             str | None, Field(description="Only documents with other values of this field than that of `id`.")
         ] = None,
+        facts: Annotated[
+            list[str] | None,
+            Field(description="Texts that differ in these are no hits: figures, facts, all, or kinds such as names."),
+        ] = None,
     ) -> _Similar:
         document = None if id is None else by_address(id, id_index)
         return await _answer(
             _Similar,
             lambda: similar_json(
-                similar_(index, id=document, text=text, min=min, top=top, across=across, fields=fields)
+                similar_(
+                    index,
+                    id=document,
+                    text=text,
+                    min=min,
+                    top=top,
+                    across=across,
+                    facts=facts or (),
+                    fields=fields,
+                )
             ),
         )
 

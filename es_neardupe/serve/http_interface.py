@@ -53,8 +53,8 @@ from es_neardupe.json_models import (
     GroupsAnswer,
     ProblemAnswer,
     SimilarAnswer,
+    SimilarQuery,
     StatsAnswer,
-    TextQuery,
 )
 from es_neardupe.json_results import decision_json, group_json, groups_json, plain, similar_json
 from es_neardupe.records import Address, by_address
@@ -203,11 +203,11 @@ def http_interface(
         min: _Share = None,
         top: _Top = _SIMILAR["top"],
         across: str | None = None,
+        facts: Annotated[list[str] | None, Query(description="Facts that decide, as --facts")] = None,
     ) -> Any:
-        document = by_address(id, index)
-        return plain(
-            similar_json(similar(index_of(request), id=document, min=min, top=top, across=across, fields=fields))
-        )
+        document, current = by_address(id, index), index_of(request)
+        found = similar(current, id=document, min=min, top=top, across=across, facts=facts or (), fields=fields)
+        return plain(similar_json(found))
 
     @app.get("/documents", response_model=DocumentsAnswer, summary="Documents with chunks in common: `documents`")
     def documents_of_chunks(request: Request, by: str, min: _Share = None, top: _Top = _DOCUMENTS["top"]) -> Any:
@@ -219,10 +219,10 @@ def http_interface(
         response_model_exclude_unset=True,
         summary="Near-duplicates of a text: `similar --text`",
     )
-    def similar_to_text(request: Request, query: TextQuery) -> Any:
-        return plain(
-            similar_json(similar(index_of(request), text=query.text, min=query.min, top=query.top, fields=fields))
-        )
+    def similar_to_text(request: Request, query: SimilarQuery) -> Any:
+        current, text = index_of(request), query.text
+        found = similar(current, text=text, min=query.min, top=query.top, facts=query.facts, fields=fields)
+        return plain(similar_json(found))
 
     @app.get("/contained", response_model=ContainedAnswer, summary="Contained documents: `contained --id`")
     def contained_in_document(

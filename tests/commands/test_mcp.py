@@ -129,6 +129,8 @@ def test_each_tool_answers_as_its_command(client: Client, index_name: str, serve
         assert (found["common"]["share"], given(found["hits"])) == ("auto", given(contained["hits"]))
         similar = plain(similar_json(news.similar(id="l0", across="part")))
         assert given(answer(await call("similar", {"id": "l0", "across": "part"}))) == given(similar)
+        similar = plain(similar_json(news.similar(id="l0", facts=["words"])))
+        assert given(answer(await call("similar", {"id": "l0", "facts": ["words"]}))) == given(similar)
         documents = plain(news.documents(by="part", top=2))
         assert documents["total"] > 2
         assert given(answer(await call("documents", {"by": "part", "top": 2}))) == given(documents)

@@ -389,6 +389,12 @@ def test_interface_answers_as_the_commands(
     assert answer("/contained", id="l0") == server_cli("contained", index_name, "--id", "l0", "--json").json
     text = tmp_path / "text"
     text.write_text(LARGE[1], "utf-8")
+    by_facts = server_cli("similar", index_name, "--id", "l0", "--facts", "figures,words", "--json").json
+    assert by_facts["other_facts"] > 0
+    assert answer("/similar", id="l0", facts="figures,words") == by_facts
+    assert posted("/similar", text=LARGE[0], facts=["figures", "words"])["other_facts"] == by_facts["other_facts"]
+    refused = api.get("/api/similar", params={"id": "l0", "facts": "colours"})
+    assert (refused.status_code, "'colours'" in refused.json()["detail"]) == (400, True)
     assert posted("/similar", text=LARGE[1]) == server_cli("similar", index_name, "--file", str(text), "--json").json
     assert (
         posted("/contained", text=LARGE[1]) == server_cli("contained", index_name, "--file", str(text), "--json").json
