@@ -87,11 +87,13 @@ class MemberPage:
     """The stored numbers of words of principal and members."""
     known: GroupRecord | None
     """See `Group`."""
+    related: tuple[str, ...] = ()
+    """The ids of the other groups of its cluster, ascending; none if this user may not read the registry."""
 
 
 def read_members(index: Index, group: str, *, start: int = 0, size: int = 200) -> MemberPage | None:
-    """A page of the members of a group of an opened index, with two searches, whatever the number of members; the last
-    page if there are fewer. None for an unknown group."""
+    """A page of the members of a group of an opened index, with three searches, whatever the number of members; the
+    last page if there are fewer. None for an unknown group."""
     if not group:
         return None
     fields, window = index.fields, index.target.max_result_window
@@ -125,7 +127,16 @@ def read_members(index: Index, group: str, *, start: int = 0, size: int = 200) -
         content={address: one.get("content") or "" for address, one in stored.items()},
         tokens={address: count_of(one, "tokens") for address, one in stored.items()},
         known=matching_record(record, total + first),
+        related=_related(index, group),
     )
+
+
+def _related(index: Index, group: str) -> tuple[str, ...]:
+    try:
+        clusters = Registry(index).clusters([group]).values()
+    except Forbidden:
+        return ()
+    return tuple(sorted({id for one in clusters if one is not None for id in one.groups} - {group}))
 
 
 def _source(index: Index) -> list[str]:

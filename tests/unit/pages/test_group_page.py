@@ -84,8 +84,19 @@ def test_each_form_of_the_page(number: int, form: str) -> None:
     assert "note ann" not in html
 
 
+def test_related_groups_are_links() -> None:
+    texts = group(*letters(2))
+    texts = replace(texts, page=replace(texts.page, related=tuple(f"r{n:03} {NASTY}" for n in range(120))))
+    reader, html = read(texts)
+    links = [str(one["href"]) for tag, one in reader.tags if tag == "a" and "id=r" in str(one.get("href"))]
+    assert (len(links), links[0].startswith("/below/group?id=r000")) == (100, True)
+    assert "120 related groups" in html
+    assert "20 more" in html
+
+
 def test_a_file_has_no_forms() -> None:
     texts = group(*letters(6))
+    texts = replace(texts, page=replace(texts.page, related=("other",)))
     html = group_file(SITE, texts, findings(texts), "2026-01-01T00:00")
     tags = {tag for tag, _ in Reader(html).tags}
     assert not {"form", "input", "script", "img", "nav", "a"} & tags
