@@ -9,6 +9,7 @@ from es_neardupe.errors import InputError
 from es_neardupe.groups.decisions import Decision, Decisions, Verdict, said_about_pairs
 from es_neardupe.groups.listing import QueuePlace, queue_place
 from es_neardupe.groups.read import known_records
+from es_neardupe.groups.registry import GroupRecord
 from es_neardupe.groups.reviewed import last_decisions
 from es_neardupe.index.document_text import prepared_text
 from es_neardupe.index.index import Index
@@ -38,8 +39,10 @@ class DocumentReview:
     documents: tuple[CurrentDocument, ...]
     group: str | None
     """The group that has all of them."""
+    record: GroupRecord | None
+    """Its record in the registry; None if there is none, or if this user may not read it."""
     queue: QueuePlace | None
-    """Where this group stands; None if it has exact copies only."""
+    """Where it stands; None if it has exact copies only."""
     decisions: Sequence[Decision]
     """Those that hold and are about at least one of these texts, newest first."""
     last: Sequence[Decision]
@@ -76,6 +79,7 @@ def review_of_documents(index: Index, documents: Sequence[str | Address], review
     return DocumentReview(
         documents=found,
         group=group,
+        record=record,
         queue=queue_place(index, record.group, record.size) if record is not None and record.texts > 1 else None,
         decisions=Decisions(index).about(known)[::-1],
         last=last_decisions(index, group, known, reviewer),

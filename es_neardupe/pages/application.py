@@ -13,6 +13,7 @@ from es_neardupe.index.index import Index
 _PAGES = {
     "/group": frozenset({"id", "start", "reference", "reference_index"}),
     "/compare": frozenset({"a", "a_index", "b", "b_index"}),
+    "/document": frozenset({"id", "index"}),
 }
 """The pages on which reviewers decide, with what their addresses have."""
 
@@ -68,6 +69,10 @@ class Site:
     def below_root(self, link: str) -> str:
         """The path and query string of a link, without the path below which the application is mounted."""
         return link[len(self.root) :]
+
+    def document_link(self, document: Located) -> str:
+        """The address of the page of a document."""
+        return self.link("/document", id=document.id, index=document.index)
 
     def compare_link(self, a: Located, b: Located) -> str:
         """The address of the page of two documents."""

@@ -1,15 +1,16 @@
-"""Pages of the application of ``es-neardupe serve``: overview, groups, two documents, search, errors."""
+"""Pages of the application of ``es-neardupe serve``: overview, groups, one document, two documents, search, errors."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe.commands.document_pages import DocumentReview
 from es_neardupe.commands.group_pages import MAX_FOUND, CommonValues, GroupSelection
 from es_neardupe.commands.search.steps import SearchReport
+from es_neardupe.commands.similar.steps import SimilarHit
 from es_neardupe.commands.stats.counts import StatsScope
 from es_neardupe.display_text import beginning
 from es_neardupe.groups.heaviest import COPIES, KINDS, UNKNOWN, HeaviestDifference
@@ -26,6 +27,7 @@ from es_neardupe.pages.page import (
     content_security_policy,
     rendered,
 )
+from es_neardupe.pages.panes import MAX_SHOWN
 from es_neardupe.pages.readings import in_few_words
 from es_neardupe.similarity.comparison import CompareReport
 from es_neardupe.similarity.pair_relation import Relation
@@ -222,6 +224,39 @@ def comparison_page(
     """Two documents side by side, and the bar with the decisions about them."""
     page = compare_page(comparison, matching, site, review=review, bar=bar)
     return Hosted(page, _policy(SITE_STYLES, [*COMPARISON_SCRIPTS, *SITE_SCRIPTS]))
+
+
+@dataclass(frozen=True)
+class DocumentText:
+    """A document to show."""
+
+    text: str
+    fields: Mapping[str, str]
+    below: Sequence[SimilarHit]
+    """The most similar ones of those that are less similar than the threshold."""
+    threshold: float
+    top: int
+    """The most that were looked for."""
+
+
+def document_page(site: Site, document: DocumentText, review: DocumentReview, bar: Bar) -> Hosted:
+    """One document: its text, its group, what was decided about it, and similar ones below the threshold."""
+    (one,) = review.documents
+    return hosted(
+        "document.html.j2",
+        site,
+        address=one.address,
+        changed=one.changed,
+        record=review.record,
+        decisions=review.decisions,
+        most=MAX_SHOWN,
+        text=document.text,
+        fields=document.fields,
+        below=document.below,
+        threshold=document.threshold,
+        top=document.top,
+        bar=bar,
+    )
 
 
 def search_page(site: Site, text: str, found: SearchReport | None, *, error: str = "") -> Hosted:

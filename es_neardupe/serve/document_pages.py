@@ -8,16 +8,25 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from es_neardupe.commands.compare.compare import compare
+from es_neardupe.commands.compare.texts import text_of_document
 from es_neardupe.commands.document_pages import DocumentReview, review_of_documents
+from es_neardupe.commands.similar.similar import similar
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.index import Index, opened
+from es_neardupe.index.shown_fields import shown_fields
 from es_neardupe.options import Matching
 from es_neardupe.pages.application import Site
 from es_neardupe.pages.bar import Bar
-from es_neardupe.pages.site import comparison_page
+from es_neardupe.pages.site import DocumentText, comparison_page, document_page
 from es_neardupe.records import by_address
 from es_neardupe.serve.answers import page_answer
 from es_neardupe.serve.site_pages import chosen, said_before
+
+_SIMILAR = 20
+"""Documents below the threshold that are listed."""
+
+_LOWEST = 0.1
+"""Their least similarity."""
 
 
 def document_pages(
@@ -56,5 +65,22 @@ def document_pages(
         found = compare(index, one, other, fields=fields)
         bar = bar_of(request, index, review, own.compare_link(one, other))
         return page_answer(comparison_page(own, found, matching, review, bar))
+
+    @routes.get("/document")
+    def one_document(request: Request, id: str = "", index: str | None = None) -> HTMLResponse:
+        if not id:
+            raise SettingsError("Give the id of a document.")
+        found = opened(index_of(request), texts=True)
+        own = site(request).of(found)
+        review = review_of_documents(found, [by_address(id, index)], own.reviewer)
+        address = review.documents[0].address
+        placed, values = text_of_document(found, address, shown_fields(found, fields, origin=True))
+        threshold = found.settings.threshold_of(found.settings.measure)
+        lowest = min(_LOWEST, threshold)
+        hits = similar(index_of(request), id=address, min=lowest, max=threshold, top=_SIMILAR, fields=fields).hits
+        below = [one for one in hits if one.similarity < threshold]
+        document = DocumentText(placed.original, values, below, threshold, _SIMILAR)
+        bar = bar_of(request, found, review, own.document_link(address))
+        return page_answer(document_page(own, document, review, bar))
 
     return routes

@@ -604,7 +604,7 @@ def shown_pages(browser: webdriver.Chrome, address: str) -> Iterator[str]:
     yield "comparison"
     browser.get(group)
     yield "group"
-    for page in ("/", "/groups", "/search?q=title:harbour", "/decisions", "/group?id=unknown"):
+    for page in ("/", "/groups", "/search?q=title:harbour", "/decisions", "/document?id=l0", "/group?id=unknown"):
         browser.get(group.partition("/group")[0] + page)
         yield page
 

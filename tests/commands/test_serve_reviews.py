@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from html import unescape
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pyarrow
 import pyarrow.parquet
@@ -169,6 +169,55 @@ def test_a_decision_about_two_texts_is_stored_at_once(client: Client, index_name
     assert 'value="same"' not in page
 
 
+def test_a_document_has_a_page(client: Client, index_name: str) -> None:
+    """With its text, its group, what was decided about it, and similar ones below the threshold; ids lead to it."""
+    news = begun(client, index_name)
+    half = " ".join(A.split()[: len(A.split()) * 3 // 4])
+    put(client, index_name, {"half": {"title": f"Half {NASTY}", "body": half}})
+    news.enrich()
+    news.group()
+    ann = Reviewer(news, "ann")
+    below = [one.id for one in news.similar(id="half", min=0.1).hits]
+    assert below
+    news.decide("different", "a", ["d"], author="bob", note=f"costs {NASTY}")
+
+    page = ann.get("/document", id="half")
+    assert "In no group with another document" in page
+    assert f"Half {NASTY}" in unescape(page)
+    assert half in page
+    links = {one["href"] for tag, one in Reader(page).tags if tag == "a" and "href" in one}
+    assert {f"/document?{urlencode({'id': id, 'index': index_name})}" for id in below} <= links
+
+    page = ann.get("/document", id="a", index=index_name)
+    assert ">5 documents</a>, 4 texts" in page
+    assert "and a few more words" in page
+    assert "2026" in page
+    assert f"costs {NASTY}" in unescape(page)
+    form = {
+        name: value for name, value in Reviewer._inputs(page).items() if name in ("csrf", "group", "page", "document")
+    }
+    kept = ann.post("/decide", {**form, "verdict": "keep"})
+    assert "Stored <b>keep</b>: Principal" in kept
+    assert '<h2 id="decided">' in kept
+    assert [one.verdict.value for one in news.decisions(author="ann")] == ["keep"]
+    change(client, index_name, "a", {"body": "changed"})
+    assert "Its text changed since" in ann.get("/document", id="a")
+    assert ann.site.get("/document", params={"id": "unknown"}).status_code == 404
+    assert ann.site.get("/document").status_code == 400
+
+    link = f"/document?id=d&amp;index={index_name}"
+    for path, given in (
+        ("/groups", {}),
+        ("/search", {"q": "title:D"}),
+        ("/decisions", {}),
+        ("/group", {"id": ann.group()}),
+    ):
+        listed = ann.get(path, **given)
+        assert link in listed or path == "/groups", path
+        assert "/document?id=" in listed
+    assert link in ann.get("/compare", a="d", b="b")
+
+
 def test_the_same_ids_in_two_indices_of_an_alias(client: Client, index_name: str) -> None:
     """Forms, links and requests of programs name the index of each document."""
     both = [f"{index_name}-1", f"{index_name}-2"]
@@ -217,7 +266,7 @@ def test_the_same_ids_in_two_indices_of_an_alias(client: Client, index_name: str
         assert f"{address.id} of {both.index(address.index)}</span>" in preview
         assert f'<small class="name">{address.index}/{address.id}</small>' in preview
     for path in ("/groups", "/search?q=*"):
-        assert f'<small class="name">{principal.index}/{principal.id}</small>' in ann.get(path)
+        assert f">{principal.index}/{principal.id}</a>" in ann.get(path)
     ann.post("/decide", {**form, "verdict": "different", "document": [value[principal], value[twin]]})
     assert [set(one.documents) for one in news.decisions()] == [{principal, twin}]
     listed = ann.get("/decisions")
