@@ -47,7 +47,7 @@ class TextQuery(BaseModel):
     model_config = _STRICT
 
     text: str = Field(min_length=1, max_length=1_000_000)
-    min: float | None = Field(None, ge=0, le=1)
+    min: float | None = Field(None, gt=0, le=1)
     top: int = Field(10, ge=1, le=1000)
 
 

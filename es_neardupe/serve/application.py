@@ -97,7 +97,8 @@ def asgi(
     @app.exception_handler(HTTPException)
     def unknown(request: Request, error: HTTPException) -> HTMLResponse:
         found = error_page(site(request), str(error.detail))
-        return HTMLResponse(found.html, error.status_code, headers={"Content-Security-Policy": found.policy})
+        headers = {**(error.headers or {}), "Content-Security-Policy": found.policy}
+        return HTMLResponse(found.html, error.status_code, headers=headers)
 
     @app.get("/health")
     def health(request: Request) -> JSONResponse:

@@ -71,6 +71,8 @@ def _digits(given: object) -> object:
 
 
 _Share = Annotated[float | None, Query(ge=0, le=1)]
+_Minimum = Annotated[float | None, Query(gt=0, le=1)]
+_Id = Annotated[str, Query(min_length=1)]
 _PROBLEM: dict[str, Any] = {
     "description": "Problem JSON (RFC 9457)",
     "content": {"application/problem+json": {"schema": ProblemAnswer.model_json_schema()}},
@@ -186,7 +188,7 @@ def http_interface(
         )
 
     @app.get("/compare", response_model=ComparisonAnswer, summary="Two documents: `compare`")
-    def two_documents(request: Request, a: str, b: str, a_index: _Index = None, b_index: _Index = None) -> Any:
+    def two_documents(request: Request, a: _Id, b: _Id, a_index: _Index = None, b_index: _Index = None) -> Any:
         return plain(compare(index_of(request), by_address(a, a_index), by_address(b, b_index), fields=fields))
 
     @app.get(
@@ -198,9 +200,9 @@ def http_interface(
     def similar_to_document(
         request: Request,
         *,
-        id: str,
+        id: _Id,
         index: _Index = None,
-        min: _Share = None,
+        min: _Minimum = None,
         top: _Top = _SIMILAR["top"],
         across: str | None = None,
         facts: Annotated[list[str] | None, Query(description="Facts that decide, as --facts")] = None,
@@ -210,7 +212,7 @@ def http_interface(
         return plain(similar_json(found))
 
     @app.get("/documents", response_model=DocumentsAnswer, summary="Documents with chunks in common: `documents`")
-    def documents_of_chunks(request: Request, by: str, min: _Share = None, top: _Top = _DOCUMENTS["top"]) -> Any:
+    def documents_of_chunks(request: Request, by: _Id, min: _Minimum = None, top: _Top = _DOCUMENTS["top"]) -> Any:
         return plain(documents(index_of(request), by=by, min=min, top=top))
 
     @app.post(
@@ -228,9 +230,9 @@ def http_interface(
     def contained_in_document(
         request: Request,
         *,
-        id: str,
+        id: _Id,
         index: _Index = None,
-        min: Annotated[float, Query(ge=0, le=1)] = _CONTAINED["min"],
+        min: Annotated[float, Query(gt=0, le=1)] = _CONTAINED["min"],
         top: _Top = _CONTAINED["top"],
         ignore_common: float | Literal["auto"] | None = None,
     ) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 
 import pytest
@@ -245,6 +246,26 @@ def test_openapi_names_the_types() -> None:
                 assert set(described["schema"]["properties"]) == {"type", "title", "status", "detail"}
     assert set(schemas["Address"]["properties"]) == {"index", "id"}
     assert "_text" not in schemas["Side"]["properties"]
+
+
+def test_openapi_names_the_bounds() -> None:
+    """What a command refuses for any index is not valid by the schema either."""
+    browser = client()
+    document = browser.get("/api/openapi.json", headers=BEARER).json()
+    for path in ("similar", "contained", "documents"):
+        (minimum,) = (one for one in document["paths"][f"/{path}"]["get"]["parameters"] if one["name"] == "min")
+        assert '"exclusiveMinimum": 0' in json.dumps(minimum["schema"])
+    for query in ("similar?id=", "similar?id=1&min=0", "contained?id=1&min=0", "compare?a=&b=1", "documents?by="):
+        answer = browser.get(f"/api/{query}", headers=BEARER)
+        assert (answer.status_code, answer.json()["type"]) == (400, "SettingsError")
+    text = browser.post("/api/similar", headers=BEARER, json={"text": "one", "min": 0})
+    assert (text.status_code, text.json()["detail"].partition(":")[0]) == (400, "min")
+
+
+def test_wrong_methods_name_the_right_ones() -> None:
+    for path, allowed in (("/search", "GET"), ("/api/stats", "GET"), ("/decide", "POST")):
+        answer = client().request("PUT", path, headers={**BEARER, "Origin": "http://127.0.0.1:8765"})
+        assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
 
 
 def test_tokens_are_random_and_cookies_do_not_reveal_them() -> None:
