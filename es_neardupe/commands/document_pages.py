@@ -10,7 +10,7 @@ from es_neardupe.groups.decisions import Decision, Decisions, Verdict, said_abou
 from es_neardupe.groups.listing import QueuePlace, queue_place
 from es_neardupe.groups.read import known_records
 from es_neardupe.groups.registry import GroupRecord
-from es_neardupe.groups.reviewed import last_decisions
+from es_neardupe.groups.reviewed import FormerVerdict, former_verdicts, last_decisions
 from es_neardupe.index.document_text import prepared_text
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import group_of, stored_fields
@@ -66,6 +66,12 @@ class DocumentReview:
             return {}
         low, high = sorted(one.content or "" for one in self.documents)
         return said_about_pairs(reversed(self.decisions)).get((low, high), {})
+
+    @property
+    def former(self) -> list[FormerVerdict]:
+        """What was decided about both documents before the text of one changed."""
+        known = {one.address: one.content for one in self.documents if one.content is not None}
+        return former_verdicts(self.decisions[::-1], known)
 
 
 def review_of_documents(index: Index, documents: Sequence[str | Address], reviewer: str) -> DocumentReview:

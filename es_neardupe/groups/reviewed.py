@@ -275,6 +275,18 @@ class Dispute:
 
 
 @dataclass(frozen=True)
+class FormerVerdict:
+    """What a reviewer said about two documents before the text of one of them changed."""
+
+    author: str
+    at: str
+    verdict: Verdict
+    changed: Address
+    other: Address
+    """The document whose text is still the same."""
+
+
+@dataclass(frozen=True)
 class GroupFindings:
     """What reviewers have decided about some documents of a group."""
 
@@ -288,6 +300,8 @@ class GroupFindings:
     """The decisions that the reviewer has stored last about texts of the group, also of other pages of it."""
     disputes: Sequence[Dispute] = ()
     """Pairs of these texts about which reviewers disagree, the first ones."""
+    former: Sequence[FormerVerdict] = ()
+    """What was decided about two of these documents before the text of one changed, the last ones."""
 
 
 def last_decisions(index: Index, group: str | None, contents: set[str], reviewer: str) -> Sequence[Decision]:
@@ -319,7 +333,37 @@ def review_findings(
             if content in one.contents and (len(one.contents) == 1 or (content != first and first in one.contents))
         ]
     last = last_decisions(index, group, set(contents.values()), reviewer)
-    return GroupFindings(contents, about, store.claims([group]).get(group), last, _disputes(found, contents, reviewer))
+    return GroupFindings(
+        contents,
+        about,
+        store.claims([group]).get(group),
+        last,
+        _disputes(found, contents, reviewer),
+        former_verdicts(found, contents),
+    )
+
+
+_MAX_FORMER = 3
+
+
+def former_verdicts(found: Sequence[Decision], contents: Mapping[Address, str]) -> list[FormerVerdict]:
+    """What was decided about two of some documents, with their present content hashes, before one of them changed: the
+    last of each reviewer. ``found``: the decisions about these contents, oldest first."""
+    now = said_about_pairs(found)
+    former: dict[tuple[str, Address, Address], FormerVerdict] = {}
+    for one in reversed(found):
+        then = dict(zip(one.documents, one.contents, strict=True))
+        changed = [address for address in then if address in contents and contents[address] != then[address]]
+        same = [address for address in then if contents.get(address) == then[address]]
+        if len(former) >= _MAX_FORMER or not changed or not same:
+            continue
+        verdicts = dict(one.pairs())
+        low, high = sorted((then[changed[0]], then[same[0]]))
+        present = sorted((contents[changed[0]], contents[same[0]]))
+        if (low, high) in verdicts and one.author not in now.get((present[0], present[1]), {}):
+            key = (one.author, changed[0], same[0])
+            former.setdefault(key, FormerVerdict(one.author, one.at, verdicts[low, high], changed[0], same[0]))
+    return list(former.values())
 
 
 _MAX_DISPUTES = 3

@@ -169,6 +169,24 @@ def test_a_decision_about_two_texts_is_stored_at_once(client: Client, index_name
     assert 'value="same"' not in page
 
 
+def test_a_pair_that_returns_says_what_was_decided(client: Client, index_name: str) -> None:
+    """Before the text of one changed, and which one."""
+    news = begun(client, index_name)
+    ann = Reviewer(news, "ann")
+    news.decide("different", "s0", ["s1"], author="ann")
+    small = next(one.group for one in news.groups() if one.members[0].id.startswith("s"))
+    assert "Since then" not in ann.get("/group", id=small)
+    change(client, index_name, "s1", {"body": f"{SOURCES['s1']['body']} again"})
+    news.enrich()
+    news.group()
+    small = next(one.group for one in news.groups() if one.members[0].id.startswith("s"))
+    at = news.decisions()[0].at[:10]
+    for page in (ann.get("/group", id=small), ann.get("/compare", a="s0", b="s1")):
+        assert f"<b>different</b> on {at}. Since then, the text of s1 changed." in page
+    news.decide("same", "s0", ["s1"], author="ann")
+    assert "Since then" not in ann.get("/compare", a="s0", b="s1")
+
+
 def test_a_document_has_a_page(client: Client, index_name: str) -> None:
     """With its text, its group, what was decided about it, and similar ones below the threshold; ids lead to it."""
     news = begun(client, index_name)
