@@ -169,11 +169,11 @@ def test_next_and_previous_difference(show: Show) -> None:
     assert {found.text for found in by(browser, ".now")} == {"red", "blue"}
     assert in_sight(browser, "#literal-a-d1")
     assert in_sight(browser, "#literal-b-d1")
-    press(browser, "n")
+    press(browser, "j")
     assert counter.text == "Difference 2 of 3"
-    press(browser, "n", "n")
+    press(browser, "j", "j")
     assert counter.text == "Difference 1 of 3"
-    press(browser, "p")
+    press(browser, "k")
     assert counter.text == "Difference 3 of 3"
     one(browser, ".previous").click()
     assert counter.text == "Difference 2 of 3"
@@ -193,7 +193,7 @@ def test_switch_between_matchings(show: Show) -> None:
     assert all(repeat not in found.text for found in by(browser, "#information-b .d"))
     one(browser, "#information-b-p1").click()
     assert browser.switch_to.active_element == one(browser, "#information-a-p1")
-    press(browser, "n")
+    press(browser, "j")
     assert one(browser, ".counter").text == "Difference 1 of 3"
     assert {found.text for found in by(browser, ".now")} == {"red", "blue"}
 
@@ -238,7 +238,7 @@ def test_differences_only(show: Show) -> None:
     assert len(shown) < len(A) / 2
     assert "red" in shown
     assert shown.count("[…]") >= 2
-    press(browser, "n")
+    press(browser, "j")
     assert {found.text for found in by(browser, ".now")} == {"red", "blue"}
     one(browser, "#only").click()
     for side, text in (("a", A), ("b", B)):
@@ -292,9 +292,9 @@ def test_whole_lines(show: Show) -> None:
     }
     assert len(colours) == 2, "words that differ stand out in a marked line"
     assert [found.text for found in by(browser, "#literal .d")] == marks
-    press(browser, "n")
+    press(browser, "j")
     assert {found.text for found in by(browser, ".now")} == {base[3].split()[4], "other"}
-    press(browser, "n", "n", "p")
+    press(browser, "j", "j", "k")
     assert one(browser, ".counter").text == "Difference 2 of 3"
     one(browser, "input[value=information] + span").click()
     assert marked_lines(browser, "#information-b") == [changed, *inserted, shorter]
@@ -347,7 +347,7 @@ def test_older_browsers_are_not_offered_whole_lines(browser: webdriver.Chrome, s
         assert not one(browser, "#lines").is_displayed()
         one(browser, "#only").click()
         assert "[…]" in str(one(browser, "#literal-a").get_property("textContent"))
-        press(browser, "n")
+        press(browser, "j")
         assert {found.text for found in by(browser, ".now")} == {"red", "blue"}
     finally:
         browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
@@ -401,9 +401,9 @@ def test_dark_and_print(show: Show) -> None:
 @pytest.mark.parametrize(("a", "b"), [("", ""), ("", "word"), ("one two", "one two"), ("x", "y")])
 def test_small_texts(show: Show, a: str, b: str) -> None:
     browser = show(a, b)
-    press(browser, "n", "p")
+    press(browser, "j", "k")
     one(browser, "input[value=information] + span").click()
-    press(browser, "n")
+    press(browser, "j")
     assert one(browser, "#information-a").get_property("textContent") == a
 
 
@@ -416,7 +416,7 @@ def test_many_words(size: int, show: Show) -> None:
     browser = show(a, b)
     one(browser, "#lines").click()
     assert len(marked_lines(browser, "#literal-b")) == size // 100
-    press(browser, "n", "n")
+    press(browser, "j", "j")
     assert one(browser, ".counter").text == f"Difference 2 of {size // 100}"
     passage = f"p{size * 9 // 1000}"
     browser.execute_script(f"document.getElementById('literal-a-{passage}').click()")
