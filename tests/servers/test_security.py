@@ -254,7 +254,7 @@ def test_the_registry_says_something_only_of_groups_that_the_user_sees_whole(new
 def test_pairs_and_stats_count_visible_documents(reader: Client, admin: Client) -> None:
     everything = {(one.a[1], one.b[1]): one.similarity for one in NearDupe(NEWS, admin).pairs()}
     wanted = {pair: value for pair, value in everything.items() if set(pair) <= PUBLIC.keys()}
-    large = NearDupe(NEWS, reader).pairs(max_bucket=1).large_buckets  # every bucket of two texts counts as large
+    large = NearDupe(NEWS, reader).pairs(max_bucket=2).large_buckets  # every bucket of three texts counts as large
     assert max(one.documents for one in large) == 3
     found = NearDupe(NEWS, reader).pairs()
     assert {(one.a[1], one.b[1]): one.similarity for one in found} == wanted
