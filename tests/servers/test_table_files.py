@@ -141,6 +141,7 @@ COMMANDS: dict[str, tuple[list[str], Rows]] = {
         lambda lines: list(map(flat, lines)),
     ),
     "similar": (["similar", "--id", "0 ä/b"], lambda lines: [flat(measured(one)) for one in lines[0]["hits"]]),
+    "documents": (["documents", "--by", "url"], lambda lines: [flat(one) for one in lines[0]["pairs"]]),
     "duplicates": (["duplicates", "--request", "REQUEST"], titled),
     "moved": (["moved", "https://news.example/0"], places),
     "list": (["moved", "--gone", "GONE"], places),
@@ -296,7 +297,7 @@ def test_columns_of_the_page(crawled: str, server_cli: Cli, files: Mapping[str, 
         re.sub(r"\[`(\w+)`\]\([\w.]+\)|`([^`]+)`", r"\1\2", row[0]): re.findall(r"`(\w+)`", row[2])
         for row in table(section("tables.md", "Columns"))
     }
-    assert len(documented) == 8
+    assert len(documented) == 9
     for name, columns in documented.items():
         file = tmp_path / "table.jsonl"
         key = {"groups --suggest-keep": "keep"}.get(name, name)
