@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import combinations
 from statistics import fmean, pvariance
 from typing import Any
@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+from star_model import star_model
 from unit_tools import columns
 
 from es_neardupe.candidates import pair_arrays
@@ -32,6 +33,7 @@ from es_neardupe.commands.distribution.sample import (
 )
 from es_neardupe.commands.distribution.steps import excerpts
 from es_neardupe.errors import SettingsError
+from es_neardupe.groups.stars import Matches
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.unit import Unit
 from es_neardupe.options import Matching, MeasureName
@@ -268,18 +270,12 @@ def test_sample_counts_are_those_of_brute_force() -> None:
 # Groups
 
 
-def stars(sizes: Sequence[int], pairs: Iterable[tuple[int, int]]) -> list[int]:
-    """Number of documents in each star of two or more, formed one by one."""
-    partners, free = defaultdict(set), set(range(len(sizes)))
-    for a, b in pairs:
-        partners[a].add(b)
-    found = []
-    for number in range(len(sizes)):
-        if number in free:
-            members = {number} | (partners[number] & free)
-            free -= members
-            found.append(sum(sizes[one] for one in members))
-    return sorted(size for size in found if size > 1)
+def stars(sizes: Sequence[int], similarity: Mapping[tuple[int, int], float]) -> list[int]:
+    """Number of documents in each star of two or more."""
+    grouped: Counter[int] = Counter()
+    for number, principal in enumerate(star_model(similarity, sizes)):
+        grouped[principal] += sizes[number]
+    return sorted(size for size in grouped.values() if size > 1)
 
 
 EDGE_SETS = st.sets(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda pair: pair[0] < pair[1]))
@@ -289,7 +285,10 @@ EDGE_SETS = st.sets(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambd
 def test_groups_and_documents(sizes: list[int], pairs: set[tuple[int, int]]) -> None:
     left, right = np.array(sorted(pairs), np.intp).reshape(-1, 2).T
     counts = np.array(sizes, np.int64)
-    assert sorted(flow._group_sizes(counts, left, right).tolist()) == stars(sizes, pairs)
+    similarity = {(a, b): 0.8 + (7 * a + 3 * b) % 20 / 100 for a, b in sorted(pairs)}
+    matches = Matches(left, right, np.array(list(similarity.values()), np.float64))
+    found = flow._group_sizes(counts, matches, MeasureName.RESEMBLANCE)
+    assert sorted(found.tolist()) == stars(sizes, similarity)
     touched = {one for pair in pairs for one in pair} | {number for number, size in enumerate(sizes) if size > 1}
     assert flow._in_pairs(counts, left, right) == sum(sizes[number] for number in touched)
 
