@@ -374,6 +374,14 @@ def test_versions() -> None:
     }
 
 
+def test_documents_without_some_values() -> None:
+    scope = {"term": {"_index": "i"}}
+    assert queries.without_values(scope, "doc_id", set()) is scope
+    assert queries.without_values(scope, "doc_id", {"b", "a"}) == {
+        "bool": {"filter": [scope], "must_not": [{"terms": {"doc_id": ["a", "b"]}}]}
+    }
+
+
 def test_every_query_is_tested() -> None:
     tested = {
         "all_of",
@@ -390,7 +398,15 @@ def test_every_query_is_tested() -> None:
         "processed",
     }
     tested |= {"member_counts", "of_relations", "principal_counts", "sharing_counts", "without_relations"}
-    tested |= {"others", "sampled", "sampled_frequencies", "sampled_matches", "MAX_CLAUSES", "MAX_TERMS"}
+    tested |= {
+        "others",
+        "sampled",
+        "sampled_frequencies",
+        "sampled_matches",
+        "without_values",
+        "MAX_CLAUSES",
+        "MAX_TERMS",
+    }
     tested |= {"with_stored_keys", "UNCHANGED", "principals_by_group", "impossible_groupings", "versions"}
     none: list[object] = []
     assert queries.without({"a": 1}, None) == {"bool": {"filter": [{"a": 1}], "must_not": none}}
