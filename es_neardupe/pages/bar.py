@@ -24,7 +24,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Bar:
+class DecisionBar:
     """What can be decided on the page of one document or two."""
 
     page: str

@@ -97,7 +97,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Difference:
+class DifferenceRow:
     """A row of what differs."""
 
     number: int
@@ -127,11 +127,11 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Piece:
+class TextPiece:
     """A part of the text of A."""
 
     lines: tuple[str, ...]
-    place: Difference | None = None
+    place: DifferenceRow | None = None
     folded: tuple[str, ...] = ()
     """Lines that are folded, the same in all texts."""
     words: int = 0
@@ -274,7 +274,7 @@ def _other(one: Member, principal: object) -> dict[str, str | None]:
 
 def _difference(
     one: WeighedPlace, texts: Sequence[TextOfGroup], text: str, columns: int, *, later: bool = False
-) -> Difference:
+) -> DifferenceRow:
     own, *others = one.readings
     limit = _CELL.get(columns, 80)
     against = others[0].text if others else ""
@@ -286,7 +286,7 @@ def _difference(
         reading = next(reading for reading in one.readings if number in reading.rows)
         cells.append(AS_REFERENCE if reading is own else shown_reading(reading.text, own.text, one.kind, limit))
     values = [] if columns else list(_values_of(others[:MAX_VALUES], own.text, one.kind, texts))
-    return Difference(
+    return DifferenceRow(
         number=one.place.number,
         kind=one.kind,
         is_fact=one.is_fact,
@@ -316,7 +316,7 @@ def _values_of(readings: Sequence[PlaceReading], own: str, kind: str, texts: Seq
         yield Value(reading, one.rows, _documents(one, texts), number > 0 and used > _VALUE_LINE)
 
 
-def _pieces(text: str, marked: Sequence[tuple[WeighedPlace, Difference]]) -> Iterator[Piece]:
+def _pieces(text: str, marked: Sequence[tuple[WeighedPlace, DifferenceRow]]) -> Iterator[TextPiece]:
     """The text of A, cut into the places and what is between them."""
     keep = len(text) <= _WHOLE
     breaks = _BLANK_LINE if _BLANK_LINE.search(text) else _LINE_BREAK  # otherwise each line is a paragraph
@@ -324,23 +324,23 @@ def _pieces(text: str, marked: Sequence[tuple[WeighedPlace, Difference]]) -> Ite
     def lines(part: str) -> tuple[str, ...]:
         return tuple(" ".join(one.split("\n")) for one in breaks.split(shown(part)))
 
-    def between(part: str, *, last: bool) -> Iterator[Piece]:
+    def between(part: str, *, last: bool) -> Iterator[TextPiece]:
         if len(part) <= _FOLDED or (keep and not marked):
-            yield Piece(lines(part))
+            yield TextPiece(lines(part))
             return
         start = part.rfind(" ", 0, _EDGE) + 1 or _EDGE
         stop = len(part) if last else part.find(" ", len(part) - _EDGE)
         stop = len(part) - _EDGE if stop < 0 else stop
         middle = part[start:stop]
-        yield Piece(lines(part[:start]), folded=lines(middle) if keep else (), words=len(middle.split()), kept=keep)
-        yield Piece(lines(part[stop:]))
+        yield TextPiece(lines(part[:start]), folded=lines(middle) if keep else (), words=len(middle.split()), kept=keep)
+        yield TextPiece(lines(part[stop:]))
 
     at = 0
     for place, one in marked:
         start, end = place.place.characters
         if start >= at:
             yield from between(text[at:start], last=False)
-            yield Piece(lines(text[start:end][:_FOLDED]), one)
+            yield TextPiece(lines(text[start:end][:_FOLDED]), one)
             at = end
     yield from between(text[at:], last=bool(marked))
 
@@ -355,7 +355,7 @@ def _samples(layout: Sequence[WeighedPlace]) -> list[tuple[str, str]]:
 
 
 def _table(
-    texts: Sequence[TextOfGroup], differences: Sequence[Difference]
+    texts: Sequence[TextOfGroup], differences: Sequence[DifferenceRow]
 ) -> list[tuple[TextOfGroup, list[ShownReading]]]:
     """What each text reads in the places of the table."""
     columns: list[dict[int, ShownReading]] = []
@@ -368,7 +368,7 @@ def _table(
     return [(text, [column[number] for column in columns]) for number, text in enumerate(texts)]
 
 
-def _data(marked: Sequence[tuple[WeighedPlace, Difference]], rows: Sequence[WeighedPlace]) -> dict[str, Any]:
+def _data(marked: Sequence[tuple[WeighedPlace, DifferenceRow]], rows: Sequence[WeighedPlace]) -> dict[str, Any]:
     """For the script: what each text reads in each place."""
     data: dict[str, Any] = {}
     for place, one in marked:
@@ -384,7 +384,7 @@ def _data(marked: Sequence[tuple[WeighedPlace, Difference]], rows: Sequence[Weig
     return data
 
 
-def _by_reading(texts: Sequence[TextOfGroup], differences: Sequence[Difference]) -> list[tuple[int, str, bool]]:
+def _by_reading(texts: Sequence[TextOfGroup], differences: Sequence[DifferenceRow]) -> list[tuple[int, str, bool]]:
     """Number of each text, what it reads in the first of the differences, and whether this begins there."""
     if not differences:
         return [(number, "", False) for number in range(len(texts))]

@@ -32,7 +32,7 @@ _COMPARED = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class WordRun:
     """Words of a reading."""
 
     text: str
@@ -43,7 +43,7 @@ class Run:
 class ShownReading:
     """A reading as it is shown: ``before``, the runs, ``after``."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[WordRun, ...]
     """None for nothing."""
     before: str = ""
     after: str = ""
@@ -120,7 +120,7 @@ def field_value(text: str, reference: str) -> str:
     return f"{part} {text[-_END:]}" if part.endswith("...") and not text.endswith("...") else part
 
 
-def _runs(text: str, reference: str, kind: str) -> Iterator[Run]:
+def _runs(text: str, reference: str, kind: str) -> Iterator[WordRun]:
     """The reading in parts that are bold or not."""
     words = list(_TOKEN.finditer(text))
     own = _own(words, reference) if kind != PASSAGE else [False] * len(words)
@@ -138,11 +138,11 @@ def _runs(text: str, reference: str, kind: str) -> Iterator[Run]:
     run, was = "", False
     for part, bold in marks:
         if bold != was and run:
-            yield Run(run, was)
+            yield WordRun(run, was)
             run = ""
         run, was = run + part, bold
     if run:
-        yield Run(run, was)
+        yield WordRun(run, was)
 
 
 def _own(words: Sequence[re.Match[str]], reference: str) -> list[bool]:
@@ -166,7 +166,7 @@ def _is_fact(word: str, kind: str) -> bool:
     return kind in ("negation", "word", "title", "code") or word[0].isupper()
 
 
-def _first_bold(runs: Sequence[Run]) -> int:
+def _first_bold(runs: Sequence[WordRun]) -> int:
     at = 0
     for run in runs:
         if run.bold:
@@ -175,9 +175,9 @@ def _first_bold(runs: Sequence[Run]) -> int:
     return 0
 
 
-def _cut(runs: Sequence[Run], start: int, end: int) -> Iterator[Run]:
+def _cut(runs: Sequence[WordRun], start: int, end: int) -> Iterator[WordRun]:
     at = 0
     for run in runs:
         if part := run.text[max(start - at, 0) : max(end - at, 0)]:
-            yield Run(part, run.bold)
+            yield WordRun(part, run.bold)
         at += len(run.text)

@@ -18,7 +18,7 @@ from es_neardupe.groups.listing import GroupCount, GroupOrder, GroupOverview
 from es_neardupe.groups.reviewed import KnownReviews, ReviewState, TitledPage, state_of
 from es_neardupe.options import Matching
 from es_neardupe.pages.application import Site
-from es_neardupe.pages.bar import Bar
+from es_neardupe.pages.bar import DecisionBar
 from es_neardupe.pages.page import (
     COMPARISON_SCRIPTS,
     SITE_SCRIPTS,
@@ -219,7 +219,7 @@ def _value_filters(values: Sequence[CommonValues], given: Sequence[tuple[str, st
 
 
 def comparison_page(
-    site: Site, comparison: CompareReport, matching: Matching, review: DocumentReview, bar: Bar
+    site: Site, comparison: CompareReport, matching: Matching, review: DocumentReview, bar: DecisionBar
 ) -> Hosted:
     """Two documents side by side, and the bar with the decisions about them."""
     page = compare_page(comparison, matching, site, review=review, bar=bar)
@@ -239,7 +239,7 @@ class DocumentText:
     """The most that were looked for."""
 
 
-def document_page(site: Site, document: DocumentText, review: DocumentReview, bar: Bar) -> Hosted:
+def document_page(site: Site, document: DocumentText, review: DocumentReview, bar: DecisionBar) -> Hosted:
     """One document: its text, its group, what was decided about it, and similar ones below the threshold."""
     (one,) = review.documents
     return hosted(

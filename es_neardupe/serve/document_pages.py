@@ -16,7 +16,7 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.shown_fields import shown_fields
 from es_neardupe.options import Matching
 from es_neardupe.pages.application import Site
-from es_neardupe.pages.bar import Bar
+from es_neardupe.pages.bar import DecisionBar
 from es_neardupe.pages.site import DocumentText, comparison_page, document_page
 from es_neardupe.records import by_address
 from es_neardupe.serve.answers import page_answer
@@ -35,12 +35,12 @@ def document_pages(
     """The routes. ``index_of``: the index with the login of a request. ``fields`` are shown of documents."""
     routes = APIRouter(default_response_class=HTMLResponse)
 
-    def bar_of(request: Request, index: Index, review: DocumentReview, link: str) -> Bar:
+    def bar_of(request: Request, index: Index, review: DocumentReview, link: str) -> DecisionBar:
         """The bar of the page with this address."""
         given, own = request.query_params, site(request).of(index)
         made = given.get("stored") or given.get("withdrawn") or ""
         documents = [(one.address, one.content) for one in review.documents if one.content is not None]
-        return Bar(
+        return DecisionBar(
             page=own.below_root(link),
             group=review.group or "",
             queue=review.queue,

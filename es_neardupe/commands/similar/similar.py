@@ -54,7 +54,7 @@ def similar(
     from es_neardupe.candidates.detection import TextLength, detection_cases
     from es_neardupe.commands.similar.steps import (
         ROUNDS,
-        ComparedCandidates,
+        CandidateHits,
         Detection,
         Lookup,
         SimilarReport,
@@ -97,7 +97,7 @@ def similar(
         else:
             probe = document_probe(index, id, match) if id is not None else text_probe(text or "", index.target, match)
             fingerprint, found = fingerprint_of(index, probe), None
-        compared, total = ComparedCandidates(index, match, probe, shown), 0
+        compared, total = CandidateHits(index, match, probe, shown), 0
         if fingerprint.state in (State.SIGNED, State.SHORT):
             lookup = Lookup(index, fingerprint, match.measure.copies_are_equal, texts)
             scope = queries.others(among, probe.address)

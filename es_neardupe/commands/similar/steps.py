@@ -341,7 +341,7 @@ class Lookup:
 
 
 @dataclass
-class ComparedCandidates:
+class CandidateHits:
     """The candidates that were compared."""
 
     index: Index

@@ -51,7 +51,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class DifferingPlace:
     """A place where two texts differ, whether or not in facts."""
 
     kinds: tuple[FactKind, ...]
@@ -71,18 +71,18 @@ def differing_facts(a: FactTokens, b: FactTokens) -> list[Fact]:
     ]
 
 
-def differences(a: FactTokens, b: FactTokens) -> list[Difference]:
+def differences(a: FactTokens, b: FactTokens) -> list[DifferingPlace]:
     """All places where the tokens differ, also inserted and removed ones, but no moved passages."""
     return _differences(a, b, only_facts=False)
 
 
-def _differences(a: FactTokens, b: FactTokens, *, only_facts: bool) -> list[Difference]:
+def _differences(a: FactTokens, b: FactTokens, *, only_facts: bool) -> list[DifferingPlace]:
     if codes := a.codes ^ b.codes:
         a, b = a.with_codes_joined(codes), b.with_codes_joined(codes)
     if len(a) == len(b) and np.array_equal(a.keys, b.keys):
         return []
     if a.keys.tobytes() > b.keys.tobytes():
-        return [Difference(one.kinds, one.layout, one.b, one.a) for one in _in_order(b, a, only_facts=only_facts)]
+        return [DifferingPlace(one.kinds, one.layout, one.b, one.a) for one in _in_order(b, a, only_facts=only_facts)]
     return list(_in_order(a, b, only_facts=only_facts))
 
 
@@ -90,7 +90,7 @@ def _original(text: FactTokens, characters: Range) -> str:
     return text.placed.original[slice(*characters)]
 
 
-def _in_order(a: FactTokens, b: FactTokens, *, only_facts: bool) -> Iterator[Difference]:
+def _in_order(a: FactTokens, b: FactTokens, *, only_facts: bool) -> Iterator[DifferingPlace]:
     if title := _differing_title(a, b):
         yield title
     changes = token_changes(a, b)
@@ -105,7 +105,7 @@ def _in_order(a: FactTokens, b: FactTokens, *, only_facts: bool) -> Iterator[Dif
         )
     for one in slots:
         if one.kinds or not only_facts:
-            yield Difference(
+            yield DifferingPlace(
                 tuple(kind for kind in FactKind if kind in one.kinds),
                 one.layout,
                 a.placed.original_range(*one.a.characters),
@@ -200,7 +200,7 @@ def _is_size(part: Part, token: SlotToken) -> bool:
     return token.written in words.SIZES and not _NOT_IN_A_SIZE.match(part.text.text, end)
 
 
-def _differing_title(a: FactTokens, b: FactTokens) -> Difference | None:
+def _differing_title(a: FactTokens, b: FactTokens) -> DifferingPlace | None:
     """The first lines, if both are titles of a longer text and one has a word or a fact that the other lacks."""
     if not (a.title and b.title):
         return None
@@ -212,7 +212,7 @@ def _differing_title(a: FactTokens, b: FactTokens) -> Difference | None:
         for token in one.tokens:
             if token.key not in keys and not _is_in_title(token, other, digits):
                 in_a, in_b = (text.placed.original_range(0, text.text.find("\n")) for text in (a, b))
-                return Difference((FactKind.TITLE,), False, in_a, in_b)
+                return DifferingPlace((FactKind.TITLE,), False, in_a, in_b)
     return None
 
 
@@ -224,7 +224,7 @@ def _is_in_title(token: SlotToken, title: Part, digits: str) -> bool:
     return bool(own and own in digits) or any(are_compatible(token, known) for known in title.facts)
 
 
-def _facts_of_titles(a: FactTokens, b: FactTokens, slots: Sequence[_Slot]) -> Iterator[Difference]:
+def _facts_of_titles(a: FactTokens, b: FactTokens, slots: Sequence[_Slot]) -> Iterator[DifferingPlace]:
     """The first fact that differs in two short texts. Their words have no fixed order: what is left over in both is
     compared, wherever it is."""
     left: tuple[list[SlotToken], list[SlotToken]] = [], []
@@ -236,7 +236,7 @@ def _facts_of_titles(a: FactTokens, b: FactTokens, slots: Sequence[_Slot]) -> It
         in_a, in_b = (
             text.placed.original_range(one.start, one.start + len(one.written)) for text, one in ((a, x), (b, y))
         )
-        yield Difference((kind,), False, in_a, in_b)
+        yield DifferingPlace((kind,), False, in_a, in_b)
         return
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import vocabulary as words
-from es_neardupe.similarity.facts.scanner import Token
+from es_neardupe.similarity.facts.scanner import FactToken
 
 _STAMPED = re.compile(
     r"\b(?:release|printed|posted|published|updated|revised|created|reviewed|edited|edit|modified|retrieved|accessed"
@@ -37,7 +37,7 @@ _MIN_WORDS = 5
 """Words that a text has besides such marks. A text of hardly anything else, such as a phone number, has none."""
 
 
-def marks_of(text: str, tokens: Sequence[Token]) -> list[FactKind | None]:
+def marks_of(text: str, tokens: Sequence[FactToken]) -> list[FactKind | None]:
     """For each token: stamp, counter or contact, or None."""
     marks: list[FactKind | None] = [FactKind.CONTACT if one.kind is FactKind.CONTACT else None for one in tokens]
     for k, token in enumerate(tokens):
@@ -53,7 +53,7 @@ def marks_of(text: str, tokens: Sequence[Token]) -> list[FactKind | None]:
     return marks
 
 
-def _is_stamp(text: str, tokens: Sequence[Token], marks: Sequence[FactKind | None], k: int) -> bool:
+def _is_stamp(text: str, tokens: Sequence[FactToken], marks: Sequence[FactKind | None], k: int) -> bool:
     """Whether a date is one of printing, publication and the like, a dateline, or next to such a date."""
     token = tokens[k]
     if _STAMPED.search(text, max(token.start - _BEFORE, 0), token.start):
@@ -66,7 +66,7 @@ def _is_stamp(text: str, tokens: Sequence[Token], marks: Sequence[FactKind | Non
     )
 
 
-def _mark_of_number(text: str, tokens: Sequence[Token], k: int) -> FactKind | None:
+def _mark_of_number(text: str, tokens: Sequence[FactToken], k: int) -> FactKind | None:
     """A counter of views or comments, the number of a page or of a list, or the postcode after a US state."""
     token = tokens[k]
     if k + 1 < len(tokens) and tokens[k + 1].key in words.COUNTED and tokens[k + 1].start - token.end <= 2:
@@ -83,12 +83,12 @@ def _mark_of_number(text: str, tokens: Sequence[Token], k: int) -> FactKind | No
     return None
 
 
-def _ends_a_postcode(text: str, before: Token, token: Token) -> bool:
+def _ends_a_postcode(text: str, before: FactToken, token: FactToken) -> bool:
     """Whether a number is the end of a US postcode such as 02111-1307."""
     return before.end - before.start == 5 and bool(_PLUS_FOUR.fullmatch(text, before.end, token.end))
 
 
-def _begins_an_item(text: str, token: Token, low: int) -> bool:
+def _begins_an_item(text: str, token: FactToken, low: int) -> bool:
     """Whether a number of up to three digits, alone or before ``.`` or ``)``, begins a line."""
     line = text.rfind("\n", low, token.start) + 1
     if not line and low:
@@ -101,7 +101,7 @@ def _begins_an_item(text: str, token: Token, low: int) -> bool:
     )
 
 
-def _mark_enumerations(tokens: Sequence[Token], marks: list[FactKind | None]) -> None:
+def _mark_enumerations(tokens: Sequence[FactToken], marks: list[FactKind | None]) -> None:
     """Mark runs of three numbers or more that each are one more than the last one, unless they are all there is."""
     run: list[int] = []
     last = 0

@@ -37,7 +37,7 @@ _MAX_BLANKS = 20
 """Characters between the parts of a fact, which an indented line may separate."""
 
 
-class Token(NamedTuple):
+class FactToken(NamedTuple):
     """A word or a fact of a text."""
 
     kind: FactKind | None
@@ -55,7 +55,7 @@ class _Raw(NamedTuple):
     end: int
 
 
-def scan(text: str) -> list[Token]:
+def scan(text: str) -> list[FactToken]:
     """The tokens of a text in NFC, in order."""
     return _Scanner(text).tokens
 
@@ -107,7 +107,7 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self._text = text
         self._raw = [_Raw(match.lastgroup or "", match[0], match.start(), match.end()) for match in _RAW.finditer(text)]
-        self.tokens: list[Token] = []
+        self.tokens: list[FactToken] = []
         readers: dict[str, Callable[[int], int]] = {
             "plain": self._word,
             "word": self._word,
@@ -128,7 +128,7 @@ class _Scanner:
             i = readers[self._raw[i].group](i)
 
     def _add(self, kind: FactKind | None, key: str, start: int, end: int) -> None:
-        self.tokens.append(Token(kind, key, start, end))
+        self.tokens.append(FactToken(kind, key, start, end))
 
     def _near(self, i: int) -> str:
         """A raw token in lower case, if only blanks, one line break and one of ``.,-`` separate it from the one before
@@ -244,7 +244,7 @@ class _Scanner:
         one = self.tokens[before]
         count = text[: len(text.rstrip(" \t\n\u00a0x×"))].lstrip("0")
         kind = FactKind.UNIT if one.kind is FactKind.UNIT else FactKind.NUMBER
-        self.tokens[before:] = [Token(kind, f"{one.key}x{count}", start, one.end)]
+        self.tokens[before:] = [FactToken(kind, f"{one.key}x{count}", start, one.end)]
         return after
 
     def _iso_date(self, i: int) -> int:

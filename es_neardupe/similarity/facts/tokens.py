@@ -18,7 +18,7 @@ from es_neardupe.keys.shingles import token_runs
 from es_neardupe.keys.text import Range
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts.marks import marks_of
-from es_neardupe.similarity.facts.scanner import Token, scan
+from es_neardupe.similarity.facts.scanner import FactToken, scan
 from es_neardupe.similarity.facts.vocabulary import FUNCTION_WORDS
 
 _SENTENCE_END = re.compile(r"[.!?…:;•\n\t]|--")
@@ -252,14 +252,14 @@ def _hashes(keys: Iterable[str]) -> U64:
     return hashes
 
 
-def _values(text: str, tokens: list[Token]) -> dict[int, str]:
+def _values(text: str, tokens: list[FactToken]) -> dict[int, str]:
     written = (text[one.start : one.end].lower() for one in tokens)
     return {
         k: one.key for k, (one, word) in enumerate(zip(tokens, written, strict=True)) if one.kind or one.key != word
     }
 
 
-def _title_size(text: str, tokens: list[Token]) -> int:
+def _title_size(text: str, tokens: list[FactToken]) -> int:
     """The number of tokens of the first line if it is a title, and not the beginning of a paragraph: if a word in lower
     case follows, or one that has no room in the line, the line is wrapped."""
     end = text.find("\n")
@@ -275,7 +275,7 @@ def _title_size(text: str, tokens: list[Token]) -> int:
     return size
 
 
-def _flags(text: str, tokens: list[Token], title: int) -> Octets:
+def _flags(text: str, tokens: list[FactToken], title: int) -> Octets:
     flags = bytearray(len(tokens))
     end = 0
     for k, token in enumerate(tokens):
@@ -301,7 +301,7 @@ def _flags(text: str, tokens: list[Token], title: int) -> Octets:
     return np.frombuffer(bytes(flags), np.uint8)
 
 
-def _spaced_codes(tokens: list[Token], facts: list[int]) -> dict[str, tuple[int, ...]]:
+def _spaced_codes(tokens: list[FactToken], facts: list[int]) -> dict[str, tuple[int, ...]]:
     found: dict[str, list[int]] = {}
     for k in facts:
         token = tokens[k]

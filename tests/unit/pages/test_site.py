@@ -20,7 +20,7 @@ from es_neardupe.groups.registry import GroupRecord
 from es_neardupe.groups.reviewed import GroupReview, KnownReviews, ReadProgress, ReviewFilter, ReviewState, TitledPage
 from es_neardupe.options import Matching
 from es_neardupe.pages.application import Site
-from es_neardupe.pages.bar import Bar, Said
+from es_neardupe.pages.bar import DecisionBar, Said
 from es_neardupe.pages.decisions import DecisionRequest, decision_preview_page, decisions_page
 from es_neardupe.pages.site import (
     Hosted,
@@ -207,7 +207,9 @@ def test_comparison_and_error() -> None:
     documents = tuple(CurrentDocument(address, content, False, "g1") for address, content in both)
     said = Decision(Verdict.SAME, ("0" * 32, "f" * 32), (both[0][0], both[1][0]), "bob", "2026-01-02T00:00:00Z")
     review = DocumentReview(documents, "g1", None, QueuePlace(2, 5, "g0"), [said], [said])
-    bar = Bar("/compare?a=1&b=2", "g1", review.queue, both, True, [said], Said("Stored", "keep", NASTY, "x", "g1"))
+    bar = DecisionBar(
+        "/compare?a=1&b=2", "g1", review.queue, both, True, [said], Said("Stored", "keep", NASTY, "x", "g1")
+    )
     comparison = compare_texts(f"{NASTY} one two three", f"{NASTY} one two four")
     page = comparison_page(SITE, comparison, Matching.LITERAL, review, bar)
     found = read(page, scripts=1)
