@@ -58,7 +58,7 @@ _CELL = {2: 150, 3: 110}
 _VALUE, _VALUE_LINE = 34, 46
 """Characters of a value among many, and of a line of them."""
 _NOTE = 300
-"""Characters of a reading beside the text."""
+"""Characters of a reading in the pane of readings."""
 _FOLDED = 4000
 """Characters between two places beyond which their middle is folded."""
 _WHOLE = 200_000

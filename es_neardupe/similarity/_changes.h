@@ -26,7 +26,7 @@ typedef struct {
     const uint8_t *flags[2];
     int32_t size[2];
     uint8_t *other[2]; /* has no equal token in the other text at the same place */
-    uint8_t *compared[2]; /* was compared beside a moved passage */
+    uint8_t *compared[2]; /* was compared next to a moved passage */
     Run *rows; /* the blocks between two that stand for the beginning and the end */
     int32_t *in_b, *after, *before; /* numbers of rows: by position in b, and the next and the last one there */
     Beside *sides;

@@ -35,7 +35,7 @@ def are_compatible(one: SlotToken, other: SlotToken) -> bool:
 
 
 def _as_date(one: SlotToken, other: SlotToken) -> str:
-    """The key of a fact; of a year beside a date, as a date of which only the year is known."""
+    """The key of a fact; of a year next to a date, as a date of which only the year is known."""
     is_year = one.kind is FactKind.DATE and one.key[:2] == "n:" and other.key[:2] == "d:"
     return f"d:{one.key[2:]}-*-*" if is_year else one.key
 

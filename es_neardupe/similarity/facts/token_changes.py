@@ -143,7 +143,7 @@ class _Changes:
         self._other = bytearray(b"\1" * len(a)), bytearray(b"\1" * len(b))
         """Whether each token has no equal one in the other text at the same place."""
         self._compared = bytearray(len(a)), bytearray(len(b))
-        """Whether each token was compared beside a moved passage."""
+        """Whether each token was compared next to a moved passage."""
         rows = [_Block(-1, -1, 1), *blocks, _Block(len(a), len(b), 1)]
         in_b = sorted(range(len(rows)), key=lambda k: rows[k].b)
         after = dict(pairwise(in_b))

@@ -68,8 +68,8 @@ def linked(linkage: Linkage, graph: Graph, values: list[float] | None = None) ->
     values = values or [0.9] * len(pairs)
     matches = Matches(*sides(pairs), np.array(values))
     by_rules, measure = plain(linkage, graph, values), MeasureName.RESEMBLANCE
-    told = decided(size, same, different)
-    return link_decided(linkage, by_rules, matches, told, measure, order=np.arange(size), compare=none)
+    decisions = decided(size, same, different)
+    return link_decided(linkage, by_rules, matches, decisions, measure, order=np.arange(size), compare=none)
 
 
 def varied(pairs: list[Pair], shuffle: random.Random) -> list[float]:
