@@ -12,20 +12,17 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import random
 import statistics
-import tempfile
 import time
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from functools import partial
-from pathlib import Path
 
-from bench_tools import drop_index, settle, timed
+from bench_tools import drop_index, loaded, settle, timed
 from starlette.testclient import TestClient
 
-from es_neardupe import NearDupe, Settings, asgi
+from es_neardupe import NearDupe, asgi
 from es_neardupe.groups.decisions import Decision, Decisions, Verdict
 from es_neardupe.index.index import opened
 from es_neardupe.keys.text import contents
@@ -90,14 +87,7 @@ def documents(groups: int, members: int) -> Iterator[tuple[str, str]]:
 
 def prepare(client: Client, groups: int, members: int) -> NearDupe:
     """Load and group the documents."""
-    drop_index(client, INDEX)
-    news = NearDupe(INDEX, client)
-    news.init(Settings(("text",)), create=True)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "documents.jsonl"
-        with file.open("w", encoding="utf-8") as lines:
-            lines.writelines(json.dumps({"id": id, "text": text}) + "\n" for id, text in documents(groups, members))
-        news.load([str(file)])
+    news = loaded(client, INDEX, ({"id": id, "text": text} for id, text in documents(groups, members)))
     report = news.group()  # evidence of all pairs of the letters would take hours
     settle(client, INDEX)
     print(f"{client.server}: {report.scope.documents:,} documents, {report.groups.count:,} groups")

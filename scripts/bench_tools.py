@@ -7,6 +7,7 @@ import json
 import lzma
 import os
 import random
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -14,6 +15,7 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
+from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import NotFound
 from es_neardupe.index.hidden_indices import HiddenIndex
 from es_neardupe.options import DEFAULT_PREFIX
@@ -110,3 +112,16 @@ def drop_index(client: Client, index: str) -> None:
     for name in (index, *(f"{index}-{DEFAULT_PREFIX}-{kind.value}" for kind in HiddenIndex)):
         with suppress(NotFound):
             client.request("DELETE", path(name))
+
+
+def loaded(client: Client, index: str, documents: Iterable[Mapping[str, str]]) -> NearDupe:
+    """A new index with these documents and their keys. Its text field is ``text``."""
+    drop_index(client, index)
+    found = NearDupe(index, client)
+    found.init(Settings(("text",)), create=True)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "documents.jsonl"
+        with file.open("w", encoding="utf-8") as lines:
+            lines.writelines(json.dumps(one) + "\n" for one in documents)
+        found.load([str(file)])
+    return found

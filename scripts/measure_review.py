@@ -15,7 +15,6 @@ import json
 import lzma
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -23,14 +22,14 @@ from pathlib import Path
 from threading import Thread
 
 import uvicorn
-from bench_tools import drop_index
+from bench_tools import drop_index, loaded
 from selenium import webdriver
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-from es_neardupe import NearDupe, Settings, asgi
+from es_neardupe import NearDupe, asgi
 from es_neardupe.commands.demo import licence_records
 from es_neardupe.local_server import control
 from es_neardupe.server.client import Client
@@ -134,14 +133,7 @@ def licences() -> Iterator[dict[str, str]]:
 
 def prepared(client: Client, name: str, documents: Iterator[dict[str, str]]) -> NearDupe:
     """An index with its groups."""
-    drop_index(client, name)
-    news = NearDupe(name, client)
-    news.init(Settings(("text",)), create=True)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "documents.jsonl"
-        with file.open("w", encoding="utf-8") as lines:
-            lines.writelines(json.dumps(one) + "\n" for one in documents)
-        news.load([str(file)])
+    news = loaded(client, name, documents)
     news.group()
     return news
 
