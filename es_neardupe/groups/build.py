@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
@@ -217,6 +217,8 @@ class GroupingResult:
     """Id -> record of the groups of two or more documents that the run processed."""
     updates: GroupHistoryUpdate
     """Records to write: those that differ from the registry."""
+    damaged: Set[str]
+    """Ids of records to delete, which no run has stored."""
     other_groups: Totals
     """Totals of all other groups of the index."""
     clusters: ClusterUpdate
@@ -242,11 +244,12 @@ def form_groups(
     Raises `SettingsError` for more groups than the ``limit`` allows."""
     corpus, inside = linked.verified.corpus, linked.verified.inside
     if scope.whole:
-        before = {record.group: record for record in registry.living()}
-        known = registry.clusters()
+        registered, known = registry.living(), registry.clusters()
+        before = {id: record for id, record in registered.items() if record is not None}
+        damaged: Set[str] = registered.keys() - before.keys()
     else:  # those that the run can change
         stored = {id.decode() for id in np.unique(corpus.group_ids[inside]).tolist() if id} | scope.broken
-        before, known = registry.records(stored), registry.clusters(stored)
+        before, known, damaged = registry.records(stored), registry.clusters(stored), scope.damaged
     living = {id: record for id, record in before.items() if record.ended is None}
     groupings = new_groupings(
         linked,
@@ -273,7 +276,8 @@ def form_groups(
         writes=changes(linked.verified.corpus, groupings),
         records=records,
         updates=GroupHistoryUpdate(before, records, previous_ids(linked.verified.corpus, groupings, before), at),
-        other_groups=Totals() if scope.whole else registry.totals(without=before),
+        damaged=damaged - records.keys(),
+        other_groups=Totals() if scope.whole else registry.totals(without=before.keys() | damaged),
         clusters=ClusterUpdate.of(known, clusters),
         cluster_sum=others + ClusterSum.of({one.id: one for one in clusters}),
         related=RelatedCounts.of(clusters) + (RelatedCounts() if scope.whole else registry.related_counts(known)),

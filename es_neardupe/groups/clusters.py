@@ -105,8 +105,12 @@ _HASHES = 2**48
 
 
 def _hash(id: str, record: SplitCluster | None) -> int:
-    content = json.dumps([id, None if record is None else astuple(record)])
-    return int.from_bytes(hashlib.blake2b(content.encode(), digest_size=6).digest(), "big")
+    return int(checksum([id, None if record is None else astuple(record)]), 16)
+
+
+def checksum(value: object) -> str:
+    """Twelve hexadecimal digits for anything that JSON can contain; the order of names does not matter."""
+    return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=6).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,8 @@ class RunScope:
     """Whether anything was written or deleted since the last run, as far as is known."""
     broken: frozenset[str] = frozenset()
     """Ids of groups whose documents differ from the registry, and of the other groups of their clusters."""
+    damaged: frozenset[str] = frozenset()
+    """Ids of records in the registry that no run has stored."""
     unsatisfied: tuple[ContentPair, ...] = ()
     """The decisions *same* that the last run could not satisfy."""
     clusters: ClusterSum = field(default_factory=ClusterSum)
@@ -145,8 +147,11 @@ def choose_scope(
         return RunScope(True, str(reason), documents, settled)
     lost = (found["principals"], found["members"]) != (last.principals, last.members)
     lost = lost and not (feed is not None and feed.all_kept)  # changed documents are missing from the counts
+    unreadable: frozenset[str] = frozenset()
     if check:
-        broken = differing_groups(index, {record.group: record for record in registry.living()})
+        registered = registry.living()
+        broken = differing_groups(index, registered)
+        unreadable = frozenset(id for id, one in registered.items() if one is None)
         broken |= _shrunk(index, ((id, 1) for id in registry.alone()))
         if feed is None:
             broken |= _of_several_principals(index)
@@ -171,7 +176,16 @@ def choose_scope(
         reason += f", {counted(len(decisions.versions), 'new decision')}"
     altered = lost or bool(changed or other_fields or decisions)
     return RunScope(
-        False, reason, documents, settled, seeds, altered, related, last.unsatisfied, last.clusters or ClusterSum()
+        False,
+        reason,
+        documents,
+        settled,
+        seeds,
+        altered,
+        related,
+        unreadable,
+        last.unsatisfied,
+        last.clusters or ClusterSum(),
     )
 
 

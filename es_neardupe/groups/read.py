@@ -227,14 +227,14 @@ def related_groups(index: Index, group: str) -> list[Group]:
     return sorted(found, key=lambda one: -one.size)
 
 
-def differing_groups(index: Index, registered: Mapping[str, GroupRecord]) -> frozenset[str]:
+def differing_groups(index: Index, registered: Mapping[str, GroupRecord | None]) -> frozenset[str]:
     """The groups whose size, principal or similarities differ between documents and registry, or that only one of them
-    has."""
+    has; None is a damaged record."""
     members, principals = _members_and_principals(index, None)
 
     def differs(id: str) -> bool:
         record, similarities = registered[id], [member.similarity for member in members[id]]
-        return (
+        return record is None or (
             record.size != 1 + len(similarities)
             or [one.address for one in principals.get(id, [])] != [record.principal]
             or abs(record.min_similarity - min(similarities)) > _PRECISION

@@ -17,7 +17,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.errors import RequestError, SettingsError
-from es_neardupe.groups.clusters import NO_UPDATE, ClusterSum, ClusterUpdate, RelatedCounts, SplitCluster
+from es_neardupe.groups.clusters import (
+    NO_UPDATE,
+    ClusterSum,
+    ClusterUpdate,
+    RelatedCounts,
+    SplitCluster,
+    checksum,
+)
 from es_neardupe.groups.decisions import ContentPair
 from es_neardupe.groups.rules import RunRules, decode_rules, encode_rules
 from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore, StoredDocument
@@ -325,12 +332,12 @@ class Registry:
         hits = self._store.with_ids(sorted(ids), batch=500)
         return {record.group: record for hit in hits if (record := _entry(hit.id, hit.source)) is not None}
 
-    def living(self) -> Iterator[GroupRecord]:
-        """All groups that have not ended, including those that a run wrote just before it was killed."""
-        if self._store.refreshed():
-            for page in self._store.pages({"query": _living(())}, page_size=2000):
-                records = (_entry(hit.id, hit.source) for hit in page)
-                yield from (record for record in records if record is not None)
+    def living(self) -> dict[str, GroupRecord | None]:
+        """Id -> record of each group that has not ended, including those that a run wrote just before it was killed;
+        None for a record that no run has stored, and that the next one replaces or deletes."""
+        if not self._store.refreshed():
+            return {}
+        return {hit.id: _entry(hit.id, hit.source) for hit in self._hits(_living(())) if hit.id != _RUN}
 
     def sizes(self) -> Iterator[tuple[str, Any]]:
         """Id and size of each group that has not ended, as they are stored; None for a group without a size."""
@@ -431,11 +438,14 @@ class Registry:
         for page in self._store.pages({"query": query}, page_size=2000):
             yield from page
 
-    def write(self, records: Iterable[GroupRecord], clusters: ClusterUpdate = NO_UPDATE) -> None:
-        """Store records in the given order, replacing existing ones, and delete those of former clusters. Raises
-        `RequestError` if one is rejected."""
+    def write(
+        self, records: Iterable[GroupRecord], clusters: ClusterUpdate = NO_UPDATE, damaged: Iterable[str] = ()
+    ) -> None:
+        """Delete the ``damaged`` records, store records in the given order, replacing existing ones, and delete those
+        of former clusters. Raises `RequestError` if one is rejected."""
         self._store.create()
         actions = chain(
+            (Action("delete", self.name, id, {}) for id in damaged),
             (Action("index", self.name, one.group, _source(one)) for one in records),
             (Action("index", self.name, one.id, {"kind": "cluster", **asdict(one)}) for one in clusters.written),
             (Action("delete", self.name, id, {}) for id in clusters.deleted),
@@ -481,13 +491,14 @@ def _cluster(source: Mapping[str, Any]) -> SplitCluster | None:
 def _source(record: GroupRecord) -> dict[str, Any]:
     index, id = record.principal
     history = [{"at": one.at, "event": one.event, "group": one.group} for one in record.history]
-    return {
+    source = {
         "kind": "group",
         **{name: getattr(record, name) for name in _PLAIN},
         "principal": {"index": index, "id": id},
         "settings": None if record.settings is None else encode_rules(record.settings),
         "history": {"events": history},
     }
+    return source | {"checksum": checksum(source)}
 
 
 def _entry(id: str, source: Mapping[str, Any]) -> GroupRecord | None:
@@ -503,7 +514,8 @@ def _entry(id: str, source: Mapping[str, Any]) -> GroupRecord | None:
         record = _RECORDS.validate_python(parts)
     except (KeyError, TypeError, ValueError):  # includes pydantic's ValidationError
         return None
-    return record if source.get("kind") == "group" and record.group == id else None
+    unchanged = source.get("checksum") == checksum({name: one for name, one in source.items() if name != "checksum"})
+    return record if unchanged and source.get("kind") == "group" and record.group == id else None
 
 
 def _settings(stored: object) -> RunRules | None:

@@ -352,6 +352,32 @@ def test_records_of_clusters(client: Client, index_name: str) -> None:
         assert (again.scope.whole, again.writes.written) == (False, 0)
 
 
+def test_records_of_groups(grouped: str, client: Client) -> None:
+    """`group --check` finds any change of one, and records of groups that do not exist."""
+    near = NearDupe(grouped, client)
+    registry, before = notes(client, grouped)
+    id = next(id for id, one in before.items() if one["kind"] == "group")
+    good, founded = before[id], before[id]["history"]["events"][0]
+    wrong = {"texts": 7, "pairs_below": 9, "held": 3, "weakest": 0.9, "min_similarity": 0.1, "size": 1, "principal": {}}
+    dated = {"created": "2020-01-01T00:00:00Z", "ended": "2020-01-01T00:00:00Z", "settings": None}
+    damages = [good | {name: value} for name, value in (wrong | dated).items()]
+    damages.append(good | {"history": {"events": [founded, {**founded, "event": "dissolved"}]}})
+    for damaged in damages:
+        invented = {"0123456789abcdef": damaged | {"group": "0123456789abcdef"}}
+        assert index_forged(client, registry, {id: damaged} | invented) == 2
+        report = near.group(check=True)
+        assert report.groups.count == 2
+        after = notes(client, grouped)[1]
+        living = {id: one for id, one in after.items() if one["kind"] == "group" and one["ended"] is None}
+        assert living.keys() == {id for id, one in before.items() if one["kind"] == "group"}
+        changing = {"created", "updated", "history", "checksum"}
+        assert {name: living[id][name] for name in good.keys() - changing} == {
+            name: good[name] for name in good.keys() - changing
+        }
+        again = near.group(check=True)
+        assert (again.scope.whole, again.scope.affected, again.writes.written) == (False, 0, 0)
+
+
 def test_a_bucket_of_forged_keys(grouped: str, client: Client) -> None:
     """Thousands of documents that claim the keys of another, with different contents: compared with few, and excluded
     from its group."""

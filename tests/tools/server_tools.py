@@ -269,7 +269,7 @@ def groups_of(client: Client, index: str) -> list[Group]:
 
 
 def living(client: Client, index: str) -> list[GroupRecord]:
-    return list(registry(client, index).living())
+    return [one for one in registry(client, index).living().values() if one is not None]
 
 
 def check_left(writes: WriteCounts) -> None:

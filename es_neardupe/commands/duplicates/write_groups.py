@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -127,9 +127,9 @@ def write_groups_of_pairs(
         uuids = target.target.uuids
         found = _form_groups(index, registry, plan, result, prefix=settings.prefix, uuids=uuids, progress=progress)
         written = BulkCounts()
-        if found.updates or found.writes:
+        if found.updates or found.writes or found.damaged:
             lease.check()
-            registry.write(found.updates)
+            registry.write(found.updates, damaged=found.damaged)
             lease.check()
             writer = target.storage.field_writer()
             written = write_groups(writer, found.corpus, found.writes, batch=_BATCH, workers=_WORKERS)
@@ -160,6 +160,8 @@ class _Found:
     """Id -> record of each group of two or more documents."""
     updates: list[GroupRecord]
     """Records to write: those that differ from the registry."""
+    damaged: Set[str]
+    """Ids of records to delete, which no run has stored."""
 
 
 def _form_groups(
@@ -175,7 +177,8 @@ def _form_groups(
     """``uuids``: those of the indices, to recognise checked documents, if groups will be written."""
     assert result.scope is not None
     corpus, changed = _stored(index, plan, result.scope, prefix, uuids)
-    before = {} if registry is None else {record.group: record for record in registry.living()}
+    stored = {} if registry is None else registry.living()
+    before = {id: record for id, record in stored.items() if record is not None}
     kept = ~(changed[result.pairs.left] | changed[result.pairs.right])
     left, right = result.pairs.left[kept], result.pairs.right[kept]
     similarity = result.pairs.similarity[kept].astype(np.float64)
@@ -211,7 +214,8 @@ def _form_groups(
         before |= registry.records(records.keys() - before.keys())
     at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     updates = list(GroupHistoryUpdate(before, records, previous_ids(corpus, groupings, before), at))
-    return _Found(corpus, changed, groupings, changes(corpus, groupings), records, updates)
+    damaged = stored.keys() - before.keys() - records.keys()
+    return _Found(corpus, changed, groupings, changes(corpus, groupings), records, updates, damaged)
 
 
 def _star_groups(

@@ -228,11 +228,12 @@ class Run:
                 progress=self.progress,
             )
         gaps = stored is not None and stored.refused > 0
-        if scope.settled and not (scope.changed or result.writes or result.updates or result.clusters or gaps):
+        changed = scope.changed or result.writes or result.updates or result.damaged or result.clusters
+        if scope.settled and not (changed or gaps):
             return BulkCounts(), stored
         lease.check()
         self.registry.note_begun(result.at)
-        self.registry.write(result.updates, result.clusters)
+        self.registry.write(result.updates, result.clusters, result.damaged)
         lease.check()
         written = self.write_and_note(result)
         self.index.documents.refresh()

@@ -174,7 +174,7 @@ def last_rules(index: Index, linkage: Linkage | str | None) -> _LastRules:
     with remembered_rules(index, rules.match, rules.group):
         group = rules_of(index, rules.group, linkage=linkage)
         check_linkage(group.linkage, rules.match.measure)
-    created = {one.group: one.created for one in registry.living()}
+    created = {id: one.created for id, one in registry.living().items() if one is not None}
     decisions = Decisions(index).pairs() if rules.reviews == "respected" else {}
     return _LastRules(index, rules, group, created, PairDecisions.of(decisions))
 
