@@ -130,7 +130,7 @@ def stop(
 
 
 class _PortLost(NodeError):
-    """The server exited because another process had its port."""
+    """Another process has the port of the server."""
 
 
 def _start_once(launch: Launch, port: int | None) -> tuple[Node, bool]:
@@ -185,7 +185,10 @@ def _environment() -> dict[str, str]:
 
 def _wait_until_ready(node: Node, file: Path, timeout: float) -> None:
     deadline = time.monotonic() + timeout
-    while not is_ready(node.url, node.pid):
+    while (pid := _ready_at(node.url)) != node.pid:
+        if pid is not None:  # it took the port while this server, which will exit for that, was still starting
+            _wait_until_ended(node, 0)
+            raise _PortLost(f"Another server, process {pid}, has taken port {node.port}. Try again.")
         if _alive(file) is None:
             kind = _PortLost if port_was_taken(node.log) or not is_free(node.port) else NodeError
             raise kind(f"{_name(node)} exited during startup. {ending(node.log)}")
@@ -253,12 +256,18 @@ def is_ready(url: str, pid: int, *, wait: float = 1.0) -> bool:
     The process id is compared because two servers that start at the same time can choose the same port: only one gets
     it.
     """
+    return _ready_at(url, wait=wait) == pid
+
+
+def _ready_at(url: str, *, wait: float = 1.0) -> int | None:
+    """The id of the process at a URL, if its cluster is yellow or green, or becomes so within ``wait`` seconds; else
+    None."""
     health = f"{url}/_cluster/health?wait_for_status=yellow&timeout={int(wait * 1000)}ms"
     try:
         with _OPENER.open(health, timeout=wait + 2) as answer:
-            return bool(answer.status == 200) and _pid_at(url) == pid
+            return _pid_at(url) if answer.status == 200 else None
     except (OSError, http.client.HTTPException, ValueError, LookupError):
-        return False
+        return None
 
 
 def _pid_at(url: str) -> int:

@@ -11,10 +11,12 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +99,24 @@ def process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
 def stand_in(launch: Launch, *more: str) -> AbstractContextManager[subprocess.Popen[str]]:
     """A process that claims to be the server of a launch."""
     return process(_HOLDER, launch.to_json(), *more)
+
+
+@contextmanager
+def one_that_answers(pid: int) -> Iterator[int]:
+    """The port of something that answers as the server of another process does."""
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps({"nodes": {"a": {"process": {"id": pid}}}}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    with HTTPServer(("127.0.0.1", 0), Answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
 
 
 def fill_cache() -> Path:
@@ -443,6 +463,15 @@ class TestStart:
             pytest.raises(NodeError, match="did not answer within 0 s and is still running"),
         ):
             control.start(data=tmp_path, timeout=0)
+
+    def test_another_server_takes_the_port_meanwhile(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It is noticed at once, since a busy machine may need a minute until the server finds its port taken."""
+        monkeypatch.setattr(control, "_PORTS", 1)
+        with one_that_answers(pid=1) as port:
+            launch = launch_of(tmp_path, port)
+            with stand_in(launch) as starting, pytest.raises(NodeError, match=f"process 1, has taken port {port}"):
+                control.start(data=tmp_path)
+            assert starting.wait(10)
 
     def test_a_running_server_does_not_change_its_port(self, tmp_path: Path) -> None:
         launch = launch_of(tmp_path)
