@@ -498,29 +498,6 @@ Minimum = Annotated[
         show_default="the threshold of the index",
     ),
 ]
-Maximum = Annotated[
-    float, typer.Option("--max", parser=parse_fraction, metavar="FLOAT", help="Maximum similarity, in (0, 1].")
-]
-Features = Annotated[
-    Sequence[str],
-    typer.Option(
-        "--features",
-        metavar="[FIELD:]SOURCE",
-        help="For resemblance, weighted and bag: compare these features instead of shingles. Repeatable.",
-        show_default=False,
-        rich_help_panel=MEASURE_PANEL,
-    ),
-]
-Ngram = Annotated[
-    int | None,
-    typer.Option(
-        "--ngram", help="For bag: words in an n-gram, 1 to 7.", show_default="1", rich_help_panel=MEASURE_PANEL
-    ),
-]
-Whitespace = Annotated[
-    bool,
-    typer.Option("--whitespace", help="For bag: split words at whitespace only.", rich_help_panel=MEASURE_PANEL),
-]
 Renew = Annotated[
     bool,
     typer.Option(
@@ -539,37 +516,6 @@ IgnoreCommon = Annotated[
         "unrelated texts together.",
         show_default=False,
         rich_help_panel=MEASURE_PANEL,
-    ),
-]
-
-# -- which documents are compared --------------------------------------------------------------------------------------
-
-Within = Annotated[
-    Sequence[str],
-    typer.Option(
-        "--within",
-        metavar="FIELD",
-        help="Compare only documents with the same value of this field. Repeatable: of all these fields.",
-        show_default=False,
-    ),
-]
-Facts = Annotated[
-    Sequence[str],
-    typer.Option(
-        "--facts",
-        metavar="VALUES",
-        help="Texts that differ in these facts do not match: figures, facts or all, or kinds such as amounts, dates, "
-        "names, separated by commas. Repeatable.",
-        show_default=False,
-    ),
-]
-Across = Annotated[
-    str | None,
-    typer.Option(
-        "--across",
-        metavar="FIELD",
-        help="Compare only documents with different values of this field.",
-        show_default=False,
     ),
 ]
 

@@ -77,12 +77,14 @@ from es_neardupe.commands.duplicates.results import (
 )
 from es_neardupe.commands.enrich.report import EnrichReport
 from es_neardupe.commands.fold.steps import FoldReport
+from es_neardupe.commands.group.group import GroupOptions
 from es_neardupe.commands.group.steps import GroupReport
 from es_neardupe.commands.groups.steps import GroupsReport, KeepAdvice, Redundant, SuggestKeepReport
 from es_neardupe.commands.init.steps import InitReport, Sampling
 from es_neardupe.commands.load.records import LoadReport
 from es_neardupe.commands.migrate.report import MigrateReport, MigrateWrites
 from es_neardupe.commands.moved.steps import MovedReport, NewPlace
+from es_neardupe.commands.pairs.pairs import PairsOptions
 from es_neardupe.commands.pairs.report import Pair, PairsReport
 from es_neardupe.commands.pipeline.steps import PipelineReport
 from es_neardupe.commands.screened import (
@@ -134,6 +136,7 @@ from es_neardupe.keys.intervals import (
     Estimate,
 )
 from es_neardupe.keys.unit import Unit
+from es_neardupe.match_options import MatchOptions
 from es_neardupe.options import (
     FactKind,
     Linkage,
@@ -203,7 +206,7 @@ from es_neardupe.verification.common_shingles import (
     CommonShinglesUsed,
 )
 from es_neardupe.verification.criterion import (
-    MatchOptions,
+    MatchRules,
     WeightsUsed,
 )
 from es_neardupe.verification.evidence import (
@@ -265,6 +268,7 @@ __all__ = [
     "GroupEvent",
     "GroupFacts",
     "GroupIdsWritten",
+    "GroupOptions",
     "GroupRecord",
     "GroupReport",
     "GroupRules",
@@ -290,6 +294,7 @@ __all__ = [
     "LostPairs",
     "Match",
     "MatchOptions",
+    "MatchRules",
     "Matched",
     "MatchedAction",
     "Matching",
@@ -308,6 +313,7 @@ __all__ = [
     "PairCounts",
     "PairList",
     "PairOverlaps",
+    "PairsOptions",
     "PairsReport",
     "PairsStageReport",
     "PipelineReport",

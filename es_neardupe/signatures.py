@@ -13,14 +13,13 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from enum import Enum
+from functools import cache
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from typer.models import OptionInfo
 
-from es_neardupe.run_options import RUN_DEFAULTS
-from es_neardupe.server.login.options import CONNECTION_DEFAULTS
-
-_DEFAULTS = {**RUN_DEFAULTS, **CONNECTION_DEFAULTS}
+from es_neardupe.keywords import keywords_of
+from es_neardupe.options import like
 
 
 def option_of(annotation: Any) -> OptionInfo | None:
@@ -42,20 +41,37 @@ def defaults_of(function: Callable[..., Any]) -> dict[str, Any]:
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     """A signature with evaluated types, and with its keywords in a `TypedDict`, such as ``**run``. Types that a
     module imports only for type checkers are names."""
+    keywords = keywords_of(function)
     function = inspect.unwrap(function)
     names = _Known(vars(sys.modules[function.__module__]))
     signature = inspect.signature(function, locals=names, eval_str=True)
-    return signature.replace(parameters=[one for each in signature.parameters.values() for one in _named(each)])
+    if keywords is None:
+        return signature
+    *own, last = signature.parameters.values()
+    types = get_type_hints(last.annotation, include_extras=True)
+    place = [one.name for one in own].index(keywords.after) + 1 if keywords.first else 0
+    first = [_keyword(name, types[name], keywords.first[name], keywords.default_text) for name in keywords.first]
+    names_last = sorted(keywords.last, key="progress".__eq__)  # a callback is the last one
+    after = [_keyword(name, types[name], keywords.last[name]) for name in names_last]
+    return signature.replace(parameters=[*own[:place], *first, *own[place:], *after])
 
 
-def _named(parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
-    """The parameters that the caller can give: for ``**run: Unpack[RunOptions]``, its keywords with their defaults."""
-    if parameter.kind is not inspect.Parameter.VAR_KEYWORD or not hasattr(parameter.annotation, "__total__"):
-        yield parameter
-        return
-    types = get_type_hints(parameter.annotation, include_extras=True)
-    for name in sorted(types, key="progress".__eq__):  # a callback is the last one
-        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=types[name], default=_DEFAULTS[name])
+def _keyword(name: str, kind: Any, default: object, default_text: str | None = None) -> inspect.Parameter:
+    """A keyword of a `TypedDict` as a parameter."""
+    if default_text is not None:
+        kind = _with_default_text(kind, default_text)
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+
+
+@cache  # an alias has one option
+def _with_default_text(alias: Any, text: str) -> Any:
+    """An alias whose help shows this text as the default. A flag can then be given as no, too."""
+    kind, option = get_args(alias)
+    other: dict[str, Any] = {"show_default": text}
+    if kind == bool | None:
+        name = option.default  # where typer has the first name of an option of an alias
+        other["default"] = f"{name}/--no-{name.removeprefix('--')}"
+    return Annotated[kind, like(alias, **other)]
 
 
 class _Known(dict[str, Any]):

@@ -13,9 +13,9 @@ from es_neardupe.cli import run_log
 from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.output import warn
 from es_neardupe.errors import IncompleteAnswer, NeardupeError, RequestError, Unreachable
-from es_neardupe.keywords import Unpack
+from es_neardupe.keywords import Unpack, with_defaults
 from es_neardupe.options import DEFAULT_PREFIX
-from es_neardupe.server.login.options import ConnectionOptions
+from es_neardupe.server.login.options import CONNECTION_DEFAULTS, ConnectionOptions
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
@@ -53,6 +53,7 @@ def open_client() -> Client:
     return run.client
 
 
+@with_defaults(CONNECTION_DEFAULTS)
 def connect_to(*, local_url: Callable[[], str | None], **connection: Unpack[ConnectionOptions]) -> Client:
     """A client for the server of `resolve_settings`, or else for ``local_url``. Prints connection warnings."""
     from es_neardupe.server.connect import connect

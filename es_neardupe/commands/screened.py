@@ -24,13 +24,15 @@ from es_neardupe.index.stored_fields import count_of, group_of, stored_fields
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.index.updates import GroupIdsInUse, waiting
 from es_neardupe.keys.text import contents
+from es_neardupe.keywords import Unpack, with_defaults
+from es_neardupe.match_options import MATCH_DEFAULTS, MatchOptions
 from es_neardupe.options import DEFAULT_MAX_CHARS, OnMatch
 from es_neardupe.records import Hit, Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.responses import hit_of
 from es_neardupe.similarity.facts.agreement import facts_agree
 from es_neardupe.similarity.facts.tokens import FactTokens, fact_tokens
-from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, match_criterion
+from es_neardupe.verification.criterion import MatchCriterion, MatchRules, match_criterion
 from es_neardupe.verification.current_texts import current_sources, similarities
 from es_neardupe.wording import option
 
@@ -151,23 +153,16 @@ WhatToDo = Callable[[Mapping[str, Any], Match], OnMatch | str]
 """Decides for one action and its match: ``mark``, ``skip`` or ``pass``."""
 
 
+@with_defaults(first=MATCH_DEFAULTS, after="on_match")
 def screened(
     index: Index,
     actions: Iterable[Mapping[str, Any]],
     *,
     on_match: OnMatch | str | WhatToDo = OnMatch.MARK,
-    min: options.Minimum = None,
-    measure: options.Measure = None,
-    matching: options.MatchingName = None,
-    passage: options.Passage = None,
-    features: options.Features = (),
-    ngram: options.Ngram = None,
-    whitespace: options.Whitespace = False,
-    facts: options.Facts = (),
-    across: options.Across = None,
     max_candidates: options.CandidatesByKeys = 100,
     max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
     report: ScreenReport | None = None,
+    **given: Unpack[MatchOptions],
 ) -> Iterator[dict[str, Any]]:
     """Add the keys to your own bulk actions, as `fingerprinted`, and compare each new document with all documents of
     the index, and of earlier actions, that share keys with it: pass the result to the driver's ``helpers.bulk``.
@@ -197,17 +192,8 @@ def screened(
     [('2001', 'skipped', '1004', True)]
     """
     found = opened_inline(index, "screened", texts=True, writes=True)
-    chosen = MatchOptions.of(found.settings).having(
-        measure=measure,
-        matching=matching,
-        passage=passage,
-        min=min,
-        features=features,
-        ngram=ngram,
-        whitespace=whitespace,
-        facts=facts,
-    )
-    criterion = match_criterion(found, chosen)
+    criterion = match_criterion(found, MatchRules.of(found.settings).having(given))
+    across = given["across"]
     screen = Screen(
         found,
         criterion,

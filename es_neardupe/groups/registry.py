@@ -33,7 +33,7 @@ from es_neardupe.index.queries import MAX_TERMS, all_of
 from es_neardupe.index.settings import Settings
 from es_neardupe.records import Action, Address, Hit, one_line
 from es_neardupe.server.bulk import chunked
-from es_neardupe.verification.criterion import MatchOptions
+from es_neardupe.verification.criterion import MatchRules
 from es_neardupe.wording import command
 
 _RUN = "run"
@@ -125,11 +125,11 @@ class LastRun:
     """The decisions *same* that the run could not satisfy."""
 
 
-def remembered(last: LastRun | None, settings: Settings) -> tuple[MatchOptions, GroupRules]:
+def remembered(last: LastRun | None, settings: Settings) -> tuple[MatchRules, GroupRules]:
     """Default rules of the next run: those of the last run that finished, else the defaults of ``group``."""
     if last is not None and last.rules:
         return last.rules.match, last.rules.group
-    return MatchOptions.of(settings), DEFAULT_RULES
+    return MatchRules.of(settings), DEFAULT_RULES
 
 
 @dataclass(frozen=True, slots=True)

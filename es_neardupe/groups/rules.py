@@ -29,7 +29,7 @@ from es_neardupe.index.migration_state import next_prefix, replaced_prefix
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.options import DECIDING, Linkage, MeasureName
 from es_neardupe.server.client import path
-from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, WeightsUsed
+from es_neardupe.verification.criterion import MatchCriterion, MatchRules, WeightsUsed
 from es_neardupe.wording import command, option
 
 DATES = {"date", "date_nanos"}
@@ -42,7 +42,7 @@ class RunRules:
     """The options of a run (``match``, ``group``) and the values that follow from them in one index."""
 
     version: Literal[1] = field(default=1, kw_only=True)
-    match: MatchOptions
+    match: MatchRules
     group: GroupRules
     scheme: str
     measure: str
@@ -57,7 +57,7 @@ class RunRules:
     @classmethod
     def of(
         cls,
-        match: MatchOptions,
+        match: MatchRules,
         group: GroupRules,
         criterion: MatchCriterion,
         scheme: str,
@@ -183,7 +183,7 @@ def rules_of(
 
 
 @contextmanager
-def remembered_rules(index: Index, match: MatchOptions, group: GroupRules) -> Iterator[None]:
+def remembered_rules(index: Index, match: MatchRules, group: GroupRules) -> Iterator[None]:
     """Context in which options are combined with the rules of the last run, ``match`` and ``group``.
 
     If these are not the defaults, a `SettingsError` also explains how to start from the defaults.
@@ -191,7 +191,7 @@ def remembered_rules(index: Index, match: MatchOptions, group: GroupRules) -> It
     try:
         yield
     except SettingsError as error:
-        if (match, group) == (MatchOptions.of(index.settings), DEFAULT_RULES):
+        if (match, group) == (MatchRules.of(index.settings), DEFAULT_RULES):
             raise
         raise SettingsError(
             f"{error.args[0]} Options that are not given are those of the last run: `{command('group', index.name)} "

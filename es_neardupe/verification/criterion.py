@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from es_neardupe.candidates.detection import detection_of
@@ -24,7 +24,7 @@ from es_neardupe.wording import option
 
 
 @dataclass(frozen=True)
-class MatchOptions:
+class MatchRules:
     """The options that decide whether a pair is a match. `of` gives the defaults of an index."""
 
     measure: MeasureName = MeasureName.RESEMBLANCE
@@ -45,40 +45,18 @@ class MatchOptions:
     """Kinds of facts that must not differ, in the order of `FactKind`."""
 
     @classmethod
-    def of(cls, settings: Settings) -> MatchOptions:
+    def of(cls, settings: Settings) -> MatchRules:
         """The defaults of an index: the measure that its threshold was given by."""
         return cls(settings.measure)
 
-    def having(
-        self,
-        *,
-        measure: str | None = None,
-        matching: Matching | str | None = None,
-        passage: int | None = None,
-        min: float | None = None,
-        max: float | None = None,
-        features: Sequence[str] | None = None,
-        ngram: int | None = None,
-        whitespace: bool | None = None,
-        ignore_common: float | Literal["auto"] | None = None,
-        facts: Sequence[str] | None = None,
-    ) -> MatchOptions:
-        """A copy with the options that are not None replaced. Raises `SettingsError` for unknown names."""
-        if features is not None:
-            parse_all(features)
-        given = {
-            "measure": None if measure is None else named_measure(measure, DECIDING),
-            "matching": None if matching is None else matching_named(matching),
-            "passage": passage,
-            "min": min,
-            "max": max,
-            "features": None if features is None else tuple(features),
-            "ngram": ngram,
-            "whitespace": whitespace,
-            "ignore_common": ignore_common,
-            "facts": None if facts is None else _kinds(facts),
+    def having(self, given: Mapping[str, object]) -> MatchRules:
+        """A copy with those of the given options that are not None; an option of something else is ignored. Raises
+        `SettingsError` for unknown names."""
+        changes: dict[str, Any] = {
+            one.name: _READ.get(one.name, _as_given)(given[one.name])
+            for one in fields(self)
+            if given.get(one.name) is not None
         }
-        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         return replace(self, **changes)
 
     @property
@@ -122,7 +100,7 @@ class MatchCriterion:
 
 def match_criterion(
     index: Index,
-    options: MatchOptions,
+    options: MatchRules,
     *,
     renew: bool = False,
     limit: MemoryLimit | None = None,
@@ -170,6 +148,16 @@ def match_criterion(
     )
 
 
+def _as_given(value: Any) -> Any:
+    return value
+
+
+def _features(names: Sequence[str]) -> tuple[str, ...]:
+    """The features of the values of an option. Raises `SettingsError` for an unknown one."""
+    parse_all(names)
+    return tuple(names)
+
+
 def _kinds(names: Sequence[str]) -> tuple[str, ...]:
     """The kinds of facts of the values of an option."""
     chosen = parse_facts(names) if names else frozenset()
@@ -183,6 +171,15 @@ def matching_named(name: str) -> Matching:
     except ValueError:
         known = ", ".join(one.value for one in Matching)
         raise SettingsError(f"Unknown matching {str(name)!r}. Known: {known}.") from None
+
+
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    "measure": lambda name: named_measure(name, DECIDING),
+    "matching": matching_named,
+    "features": _features,
+    "facts": _kinds,
+}
+"""Option -> what makes its value of what was given; any other value is as it was given."""
 
 
 def check_min(minimum: float) -> float:
@@ -202,7 +199,7 @@ def _check_range(minimum: float, maximum: float) -> float:
     return minimum
 
 
-def _check_effect(options: MatchOptions, renew: bool) -> None:
+def _check_effect(options: MatchRules, renew: bool) -> None:
     """Raises `SettingsError` for an option that has no effect on the measure."""
     name = options.measure
     grams = options.ngram is not None or options.whitespace

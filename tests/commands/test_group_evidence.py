@@ -18,7 +18,7 @@ from es_neardupe.index.target import open_target
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.progress import silent
 from es_neardupe.server.client import Client, path
-from es_neardupe.verification.criterion import MatchOptions, match_criterion
+from es_neardupe.verification.criterion import MatchRules, match_criterion
 from es_neardupe.verification.evidence import EvidenceReport, evidence_of, write_evidence
 from es_neardupe.verification.verify import Verified, verified_pairs
 
@@ -43,7 +43,7 @@ class Ran(NamedTuple):
 def run(client: Client, index: str, *, whole: bool = True, **chosen: Any) -> Ran:
     """The steps of group with evidence, up to the pairs."""
     target = open_target(client, index, DEFAULT_PREFIX)
-    wanted = match_criterion(index_of(client, target), MatchOptions().having(**chosen))
+    wanted = match_criterion(index_of(client, target), MatchRules().having(chosen))
     evidence = evidence_of(index_of(client, target), wanted)
     evidence.read_all()
     found = verified_pairs(

@@ -30,7 +30,7 @@ from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.text import contents
 from es_neardupe.options import parse_size
 from es_neardupe.records import Hit
-from es_neardupe.verification.criterion import MatchOptions, match_criterion
+from es_neardupe.verification.criterion import MatchRules, match_criterion
 from es_neardupe.verification.verify import verified_pairs
 
 _PAGE = 2000
@@ -129,7 +129,7 @@ def grouped(size: int, *, memory: int | None = None, again: bool = False) -> Gro
     target = IndexTarget("i", ("i",), SETTINGS, 10_000)
     index = index_of(SyntheticClient(), target)
     match, registry = (
-        MatchOptions.of(SETTINGS),
+        MatchRules.of(SETTINGS),
         cast(Any, SimpleNamespace(living=lambda: (), records=lambda ids: {}, clusters=lambda: {})),
     )
     criterion = match_criterion(index, match)

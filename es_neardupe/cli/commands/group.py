@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from es_neardupe.commands.group.steps import GroupReport
     from es_neardupe.groups.clusters import RelatedCounts
     from es_neardupe.index.index import Index
-    from es_neardupe.verification.criterion import MatchOptions
+    from es_neardupe.verification.criterion import MatchRules
     from es_neardupe.verification.facts_in_groups import GroupFacts
 
 
@@ -195,7 +195,7 @@ def _facts(facts: GroupFacts) -> Iterator[tuple[str, int]]:
         yield "      texts not compared", facts.pairs_left_out
 
 
-def _without_boilerplate(match: MatchOptions) -> str:
+def _without_boilerplate(match: MatchRules) -> str:
     """The options that compare texts without boilerplate, by shingles."""
     if match.ignore_common is not None:
         return "--ignore-common auto --renew"

@@ -63,13 +63,13 @@ def documents(
     from es_neardupe.commands.documents.shares import chunks_of_documents, shared_texts_meet_all
     from es_neardupe.groups.rules import rules_of
     from es_neardupe.index.index import opened
-    from es_neardupe.verification.criterion import MatchOptions, match_criterion
+    from es_neardupe.verification.criterion import MatchRules, match_criterion
     from es_neardupe.verification.verify import verified_pairs
 
     progress = run["progress"]
     index = opened(index, texts=True)
-    options = MatchOptions.of(index.settings).having(measure=measure, matching=matching, passage=passage, min=min)
-    match = match_criterion(index, options, progress=progress)
+    given = {"measure": measure, "matching": matching, "passage": passage, "min": min}
+    match = match_criterion(index, MatchRules.of(index.settings).having(given), progress=progress)
     rules = rules_of(index, across=by, max_bucket=max_bucket)
     rules = replace(rules, across=ReadField(by))  # dates as they are written
     limit = None if memory is None else MemoryLimit(memory)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from es_neardupe import options
 from es_neardupe.errors import SettingsError
 from es_neardupe.keywords import Unpack, with_defaults
+from es_neardupe.match_options import RuleOptions
 from es_neardupe.run_options import RUN_DEFAULTS, RunOptions, on_engine, tunable
 from es_neardupe.wording import option
 
@@ -21,43 +21,25 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 
-_LAST = "as in the last run"
-RuleMeasure = Annotated[str | None, options.like(options.Measure, show_default=_LAST)]
-RuleMatching = Annotated[str | None, options.like(options.MatchingName, show_default=_LAST)]
-RulePassage = Annotated[int | None, options.like(options.Passage, show_default=_LAST)]
-RuleMinimum = Annotated[float | None, options.like(options.Minimum, show_default=_LAST)]
-RuleMaximum = Annotated[float | None, options.like(options.Maximum, show_default=_LAST)]
-RuleFeatures = Annotated[Sequence[str] | None, options.like(options.Features, show_default=_LAST)]
-RuleNgram = Annotated[int | None, options.like(options.Ngram, show_default=_LAST)]
-RuleWhitespace = Annotated[
-    bool | None, options.like(options.Whitespace, show_default=_LAST, param_decls=("--whitespace/--no-whitespace",))
+ChosenLinkage = Annotated[
+    str | None, options.one_of(options.words_of(options.Linkage), "--linkage", help=options.LINKAGE)
 ]
-RuleIgnoreCommon = Annotated[float | Literal["auto"] | None, options.like(options.IgnoreCommon, show_default=_LAST)]
-RuleLinkage = Annotated[
-    str | None, options.one_of(options.words_of(options.Linkage), "--linkage", help=options.LINKAGE, show_default=_LAST)
-]
-RulePrincipal = Annotated[
+Principal = Annotated[
     str | None,
     typer.Option(
         "--principal",
         metavar="POLICY",
         help="How the principal is chosen: longest, oldest, newest, FIELD:asc or FIELD:desc.",
-        show_default=_LAST,
     ),
 ]
-RuleWithin = Annotated[Sequence[str] | None, options.like(options.Within, show_default=_LAST)]
-RuleFacts = Annotated[Sequence[str] | None, options.like(options.Facts, show_default=_LAST)]
-RuleAcross = Annotated[str | None, options.like(options.Across, show_default=_LAST)]
-RuleWindow = Annotated[
+Window = Annotated[
     str | None,
     typer.Option(
         "--window",
         metavar="FIELD:DAYS",
         help="Compare only documents whose dates are at most this many days apart.",
-        show_default=_LAST,
     ),
 ]
-RuleMaxBucket = Annotated[int | None, options.like(options.MaxBucket, show_default=_LAST)]
 DefaultRules = Annotated[
     bool,
     typer.Option("--default-rules", help="Take rules that are not given from the defaults, not from the last run."),
@@ -72,28 +54,23 @@ IgnoreReviews = Annotated[
 BreakLease = Annotated[bool, typer.Option("--break-lease", help="Delete the lease of another run.")]
 
 
-@with_defaults(RUN_DEFAULTS)
+class GroupOptions(RuleOptions, RunOptions, total=False):
+    """The rules of `group`, and how it runs. A rule that is None is that of the last run."""
+
+    linkage: ChosenLinkage
+    principal: Principal
+    window: Window
+
+
+OF_LAST_RUN = dict.fromkeys(name for name in GroupOptions.__annotations__ if name not in RUN_DEFAULTS)
+
+
+@with_defaults(RUN_DEFAULTS, first=OF_LAST_RUN, default_text="as in the last run")
 @tunable
 @on_engine
 def group(
     index: Index,
     *,
-    measure: RuleMeasure = None,
-    matching: RuleMatching = None,
-    passage: RulePassage = None,
-    min: RuleMinimum = None,
-    max: RuleMaximum = None,
-    features: RuleFeatures = None,
-    ngram: RuleNgram = None,
-    whitespace: RuleWhitespace = None,
-    ignore_common: RuleIgnoreCommon = None,
-    facts: RuleFacts = None,
-    linkage: RuleLinkage = None,
-    principal: RulePrincipal = None,
-    within: RuleWithin = None,
-    across: RuleAcross = None,
-    window: RuleWindow = None,
-    max_bucket: RuleMaxBucket = None,
     default_rules: DefaultRules = False,
     renew: options.Renew = False,
     check: CheckGroups = False,
@@ -102,7 +79,7 @@ def group(
     evidence: options.Evidence = False,
     memory: options.Memory = None,
     break_lease: BreakLease = False,
-    **run: Unpack[RunOptions],
+    **given: Unpack[GroupOptions],
 ) -> GroupReport:
     """Find groups of near-duplicates and write group, principal and similarity into every document.
 
@@ -154,40 +131,29 @@ def group(
     from es_neardupe.verification.criterion import match_criterion
     from es_neardupe.verification.evidence import evidence_of
 
-    progress, dry_run = run["progress"], run["dry_run"]
+    progress, dry_run = given["progress"], given["dry_run"]
     started = time.monotonic()
     if break_lease and dry_run:
         raise SettingsError(
             f"{option('break_lease')} and {option('dry_run')} are given: a dry run takes no lease. Omit one of them."
         )
-    client = DryRunClient(index.client, run["show_requests"], dry_run=dry_run)
+    client = DryRunClient(index.client, given["show_requests"], dry_run=dry_run)
     index = opened(index.through(client) if dry_run else index, writes=not dry_run)
     registry = Registry(index)
     limit = None if memory is None else MemoryLimit(memory)
     before = remembered(None if default_rules else registry.last_run(), index.settings)
     with remembered_rules(index, *before):
-        match = before[0].having(
-            measure=measure,
-            matching=matching,
-            passage=passage,
-            min=min,
-            max=max,
-            features=features,
-            ngram=ngram,
-            whitespace=whitespace,
-            ignore_common=ignore_common,
-            facts=facts,
-        )
+        match = before[0].having(given)
         criterion = match_criterion(index, match, renew=renew, limit=limit, progress=progress)
         rules = rules_of(
             index,
             before[1],
-            linkage=linkage,
-            principal=principal,
-            within=within,
-            across=across,
-            window=window,
-            max_bucket=max_bucket,
+            linkage=given["linkage"],
+            principal=given["principal"],
+            within=given["within"],
+            across=given["across"],
+            window=given["window"],
+            max_bucket=given["max_bucket"],
         )
         check_linkage(rules.linkage, criterion.measure.name)
     check_permissions(index, dry_run=dry_run)
@@ -197,9 +163,9 @@ def group(
         RunRules.of(match, rules, criterion, index.scheme_id, ignore_reviews=ignore_reviews),
         criterion,
         evidence_of(index, criterion) if evidence else None,
-        batch=run["batch"],
-        slices=run["slices"],
-        workers=run["workers"],
+        batch=given["batch"],
+        slices=given["slices"],
+        workers=given["workers"],
         limit=limit,
         progress=progress,
         decisions=None if ignore_reviews else Decisions(index),
@@ -233,7 +199,7 @@ def group(
             written, stored = work.write_documents(result, workers=1), None  # to the client of a dry run
         else:
             written, stored = work.write(scope, result, lease, waiting, decisions)
-        mirrored = index.storage.write_group_ids(batch=run["batch"], workers=run["workers"], dry_run=dry_run)
+        mirrored = index.storage.write_group_ids(batch=given["batch"], workers=given["workers"], dry_run=dry_run)
         work.note_mirrored(mirrored)
     report = work.report(scope, result, written, mirrored, stored, dry_run=dry_run)
     return replace(report, seconds=time.monotonic() - started, requests=client.shown)

@@ -40,7 +40,7 @@ from es_neardupe.server.dry_run import ShownRequest
 from es_neardupe.similarity.measure import SETS
 from es_neardupe.verification.boilerplate import Boilerplate, boilerplate, groups_held
 from es_neardupe.verification.common_shingles import CommonShinglesUsed, effect, store_list, used
-from es_neardupe.verification.criterion import MatchCriterion, MatchOptions
+from es_neardupe.verification.criterion import MatchCriterion, MatchRules
 from es_neardupe.verification.evidence import Evidence, EvidenceReport, write_evidence
 from es_neardupe.verification.facts_in_groups import GroupFacts, facts_in_groups
 from es_neardupe.verification.facts_of_matches import with_facts
@@ -112,7 +112,7 @@ def last_run(registry: Registry) -> LastRun | None:
         return None
 
 
-def unchanged_last_run(index: Index, registry: Registry, before: tuple[MatchOptions, GroupRules]) -> LastRun | None:
+def unchanged_last_run(index: Index, registry: Registry, before: tuple[MatchRules, GroupRules]) -> LastRun | None:
     """The last run. Raises `LeaseHeld` if another run with other rules has finished since ``before`` was read."""
     last = registry.last_run()
     if remembered(last, index.settings) != before:

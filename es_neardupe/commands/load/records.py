@@ -32,7 +32,7 @@ from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.failures import Failure
 from es_neardupe.server.numbers import document_json, loads
 from es_neardupe.server.search import fetch
-from es_neardupe.verification.criterion import MatchOptions, match_criterion
+from es_neardupe.verification.criterion import MatchRules, match_criterion
 from es_neardupe.wording import option
 
 _CHUNK = 256
@@ -168,7 +168,7 @@ def load_records(
 
 
 def _screen(index: Index, on_match: str, how: LoadOptions, run: LoadRun) -> Screen:
-    criterion = match_criterion(index, MatchOptions.of(index.settings).having(min=how.min))
+    criterion = match_criterion(index, MatchRules.of(index.settings).having({"min": how.min}))
     return Screen(index, criterion, on_match, how.report or ScreenReport(), refreshes=not run.dry_run)
 
 

@@ -26,7 +26,7 @@ from es_neardupe.progress import Progress
 from es_neardupe.records import Action, Address, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.failures import Failure, Failures
-from es_neardupe.verification.criterion import MatchOptions
+from es_neardupe.verification.criterion import MatchRules
 
 _ROUNDS = 5
 _SHOWN = 5
@@ -240,7 +240,7 @@ def _inherit_groups(old: Index, new: Index, at: str) -> None:
     if last is not None and last.rules is not None:
         rules = last.rules
         if old.settings.measure is not new.settings.measure:
-            rules = replace(rules, match=MatchOptions.of(new.settings))
+            rules = replace(rules, match=MatchRules.of(new.settings))
         Registry(new).hand_over_rules(rules, at)
 
 

@@ -8,7 +8,7 @@ import typer
 
 from es_neardupe import options
 from es_neardupe.keywords import Unpack, with_defaults
-from es_neardupe.options import DEFAULT_MAX_BUCKET
+from es_neardupe.match_options import RULE_DEFAULTS, RuleOptions
 from es_neardupe.run_options import READ_DEFAULTS, ReadOptions, on_engine
 
 if TYPE_CHECKING:
@@ -24,29 +24,20 @@ WholeFields = Annotated[
 ]
 
 
-@with_defaults(READ_DEFAULTS)
+class PairsOptions(RuleOptions, ReadOptions, total=False):
+    """Which pairs match, and how they are read."""
+
+
+@with_defaults(READ_DEFAULTS, first=RULE_DEFAULTS)
 @on_engine
 def pairs(
     index: Index,
     *,
-    measure: options.Measure = None,
-    matching: options.MatchingName = None,
-    passage: options.Passage = None,
-    min: options.Minimum = None,
-    max: options.Maximum = 1.0,
-    features: options.Features = (),
-    ngram: options.Ngram = None,
-    whitespace: options.Whitespace = False,
     renew: options.Renew = False,
-    ignore_common: options.IgnoreCommon = None,
-    facts: options.Facts = (),
-    within: options.Within = (),
-    across: options.Across = None,
-    max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
     memory: options.Memory = None,
     fields: options.TitleFields = (),
     whole_fields: WholeFields = False,
-    **run: Unpack[ReadOptions],
+    **given: Unpack[PairsOptions],
 ) -> PairsReport:
     """List all verified pairs with their exact similarity, most similar first. Writes nothing.
 
@@ -77,34 +68,23 @@ def pairs(
     from es_neardupe.index.shown_fields import shown_fields
     from es_neardupe.verification.boilerplate import boilerplate
     from es_neardupe.verification.common_shingles import used
-    from es_neardupe.verification.criterion import MatchOptions, match_criterion
+    from es_neardupe.verification.criterion import MatchRules, match_criterion
     from es_neardupe.verification.facts_of_matches import with_facts
     from es_neardupe.verification.verify import verified_pairs
 
-    progress = run["progress"]
+    progress = given["progress"]
     index = opened(index, texts=True)
-    options = MatchOptions.of(index.settings).having(
-        measure=measure,
-        matching=matching,
-        passage=passage,
-        min=min,
-        max=max,
-        features=features,
-        ngram=ngram,
-        whitespace=whitespace,
-        ignore_common=ignore_common,
-        facts=facts,
-    )
+    chosen = MatchRules.of(index.settings).having(given)
     limit = None if memory is None else MemoryLimit(memory)
-    match = match_criterion(index, options, renew=renew, limit=limit, progress=progress)
+    match = match_criterion(index, chosen, renew=renew, limit=limit, progress=progress)
     shown = shown_fields(index, fields)
     copies = match.measure.copies_are_equal
-    rules = rules_of(index, within=within, across=across, max_bucket=max_bucket)
+    rules = rules_of(index, within=given["within"], across=given["across"], max_bucket=given["max_bucket"])
     with scratch() as files:
         found = verified_pairs(
             index,
             match.measure,
-            read_fingerprints(index, progress, rules, slices=run["slices"], limit=limit, files=files),
+            read_fingerprints(index, progress, rules, slices=given["slices"], limit=limit, files=files),
             copies=copies,
             rules=rules,
             limit=limit,
@@ -140,6 +120,6 @@ def pairs(
         _right=right,
         _similarity=similarity[order],
         _copies=match.copies_match,
-        _maximum_copies=max_bucket,
+        _maximum_copies=rules.max_bucket,
         _shown=PairFields(index, shown, None if whole_fields else MAX_SHOWN),
     )

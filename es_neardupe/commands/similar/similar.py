@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from es_neardupe import options
 from es_neardupe.errors import SettingsError
+from es_neardupe.keywords import Unpack, with_defaults
+from es_neardupe.match_options import MATCH_DEFAULTS, MatchOptions, Maximum
 from es_neardupe.wording import option
 
 if TYPE_CHECKING:
@@ -14,26 +16,19 @@ if TYPE_CHECKING:
     from es_neardupe.records import Address
 
 
+@with_defaults(first=MATCH_DEFAULTS, after="text")
 def similar(
     index: Index,
     *,
     id: Annotated[str | Address | None, options.ID] = None,
     text: options.Text = None,
-    measure: options.Measure = None,
-    matching: options.MatchingName = None,
-    passage: options.Passage = None,
-    min: options.Minimum = None,
-    max: options.Maximum = 1.0,
-    features: options.Features = (),
-    ngram: options.Ngram = None,
-    whitespace: options.Whitespace = False,
+    max: Maximum = 1.0,
     renew: options.Renew = False,
-    facts: options.Facts = (),
     top: options.TopHits = 10,
     query: options.Query = None,
-    across: options.Across = None,
     max_candidates: options.CandidatesByKeys = 1000,
     fields: options.TitleFields = (),
+    **given: Unpack[MatchOptions],
 ) -> SimilarReport:
     """List the near-duplicates of a document or of any text, with their exact similarity.
 
@@ -68,7 +63,7 @@ def similar(
     from es_neardupe.index.index import with_texts
     from es_neardupe.index.shown_fields import shown_fields
     from es_neardupe.records import Address, State
-    from es_neardupe.verification.criterion import MatchOptions, match_criterion
+    from es_neardupe.verification.criterion import MatchRules, match_criterion
 
     if (id is None) == (text is None):
         raise SettingsError("Give either the id of a document or a text.")
@@ -76,19 +71,9 @@ def similar(
         raise SettingsError(f"{option('top')} and {option('max_candidates')} must be 1 or more.")
 
     def in_index(index: Index) -> SimilarReport:
-        options = MatchOptions.of(index.settings).having(
-            measure=measure,
-            matching=matching,
-            passage=passage,
-            min=min,
-            max=max,
-            features=features,
-            ngram=ngram,
-            whitespace=whitespace,
-            facts=facts,
-        )
-        match = match_criterion(index, options, renew=renew)
+        match = match_criterion(index, MatchRules.of(index.settings).having({**given, "max": max}), renew=renew)
         shown = shown_fields(index, fields)
+        across = given["across"]
         among = query if across is None else documents_across(index, across, id, query)
         texts = [*match.measure.fields(index.settings.fields), index.fields.group, *shown.names]
         at_once = with_stored_keys(index, id, among, texts, max_candidates)

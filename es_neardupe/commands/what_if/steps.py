@@ -26,7 +26,7 @@ from es_neardupe.keys.arrays import Bytes, Flags, Ints
 from es_neardupe.options import Linkage, Matching, MeasureName
 from es_neardupe.records import FingerprintColumns, one_line
 from es_neardupe.similarity.measure import ALIGNED, Measure
-from es_neardupe.verification.criterion import MatchOptions
+from es_neardupe.verification.criterion import MatchRules
 from es_neardupe.verification.evidence import StoredEvidence, stored_measure
 from es_neardupe.verification.verify import PairMemory, Verified, Verifier
 from es_neardupe.wording import command
@@ -225,7 +225,7 @@ def documents(pairs: Verified, chosen: Flags) -> int:
     return int(pairs.classes.sizes[numbers].sum())
 
 
-def _shape(match: MatchOptions, index: Index) -> Measure:
+def _shape(match: MatchRules, index: Index) -> Measure:
     """A measure with the same detection probability as the chosen one."""
     name, settings = match.measure, index.settings
     if name in ALIGNED:

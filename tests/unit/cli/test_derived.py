@@ -10,8 +10,8 @@ import typer
 from typer.testing import CliRunner
 
 from es_neardupe.cli.derived import options_for, with_options_of
-from es_neardupe.keywords import Unpack
-from es_neardupe.run_options import ReadOptions
+from es_neardupe.keywords import Unpack, with_defaults
+from es_neardupe.run_options import READ_DEFAULTS, ReadOptions
 
 Names = Annotated[Sequence[str], typer.Option("--name", help="A name. Repeatable.")]
 Numbers = Annotated[
@@ -21,6 +21,7 @@ Numbers = Annotated[
 Text = Annotated[str, typer.Option("--text", help="A text.")]
 
 
+@with_defaults(READ_DEFAULTS)
 def library(index: object, *, names: Names = (), numbers: Numbers = None, **run: Unpack[ReadOptions]) -> None:
     """Do it. Then stop.
 

@@ -290,7 +290,7 @@ def test_help_of_methods_is_readable() -> None:
     """Description, example and options, below a signature with plain types and defaults."""
     shown = pydoc.plain(pydoc.render_doc(NearDupe.screened))
     assert "screened(self, actions: Iterable[Mapping[str, Any]], *, on_match: OnMatch | str | Callable" in shown
-    assert "= 'mark', min: float | None = None" in shown
+    assert "= 'mark', measure: str | None = None" in shown
     assert shown.index("Add the keys") < shown.index(">>> ") < shown.index("Options:")
     for name, method in vars(NearDupe).items():
         if inspect.isfunction(method) and (name[0] != "_" or name == "__init__"):

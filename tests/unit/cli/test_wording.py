@@ -23,7 +23,7 @@ from es_neardupe.cli.output import fail, printable, say, warn
 from es_neardupe.errors import InputError, NotFound
 from es_neardupe.report_parts import WriteCounts
 from es_neardupe.verification.boilerplate import Boilerplate, SharedPassage
-from es_neardupe.verification.criterion import MatchOptions
+from es_neardupe.verification.criterion import MatchRules
 from es_neardupe.wording import command, connection_in_commands, counted, option, spoken
 
 HOSTILE = [
@@ -138,7 +138,7 @@ def _of_group(number: int, index: str) -> None:
     report: Any = SimpleNamespace(
         index=index, scope=scope, pairs=pairs, writes=writes, decisions=SimpleNamespace(unsatisfied=number)
     )
-    report.rules = SimpleNamespace(measure="resemblance", weights=None, min=0.8, match=MatchOptions())
+    report.rules = SimpleNamespace(measure="resemblance", weights=None, min=0.8, match=MatchRules())
     shared = SharedPassage(index, number, number)
     report.boilerplate = Boilerplate(number, number, number, (shared,), ())
     report.short = ShortTexts(words=49, short=number, documents=number, threshold=0.8, preset="reader")

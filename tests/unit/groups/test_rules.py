@@ -15,7 +15,7 @@ from es_neardupe.candidates.who_may_meet import GroupRules, Policy, ReadField, W
 from es_neardupe.errors import SettingsError
 from es_neardupe.groups.rules import RunRules, decode_rules, encode_rules
 from es_neardupe.options import DECIDING, FactKind, Linkage, Matching, MeasureName
-from es_neardupe.verification.criterion import MatchOptions, WeightsUsed
+from es_neardupe.verification.criterion import MatchRules, WeightsUsed
 
 SHARES = st.floats(0, 1, exclude_min=True)
 NAMES = st.text(min_size=1)
@@ -25,7 +25,7 @@ POLICIES = st.sampled_from(["longest", "oldest", "newest"]) | st.builds(
 )
 WINDOWS = st.builds(Window, COLUMNS, st.floats(0, 1e300))
 MATCHES = st.builds(
-    MatchOptions,
+    MatchRules,
     measure=st.sampled_from(DECIDING),
     matching=st.none() | st.sampled_from(Matching),
     min=st.none() | SHARES,
@@ -56,7 +56,7 @@ RULES = st.builds(
     SHARES,
     st.sampled_from(["respected", "ignored"]),
 )
-DEFAULT = RunRules(MatchOptions(), GroupRules(), "v1-0", "resemblance", None, 0.8)
+DEFAULT = RunRules(MatchRules(), GroupRules(), "v1-0", "resemblance", None, 0.8)
 
 
 @given(RULES)
@@ -140,9 +140,9 @@ def test_nothing_else_is_read(stored: object, message: str) -> None:
     ("change", "shown"),
     [
         (lambda one: one, "measure resemblance, min 0.8 (the threshold of the index), max 1.0, "),
-        (lambda one: replace(one, match=MatchOptions(min=0.8)), "min 0.8, max 1.0"),
-        (lambda one: replace(one, match=MatchOptions(ignore_common=0.2)), "ignore-common 0.2"),
-        (lambda one: replace(one, match=MatchOptions(facts=("amount", "name"))), "max 1.0, facts amount and name, "),
+        (lambda one: replace(one, match=MatchRules(min=0.8)), "min 0.8, max 1.0"),
+        (lambda one: replace(one, match=MatchRules(ignore_common=0.2)), "ignore-common 0.2"),
+        (lambda one: replace(one, match=MatchRules(facts=("amount", "name"))), "max 1.0, facts amount and name, "),
         (
             lambda one: replace(one, measure="weighted", weights=WeightsUsed(3, "then")),
             "measure weighted, weights then",
@@ -166,14 +166,14 @@ def test_all_rules_are_named(change: Callable[[RunRules], RunRules], shown: str)
 
 
 def test_an_option_changes_one_rule() -> None:
-    before = MatchOptions().having(measure="bag", ngram=2, min=0.7, max=0.9)
-    assert before.having() == before
-    assert before.having(min=0.5) == replace(before, min=0.5)
-    assert before.having(ngram=3) == replace(before, ngram=3)
-    assert MatchOptions(whitespace=True).having(whitespace=False) == MatchOptions()
-    assert MatchOptions(features=("words",)).having(features=[]) == MatchOptions()
+    before = MatchRules().having({"measure": "bag", "ngram": 2, "min": 0.7, "max": 0.9})
+    assert before.having({}) == before
+    assert before.having({"min": 0.5}) == replace(before, min=0.5)
+    assert before.having({"ngram": 3}) == replace(before, ngram=3)
+    assert MatchRules(whitespace=True).having({"whitespace": False}) == MatchRules()
+    assert MatchRules(features=("words",)).having({"features": []}) == MatchRules()
     for one in (one for one in MeasureName if one.symbol):
-        assert before.having(measure=one.symbol) == before.having(measure=one.value)
+        assert before.having({"measure": one.symbol}) == before.having({"measure": one.value})
     for wrong in ({"measure": "estimate"}, {"matching": "loose"}, {"features": ["nothing(2)"]}):
         with pytest.raises(SettingsError):
-            before.having(**wrong)
+            before.having(wrong)
