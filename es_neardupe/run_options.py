@@ -144,7 +144,7 @@ def tunable(command: Callable[P, R]) -> Callable[P, R]:
             return command(*given, **named)
         index = _index_of(given, named)
         progress = cast("Progress", named.get("progress", silent))
-        restore_abandoned(index.plain, tuned_mappings(index), progress)
+        restore_abandoned(index.server, tuned_mappings(index), progress)
         if not named.get("tune"):
             return command(*given, **named)
         opened_index = opened(index, adopting=True, writes=command.__name__ != "migrate")

@@ -77,7 +77,7 @@ def create_index(index: Index, text_field: str) -> None:
     An index of an earlier demonstration is replaced. Raises `IndexUnusable` for any other index of that name.
     """
     try:
-        mapping = mappings_of(index.plain, index.name)
+        mapping = mappings_of(index.server, index.name)
     except NotFound:
         mapping = {}
     if mapping:
@@ -85,10 +85,10 @@ def create_index(index: Index, text_field: str) -> None:
             raise IndexUnusable(
                 f"Index {index.name} exists and was not created by the demo: choose another {option('index')}."
             )
-        index.plain.request("DELETE", path(index.name))
+        index.server.request("DELETE", path(index.name))
     properties: dict[str, Any] = {"title": {"type": "text"}, text_field: {"type": "text"}}
     body = {"mappings": {"_meta": {_MARK: True}, "properties": properties}}
-    index.plain.request("PUT", path(index.name), body=body)
+    index.server.request("PUT", path(index.name), body=body)
 
 
 def index_plain(index: Index, records: Iterable[FileRecord]) -> int:

@@ -146,7 +146,7 @@ def has_evidence(index: Index) -> bool:
 
 def _related(index: Index, relation: Relation) -> tuple[list[str], bool]:
     """The groups with two texts that have this relation, and whether all pairs were read."""
-    evidence = HiddenStore(index, HiddenIndex.PAIRS, index.plain)
+    evidence = HiddenStore(index, HiddenIndex.PAIRS, index.server)
     if not evidence.refreshed():
         raise SettingsError(
             f"Relations of documents are part of the evidence, and none is stored: run "

@@ -244,7 +244,7 @@ class Decisions:
         target = index.target
         owner = replace(target, settings=replace(target.settings, prefix=prefix))
         owning = index.with_target(owner) if prefix != index.prefix else index
-        self._store = HiddenStore(owning, HiddenIndex.DECISIONS, index.plain)
+        self._store = HiddenStore(owning, HiddenIndex.DECISIONS, index.server)
         self.name = self._store.name
 
     def exist(self) -> bool:

@@ -22,7 +22,7 @@ class IndexHandle:
         self, name: str, client: Client, prefix: str = DEFAULT_PREFIX, *, target: IndexTarget | None = None
     ) -> None:
         self.name = name
-        self.plain = client
+        self.server = client
         """The connection itself."""
         self.client = client
         """The connection that shows documents with their `neardupe` fields, wherever these are stored."""
@@ -70,11 +70,11 @@ class IndexHandle:
     @property
     def plain_documents(self) -> Documents:
         """Its documents as they are, without the fields of sidecar entries."""
-        return replace(self.documents, client=self.plain)
+        return replace(self.documents, client=self.server)
 
     def with_target(self, target: IndexTarget) -> IndexHandle:
         """The same connection for another target."""
-        return IndexHandle(target.name, self.plain, target=target)
+        return IndexHandle(target.name, self.server, target=target)
 
 
 @dataclass(frozen=True)

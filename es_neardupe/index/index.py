@@ -71,11 +71,11 @@ class Index(IndexHandle):
 
     def with_target(self, target: IndexTarget) -> Index:
         """The same connection for another target."""
-        return Index(target.name, self.plain, target=target, engine=self.engine)
+        return Index(target.name, self.server, target=target, engine=self.engine)
 
     def on_engine(self, engine: Engine | None) -> Index:
         """The same index, with the tasks of its commands on an engine."""
-        return Index(self.name, self.plain, self.prefix, target=self._target, engine=engine)
+        return Index(self.name, self.server, self.prefix, target=self._target, engine=engine)
 
 
 def opened(
@@ -94,7 +94,7 @@ def opened(
     so that a prefix that holds only groups is possible. ``prefix``: replaces that of the index. Raises what
     `open_target` raises.
     """
-    client, name, prefix = index.plain, index.name, prefix or index.prefix
+    client, name, prefix = index.server, index.name, prefix or index.prefix
     try:
         target = open_target(client, name, prefix, texts=texts, adopting=adopting, writes=writes, groups=groups)
     except NotInitialised as error:
@@ -121,7 +121,7 @@ def with_texts(index: Index, work: Callable[[Index], _Result]) -> _Result:
     if last is not None and now < last.at + _REMEMBERED:
         if now < last.checked + _UNCHANGED:
             return work(last.index)
-        mappings = _READERS.submit(copy_context().run, mappings_of, index.plain, index.name)
+        mappings = _READERS.submit(copy_context().run, mappings_of, index.server, index.name)
         found = _finished(work, last.index)
         if mappings.result() == last.index.target.mappings:
             last.checked = now

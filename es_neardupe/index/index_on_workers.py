@@ -41,7 +41,7 @@ class IndexOnWorkers:
     @classmethod
     def of(cls, index: Index, workers: int) -> IndexOnWorkers:
         """A copy of an opened index for tasks. ``workers``: they share the limits of the connection."""
-        client = index.plain
+        client = index.server
         max_rate, max_load = client.pace.share(workers)
         return cls(uuid4().hex, client.url, client.options, index.target, max_rate, max_load)
 

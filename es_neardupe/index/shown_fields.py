@@ -118,7 +118,7 @@ def title_fields(index: IndexHandle, fields: Sequence[str]) -> tuple[str, ...]:
 
     Raises `SettingsError` for a field that the index does not have.
     """
-    known = user_fields(mappings_of(index.plain, index.name).values(), index.prefix)
+    known = user_fields(mappings_of(index.server, index.name).values(), index.prefix)
     _check(index, known, fields)
     return tuple(dict.fromkeys(fields or known.best(_TITLES)))
 

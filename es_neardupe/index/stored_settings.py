@@ -32,7 +32,7 @@ def settings_mappings(index: IndexHandle, prefix: str) -> dict[str, JSON]:
     Inline, this is the mapping of the index. With sidecar storage, it is one that merges the ``_meta`` of all its
     sidecar indices.
     """
-    mappings = mappings_of(index.plain, index.name)
+    mappings = mappings_of(index.server, index.name)
     replaced = replaced_prefix(prefix)
     prefixes = dict.fromkeys((replaced, prefix))
     if any(
@@ -41,8 +41,8 @@ def settings_mappings(index: IndexHandle, prefix: str) -> dict[str, JSON]:
         return mappings
     metas: dict[str, JSON] = {name: {} for name in mappings}
     for sidecars in (
-        sidecars_of(index.plain, mappings, replaced),
-        *(sidecars_of(index.plain, mappings, next_prefix(one)) for one in prefixes),
+        sidecars_of(index.server, mappings, replaced),
+        *(sidecars_of(index.server, mappings, next_prefix(one)) for one in prefixes),
     ):
         for name, mapping in sidecars.items():
             metas[name] |= mapping.get("_meta", {})

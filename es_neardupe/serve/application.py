@@ -135,9 +135,9 @@ def asgi(
 
 def _as_user(index: Index, authorization: str) -> Index:
     """The index with another login. Raises `SettingsError` if its connection cannot send one."""
-    if not isinstance(index.plain, ServerClient):
+    if not isinstance(index.server, ServerClient):
         raise SettingsError(f"{option('auth_proxy')} needs a connection that es-neardupe has opened itself.")
-    return index.through(index.plain.as_user(authorization))
+    return index.through(index.server.as_user(authorization))
 
 
 class Traffic:

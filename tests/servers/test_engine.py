@@ -166,7 +166,7 @@ def test_no_task_has_credentials(
 
     monkeypatch.setattr(distributed.Client, "submit", spy)
     with NearDupe(news.name, url=server_url, username="editor", password_file=str(file)) as mine:
-        assert mine.plain.login == "basic editor"
+        assert mine.server.login == "basic editor"
         mine.enrich(all=True, engine=engine)
         mine.group(engine=engine, dry_run=True)
         assert len(sent) > 20

@@ -164,7 +164,7 @@ def test_an_export_by_scroll(client: Client, folded: str) -> None:
         )
         assert status == 200
     assert len(exported) == 4
-    assert len(list(NearDupe(folded, client).plain.pages(folded, {}, page_size=4))) == 3, "our own are complete"
+    assert len(list(NearDupe(folded, client).server.pages(folded, {}, page_size=4))) == 3, "our own are complete"
 
 
 def test_an_export_by_a_point_in_time(client: Client, folded: str) -> None:

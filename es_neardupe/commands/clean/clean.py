@@ -72,7 +72,7 @@ def clean(
         return CleanReport(index.name, False, 0, WriteCounts(written=0), (), 0, (), (), dry_run, seconds)
     check_migration(index)
     index = opened(index, adopting=True, groups=True)
-    plain = index.plain
+    plain = index.server
     check_sees_all(index, "cleaning")
     sidecars = index.storage.sidecars
     kinds = [kind for kind in HiddenIndex if decisions or kind is not HiddenIndex.DECISIONS]

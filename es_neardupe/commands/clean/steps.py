@@ -113,7 +113,7 @@ class Cleaning:
         having = [{"exists": {"field": name}} for name in self._names]
         self._query = having[0] if len(having) == 1 else {"bool": {"should": having, "minimum_should_match": 1}}
         self._in_documents = index.storage.groups_in_documents
-        removal = _removal(self._names) if _has_scripts(index.plain) else None
+        removal = _removal(self._names) if _has_scripts(index.server) else None
         self._writer = document_writer(index, self._documents.client, removal)
         self._whole = removal is None
         self._pending = dict[Address, Reference]()

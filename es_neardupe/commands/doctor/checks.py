@@ -311,7 +311,7 @@ def pipeline(index: Index) -> Iterator[Check]:
         name, own = index.name, ingest_pipeline.OwnPipelines(index)
         state = own.state()
         if state == "missing":
-            (some, pipeline), *_ = ingest_pipeline.missing_pipelines(index.plain, own.of_indices).items()
+            (some, pipeline), *_ = ingest_pipeline.missing_pipelines(index.server, own.of_indices).items()
             ours = f"`{command('pipeline', name)} install` stores it again, and `remove` removes the setting"
             how = (
                 ours
@@ -335,7 +335,7 @@ def check_folding(index: Index) -> Iterator[Check]:
     may not read pipelines gets no answer."""
     with suppress(Forbidden):
         name, field, pipelines = index.name, index.settings.group_field, folding.default_pipelines(index)
-        if missing := folding.missing_pipelines(index.plain, pipelines):
+        if missing := folding.missing_pipelines(index.server, pipelines):
             (some, pipeline), *_ = missing.items()
             ours = (
                 f"`{command('fold', name)} remove` removes it from the settings of the index, and `install` stores it"

@@ -61,8 +61,8 @@ def check_prefix(index: Index, plan: DuplicatesPlan, prefix: str) -> Settings:
             f"features: put another one first, or choose another similarity."
         )
     settings = Settings(plan.fields, prefix=prefix, groups_only=True)
-    mappings = mappings_of(index.plain, index.name)
-    if sidecar_mappings(index.plain, mappings, prefix):
+    mappings = mappings_of(index.server, index.name)
+    if sidecar_mappings(index.server, mappings, prefix):
         raise IndexUnusable(_has_keys(index.name, prefix))
     for name, mapping in mappings.items():
         stored = stored_settings(mapping, prefix)
@@ -85,10 +85,10 @@ def _has_keys(name: str, prefix: str) -> str:
 
 def _prepared(index: Index, settings: Settings) -> Index:
     """The index opened under the prefix of the groups, after adding fields and settings where they are missing."""
-    for name, mapping in mappings_of(index.plain, index.name).items():
+    for name, mapping in mappings_of(index.server, index.name).items():
         if stored_settings(mapping, settings.prefix) != settings:
-            put_settings(index.plain, name, mapping, settings)
-    found = opened(Index(index.name, index.plain, settings.prefix), groups=True, writes=True)
+            put_settings(index.server, name, mapping, settings)
+    found = opened(Index(index.name, index.server, settings.prefix), groups=True, writes=True)
     check_sees_all(found, "grouping")
     found.storage.check_writable()
     check_updates(found, "grouping")
@@ -139,10 +139,10 @@ def write_groups_of_pairs(
 
 def _existing_registry(index: Index, settings: Settings) -> Registry | None:
     """The registry of the groups, if an earlier run has prepared all indices."""
-    mappings = mappings_of(index.plain, index.name).values()
+    mappings = mappings_of(index.server, index.name).values()
     if any(stored_settings(mapping, settings.prefix) is None for mapping in mappings):
         return None
-    return Registry(opened(Index(index.name, index.plain, settings.prefix), groups=True))
+    return Registry(opened(Index(index.name, index.server, settings.prefix), groups=True))
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,7 @@ def enrich(
         all=all,
         workers=workers != RUN_DEFAULTS["workers"],
         max_chars=max_chars != DEFAULT_MAX_CHARS,
-        max_load=index.plain.pace.share(1)[1] is not None,
+        max_load=index.server.pace.share(1)[1] is not None,
         show_requests=show_requests > 0,
     )
     dry_client = DryRunClient(index.client, show_requests, dry_run=dry_run)

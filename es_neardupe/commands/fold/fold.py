@@ -53,8 +53,8 @@ def fold(
         wanted = FoldAction(action)
     except ValueError:
         raise SettingsError(f"Unknown action {action!r}: choose {', '.join(FoldAction)}.") from None
-    dry_client = DryRunClient(index.plain, show_requests, dry_run=dry_run)
-    writer = dry_client if dry_run else index.plain
+    dry_client = DryRunClient(index.server, show_requests, dry_run=dry_run)
+    writer = dry_client if dry_run else index.server
     index = opened(index)
     field = index.settings.group_field
     pipelines = folding.default_pipelines(index)

@@ -53,9 +53,9 @@ def counted_documents(index: Index) -> tuple[int, int]:
 def checked(index: Index, pipelines: Mapping[str, str | None], without: int) -> str:
     """The group field. Raises `IndexUnusable` if the index cannot be folded."""
     name, field = index.name, index.settings.group_field
-    if not index.plain.server.has_search_pipelines:
+    if not index.client.server.has_search_pipelines:
         raise IndexUnusable(
-            f"{index.plain.server} has no search pipelines, so searches of {name} cannot be folded without changing "
+            f"{index.client.server} has no search pipelines, so searches of {name} cannot be folded without changing "
             f"them: add `collapse` to each search, as in docs/folding.md."
         )
     if index.storage.sidecars:
@@ -85,9 +85,9 @@ def checked(index: Index, pipelines: Mapping[str, str | None], without: int) -> 
 def state(index: Index, pipelines: Mapping[str, str | None], *, stored: str | None) -> str:
     """The state of indices with these default pipelines. ``stored``: one that exists, or would after a dry run."""
     field, names = index.settings.group_field, set(pipelines.values())
-    if not index.plain.server.has_search_pipelines:
+    if not index.client.server.has_search_pipelines:
         return "unsupported"
-    if folding.missing_pipelines(index.plain, {one: name for one, name in pipelines.items() if name != stored}):
+    if folding.missing_pipelines(index.server, {one: name for one, name in pipelines.items() if name != stored}):
         return "missing"
     if any(name is not None and not folding.is_ours(name, field) for name in names):
         return "other"

@@ -108,7 +108,7 @@ def init(
 
     by_texts = ByTexts(None if measure is None else named_measure(measure, options.BY_LENGTHS), sample_keys)
     check_options(index, settings, by_texts, sidecar=sidecar, write_group=write_group, exists=not (create or template))
-    client, name = index.plain, index.name
+    client, name = index.server, index.name
     dry_client = DryRunClient(client, show_requests, dry_run=dry_run)
     dry_run = dry_run or template
     writer = dry_client if dry_run else client

@@ -140,7 +140,7 @@ def migrate(
 
     dry_run = run["dry_run"]
     started = time.monotonic()
-    dry_client = DryRunClient(index.plain, run["show_requests"], dry_run=dry_run)
+    dry_client = DryRunClient(index.server, run["show_requests"], dry_run=dry_run)
     numbers = {"threshold": threshold, "detection": detection, "shingle": shingle, "permutations": permutations}
     numbers |= {"clean": clean, "mask": mask, "bands": bands, "rows": rows, "agree": agree, "sample_mod": sample_mod}
     given = MigrationOptions(fields, preset, numbers, sample_keys, measure or options.preset_measure(preset), evidence)
@@ -163,7 +163,7 @@ def migrate(
         check_both_names(plan)
         requests = DryRun(dry_client, work, run["show_requests"]).requests(abort=abort, prepare=prepare)
     else:
-        check_may_delete(index.plain, temporary_indices(plan))
+        check_may_delete(index.server, temporary_indices(plan))
         plan.old.storage.check_writable()
         check_updates(plan.old, "migrating")
         check_both_names(plan)

@@ -131,7 +131,7 @@ def open_plan(index: Index, given: MigrationOptions) -> MigrationPlan | None:
         )
     # As with init, a stored sample_mod is kept.
     keys = given.sample_keys if given.numbers["sample_mod"] or not old.settings.sample_mod else None
-    coming = Index(index.name, index.plain, settings.prefix)
+    coming = Index(index.name, index.server, settings.prefix)
     checked = init(
         coming,
         settings,

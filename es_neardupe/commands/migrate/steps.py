@@ -86,10 +86,10 @@ class MigrationWork:
         return opened(self.index, adopting=True, prefix=self.plan.settings.prefix)
 
     def _with_prefix(self, prefix: str) -> Index:
-        return Index(self.index.name, self.index.plain, prefix)
+        return Index(self.index.name, self.index.server, prefix)
 
     def _mark(self, phase: Phase) -> None:
-        self.plan.mark(phase, self.index.plain)
+        self.plan.mark(phase, self.index.server)
 
     def resume(self, confirm: Callable[[GroupChanges | None], bool] | None) -> bool:
         """Do the remaining steps, without ``confirm`` only up to the switch. Returns whether `clean` must follow."""
@@ -230,7 +230,7 @@ def _inherit_groups(old: Index, new: Index, at: str) -> None:
 
     So the history of the groups continues.
     """
-    source, target = (HiddenStore(one, HiddenIndex.GROUPS, new.plain) for one in (old, new))
+    source, target = (HiddenStore(one, HiddenIndex.GROUPS, new.server) for one in (old, new))
     known = source.exists()
     target.create()
     if known and not any(_pages_of_kind(target, "run")):
@@ -247,7 +247,7 @@ def _inherit_groups(old: Index, new: Index, at: str) -> None:
 def _hand_over(new: Index, after: Index, at: str) -> None:
     """Replace the old registry and evidence by those of the new keys. Can be repeated."""
     for kind in OF_KEYS:
-        source, target = (HiddenStore(one, kind, new.plain) for one in (new, after))
+        source, target = (HiddenStore(one, kind, new.server) for one in (new, after))
         if not source.exists():
             continue
         target.create()

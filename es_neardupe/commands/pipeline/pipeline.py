@@ -63,8 +63,8 @@ def pipeline(
         raise SettingsError(f"{option('default')} and {option('final')} are options of the action install.")
     if default and final:
         raise SettingsError(f"{option('default')} and {option('final')} are given: omit one of them.")
-    dry_client = DryRunClient(index.plain, show_requests, dry_run=dry_run)
-    writer = dry_client if dry_run else index.plain
+    dry_client = DryRunClient(index.server, show_requests, dry_run=dry_run)
+    writer = dry_client if dry_run else index.server
     installs = wanted is PipelineAction.INSTALL
     index = opened_inline(index, "`pipeline install`", writes=True) if installs else opened(index)
     own = OwnPipelines(index)

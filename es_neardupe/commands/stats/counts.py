@@ -201,7 +201,7 @@ def bytes_per_document(index: Index, documents: int) -> dict[str, float] | None:
     if index.client.server.product is not Product.ELASTICSEARCH or not documents:
         return None
     try:
-        answer: dict[str, Any] = index.plain.request(
+        answer: dict[str, Any] = index.server.request(
             "POST", path(index.storage.path, "_disk_usage"), params={"run_expensive_tasks": "true"}
         )
     except RequestError:  # not permitted, or not supported

@@ -57,7 +57,7 @@ def stored_pipeline(client: Client, pipeline: str) -> Mapping[str, Any] | None:
 
 def default_pipelines(index: IndexHandle) -> dict[str, str | None]:
     """Concrete index of an opened index -> its default search pipeline."""
-    states = index_states(index.plain, index.path)
+    states = index_states(index.server, index.path)
     return {name: states[name].search_pipeline for name in index.target.indices if name in states}
 
 

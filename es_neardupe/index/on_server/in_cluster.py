@@ -226,7 +226,7 @@ class _Update:
         return sums
 
     def _shard(self, shard: int | None, query: JSON) -> Mapping[str, int]:
-        client = self._index.plain
+        client = self._index.server
         rate, _ = client.pace.share(1)
         params: Params = {
             "wait_for_completion": False,
@@ -262,7 +262,7 @@ class _Update:
         """The task, once it has ended."""
         wait, longest = _POLL
         while True:
-            found: Mapping[str, Any] = self._index.plain.request("GET", path("_tasks", task))
+            found: Mapping[str, Any] = self._index.server.request("GET", path("_tasks", task))
             status = found["task"].get("status", {})
             done = sum(status.get(name, 0) for name in ("updated", "noops", "version_conflicts"))
             self._progress("making keys in the cluster", done, status.get("total"))

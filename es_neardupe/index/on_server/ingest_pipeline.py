@@ -176,7 +176,7 @@ def check_keys(index: IndexHandle, settings: Settings) -> int:
             f"do; their html_strip leaves other texts, and gives other keys. Make the keys with "
             f"`{command('enrich', index.name)}`, without --in-cluster, or write the documents with `load`."
         )
-    client = index.plain
+    client = index.server
     check_ingest_nodes(client)
     check_painless(client)
     body, texts = pipeline_body(index.name, settings), check_texts()
@@ -210,7 +210,7 @@ def differences(
             {"_index": index.name, "_id": id, "_source": source} for (id, _), source in zip(chunk, sources, strict=True)
         ]
         request = {"pipeline": body, "docs": docs}
-        answers = index.plain.request("POST", path("_ingest", "pipeline", "_simulate"), body=request)["docs"]
+        answers = index.server.request("POST", path("_ingest", "pipeline", "_simulate"), body=request)["docs"]
         made = fingerprint_sources(sources, settings, max(map(len, texts)))
         for (id, text), answer, fingerprint in zip(chunk, answers, made, strict=True):
             source = answer["doc"]["_source"] if "doc" in answer else {}
@@ -262,7 +262,7 @@ class OwnPipelines:
     """The pipelines of this program for an opened index and its prefix."""
 
     def __init__(self, index: IndexHandle) -> None:
-        self.index, self.client = index, index.plain
+        self.index, self.client = index, index.server
         self.of_indices = index_pipelines(self.client, index.path, index.target.indices)
         """Concrete index -> its pipelines."""
         self.stored = self._stored()

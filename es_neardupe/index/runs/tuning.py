@@ -215,5 +215,5 @@ class _TunedIndex:
 def tuned_mappings(index: IndexHandle) -> dict[str, dict[str, Any]]:
     """Index -> mapping, for all indices whose settings a run with ``tune`` can have lowered, sidecar indices
     included."""
-    mappings = mappings_of(index.plain, index.name)
-    return mappings | sidecar_mappings(index.plain, mappings, index.prefix)
+    mappings = mappings_of(index.server, index.name)
+    return mappings | sidecar_mappings(index.server, mappings, index.prefix)

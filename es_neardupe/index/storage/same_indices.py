@@ -28,7 +28,7 @@ class SameIndicesClient(ForwardingClient):
     """
 
     def __init__(self, index: IndexHandle) -> None:
-        super().__init__(index.plain)
+        super().__init__(index.server)
         self._target = index.target
         self._checked = -math.inf
         """When the last check began that found the same indices."""

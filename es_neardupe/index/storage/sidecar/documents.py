@@ -67,7 +67,7 @@ class SidecarClient(ForwardingClient):
     def __init__(self, index: IndexHandle) -> None:
         target = index.target
         assert target.sidecar is not None
-        super().__init__(index.plain)
+        super().__init__(index.server)
         self._index = index
         self._target = target
         self._layout = target.sidecar
@@ -259,8 +259,8 @@ def _count_without_entry(index: IndexHandle, names: SidecarNames, query: Mapping
     if condition is False:
         return 0
     documents = MATCH_ALL if condition is True else condition
-    with_entry = sum(count(index.plain, names.path, part) for part in joined_queries(index, documents))
-    return max(0, count(index.plain, index.path, documents) - with_entry)
+    with_entry = sum(count(index.server, names.path, part) for part in joined_queries(index, documents))
+    return max(0, count(index.server, index.path, documents) - with_entry)
 
 
 def _with_documents_without_entry(answer: JSON, number: int, body: Mapping[str, Any], prefix: str) -> JSON:

@@ -85,7 +85,7 @@ def fetch_docvalues(index: IndexHandle, references: Sequence[Reference], fields:
     for chunk in chunked(references, _BATCH):
         query = ids_clause(Address(concrete, id) for concrete, id, _ in chunk)
         body = {"size": len(chunk), "query": query, "_source": False, "docvalue_fields": list(fields)}
-        for hit in index.plain.request("POST", path(index.path, "_search"), body=body)["hits"]["hits"]:
+        for hit in index.server.request("POST", path(index.path, "_search"), body=body)["hits"]["hits"]:
             values[Address(hit["_index"], hit["_id"])] = hit.get("fields", {})
     return values
 
@@ -94,7 +94,7 @@ def replaced_entries(index: IndexHandle) -> dict[str, int]:
     """Concrete index -> number of its entries that belong to a deleted index of the same name, where there are any."""
     names = SidecarNames(index.target)
     numbers = {
-        concrete: Documents(index.plain, names.sidecars[concrete]).count(
+        concrete: Documents(index.server, names.sidecars[concrete]).count(
             {"bool": {"must_not": [{"term": {f"{REFERENCE}.uuid": uuid}}]}}
         )
         for concrete, uuid in index.target.uuids.items()
@@ -129,7 +129,7 @@ class KnownEntries:
         """Reads all entries."""
         names, columns = SidecarNames(index.target), [*_VERSION, index.fields.scheme, index.fields.group]
         body = {"query": {"match_all": {}}, "_source": False, "docvalue_fields": columns}
-        pages = index.plain.pages(names.path, body, page_size=_PAGE)
+        pages = index.server.pages(names.path, body, page_size=_PAGE)
         return cls(
             index,
             (
@@ -178,7 +178,7 @@ def count_entries(index: IndexHandle) -> dict[str, int]:
     uuids = {"terms": {f"{REFERENCE}.uuid": sorted(index.target.uuids.values())}}
     current = queries.all_of(queries.fingerprinted(index.fields, index.scheme_id), uuids)
     outdated = queries.without({"match_all": {}}, current)
-    return Documents(index.plain, SidecarNames(index.target).path).counts(current=current, outdated=outdated)
+    return Documents(index.server, SidecarNames(index.target).path).counts(current=current, outdated=outdated)
 
 
 def with_entries(index: IndexHandle, hits: Sequence[Hit]) -> Iterator[tuple[Hit, Hit | None]]:
@@ -293,7 +293,7 @@ def removals(index: IndexHandle, addresses: Iterable[Address]) -> Iterator[Actio
     for chunk in chunked(addresses, _BATCH):
         query = ids_clause(chunk, names.sidecars)
         body = {"size": len(chunk), "query": query, "_source": False, "seq_no_primary_term": True}
-        hits = index.plain.request("POST", path(names.path, "_search"), body=body)["hits"]["hits"]
+        hits = index.server.request("POST", path(names.path, "_search"), body=body)["hits"]["hits"]
         references = [(names.indices[hit["_index"]], hit["_id"], hit.get("_routing")) for hit in hits]
         skipped = _of_skipped_relations(index, chunk)
         for hit, document in zip(hits, fetch_documents(index, references, False), strict=True):

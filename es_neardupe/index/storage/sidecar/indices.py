@@ -273,9 +273,9 @@ class Sidecars:
 
 def invisible_sidecar(index: IndexHandle, prefix: str) -> str:
     """The name of the sidecar index if this user has no privilege to see whether it exists, else ""."""
-    sidecar = sidecar_name(next(iter(mappings_of(index.plain, index.name))), prefix)
+    sidecar = sidecar_name(next(iter(mappings_of(index.server, index.name))), prefix)
     try:
-        index.plain.request("GET", path(sidecar, "_mapping"))
+        index.server.request("GET", path(sidecar, "_mapping"))
     except Forbidden:
         return sidecar
     except NotFound:

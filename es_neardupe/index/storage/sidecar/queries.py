@@ -293,7 +293,7 @@ def _matching(
     found = _all_in_one_search(documents, part, min(index.target.max_result_window, _PAGE))
     if found is not None:
         return found
-    few = list(_first(Documents(index.plain, names.path), rest))
+    few = list(_first(Documents(index.server, names.path), rest))
     if few and len(few) <= MAX_IDS:
         among = ids_clause(Address(names.indices[sidecar], id) for sidecar, id in few)
         return list(addresses_of(documents, queries.all_of(part, among)))

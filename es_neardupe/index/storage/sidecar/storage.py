@@ -98,7 +98,7 @@ class SidecarStorage:
         """Create their sidecar indices."""
         index = self._index
         if index.target.new:
-            mappings = {concrete: mappings_of(index.plain, concrete)[concrete] for concrete in index.target.new}
+            mappings = {concrete: mappings_of(index.server, concrete)[concrete] for concrete in index.target.new}
             self._sidecars(mappings, index.settings, write_group=self.groups_in_documents).prepare(index.settings)
 
     def write_fingerprints(
@@ -111,7 +111,7 @@ class SidecarStorage:
         """Write them if ``--write-group`` was chosen at ``init``."""
         if not self.groups_in_documents:
             return None
-        plain, names = self._index.plain, self._names
+        plain, names = self._index.server, self._names
         documents = SameIndicesClient(self._index)
         lacking = {"bool": {"must_not": [{"term": {f"{REFERENCE}.mirrored": True}}]}}
         if not dry_run:
@@ -165,7 +165,7 @@ class SidecarStorage:
     def mark_migration(self, phase: Phase, coming: Settings, notes: Mapping[str, Any]) -> None:
         """Write into the mappings of the sidecar indices of the coming prefix. While their phase is ``SWITCHING``, the
         settings of the old ones are not read."""
-        mappings = mappings_of(self._index.plain, self._index.name)
+        mappings = mappings_of(self._index.server, self._index.name)
         after = replace(coming, prefix=replaced_prefix(coming.prefix))
         former = self._sidecars(mappings, after)
         if phase is not Phase.PREPARING:  # a rollover may have created indices without a sidecar index
@@ -189,7 +189,7 @@ class SidecarStorage:
 
     def takeovers(self, after: IndexHandle, writer: FieldWriter, *, batch: int, progress: Progress) -> Iterator[Action]:
         """Writes of whole entries."""
-        stored, query = Documents(self._index.plain, self.path), queries.processed(self._index.fields)
+        stored, query = Documents(self._index.server, self.path), queries.processed(self._index.fields)
         pages = stored.pages({"query": query, "_source": True}, page_size=max(batch, 100))
         entries = (entry for page in pages for entry in page)
         total = stored.count(query)
@@ -197,7 +197,7 @@ class SidecarStorage:
 
     def refresh(self) -> None:
         """Refresh the sidecar indices."""
-        Documents(self._index.plain, self.path).refresh()
+        Documents(self._index.server, self.path).refresh()
 
     def remove_settings(self) -> None:
         """Do nothing: settings are deleted with the sidecar indices."""
@@ -207,7 +207,7 @@ class SidecarStorage:
         return replaced_entries(self._index)
 
     def _sidecars(self, mappings: Mapping[str, JSON], settings: Settings, *, write_group: bool = False) -> Sidecars:
-        unprepared = UnpreparedIndex(self._index.name, self._index.plain, mappings, settings)
+        unprepared = UnpreparedIndex(self._index.name, self._index.server, mappings, settings)
         return Sidecars(unprepared, write_group=write_group)
 
 
