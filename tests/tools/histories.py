@@ -15,8 +15,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hints import complaints, followed
 from kill_tools import Moment, copies_of, put_back, run_to_death
@@ -30,9 +31,16 @@ from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.storage.sidecar.indices import sidecar_name
 from es_neardupe.index.stored_fields import encode
+from es_neardupe.options import FactKind
 from es_neardupe.server.client import Client, path, to_json
+from es_neardupe.similarity.facts.agreement import facts_agree
+from es_neardupe.similarity.facts.kinds import parse_facts
+from es_neardupe.similarity.facts.tokens import FactTokens, fact_tokens
 
-FIELDS = {"text": {"type": "text"}, "n": {"type": "integer"}, "family": {"type": "keyword"}}
+FIELDS = {name: {"type": "keyword"} for name in ("family", "part_of")}
+FIELDS |= {"text": {"type": "text"}, "n": {"type": "integer"}}
+SOURCES: list[list[str]] = [["a"], ["b"], ["a", "c"], []]
+"""The documents that a text can be a part of."""
 LENGTH = 60
 """Words of a text. A changed word in the middle leaves a resemblance of .84, two of them .70."""
 
@@ -44,6 +52,8 @@ BULKY = ("update_by_query", "keep", "bring")
 """Requests to the server about many documents; `keep` copies a family to another index, `bring` brings it back."""
 DAMAGE = ("damage",)
 DECIDED = ("same", "different", "withdraw")
+
+LETTERS = str.maketrans("0123456789", "abcdefghij")
 
 DAMAGED = (
     *("group", "other group", "principal", "similarity", "bands", "signature", "content", "state", "tokens"),
@@ -123,7 +133,9 @@ def plan(seed: int, *, steps: int, sidecar: bool, modules: bool) -> Plan:
         kinds = [one for one in kinds if one not in ("delete", "again", "bring")]
     rules: JSON = {"linkage": dice.choice(("star", "star", "star", "complete", "chain"))}
     rules |= dice.choice(({}, {}, {"min": 0.75}, {"min": 0.9}))
-    rules |= dice.choice(({}, {}, {}, {}, {"within": ["n"]}, {"principal": "n:asc"}))
+    rules |= dice.choice(({}, {}, {}, {}, {"within": ["n"]}, {"within": ["n", "part_of"]}, {"principal": "n:asc"}))
+    rules |= {} if "part_of" in rules.get("within", ()) else dice.choice(({}, {}, {}, {"across": "part_of"}))
+    rules |= dice.choice(({}, {}, {}, {"facts": ["figures"]}, {"facts": ["codes,words"]}))
     killing = dice.random() < 0.4
     happening = dice.random() < 0.3
     settled = []
@@ -201,11 +213,16 @@ class Author:
             near = self.dice.choice([*self.known, *self.texts.values()]).split()
             new = near if len(near) > 20 else list(self.bases[0])
             for _ in range(self.dice.choice((0, 1, 1, 1, 2, 2, 3))):
-                new[self.dice.randrange(len(new))] = f"{self.name}x{self.dice.randrange(4)}"
+                new[self.dice.randrange(len(new))] = self.word()
             if self.dice.random() < 0.3:
                 new = [*new, f"more{self.dice.randrange(3)}"] if len(new) < 70 else new[:-8]
         self.known.append(" ".join(new))
         return self.known[-1]
+
+    def word(self) -> str:
+        """A word of the family, or a code, which is a fact."""
+        code = f"{self.name}x{self.dice.randrange(4)}"
+        return code if self.dice.random() < 0.5 else code.translate(LETTERS)
 
     def event(self, id: str) -> Event:
         kind = self.dice.choice(self.plan.kinds)
@@ -237,10 +254,29 @@ def histories(plan: Plan, families: int) -> dict[int, History]:
 # ---- the index
 
 
+@dataclass(frozen=True)
 class _Current(Document):
     """A document whose keys are those of its text, as was checked before."""
 
+    across: str | None = None
+    """The field of the rule."""
+
     stale = False
+
+    @property
+    def values(self) -> frozenset[str]:
+        """Those of the field of the rule ``across``."""
+        return frozenset(self.source.get(self.across or "", ()))
+
+    @cached_property
+    def content(self) -> str | None:
+        """With values of this field, a document does not stand for its copies, which may have the same."""
+        content = super().content
+        return f"{content} {self.id}" if content and self.values else content
+
+    @cached_property
+    def facts(self) -> FactTokens:
+        return fact_tokens(self.text or "")
 
     @property
     def corrupt(self) -> bool:
@@ -408,7 +444,8 @@ class World:
         return {"_index": self.index, "_id": event.id}
 
     def source(self, event: Event) -> JSON:
-        return {"text": event.text, "n": len(event.text) % 3, "family": event.id.split("-")[0]}
+        size, family = len(event.text), event.id.split("-")[0]
+        return {"text": event.text, "n": size % 3, "part_of": SOURCES[size // 3 % 4], "family": family}
 
     def lines(self, event: Event, known: Mapping[str, JSON]) -> Iterator[tuple[JSON, JSON | None]]:
         """The lines of a bulk request."""
@@ -418,7 +455,9 @@ class World:
         if event.kind in ("index", "again"):
             yield {"index": meta}, self.source(event)
         elif event.kind in ("text", "other"):
-            yield {"update": meta}, {"doc": {"text": event.text} if event.kind == "text" else {"n": int(event.more)}}
+            number = int(event.more or 0)
+            others = {"n": number % 3, "part_of": SOURCES[number]}
+            yield {"update": meta}, {"doc": {"text": event.text} if event.kind == "text" else others}
         elif event.kind == "rewrite":
             before = {} if stored is None else stored["_source"]
             yield {"index": meta}, {**before, **self.source(event)}
@@ -505,7 +544,7 @@ class World:
         """What is not as expected, by family."""
         found: dict[int | None, str] = {}
         documents = self.documents()
-        by_family: dict[int, list[Document]] = defaultdict(list)
+        by_family: dict[int, list[_Current]] = defaultdict(list)
         for one in documents.values():
             by_family[family_of(one.id)].append(one)
         self.check_keys(documents, found)
@@ -540,7 +579,7 @@ class World:
                 found[None] = f"again: {enriched.scope}, {grouped.scope}, {grouped.writes}"
         return found
 
-    def documents(self) -> dict[str, Document]:
+    def documents(self) -> dict[str, _Current]:
         raw = {hit["_id"]: hit for hit in hits(self.client, self.index)}
         stored = raw
         if self.plan.sidecar:
@@ -558,6 +597,7 @@ class World:
                 hit["_source"].get("text"),
                 scheme,
                 10**6,
+                self.plan.rules.get("across"),
             )
             for id, hit in raw.items()
         }
@@ -579,20 +619,16 @@ class World:
                 wrong = [name for name in wanted.keys() | stored.keys() if stored.get(name) != wanted.get(name)]
                 found[family_of(one.id)] = f"keys of {one.id}: {wrong}"
 
-    def wrong_groups(self, documents: Sequence[Document]) -> str | None:
+    def wrong_groups(self, documents: Sequence[_Current]) -> str | None:
         """How the groups of a family differ from those by brute force."""
         rules: dict[str, Any] = {"min": self.plan.threshold, "linkage": "star"} | self.plan.rules
-        if set(DECIDED) & set(self.plan.kinds) or {"within", "principal"} & rules.keys():
+        if set(DECIDED) & set(self.plan.kinds) or "principal" in rules:
             return None  # a rebuild is the oracle
-        family = Snapshot({one.id: one for one in documents}, self.plan.settings.scheme, 0, {}, _resemblance)
-        minimum = rules["min"]
-        ways: dict[str, Callable[[Any], Star]] = {
-            "star": family.star,
-            "chain": family.chain,
-            "complete": lambda minimum: family.complete(minimum)[0],
-        }
-        wanted = ways[rules["linkage"]](minimum)
-        lead = {id: (principal, value) for principal, some in wanted.members.items() for id, value in some.items()}
+        by_values: dict[str, list[_Current]] = defaultdict(list)
+        for one in documents:
+            by_values[str([one.source.get(name) for name in rules.get("within", ())])].append(one)
+        wanted = [star for some in by_values.values() for star in self.brute_force(some, rules)]
+        lead = {id: (principal, value) for principal, some in wanted for id, value in some.items()}
         principals = {one.stored.get("group"): one.id for one in documents if one.stored.get("principal")}
         for one in documents:
             principal, value = lead.get(one.id, (one.id, 1.0))
@@ -602,6 +638,30 @@ class World:
             if said != (principal, one.id == principal) or similarity is None or abs(similarity - value) > 1e-5:
                 return f"{one.id} is in the group of {said[0]} ({similarity}), not of {principal} ({value})"
         return None
+
+    def brute_force(self, documents: Sequence[_Current], rules: JSON) -> Iterator[tuple[str, dict[str, float]]]:
+        """The principals of documents with the same values of the fields ``within``, each with its members."""
+        kinds = parse_facts(rules["facts"]) if "facts" in rules else frozenset[FactKind]()
+
+        def allowed(one: _Current, other: _Current) -> bool:
+            return one.values.isdisjoint(other.values) and (
+                one.text == other.text or facts_agree(one.facts, other.facts, kinds)
+            )
+
+        family = Snapshot(
+            {one.id: one for one in documents},
+            self.plan.settings.scheme,
+            0,
+            {},
+            _resemblance,
+            allowed=cast("Callable[[Document, Document], bool]", allowed),
+        )
+        ways: dict[str, Callable[[Any], Star]] = {
+            "star": family.star,
+            "chain": family.chain,
+            "complete": lambda minimum: family.complete(minimum)[0],
+        }
+        yield from ways[rules["linkage"]](rules["min"]).members.items()
 
 
 def _resemblance(one: Document, other: Document) -> float:

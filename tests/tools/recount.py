@@ -286,6 +286,8 @@ class Snapshot:
     """What decides about a match."""
     compared: frozenset[frozenset[str | None]] | None = None
     """The pairs of texts that were compared, if others of large buckets were skipped."""
+    allowed: Callable[[Document, Document], bool] = lambda one, other: True
+    """Whether two texts may match, however similar they are."""
 
     @classmethod
     def of(
@@ -372,7 +374,9 @@ class Snapshot:
         found = {}
         for a, b in self.candidates:
             one, other = self.current(a), self.current(b)
-            if one and other and minimum <= (value := self.measure(one[0], other[0])) <= maximum:
+            if not (one and other and self.allowed(one[0], other[0])):
+                continue
+            if minimum <= (value := self.measure(one[0], other[0])) <= maximum:
                 found[a, b] = value
         return found
 
@@ -409,8 +413,9 @@ class Snapshot:
             joined = [free[0]]
             for other in free[1:]:
                 for one in joined if cluster[other] == cluster[joined[0]] else ():
+                    a, b = self.current(one)[0], self.current(other)[0]
                     compared += frozenset((one, other)) not in candidates
-                    if self.measure(self.current(one)[0], self.current(other)[0]) < minimum:
+                    if self.measure(a, b) < minimum or not self.allowed(a, b):
                         break
                 else:
                     joined += [other] if cluster[other] == cluster[joined[0]] else []
