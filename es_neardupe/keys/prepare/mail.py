@@ -118,10 +118,11 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 def _lines(mail: str) -> list[_Line]:
     if "\r" in mail:
         starts = [0, *(match.end() for match in _LINE_END.finditer(mail))]
-        texts, folded = _LINE_END.split(mail), _LINE_END.split(_folded(mail))
+        texts = _LINE_END.split(mail)
     else:
-        texts, folded = mail.split("\n"), _folded(mail).split("\n")
+        texts = mail.split("\n")
         starts = list(accumulate((len(text) + 1 for text in texts[:-1]), initial=0))
+    folded = _folded("\n".join(texts)).split("\n")
     return [
         _Line(text, start, line.rstrip(), line.strip()) for text, start, line in zip(texts, starts, folded, strict=True)
     ]

@@ -210,6 +210,12 @@ def test_mails_that_would_take_long_stay_as_they_are(text: str) -> None:
     assert (check.prepared, check.original) == (text, text)
 
 
+def test_a_line_end_with_a_mark_inside_is_two() -> None:
+    text = "one two three\r\u200b\nfour five six"
+    check_places(text, Preparation(Clean.MAIL))
+    assert mail.own_text(text) == "one two three\n\u200b\nfour five six"
+
+
 def test_a_line_says_what_it_is() -> None:
     text = "Yes, that is what I meant.\n\nOn 3 Mar 2026, A wrote:\n> old\n-- \nName"
     kinds = [kind for kind, _ in line_kinds(text)]
