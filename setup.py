@@ -99,6 +99,7 @@ setup(
         compiled("es_neardupe.groups._stars"),
         compiled("es_neardupe.keys._kernel"),
         compiled("es_neardupe.keys.prepare._html"),
+        compiled("es_neardupe.keys.prepare._mail"),
         compiled("es_neardupe.keys.prepare._masks"),
         compiled("es_neardupe.similarity._pairs"),
     ],

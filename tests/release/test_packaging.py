@@ -138,7 +138,14 @@ def test_the_wheel_holds_what_the_program_reads(built: tuple[Path, Path, str]) -
     assert set(read) <= names
     assert not [name for name in names if name.startswith(("tests", "docs", "scripts"))]
     assert kernels(built[0]) == (
-        ["groups/_stars", "keys/_kernel", "keys/prepare/_html", "keys/prepare/_masks", "similarity/_pairs"]
+        [
+            "groups/_stars",
+            "keys/_kernel",
+            "keys/prepare/_html",
+            "keys/prepare/_mail",
+            "keys/prepare/_masks",
+            "similarity/_pairs",
+        ]
         if HAS_COMPILER
         else []
     )
@@ -153,6 +160,7 @@ def test_one_wheel_serves_each_python_from_3_11_on(audited: Path) -> None:
         "groups/_stars",
         "keys/_kernel",
         "keys/prepare/_html",
+        "keys/prepare/_mail",
         "keys/prepare/_masks",
         "similarity/_pairs",
     ]

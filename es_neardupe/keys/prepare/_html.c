@@ -4,7 +4,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "../_words.h"
+#include "_text.h"
 
 #include "_html_tree.h"
 
@@ -12,57 +12,6 @@
 
 static Table table;
 static Py_buffer arrays[4];
-
-/* ---- Words ---- */
-
-/* The words of a text so far, which may consist of several parts. */
-typedef struct {
-    Context context;
-    int open; /* whether the last word can go on */
-    int words;
-} Count;
-
-/* Count the words of a part, up to `most` of all. 0 if canonical composition might change their number. */
-static int count_words(Count *count, Place at, Place end, int most)
-{
-    Context *context = &count->context;
-    while (at < end && count->words < most) {
-        uint32_t one = BLANK;
-        if (*at < 0x80) { /* ASCII: only the last character of a run matters to what follows */
-            int open = count->open, words = 0;
-            while (at < end && *at < 0x80) {
-                one = table.entries[*at++];
-                int word = (one & WORD) != 0;
-                words += word & !open;
-                open = word;
-            }
-            count->words += words;
-            count->open = context->base = open;
-            context->first = open ? one & FIRST : 0;
-            context->combining = 0;
-            context->dotted = one & DOTTED;
-            continue;
-        }
-        const uint32_t *several;
-        Py_ssize_t size = mapped(&table, code_point(&at), &one, &several);
-        for (Py_ssize_t k = 0; k < size; k++) {
-            uint32_t entry = several ? entry_of(&table, several[k]) : one;
-            if (is_dot_of_i(entry, &context->dotted))
-                continue;
-            if (!in_word(entry, context)) {
-                count->open = 0;
-                context->first = context->combining = 0;
-                continue;
-            }
-            if (may_compose(&table, entry, context))
-                return 0;
-            int single = (entry & SINGLE) != 0, attached = !single && (entry & MARK);
-            count->words += !attached && (single || !count->open);
-            count->open = attached ? count->open : !single;
-        }
-    }
-    return 1;
-}
 
 /* ---- What is left out ---- */
 
@@ -117,7 +66,7 @@ static int count_pieces(Reading *reading, const uint8_t *kept, int most, int *al
     for (int k = 0; k < page->piece_count && *all < most; k++) {
         const Piece *piece = &page->pieces[k];
         Count count = {0};
-        if (kept[k] && !count_words(&count, page->text + piece->start, page->text + piece->start + piece->size, most))
+        if (kept[k] && !count_words(&table, &count, page->text + piece->start, page->text + piece->start + piece->size, most))
             return 0;
         if (reading->words)
             reading->words[k] = count.words;
@@ -305,7 +254,7 @@ static int words_kept(Reading *reading, const uint8_t *kept, int first, int last
         if (!kept[k] || !piece->size) {
             memset(&count.context, 0, sizeof count.context);
             count.open = 0;
-        } else if (!count_words(&count, page->text + piece->start, page->text + piece->start + piece->size, most))
+        } else if (!count_words(&table, &count, page->text + piece->start, page->text + piece->start + piece->size, most))
             return -1;
     }
     return count.words;
@@ -411,15 +360,6 @@ static int make_text(Reading *reading)
     return found;
 }
 
-/* The bytes of a str as UTF-8; NULL if it has lone surrogates, or with an exception. */
-static Place bytes_of(PyObject *source, Py_ssize_t *size)
-{
-    Place bytes = (Place)PyUnicode_AsUTF8AndSize(source, size);
-    if (!bytes && PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
-        PyErr_Clear();
-    return bytes;
-}
-
 PyDoc_STRVAR(exceeds_doc, "exceeds(page)\n\nWhether a page is over a limit of the guard; None if it is no UTF-8.");
 
 static PyObject *exceeds_limits(PyObject *self, PyObject *source)
@@ -493,9 +433,8 @@ static PyObject *define(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "O!O!y*y*y*y*", &PyDict_Type, &rules, &PyDict_Type, &meanings, &arrays[0], &arrays[1], &arrays[2],
                           &arrays[3]))
         return NULL;
-    if (arrays[0].len != 4 * CODE_POINTS || arrays[2].len != CODE_POINTS)
-        return PyErr_Format(PyExc_ValueError, "arrays that do not fit together");
-    table = (Table){arrays[0].buf, arrays[2].buf, arrays[1].buf, arrays[1].len / 4, arrays[3].buf, arrays[3].len / 8};
+    if (!make_table(&table, arrays))
+        return NULL;
     while (PyDict_Next(rules, &at, &key, &value)) {
         const char *name = PyUnicode_AsUTF8AndSize(key, &size);
         long bits = name ? PyLong_AsLong(value) : -1;

@@ -1,12 +1,6 @@
 /* Names of elements, roles and classes with what the rules say of them, and references of characters: all of them come
  * from Python, when the module is loaded. Names that the construction of trees knows have a number, too. */
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-typedef const uint8_t *Place;
-
 /* What a name means to the rules of html_page.py, html_main.py and html_guard.py, in the order of html_kernel.py. */
 enum {
     UNSEEN = 1 << 0,
@@ -191,12 +185,6 @@ static int is_blank(uint8_t byte)
     return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r' || byte == '\f';
 }
 
-/* The whitespace of str.split in ASCII. */
-static int is_space(uint8_t byte)
-{
-    return byte == ' ' || (byte >= 9 && byte <= 13) || (byte >= 28 && byte <= 31);
-}
-
 /* What a name in any case means; the kind OTHER for an unknown one. */
 static const Kind *kind_of(Place name, int64_t size)
 {
@@ -220,19 +208,6 @@ static int same_name(Place one, int64_t size, Place other, int64_t other_size)
     return 1;
 }
 
-/* The code point at a place of UTF-8, which is moved on. */
-static uint32_t code_point(Place *at)
-{
-    uint32_t first = *(*at)++;
-    if (first < 0x80)
-        return first;
-    int more = first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3;
-    uint32_t point = first & (0x3Fu >> more);
-    while (more--)
-        point = point << 6 | (*(*at)++ & 0x3F);
-    return point;
-}
-
 enum { NO_SPACE, SPACE, LINE_END, MAY_BE_SPACE };
 static uint8_t spaces[256];
 
@@ -242,16 +217,4 @@ static void fill_spaces(void)
         spaces[c] = is_space((uint8_t)c) ? SPACE : NO_SPACE;
     spaces['\n'] = LINE_END;
     spaces[0xC2] = spaces[0xE1] = spaces[0xE2] = spaces[0xE3] = MAY_BE_SPACE;
-}
-
-/* The size of the whitespace of str.split at a place, which is not ASCII; 0 for anything else. */
-static int unicode_space(Place at)
-{
-    uint32_t point = code_point(&(Place){at});
-    if (point == 0x85 || point == 0xA0)
-        return 2;
-    return point == 0x1680 || (point >= 0x2000 && point <= 0x200A) || point == 0x2028 || point == 0x2029 || point == 0x202F ||
-                   point == 0x205F || point == 0x3000
-               ? 3
-               : 0;
 }

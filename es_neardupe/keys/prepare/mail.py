@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import accumulate
 
+from es_neardupe.keys.prepare import mail_kernel
 from es_neardupe.keys.prepare.mail_phrases import (
     ADDRESSED,
     BARRED,
@@ -16,6 +17,7 @@ from es_neardupe.keys.prepare.mail_phrases import (
     DATED_VERB,
     FORWARDED_LINE,
     HEADER,
+    MAILING_LIST,
     MBOX_FROM,
     MOBILE,
     NAME_WROTE,
@@ -27,7 +29,6 @@ from es_neardupe.keys.prepare.mail_phrases import (
     SEPARATOR_STARTS,
     SIGNATURE,
     SIGNATURE_STARTS,
-    SUBJECT_OR_DATE,
     UNDERSCORES,
     has_colon,
     may_be_footer,
@@ -89,6 +90,12 @@ class _Line:
 
 def own_text(mail: str) -> str:
     """What is the mail's own."""
+    made = mail_kernel.own_text(mail)
+    return own_text_by_expressions(mail) if made is None else made
+
+
+def own_text_by_expressions(mail: str) -> str:
+    """The same without the kernel."""
     kept = _kept_of(mail)
     return mail if kept is None else "\n".join(line.text for line in kept)
 
@@ -288,7 +295,7 @@ def _headers_end(lines: Sequence[_Line], first: int, *, at_least: int) -> int | 
         if found := HEADER.fullmatch(text):
             headers += 1
             sender = sender or found["sender"] is not None
-            dated = dated or SUBJECT_OR_DATE.fullmatch(text) is not None
+            dated = dated or found["dated"] is not None
         elif not line.folded.startswith(" ") and not text.endswith((";", ",", ">")) and "@" not in text:
             break
         last += 1
@@ -322,7 +329,7 @@ def _mark_signatures(lines: list[_Line]) -> None:
 def _begins_list_footer(lines: Sequence[_Line], number: int) -> bool:
     following = lines[number + 1 : number + 3]
     return UNDERSCORES.fullmatch(lines[number].folded) is not None and any(
-        "mailing list" in line.folded for line in following
+        MAILING_LIST in line.folded for line in following
     )
 
 

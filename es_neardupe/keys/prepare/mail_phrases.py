@@ -1,12 +1,13 @@
 """Phrases of mail programs in eleven languages: attributions, headers, marks of forwarded mails, footers.
 
-All expressions are matched against lines in lower case without blanks at the end. None of them ever changes: the
-keys of mails depend on them.
+Phrases and expressions are matched against lines in lower case without blanks at the end. None of them ever changes:
+the keys of mails depend on them. ``_mail.c`` is given the same phrases, and does by hand what the expressions say.
 """
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 BLANKS = str.maketrans(
     {
@@ -21,94 +22,206 @@ BLANKS = str.maketrans(
     }
 )
 
+
+def _any(phrases: tuple[str, ...]) -> str:
+    return "|".join(map(re.escape, phrases))
+
+
 QUOTED = re.compile(r" {0,3}(?:(?:[>＞]|\| ?[>|]) ?)(?:[>|＞] ?)*")
 BARRED = re.compile(r" {0,3}(?:\| )+[^|]*$")
 MBOX_FROM = re.compile(r">From ")
 
-_VERBS_LAST = (
-    r"(?:wrote|writes|schrieb(?: folgendes)?|schreef|geschreven|a [eé]crit|escribi[oó]|ha scritto|escreveu"
-    r"|pisze|napisa[lł](?:\(a\)|a)?|пишет|написал(?:\(а\)|а)?"
-    r"|写道|寫道|のメール|書きました|書き込みました|skrev|napsal(?:\(a\)|a)?)"
+VERBS = (
+    *("wrote", "writes", "schrieb", "schrieb folgendes", "schreef", "geschreven", "a ecrit", "a écrit", "escribio"),
+    *("escribió", "ha scritto", "escreveu", "pisze", "napisal", "napisal(a)", "napisala", "napisał", "napisał(a)"),
+    *(
+        "napisała",
+        "пишет",
+        "написал",
+        "написал(а)",
+        "написала",
+        "写道",
+        "寫道",
+        "のメール",
+        "書きました",
+        "書き込みました",
+    ),
+    *("skrev", "napsal", "napsal(a)", "napsala"),
 )
-_OPENERS = r"(?:on|am|le|el|il|em|a|op|w dniu|dnia|den|dne|在|---+ on|in article|in message)"
+"""What ends an attribution: ``wrote``."""
+
+OPENERS = (
+    *("on", "am", "le", "el", "il", "em", "a", "op", "w dniu", "dnia", "den", "dne", "在", "in article", "in message"),
+)
+"""What begins one: ``on``. So do three dashes or more with ``on``."""
+
+DATE_OPENERS = ("am", "op", "den", "dne")
+VERBS_BETWEEN = ("schrieb", "schreef", "skrev", "napsal")
+"""Verbs between a date, which one of `DATE_OPENERS` or a word and ``den`` opens, and the name."""
+
+QUOTING = ("quoting", "zitat von", "citando a", "citant", "citando")
+PASSED_ON = "wiadomość napisana przez"
+VERBS_BEFORE_DATES = (
+    *("schrieb am", "schreef op", "wrote on", "wrote at", "a ecrit le", "a écrit le", "escribio el", "escribió el"),
+    *("ha scritto il", "escreveu em", "escreveu no dia", "escreveu na", "escreveu a", "skrev den", "napisal w dniu"),
+    "napisał w dniu",
+)
+
+_VERBS = f"(?:{_any(VERBS)})"
+_TIME = r"[0-9]{1,2}[:.][0-9]{2}"
 #: Each is matched against one to four lines joined by blanks, in lower case: those with an opening word first.
 OPENED, DATED_VERB, ADDRESSED = (
     tuple(map(re.compile, patterns))
     for patterns in (
         (
             # On DATE, NAME wrote:   Le DATE, NAME a écrit :   W dniu DATE NAME pisze:
-            rf"{_OPENERS}[ ,].*{_VERBS_LAST} ?(?:\([^()]*\))? ?[:：]",
+            rf"(?:{_any(OPENERS)}|---+ on)[ ,].*{_VERBS} ?(?:\([^()]*\))? ?[:：]",
             # Am DATE schrieb NAME:   Op DATE schreef NAME:   Den DATE skrev NAME:
-            r"(?:am|op|den|dne|\S+ den) .*[0-9].* (?:schrieb|schreef|skrev|napsal) .*[:：]",
+            rf"(?:{_any(DATE_OPENERS)}|\S+ den) .*[0-9].* (?:{_any(VERBS_BETWEEN)}) .*[:：]",
             # Op DATE heeft NAME het volgende geschreven:
             r"op .*[0-9].* heeft .* geschreven ?[:：]",
-            r"wiadomość napisana przez .*[:：]",
-            r"(?:quoting|zitat von|citando a|citant|citando) .{1,120}[:：]",
+            rf"{PASSED_ON} .*[:：]",
+            rf"(?:{_any(QUOTING)}) .{{1,120}}[:：]",
         ),
         (
             # NAME schrieb am DATE:   NAME escreveu em DATE:
-            r".* (?:schrieb am|schreef op|wrote on|wrote at|a [eé]crit le|escribi[oó] el|ha scritto il|escreveu (?:em|no dia|na|a)|skrev den|napisa[lł] w dniu)"
-            r" .*[0-9].*[:：]",
+            rf".* (?:{_any(VERBS_BEFORE_DATES)}) .*[0-9].*[:：]",
             # DATE NAME wrote:   DATE, NAME пишет:   NAME <A@B> 于DATE写道：   DATE、NAMEのメール:
-            rf".*(?:[0-9]{{4}}|[0-9]{{1,2}}[:.][0-9]{{2}}).*{_VERBS_LAST} ?[:：]",
+            rf".*(?:[0-9]{{4}}|{_TIME}).*{_VERBS} ?[:：]",
         ),
         (
             # NAME <A@B> wrote:
-            rf".*@.*{_VERBS_LAST} ?[:：]",
+            rf".*@.*{_VERBS} ?[:：]",
             # DATE NAME <A@B>:
-            r".*[0-9]{4}.*[0-9]{1,2}[:.][0-9]{2}.*[<(][^<>@ ]+@[^<>@ ]+[>)] ?[:：]",
+            rf".*[0-9]{{4}}.*{_TIME}.*[<(][^<>@ ]+@[^<>@ ]+[>)] ?[:：]",
         ),
     )
 )
 #: Accepted only if a quoted line follows.
-NAME_WROTE = re.compile(rf".{{1,120}}{_VERBS_LAST} ?(?:\([^()]*\))? ?[:：]")
+NAME_WROTE = re.compile(rf".{{1,120}}{_VERBS} ?(?:\([^()]*\))? ?[:：]")
 DATED = re.compile(r"[0-9]{4}|[0-9]{1,2}[:.h][0-9]{2}|@")
 
-_ORIGINAL = (
-    r"original message|original appointment|ursprüngliche nachricht|originalnachricht|original-nachricht|message d['’]origine"
-    r"|message original|mensaje original|messaggio originale|mensagem original|oorspronkelijk bericht|origineel bericht"
-    r"|wiadomość oryginalna|oryginalna wiadomość|исходное сообщение|оригинальное сообщение|元のメッセージ|原始邮件|原邮件|原始郵件"
-    r"|原始信件|oprindelig meddelelse|ursprungligt meddelande|opprinnelig melding|původní zpráva|reply message"
+ORIGINALS = (
+    *("original message", "original appointment", "ursprüngliche nachricht", "originalnachricht", "original-nachricht"),
+    *("message d'origine", "message d’origine", "message original", "mensaje original", "messaggio originale"),
+    *(
+        "mensagem original",
+        "oorspronkelijk bericht",
+        "origineel bericht",
+        "wiadomość oryginalna",
+        "oryginalna wiadomość",
+    ),
+    *("исходное сообщение", "оригинальное сообщение", "元のメッセージ", "原始邮件", "原邮件", "原始郵件", "原始信件"),
+    *("oprindelig meddelelse", "ursprungligt meddelande", "opprinnelig melding", "původní zpráva", "reply message"),
 )
-_FORWARDED = (
-    r"forwarded message|forwarded by .*|weitergeleitete nachricht|message transféré|message réexpédié|mensaje reenviado"
-    r"|messaggio inoltrato|mensagem encaminhada|mensagem reencaminhada|doorgestuurd bericht|treść przekazanej wiadomości"
-    r"|wiadomość przekazana dalej|przekazana wiadomość|пересылаемое сообщение|пересылаемое письмо|転送メッセージ|転送されたメッセージ"
-    r"|转发的邮件|转发邮件|轉寄郵件|转发信息|轉寄的郵件|videresendt meddelelse|vidarebefordrat meddelande|videresendt melding|přeposlaná zpráva"
+FORWARDS = (
+    *("forwarded message", "weitergeleitete nachricht", "message transféré", "message réexpédié", "mensaje reenviado"),
+    *("messaggio inoltrato", "mensagem encaminhada", "mensagem reencaminhada", "doorgestuurd bericht"),
+    *("treść przekazanej wiadomości", "wiadomość przekazana dalej", "przekazana wiadomość", "пересылаемое сообщение"),
+    *(
+        "пересылаемое письмо",
+        "転送メッセージ",
+        "転送されたメッセージ",
+        "转发的邮件",
+        "转发邮件",
+        "轉寄郵件",
+        "转发信息",
+    ),
+    *("轉寄的郵件", "videresendt meddelelse", "vidarebefordrat meddelande", "videresendt melding", "přeposlaná zpráva"),
 )
-_FORWARD_BEGINS = (
-    r"begin forwarded message|anfang der weitergeleiteten (?:nachricht|e-mail)|début du (?:message|e-mail) (?:réexpédié|transféré)"
-    r"|inicio del mensaje reenviado|inizio messaggio inoltrato|início da mensagem (?:reencaminhada|encaminhada)"
-    r"|begin doorgestuurd bericht|początek przekazywanej wiadomości|начало (?:переадресованного|пересылаемого) сообщения"
-    r"|転送されたメッセージ|下面是被转发的邮件|以下是轉寄的郵件|start på videresendt besked|vidarebefordrat brev"
+FORWARDED_BY = "forwarded by "
+FORWARDS_WITHOUT_RULE = (
+    *("begin forwarded message", "anfang der weitergeleiteten nachricht", "anfang der weitergeleiteten e-mail"),
+    *("début du message réexpédié", "début du message transféré", "début du e-mail réexpédié"),
+    *("début du e-mail transféré", "inicio del mensaje reenviado", "inizio messaggio inoltrato"),
+    *("início da mensagem reencaminhada", "início da mensagem encaminhada", "begin doorgestuurd bericht"),
+    *("początek przekazywanej wiadomości", "начало переадресованного сообщения", "начало пересылаемого сообщения"),
+    *("転送されたメッセージ", "下面是被转发的邮件", "以下是轉寄的郵件", "start på videresendt besked"),
+    "vidarebefordrat brev",
 )
 _RULE = r"(?:[-_*=~#+‐-―─] ?){2,}"
-ORIGINAL_LINE = re.compile(rf"{_RULE} ?(?:{_ORIGINAL}) ?(?:{_RULE})?[:：]?")
-FORWARDED_LINE = re.compile(rf"(?:{_RULE} ?(?:{_FORWARDED}) ?(?:{_RULE})?|(?:{_FORWARD_BEGINS}) ?)[:：]?")
+ORIGINAL_LINE = re.compile(rf"{_RULE} ?(?:{_any(ORIGINALS)}) ?(?:{_RULE})?[:：]?")
+FORWARDED_LINE = re.compile(
+    rf"(?:{_RULE} ?(?:{_any(FORWARDS)}|{FORWARDED_BY}.*) ?(?:{_RULE})?|(?:{_any(FORWARDS_WITHOUT_RULE)}) ?)[:：]?"
+)
 RULE_LINE = re.compile(r"[-_*=~‐-―─ ]{5,}")
 
-_FROM = "from|von|de|da|van|od|от|от кого|差出人|送信者|发件人|寄件者|寄件人|fra|från"
-_OTHER = (
-    "sent|date|to|cc|bcc|subject|reply-to|importance|attachments|organization|gesendet|datum|an|betreff|kopie|antwort an|envoyé|à|objet|copie"
-    "|pièces jointes|enviado|enviado el|enviado a|enviado em|enviada|enviada em|fecha|para|asunto|assunto|inviato|data|a|oggetto|verzonden|aan|onderwerp|wysłano|wysłane"
-    "|do|dw|temat|отправлено|дата|кому|копия|тема|送信日時|日時|日付|宛先|件名|发送时间|日期|时间|收件人|抄送|主题|寄件日期|傳送時間|收件者"
-    "|副本|主旨|sendt|dato|til|emne|kopi|skickat|till|ämne|odesláno|komu|předmět"
+SENDERS = (
+    *("from", "von", "de", "da", "van", "od", "от", "от кого", "差出人", "送信者", "发件人", "寄件者", "寄件人", "fra"),
+    "från",
 )
-HEADER = re.compile(rf"[*_ ]{{0,3}}(?:(?P<sender>{_FROM})|(?:{_OTHER}))[*_ ]{{0,3}}[:：].*")
-SUBJECT_OR_DATE = re.compile(
-    r"[*_ ]{0,3}(?:sent|date|subject|gesendet|datum|betreff|envoyé|objet|enviado.*|enviada.*|fecha|asunto|assunto|inviato|data|oggetto"
-    r"|verzonden|onderwerp|wysłano|wysłane|temat|отправлено|дата|тема|送信日時|日時|日付|件名|发送时间|日期|时间|主题|寄件日期|傳送時間|主旨|sendt|dato"
-    r"|emne|skickat|ämne|odesláno|předmět)[*_ ]{0,3}[:：].*"
+"""Headers with the sender."""
+SUBJECTS_AND_DATES = (
+    *("sent", "date", "subject", "gesendet", "datum", "betreff", "envoyé", "objet", "enviado", "enviado el"),
+    *("enviado a", "enviado em", "enviada", "enviada em", "fecha", "asunto", "assunto", "inviato", "data", "oggetto"),
+    *(
+        "verzonden",
+        "onderwerp",
+        "wysłano",
+        "wysłane",
+        "temat",
+        "отправлено",
+        "дата",
+        "тема",
+        "送信日時",
+        "日時",
+        "日付",
+    ),
+    *("件名", "发送时间", "日期", "时间", "主题", "寄件日期", "傳送時間", "主旨", "sendt", "dato", "emne", "skickat"),
+    *("ämne", "odesláno", "předmět"),
+)
+OTHER_HEADERS = (
+    *("to", "cc", "bcc", "reply-to", "importance", "attachments", "organization", "an", "kopie", "antwort an", "à"),
+    *("copie", "pièces jointes", "para", "a", "aan", "do", "dw", "кому", "копия", "宛先", "收件人", "抄送", "收件者"),
+    *("副本", "til", "kopi", "till", "komu"),
+)
+HEADER = re.compile(
+    rf"[*_ ]{{0,3}}(?:(?P<sender>{_any(SENDERS)})|(?P<dated>{_any(SUBJECTS_AND_DATES)})|(?:{_any(OTHER_HEADERS)}))"
+    r"[*_ ]{0,3}[:：].*"
 )
 
 SIGNATURE = re.compile(r"(?:--|—|__) ?")
 UNDERSCORES = re.compile(r"_{20,}")
-MOBILE = re.compile(
-    r"(?:sent (?:from|via|with) (?:my |the |a )?\S.{0,60}|get outlook for .{1,40}|(?:von|aus) meinem .{1,40} gesendet|gesendet (?:von|mit|aus) .{1,60}"
-    r"|envoy[eé] (?:de|depuis|à partir de) .{1,60}|enviado (?:desde|do|de|a partir do) .{1,60}|inviato (?:da|dal) .{1,60}"
-    r"|verstuurd (?:vanaf|met|vanuit) .{1,60}|verzonden (?:vanaf|met|vanuit) .{1,60}|wysłan[eo] (?:z|za pomocą) .{1,60}|отправлено (?:с|из) .{1,60}"
-    r"|.{1,40}から送信|发自我的.{1,40}|发自.{1,40}|從我的.{1,40}傳送|從我的.{1,40}寄出|sendt fra .{1,60}|skickat från .{1,60}|odesláno z .{1,60})"
+MAILING_LIST = "mailing list"
+
+
+class Footer(NamedTuple):
+    """The line of a program: a phrase, some characters, and perhaps another phrase."""
+
+    begins: str
+    most: int
+    """Maximum number of characters after it; at least one."""
+    ends: str = ""
+    filled: bool = False
+    """Whether the first of them is no blank."""
+
+    @property
+    def expression(self) -> str:
+        """What matches it."""
+        first = r"(?!\s)" if self.filled else ""
+        return rf"{re.escape(self.begins)}{first}.{{1,{self.most}}}{self.ends}"
+
+
+FOOTERS = (
+    *(
+        Footer(f"sent {by} {whose}", 61, filled=True)
+        for by in ("from", "via", "with")
+        for whose in ("", "my ", "the ", "a ")
+    ),
+    Footer("get outlook for ", 40),
+    *(Footer(f"{by} meinem ", 40, " gesendet") for by in ("von", "aus")),
+    *(Footer(f"gesendet {by} ", 60) for by in ("von", "mit", "aus")),
+    *(Footer(f"{sent} {by} ", 60) for sent in ("envoye", "envoyé") for by in ("de", "depuis", "à partir de")),
+    *(Footer(f"enviado {by} ", 60) for by in ("desde", "do", "de", "a partir do")),
+    *(Footer(f"inviato {by} ", 60) for by in ("da", "dal")),
+    *(Footer(f"{sent} {by} ", 60) for sent in ("verstuurd", "verzonden") for by in ("vanaf", "met", "vanuit")),
+    *(Footer(f"{sent} {by} ", 60) for sent in ("wysłane", "wysłano") for by in ("z", "za pomocą")),
+    *(Footer(f"отправлено {by} ", 60) for by in ("с", "из")),
+    Footer("", 40, "から送信"),
+    *(Footer("发自我的", 40), Footer("发自", 40), Footer("從我的", 40, "傳送"), Footer("從我的", 40, "寄出")),
+    *(Footer("sendt fra ", 60), Footer("skickat från ", 60), Footer("odesláno z ", 60)),
 )
+MOBILE = re.compile("|".join(one.expression for one in FOOTERS))
 
 # What most lines lack: a look at it saves the expressions.
 

@@ -16,7 +16,8 @@ from unit_tools import patience
 
 from es_neardupe import fingerprints
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.prepare import html, html_guard, html_kernel, mail
+from es_neardupe.keys.prepare import html, html_guard, html_kernel, mail, mail_kernel
+from es_neardupe.keys.prepare import mail_phrases as phrases
 from es_neardupe.keys.prepare.html_kernel import is_too_costly
 from es_neardupe.keys.prepare.mail import LineKind, line_kinds
 from es_neardupe.keys.prepare.masks import EXPRESSIONS, PLACEHOLDERS, kernel, masked, masked_by_expressions
@@ -162,43 +163,111 @@ def test_masked_texts_stay_as_they_are(text: str) -> None:
     assert tokenize(masked(once, ALL)) == tokenize(once)
 
 
-MAIL_LINES = st.sampled_from(
+PHRASES = st.sampled_from(
     [
-        "One two three four five.",
-        "",
-        "Thanks!",
-        "> old",
-        "> > older",
-        "-- ",
-        "Name",
-        "Sent from my iPhone",
-        "| a | b |",
-        "| x",
-        "-----Original Message-----",
-        "---- Forwarded message ----",
-        "From: A",
-        "Date: B",
-        "Subject: C",
-        "On Tue, A <a@b.test>",
-        "wrote:",
-        "On 3 Mar 2026, A wrote:",
-        "________________________",
-        "mailing list x",
-        "a:",
-        "-----",
-        ">From here",
+        *(*phrases.VERBS, *phrases.OPENERS, *phrases.VERBS_BETWEEN, *phrases.QUOTING, *phrases.VERBS_BEFORE_DATES),
+        *(phrases.PASSED_ON, "heeft", "geschreven", "x den", "2026", "12:30", "1.30", "9h15", "3", "@", "a@b.test"),
+        *("<a@b.test>", "(a@b.c)", "<a(b@c)", "name", ","),
     ]
+)
+HEADERS = st.sampled_from([*phrases.SENDERS, *phrases.SUBJECTS_AND_DATES, *phrases.OTHER_HEADERS])
+MARKS = st.sampled_from([*phrases.ORIGINALS, *phrases.FORWARDS, *phrases.FORWARDS_WITHOUT_RULE, "forwarded by x"])
+RULES = some_of("- -- --- -----  * _ == # + \u2010\u2010 \u2014 \u2500\u2500", "- -", "-- ", "_" * 20, "")
+SPACES = st.sampled_from([" ", " ", " ", "", "  ", "\u00a0", "\t", "\u200b", "\u3000", ", "])
+COLONS = some_of(": : \uff1a", " :", "", " (a) :")
+FOOTERS = st.builds(
+    lambda footer, middle: footer.begins + middle + footer.ends,
+    st.sampled_from(phrases.FOOTERS),
+    some_of("x iPhone", " x", "y" * 60, "y" * 61, "\u6f22" * 40, ""),
+)
+MAIL_LINES = st.builds(
+    lambda quote, line, change: quote + change(line),
+    some_of("> | > ＞", *[""] * 12, "> ", "| ", ">> ", " > ", "    > ", ">From ", "\u00a0>", "\u200b> ", "|| "),
+    st.one_of(
+        some_of(
+            "Thanks! Name -- \u2014 __ \u200b \u6f22\u5b57 e\u0301 a: a@b", "", "One two three four five.", "x" * 130
+        ),
+        some_of("-- ", "| a | b |", "mailing list x", "word " * 20, "________________________", "-----", "foo;"),
+        st.builds("{}{}".format, st.lists(st.builds("{}{}".format, PHRASES, SPACES), max_size=6).map("".join), COLONS),
+        st.builds("{}{}{} x".format, some_of("* ** ___", "", "   "), HEADERS, COLONS),
+        st.builds("{}{}{}{}{}".format, RULES, SPACES, MARKS, SPACES, RULES),
+        FOOTERS,
+    ),
+    st.sampled_from([str, str, str.title, str.upper]),
+)
+MAILS = st.builds(
+    lambda lines, end: end.join(lines), st.lists(MAIL_LINES, max_size=14), st.sampled_from(["\n", "\r\n", "\r"])
 )
 
 
-@given(st.lists(MAIL_LINES, max_size=14), st.sampled_from(["\n", "\r\n", "\r"]))
-def test_mails_keep_whole_lines(lines: list[str], end: str) -> None:
-    text = end.join(lines)
+def check_mail(text: str) -> None:
+    """The module in C keeps what the expressions keep, or leaves the mail to them."""
+    assert mail_kernel.own_text(text) in (None, mail.own_text_by_expressions(text))
+
+
+@given(MAILS)
+def test_mails_read_in_c_have_the_text_of_the_expressions(built_kernel: None, text: str) -> None:
+    check_mail(text)
+
+
+@pytest.mark.long
+@settings(max_examples=100_000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(MAILS)
+def test_many_mails_read_in_c_have_the_text_of_the_expressions(built_kernel: None, text: str) -> None:
+    check_mail(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "On 3 Mar 2026, A wrote (b):\n> x",
+        "On 3 Mar 2026,\nA\n\u0130BRAHIM <a@b.test>\nwrote:\n\nx",
+        "a b c d e\n--- on 3 Mar 2026, A\nwrote :\nx",
+        "op 3 maart 2026 heeft A geschreven:\nx",
+        "a 2026 b 12:30 (a(b@c):\nx",
+        "a 2026 12:30 (@b) :\nx",
+        "x" * 120 + " wrote:\n> x",
+        "x" * 121 + "wrote:\n> x",
+        "a\n" + "on " + "x" * 290 + " wrote:\n> y",
+        "| \n| a\n| |\n||\n |a\n> | b",
+        "\u3000> x\n \u00a0 > y\n\u200b> z",
+        "sent via my\n> sent via my \n> \n> > sent from \u3000x",
+        "\r\n\ufeff\r\n> sent via my \n\u53d1\u81ea x\n",
+        "a\u0130\u0130\u0130\u0130\u0130\u023a" * 50 + ":",
+        "one two three four five six\n-----\nFrom: a\n*Sent* : b\n  more\nTo: c;\nd\nx",
+        "one two three four five six\n" + "_" * 20 + "\n\nX mailing list Y",
+        "one two three four five six\n-- \n" + "\nx" * 29 + "\n-- \n" + "\nx" * 30,
+        "\u00c0 : b\nFROM: a\nDate\uff1a c\n",
+        "\x1c\x85 :\n\u2028--\n\x0b>",
+    ],
+)
+def test_some_mails_read_in_c_have_the_text_of_the_expressions(built_kernel: None, text: str) -> None:
+    assert mail_kernel.own_text(text) is not None
+    check_mail(text)
+
+
+@pytest.mark.parametrize("text", ["\ud800", "e\u0301 a", "> e\u0301"])
+def test_mails_whose_words_are_not_certain_are_left_to_the_expressions(built_kernel: None, text: str) -> None:
+    assert mail_kernel.own_text(text) is None
+
+
+def test_what_the_module_for_mails_takes_for_granted() -> None:
+    verbs = phrases.VERBS
+    assert not [one for one in verbs for other in verbs if one != other and one.endswith(other)]
+    changing = [point for point in range(0x110000) if chr(point).lower() != chr(point)]
+    assert changing[-1] < mail_kernel._CASED
+    assert [point for point in changing if len(chr(point).lower()) > 1] == [mail_kernel._CAPITAL_DOTTED_I]
+    growth = [len(chr(point).lower().encode()) / len(chr(point).encode()) for point in changing]
+    assert max(growth) <= 1.5
+
+
+@given(MAILS)
+def test_mails_keep_whole_lines(text: str) -> None:
     check_places(text, Preparation(Clean.MAIL))
     kept = mail.own_text(text)
     assert bool(tokenize(kept)) == bool(tokenize(text))
-    assert [line for _, line in line_kinds(text)] == lines or lines == []
-    assert all(line.lstrip("> |") in text for line in kept.split("\n"))
+    assert [line for _, line in line_kinds(text)] == re.split("\r\n|\n|\r", text)
+    assert all(line.lstrip("> |＞\u00a0") in text for line in kept.split("\n"))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,108 @@
+/* Places of UTF-8, whitespace, and the words of a text. For the modules in C that prepare texts. */
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../_words.h"
+
+typedef const uint8_t *Place;
+
+/* The code point at a place of UTF-8, which is moved on. */
+static uint32_t code_point(Place *at)
+{
+    uint32_t first = *(*at)++;
+    if (first < 0x80)
+        return first;
+    int more = first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3;
+    uint32_t point = first & (0x3Fu >> more);
+    while (more--)
+        point = point << 6 | (*(*at)++ & 0x3F);
+    return point;
+}
+
+/* The whitespace of str.split in ASCII. */
+static int is_space(uint8_t byte)
+{
+    return byte == ' ' || (byte >= 9 && byte <= 13) || (byte >= 28 && byte <= 31);
+}
+
+/* The size of the whitespace of str.split at a place, which is not ASCII; 0 for anything else. */
+static int unicode_space(Place at)
+{
+    uint32_t point = code_point(&(Place){at});
+    if (point == 0x85 || point == 0xA0)
+        return 2;
+    return point == 0x1680 || (point >= 0x2000 && point <= 0x200A) || point == 0x2028 || point == 0x2029 || point == 0x202F ||
+                   point == 0x205F || point == 0x3000
+               ? 3
+               : 0;
+}
+
+/* The bytes of a str as UTF-8; NULL if it has lone surrogates, or with an exception. */
+static Place bytes_of(PyObject *source, Py_ssize_t *size)
+{
+    Place bytes = (Place)PyUnicode_AsUTF8AndSize(source, size);
+    if (!bytes && PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
+        PyErr_Clear();
+    return bytes;
+}
+
+/* The words of a text so far, which may consist of several parts. */
+typedef struct {
+    Context context;
+    int open; /* whether the last word can go on */
+    int words;
+} Count;
+
+/* Count the words of a part, up to `most` of all. 0 if canonical composition might change their number. */
+static int count_words(const Table *table, Count *count, Place at, Place end, int most)
+{
+    Context *context = &count->context;
+    while (at < end && count->words < most) {
+        uint32_t one = BLANK;
+        if (*at < 0x80) { /* ASCII: only the last character of a run matters to what follows */
+            int open = count->open, words = 0;
+            while (at < end && *at < 0x80) {
+                one = table->entries[*at++];
+                int word = (one & WORD) != 0;
+                words += word & !open;
+                open = word;
+            }
+            count->words += words;
+            count->open = context->base = open;
+            context->first = open ? one & FIRST : 0;
+            context->combining = 0;
+            context->dotted = one & DOTTED;
+            continue;
+        }
+        const uint32_t *several;
+        Py_ssize_t size = mapped(table, code_point(&at), &one, &several);
+        for (Py_ssize_t k = 0; k < size; k++) {
+            uint32_t entry = several ? entry_of(table, several[k]) : one;
+            if (is_dot_of_i(entry, &context->dotted))
+                continue;
+            if (!in_word(entry, context)) {
+                count->open = 0;
+                context->first = context->combining = 0;
+                continue;
+            }
+            if (may_compose(table, entry, context))
+                return 0;
+            int single = (entry & SINGLE) != 0, attached = !single && (entry & MARK);
+            count->words += !attached && (single || !count->open);
+            count->open = attached ? count->open : !single;
+        }
+    }
+    return 1;
+}
+
+/* The table of unicode.py of its four arrays; 0 for arrays that do not fit together. */
+static int make_table(Table *table, const Py_buffer arrays[4])
+{
+    *table = (Table){arrays[0].buf, arrays[2].buf, arrays[1].buf, arrays[1].len / 4, arrays[3].buf, arrays[3].len / 8};
+    if (arrays[0].len == 4 * CODE_POINTS && arrays[2].len == CODE_POINTS)
+        return 1;
+    PyErr_Format(PyExc_ValueError, "arrays that do not fit together");
+    return 0;
+}
