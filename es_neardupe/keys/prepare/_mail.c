@@ -1000,8 +1000,8 @@ static int make_own(Mail *mail, Lines all, int levels)
     return made;
 }
 
-PyDoc_STRVAR(own_text_doc, "own_text(mail)\n\nWhat is the mail's own; None for a mail whose words need canonical composition, "
-                           "or with lone surrogates.");
+PyDoc_STRVAR(own_text_doc, "own_text(mail)\n\nWhat is the mail's own; None for a mail with decomposed kana, or lone surrogates, whose "
+                           "words are not certain.");
 
 static PyObject *own_text(PyObject *self, PyObject *source)
 {

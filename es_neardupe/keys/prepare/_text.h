@@ -55,7 +55,8 @@ typedef struct {
     int words;
 } Count;
 
-/* Count the words of a part, up to `most` of all. 0 if canonical composition might change their number. */
+/* Count the words of a part, up to `most` of all. 0 if canonical composition might change their number: it only does if
+ * two tokens of a script without spaces may become one, as kana and a voicing mark do. */
 static int count_words(const Table *table, Count *count, Place at, Place end, int most)
 {
     Context *context = &count->context;
@@ -87,9 +88,10 @@ static int count_words(const Table *table, Count *count, Place at, Place end, in
                 context->first = context->combining = 0;
                 continue;
             }
-            if (may_compose(table, entry, context))
+            int composes = may_compose(table, entry, context), single = (entry & SINGLE) != 0;
+            if (composes && single)
                 return 0;
-            int single = (entry & SINGLE) != 0, attached = !single && (entry & MARK);
+            int attached = !single && (entry & MARK);
             count->words += !attached && (single || !count->open);
             count->open = attached ? count->open : !single;
         }

@@ -57,7 +57,7 @@ def _lower() -> bytes:
 
 
 def own_text(mail: str) -> str | None:
-    """What is the mail's own, if its words are certain without canonical composition."""
+    """What is the mail's own, if the number of its words is certain without canonical composition."""
     module = kernel()
     made: str | None = None if module is None else module.own_text(mail)
     return made

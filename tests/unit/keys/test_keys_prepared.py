@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ from es_neardupe.keys.prepare.masks import EXPRESSIONS, PLACEHOLDERS, kernel, ma
 from es_neardupe.keys.prepare.preparation import Preparation
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.text import tokenize
+from es_neardupe.keys.unicode import EXPANDS, MARK, SINGLE, TARGET, WORD, table
 from es_neardupe.options import Clean, Mask
 
 GOLDEN = json.loads((FOLDER / "prepared_v1.json").read_text("ascii"))
@@ -185,7 +187,10 @@ MAIL_LINES = st.builds(
     some_of("> | > ＞", *[""] * 12, "> ", "| ", ">> ", " > ", "    > ", ">From ", "\u00a0>", "\u200b> ", "|| "),
     st.one_of(
         some_of(
-            "Thanks! Name -- \u2014 __ \u200b \u6f22\u5b57 e\u0301 a: a@b", "", "One two three four five.", "x" * 130
+            "Thanks! Name -- \u2014 __ \u200b \u6f22\u5b57 e\u0301 \u304b\u3099 a: a@b",
+            "",
+            "One two three four five.",
+            "x" * 130,
         ),
         some_of("-- ", "| a | b |", "mailing list x", "word " * 20, "________________________", "-----", "foo;"),
         st.builds("{}{}".format, st.lists(st.builds("{}{}".format, PHRASES, SPACES), max_size=6).map("".join), COLONS),
@@ -246,9 +251,43 @@ def test_some_mails_read_in_c_have_the_text_of_the_expressions(built_kernel: Non
     check_mail(text)
 
 
-@pytest.mark.parametrize("text", ["\ud800", "e\u0301 a", "> e\u0301"])
+@pytest.mark.parametrize("text", ["\ud800", "\u304b\u3099 a", "> \u304b\u3099"])
 def test_mails_whose_words_are_not_certain_are_left_to_the_expressions(built_kernel: None, text: str) -> None:
     assert mail_kernel.own_text(text) is None
+
+
+@given(
+    st.text(
+        st.sampled_from("ae\u0301\u0323\u00e9\u1ec7\u0e01\u0e38\u0e48\u0334\u1100\u1161\u11a8\u0915\u093c x\u6f22"),
+        max_size=12,
+    )
+)
+def test_words_of_decomposed_texts_are_counted_without_composition(built_kernel: None, text: str) -> None:
+    check_mail(text + "\n> a")
+
+
+def words_of(entries: Sequence[int], *, is_open: bool) -> tuple[int, bool]:
+    """The number of words that mapped code points add to a text, and whether the last one can go on."""
+    words = 0
+    for entry in entries:
+        if entry & SINGLE:
+            words, is_open = words + 1, False
+        elif not entry & MARK:
+            words, is_open = words + (not is_open), True
+    return words, is_open
+
+
+def test_composition_changes_the_number_of_words_only_where_two_of_them_become_one() -> None:
+    """Otherwise the modules in C could not count the words of decomposed texts."""
+    entries = table().entries.tolist()
+    for point, entry in enumerate(entries):
+        if entry & (WORD | EXPANDS) != WORD or entry & TARGET != point:
+            continue
+        parts = [entries[ord(one)] for one in unicodedata.normalize("NFD", chr(point))]
+        assert entry & (SINGLE | MARK) or not unicodedata.combining(chr(point))
+        if sum(bool(one & SINGLE) for one in parts) < 2:
+            for is_open in (False, True):
+                assert words_of([entry], is_open=is_open) == words_of(parts, is_open=is_open)
 
 
 def test_what_the_module_for_mails_takes_for_granted() -> None:
