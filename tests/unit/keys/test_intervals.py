@@ -7,7 +7,7 @@ import scipy
 
 from es_neardupe.keys.intervals import exact_share, poisson_interval, wilson_interval
 
-SHARES = [(0, 1), (1, 1), (0, 40), (3, 40), (20, 40), (40, 40), (138, 200), (999, 1000)]
+SHARES = [(0, 1), (1, 1), (0, 40), (3, 40), (20, 40), (40, 40), (138, 200), (999, 1000), (360_527, 1_000_000)]
 
 
 @pytest.mark.parametrize(("hits", "number"), SHARES)
