@@ -241,3 +241,7 @@ class EngineError(NeardupeError):
 
 class NodeError(NeardupeError):
     """A local server could not be installed, started or stopped."""
+
+
+class TuningWarning(UserWarning):
+    """Warns that settings lowered by an earlier run were restored, or could not be."""

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from es_neardupe.cli import run_log
 from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.output import warn
-from es_neardupe.errors import IncompleteAnswer, NeardupeError, RequestError, Unreachable
+from es_neardupe.errors import IncompleteAnswer, NeardupeError, RequestError, TuningWarning, Unreachable
 from es_neardupe.keywords import Unpack, with_defaults
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.login.options import CONNECTION_DEFAULTS, ConnectionOptions
@@ -88,8 +88,6 @@ def local_url() -> str | None:
 @contextmanager
 def tuning_messages() -> Iterator[None]:
     """Print `TuningWarning`: an earlier run has lowered settings of an index."""
-    from es_neardupe.index.runs.tuning import TuningWarning
-
     with warnings.catch_warnings():
         warnings.simplefilter("always", TuningWarning)
         original = warnings.showwarning

@@ -14,10 +14,10 @@ from server_tools import exists, make_index, mapping, ours, put
 from unit_tools import index_of
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.errors import Forbidden, LeaseHeld, NotFound
+from es_neardupe.errors import Forbidden, LeaseHeld, NotFound, TuningWarning
 from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.runs.tuning import TuningWarning, records, tuned
+from es_neardupe.index.runs.tuning import records, tuned
 from es_neardupe.index.target import open_target
 from es_neardupe.server.client import Client, path
 

@@ -18,10 +18,9 @@ from kill_tools import Moment, run_to_death
 from server_tools import JSON, assert_settled, hits, jaccard, make_index, ours_of, reconcile, send, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.errors import NeardupeError
+from es_neardupe.errors import NeardupeError, TuningWarning
 from es_neardupe.index.document_text import fingerprint_sources
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.runs.tuning import TuningWarning
 from es_neardupe.index.storage.sidecar.indices import sidecar_name
 from es_neardupe.index.stored_fields import encode
 from es_neardupe.server.client import Client, path

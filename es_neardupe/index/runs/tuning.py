@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from es_neardupe.errors import Forbidden, NeardupeError, NotFound
+from es_neardupe.errors import Forbidden, NeardupeError, NotFound, TuningWarning
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.hidden_indices import HiddenDocuments
 from es_neardupe.index.index import Index
@@ -35,10 +35,6 @@ _LEASE = "lease-tune"
 
 Values = Mapping[str, "str | None"]
 """Name of a setting -> its value; None for the default of the server."""
-
-
-class TuningWarning(UserWarning):
-    """Warns that settings lowered by an earlier run were restored, or could not be."""
 
 
 @dataclass(frozen=True)
