@@ -80,21 +80,47 @@ class Product(str, Enum):
     OPENSEARCH = "opensearch"
 
 
+class Service(str, Enum):
+    """Who runs a server, as far as its answers show it. Services offer only a part of the requests of a product."""
+
+    UNKNOWN = ""
+    """The user, or a service that answers as the product does."""
+    ELASTIC_HOSTED = "Elastic Cloud Hosted"
+    ELASTIC_SERVERLESS = "Elastic Cloud Serverless"
+    AMAZON_DOMAIN = "Amazon OpenSearch Service"
+    AMAZON_COLLECTION = "Amazon OpenSearch Serverless"
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Product and version of a server."""
+    """Product and version of a server, and the service that runs it."""
 
     product: Product
     version: tuple[int, int, int]
+    """Zeros for Amazon OpenSearch Serverless, which reports none."""
+    service: Service = Service.UNKNOWN
 
     @property
     def has_search_pipelines(self) -> bool:
         """Whether requests can name a search pipeline, and indices a default one."""
         return self.product is Product.OPENSEARCH and self.version >= (2, 9, 0)
 
+    @property
+    def is_collection(self) -> bool:
+        """Whether it is a collection of Amazon OpenSearch Serverless."""
+        return self.service is Service.AMAZON_COLLECTION
+
+    @property
+    def is_serverless(self) -> bool:
+        """Whether the service chooses shards and replicas, and rejects or ignores those of a request."""
+        return self.service in (Service.ELASTIC_SERVERLESS, Service.AMAZON_COLLECTION)
+
     def __str__(self) -> str:
+        if self.is_serverless:
+            return self.service.value
         name = {"elasticsearch": "Elasticsearch", "opensearch": "OpenSearch"}[self.product.value]
-        return f"{name} {'.'.join(map(str, self.version))}"
+        version = f"{name} {'.'.join(map(str, self.version))}"
+        return f"{version} on {self.service.value}" if self.service else version
 
 
 class Address(NamedTuple):

@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from es_neardupe.errors import Forbidden, NoServer, SettingsError, UnsupportedServer
-from es_neardupe.records import Product, Server
+from es_neardupe.records import Product, Server, Service
 from es_neardupe.server.client import Client
 from es_neardupe.server.drivers.driver import Driver, PatientDriver, TracedDriver
 from es_neardupe.server.drivers.http import HttpDriver
 from es_neardupe.server.http_client import ServerClient
-from es_neardupe.server.login.settings import ConnectionSettings, ConnectionWarning, Retries
+from es_neardupe.server.login.settings import AwsLogin, ConnectionSettings, ConnectionWarning, Retries
 from es_neardupe.server.pacing import retrying
 from es_neardupe.server.responses import Answer, refusal
 from es_neardupe.wording import option
@@ -25,14 +25,22 @@ _PLAIN = {"accept": "application/json"}  # every product accepts it
 
 _Version = tuple[int, int, int]
 
+_COLLECTION = Server(Product.OPENSEARCH, (0, 0, 0), Service.AMAZON_COLLECTION)
+_SERVERLESS = Server(Product.ELASTICSEARCH, (9, 5, 0), Service.ELASTIC_SERVERLESS)
+"""Elastic Cloud Serverless runs the newest code, whatever number it reports."""
+
 
 def detect(driver: Driver) -> Server:
-    """Product and version from ``GET /``; from the nodes if that is forbidden or shows no version.
+    """Product, version and service from ``GET /``; the version from the nodes if that is forbidden or shows none.
 
     Raises ``UnsupportedServer``, ``LoginRefused``, ``Forbidden`` if the user may see neither, and the errors of a lost
     connection or an overloaded server.
     """
     root = _ask(driver, "/")
+    if (service := _service(root, driver.url)) is Service.AMAZON_COLLECTION:
+        return _COLLECTION
+    if service is Service.ELASTIC_SERVERLESS:
+        return _SERVERLESS
     product, version = _product(root), _root_version(root)
     if product is None or version is None:
         nodes = _ask(driver, _NODES)
@@ -45,7 +53,19 @@ def detect(driver: Driver) -> Server:
         raise UnsupportedServer(
             f"{driver.url} is {name}, which is not supported. Use Elasticsearch 8 or 9, or OpenSearch 2 or 3."
         )
-    return Server(product, version)
+    return Server(product, version, service)
+
+
+def _service(root: Answer, url: str) -> Service:
+    """The service that runs the server: custom domains hide it in the host name, so headers count too."""
+    amazon = AwsLogin()
+    if root.headers.get("server") == "aoss-amazon" or amazon.service_of(url) == "aoss":
+        return Service.AMAZON_COLLECTION
+    if "x-amzn-requestid" in root.headers or amazon.region_of(url):
+        return Service.AMAZON_DOMAIN
+    if _version_object(root).get("build_flavor") == "serverless":
+        return Service.ELASTIC_SERVERLESS
+    return Service.ELASTIC_HOSTED if "x-found-handling-cluster" in root.headers else Service.UNKNOWN
 
 
 def _ask(driver: Driver, target: str) -> Answer:
@@ -134,7 +154,9 @@ def connect(settings: ConnectionSettings, *, local_url: Callable[[], str | None]
         )
     driver = TracedDriver(PatientDriver(_opened(settings), patience), settings.run)
     try:
-        server = _first_answer(driver, settings.retries)
+        # A collection answers no request that would name it.
+        signed_for = settings.aws.service_of(driver.url) if settings.aws else None
+        server = _COLLECTION if signed_for == "aoss" else _first_answer(driver, settings.retries)
     except BaseException:
         driver.close()
         raise

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from botocore.credentials import Credentials
 from conftest import Cli
+from managed_proxies import DomainProxy
 from server_tools import family, put
-from signature_proxy import REGION, SignatureProxy, signature_proxy
+from signature_proxy import REGION, served
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import Forbidden, NotFound, SettingsError
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect
-from es_neardupe.server.drivers.aws import _region_in
 from es_neardupe.server.login.resolve import resolve_settings
 from es_neardupe.server.login.settings import AwsLogin, ConnectionSettings, Retries
 
@@ -27,7 +27,7 @@ AWS = AwsLogin(REGION, None)
 
 
 @pytest.fixture
-def proxy(server_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[SignatureProxy]:
+def proxy(server_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[DomainProxy]:
     for name, value in {
         "AWS_ACCESS_KEY_ID": "AKID",
         "AWS_SECRET_ACCESS_KEY": "a-secret",
@@ -37,16 +37,16 @@ def proxy(server_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> I
         "AWS_EC2_METADATA_DISABLED": "true",
     }.items():
         monkeypatch.setenv(name, value)
-    with signature_proxy(server_url) as proxy:
+    with served(DomainProxy(server_url)) as proxy:
         proxy.keys["AKID"] = Credentials("AKID", "a-secret", "a-token")
         yield proxy
 
 
-def signed(proxy: SignatureProxy, aws: AwsLogin = AWS) -> Client:
+def signed(proxy: DomainProxy, aws: AwsLogin = AWS) -> Client:
     return connect(ConnectionSettings(proxy.url, aws=aws, retries=Retries(attempts=1)))
 
 
-def test_every_command(proxy: SignatureProxy, index_name: str, client: Client, server_cli: Cli, tmp_path: Path) -> None:
+def test_every_command(proxy: DomainProxy, index_name: str, client: Client, server_cli: Cli, tmp_path: Path) -> None:
     """No request is refused, of those with lists, blanks and signs in their queries neither."""
     file = tmp_path / "texts.jsonl"
     file.write_text("".join(json.dumps({"id": f"a b/{n}+ä", "text": t}) + "\n" for n, t in enumerate(family("x", 4))))
@@ -71,7 +71,7 @@ def test_every_command(proxy: SignatureProxy, index_name: str, client: Client, s
 
 
 def test_credentials_that_expire_are_renewed(
-    proxy: SignatureProxy, index_name: str, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    proxy: DomainProxy, index_name: str, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A program of the user prints keys, others each time."""
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
@@ -102,7 +102,7 @@ END
     assert len(proxy.used) > 1
 
 
-def test_errors_say_what_to_do(proxy: SignatureProxy) -> None:
+def test_errors_say_what_to_do(proxy: DomainProxy) -> None:
     opened = signed(proxy)
     for keys, fast, advice in (
         ({}, 0, "have expired: log in again"),
@@ -116,22 +116,25 @@ def test_errors_say_what_to_do(proxy: SignatureProxy) -> None:
     opened.close()
 
 
-def test_a_path_that_the_service_does_not_offer_is_missing(proxy: SignatureProxy) -> None:
+def test_a_path_that_the_service_does_not_offer_is_missing(proxy: DomainProxy) -> None:
     """Amazon answers 401 for it, which is no refused login."""
     opened = signed(proxy)
-    proxy.denied = ("/_plugins/_security/authinfo",)
     with pytest.raises(NotFound, match="is not allowed"):
         opened.request("GET", "/_plugins/_security/authinfo")
     opened.close()
 
 
-def test_settings_of_aws(proxy: SignatureProxy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert _region_in("https://search-news-abc.us-gov-west-1.es.amazonaws.com:443") == "us-gov-west-1"
-    assert _region_in("https://search.example:443") is None
+def test_settings_of_aws(proxy: DomainProxy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert AwsLogin().region_of("https://search-news-abc.us-gov-west-1.es.amazonaws.com:443") == "us-gov-west-1"
+    assert AwsLogin().region_of("https://search.example:443") is None
+    assert AwsLogin().service_of("https://abc.eu-central-1.aoss.amazonaws.com:443") == "aoss"
+    assert AwsLogin().service_of("https://search.example:443") == "es"
     own = {"ES_NEARDUPE_URL": "http://a", "ES_NEARDUPE_AWS_PROFILE": "p"}
     assert resolve_settings(environ=own, profiles_file=tmp_path / "none").aws == AwsLogin(None, "p")
-    with pytest.raises(SettingsError, match="An API key and a region or profile of AWS are given"):
+    with pytest.raises(SettingsError, match="An API key and signatures of AWS are given"):
         ConnectionSettings("http://a", api_key="x", aws=AWS)
+    with pytest.raises(SettingsError, match=r"`aws_service` must be es .* not 'ec2'"):
+        AwsLogin(REGION, None, "ec2")
     with pytest.raises(SettingsError, match="give `aws_region`"):
         signed(proxy, AwsLogin(None, None))
     with pytest.raises(SettingsError, match="The config profile"):

@@ -1,9 +1,8 @@
-"""Requests signed by AWS Signature Version 4, for domains of Amazon OpenSearch Service."""
+"""Requests signed by AWS Signature Version 4, for Amazon OpenSearch Service and Serverless."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from urllib.parse import quote, unquote, urlsplit
 
@@ -22,8 +21,6 @@ try:
 except ImportError:
     raise SettingsError(f"Signatures of AWS need the package botocore: {install_extra('aws')}") from None
 
-_DOMAIN = re.compile(r"\.([a-z0-9-]+)\.es\.amazonaws\.com(\.cn)?$")
-
 
 class SignedDriver(ForwardingDriver):
     """Forwards requests with a signature that is valid for a few minutes. A request that is sent again gets a new one.
@@ -39,7 +36,7 @@ class SignedDriver(ForwardingDriver):
         session = Session(profile=login.profile)
         try:
             credentials = session.get_credentials()
-            region = login.region or _region_in(driver.url) or session.get_config_variable("region")
+            region = login.region_of(driver.url) or session.get_config_variable("region")
         except BotoCoreError as error:
             raise SettingsError(f"The settings of AWS cannot be used: {error}") from None
         if credentials is None:
@@ -50,6 +47,7 @@ class SignedDriver(ForwardingDriver):
         if not region:
             raise SettingsError(f"The region of AWS is unknown: give {option('aws_region')}.")
         self._credentials, self._region = credentials, str(region)
+        self._service = login.service_of(driver.url)
 
     @property
     def login(self) -> str:
@@ -65,16 +63,10 @@ class SignedDriver(ForwardingDriver):
         request = AWSRequest(method, url, headers={"x-amz-content-sha256": digest}, data=body)
         try:
             # One set of keys for the whole signature: another thread may be renewing them.
-            SigV4Auth(self._credentials.get_frozen_credentials(), "es", self._region).add_auth(request)
+            SigV4Auth(self._credentials.get_frozen_credentials(), self._service, self._region).add_auth(request)
         except (BotoCoreError, RuntimeError) as error:  # the latter if they are expired when they were renewed
             raise ConnectError(f"The credentials of AWS cannot be renewed: {error}") from None
         return self._driver.send(method, target, body, {**headers, **dict(request.headers.items())})
-
-
-def _region_in(url: str) -> str | None:
-    """The region of a domain, which its host name contains."""
-    found = _DOMAIN.search(urlsplit(url).hostname or "")
-    return found[1] if found else None
 
 
 def _encoded(query: str) -> str:

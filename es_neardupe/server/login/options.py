@@ -19,6 +19,15 @@ BearerTokenFile = Annotated[str | None, _option("--bearer-token-file", "File wit
 AwsRegion = Annotated[
     str | None, _option("--aws-region", "Sign requests by AWS Signature Version 4, for this region.", "REGION")
 ]
+AwsService = Annotated[
+    str | None,
+    _option(
+        "--aws-service",
+        "Sign requests for Amazon OpenSearch Service (es) or Serverless (aoss).",
+        "NAME",
+        show_default="from the host name",
+    ),
+]
 AwsProfile = Annotated[
     str | None, _option("--aws-profile", "Sign requests with the credentials of this profile of AWS.", "NAME")
 ]
@@ -46,6 +55,7 @@ class ConnectionOptions(TypedDict, total=False):
     password_file: PasswordFile
     bearer_token_file: BearerTokenFile
     aws_region: AwsRegion
+    aws_service: AwsService
     aws_profile: AwsProfile
     ca_certs: CaCerts
     cert_fingerprint: CertFingerprint
@@ -63,6 +73,7 @@ CONNECTION_DEFAULTS: ConnectionOptions = {
     "password_file": None,
     "bearer_token_file": None,
     "aws_region": None,
+    "aws_service": None,
     "aws_profile": None,
     "ca_certs": None,
     "cert_fingerprint": None,

@@ -79,6 +79,7 @@ def _of_flags(given: ConnectionOptions) -> Source:
         password=first_line(given["password_file"]),
         bearer_token=first_line(given["bearer_token_file"]),
         aws_region=given["aws_region"],
+        aws_service=given["aws_service"],
         aws_profile=given["aws_profile"],
         ca_certs=given["ca_certs"],
         cert_fingerprint=given["cert_fingerprint"],
@@ -190,6 +191,7 @@ class Source:
     password: str | None = field(default=None, repr=False)
     bearer_token: str | None = field(default=None, repr=False)
     aws_region: str | None = None
+    aws_service: str | None = None
     aws_profile: str | None = None
     ca_certs: str | None = None
     cert_fingerprint: str | None = None
@@ -210,7 +212,8 @@ class Source:
     @property
     def aws(self) -> AwsLogin | None:
         """The login by signatures of AWS, if it names one."""
-        return AwsLogin(self.aws_region, self.aws_profile) if self.aws_region or self.aws_profile else None
+        one = AwsLogin(self.aws_region, self.aws_profile, self.aws_service)
+        return None if one == AwsLogin() else one
 
     @property
     def names_trust(self) -> bool:
@@ -233,6 +236,7 @@ def own_source(environ: Mapping[str, str]) -> Source:
         password=secret(value("PASSWORD"), value("PASSWORD_FILE"), "ES_NEARDUPE_PASSWORD"),
         bearer_token=secret(value("BEARER_TOKEN"), value("BEARER_TOKEN_FILE"), "ES_NEARDUPE_BEARER_TOKEN"),
         aws_region=value("AWS_REGION"),
+        aws_service=value("AWS_SERVICE"),
         aws_profile=value("AWS_PROFILE"),
         ca_certs=value("CA_CERTS"),
         cert_fingerprint=value("CERT_FINGERPRINT"),
@@ -350,7 +354,8 @@ _tomllib: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tom
 _PROFILE_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(["url", "cloud_id", "api_key", "api_key_file", "username"], (str,)),
     **dict.fromkeys(["password", "password_file", "bearer_token", "bearer_token_file"], (str,)),
-    **dict.fromkeys(["aws_region", "aws_profile", "ca_certs", "cert_fingerprint", "client_cert", "client_key"], (str,)),
+    **dict.fromkeys(["aws_region", "aws_service", "aws_profile", "ca_certs", "cert_fingerprint"], (str,)),
+    **dict.fromkeys(["client_cert", "client_key"], (str,)),
     "insecure": (bool,),
     "timeout": (int, float),
 }

@@ -35,12 +35,41 @@ class Retries:
     """Seconds after which an incomplete answer counts as lost."""
 
 
+AWS_SERVICES = ("es", "aoss")
+"""Names of Amazon OpenSearch Service and Amazon OpenSearch Serverless in signatures."""
+
+_AWS_HOST = re.compile(r"\.([a-z0-9-]+)\.(es|aoss)\.amazonaws\.com(\.cn)?$")
+
+
 @dataclass(frozen=True, slots=True)
 class AwsLogin:
-    """A login by signatures of AWS. What is None is found by botocore, and the region of a domain in its host name."""
+    """A login by signatures of AWS. What is None is found in the host name, then by botocore."""
 
-    region: str | None
-    profile: str | None
+    region: str | None = None
+    profile: str | None = None
+    service: str | None = None
+    """One of `AWS_SERVICES`; None: ``es``, unless the host name says otherwise."""
+
+    def __post_init__(self) -> None:
+        if self.service not in (None, *AWS_SERVICES):
+            raise SettingsError(
+                f"{option('aws_service')} must be es (Amazon OpenSearch Service) or aoss (Amazon OpenSearch "
+                f"Serverless), not {self.service!r}."
+            )
+
+    def region_of(self, url: str) -> str | None:
+        """The region, unless only botocore knows it."""
+        return self.region or _in_host(url, 1)
+
+    def service_of(self, url: str) -> str:
+        """One of `AWS_SERVICES`."""
+        return self.service or _in_host(url, 2) or "es"
+
+
+def _in_host(url: str, part: int) -> str | None:
+    """Region (1) or service (2) in the host name that AWS gives to domains and collections."""
+    found = _AWS_HOST.search(urlsplit(url).hostname or "")
+    return found[part] if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +198,7 @@ def more_than_one_login(one: _Login) -> str:
         "an API key": one.api_key,
         "a bearer token": one.bearer_token,
         "a user name or password": one.username or one.password,
-        "a region or profile of AWS": one.aws,
+        "signatures of AWS": one.aws,
     }
     given = [words for words, value in kinds.items() if value]
     return " and ".join(given) if len(given) > 1 else ""
