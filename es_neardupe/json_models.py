@@ -101,6 +101,9 @@ def model_of(record: Any) -> Any:
     parts: dict[str, Any] = {
         name: (_typed(hints[name]), Field(description=meanings.get(name))) for name in names if not name.startswith("_")
     }
+    for name in getattr(record, "JSON_PROPERTIES", ()):
+        value = vars(record)[name]
+        parts[name] = (get_type_hints(value.fget)["return"], Field(description=inspect.getdoc(value)))
     return create_model(record.__name__, __config__=_STRICT, __doc__=record.__doc__, **parts)
 
 
@@ -172,7 +175,7 @@ GroupsAnswer = create_model(
     groups=(_list_of(_LISTED), ...),
     after=(str | None, ...),
 )
-DecisionAnswer = _derived("Decision", Decision, id=(str, ...))
+DecisionAnswer = model_of(Decision)
 DecisionReportAnswer = model_of(DecisionReport)
 DecisionsAnswer = create_model(
     "Decisions",

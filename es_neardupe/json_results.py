@@ -12,18 +12,18 @@ from es_neardupe.server.failures import Failures
 
 if TYPE_CHECKING:
     from es_neardupe.commands.similar.steps import SimilarReport
-    from es_neardupe.groups.decisions import Decision
     from es_neardupe.groups.read import Group
     from es_neardupe.groups.reviewed import TitledPage
 
 
 def plain(value: Any) -> Any:
-    """Records as JSON types. Fields whose names begin with _ are omitted; infinite numbers and NaN become None, and
-    failures the list of the first hundred."""
+    """Records as JSON types. Fields whose names begin with _ are omitted, and properties that a record names in
+    ``JSON_PROPERTIES`` come first; infinite numbers and NaN become None, and failures the list of the first hundred."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in fields(value) if not f.name.startswith("_")}
+        shown = (f.name for f in fields(value) if not f.name.startswith("_"))
+        return {name: plain(getattr(value, name)) for name in (*getattr(value, "JSON_PROPERTIES", ()), *shown)}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
@@ -72,8 +72,3 @@ def groups_json(found: TitledPage) -> dict[str, Any]:
         line = {name: value for name, value in plain(one).items() if name not in ("settings", "history", "ended")}
         listed.append(line | {"fields": found.fields.get(one.principal, {})})
     return {"total": found.page.total, "all_found": found.all_found, "groups": listed, "after": found.after}
-
-
-def decision_json(decision: Decision) -> dict[str, Any]:
-    """A decision of a reviewer."""
-    return {"id": decision.id, **plain(decision)}

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from enum import Enum
 from itertools import combinations
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import xxhash
@@ -100,6 +100,9 @@ class Decision:
     """When it was withdrawn; None: it holds."""
     parts: tuple[int, ...] | None = None
     """Of *split*: the number of the part of each text, from 1."""
+
+    JSON_PROPERTIES: ClassVar = ("id",)
+    """What its JSON form has besides the fields."""
 
     @property
     def id(self) -> str:

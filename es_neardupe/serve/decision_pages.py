@@ -18,7 +18,7 @@ from es_neardupe.groups.reviewed import ReviewedGroups, is_open
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.index.shown_fields import ShownFields, shown_fields
-from es_neardupe.json_results import decision_json
+from es_neardupe.json_results import plain
 from es_neardupe.pages.application import Site
 from es_neardupe.pages.decisions import DecisionRequest, decision_preview_page, decisions_page
 from es_neardupe.records import Address
@@ -284,7 +284,7 @@ _COLUMNS: dict[str, type] = {
 def decisions_jsonl(index: Index) -> Iterator[str]:
     """All decisions, also withdrawn ones, as JSON lines."""
     for one in Decisions(index).all():
-        yield json.dumps(decision_json(one), ensure_ascii=False) + "\n"
+        yield json.dumps(plain(one), ensure_ascii=False) + "\n"
 
 
 def decisions_table(index: Index, shown: ShownFields) -> Table:

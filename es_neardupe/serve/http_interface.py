@@ -56,7 +56,7 @@ from es_neardupe.json_models import (
     SimilarQuery,
     StatsAnswer,
 )
-from es_neardupe.json_results import decision_json, group_json, groups_json, plain, similar_json
+from es_neardupe.json_results import group_json, groups_json, plain, similar_json
 from es_neardupe.records import Address, by_address
 from es_neardupe.serve.answers import problem, refusal
 from es_neardupe.signatures import defaults_of
@@ -264,7 +264,7 @@ def http_interface(
         found = store.page(author=author, verdict=verdict, withdrawn=withdrawn, after=read_after(after), size=size)
         return {
             "total": found.total,
-            "decisions": [decision_json(one) for one in found.decisions],
+            "decisions": plain(found.decisions),
             "after": None if found.after is None else json.dumps(found.after),
         }
 
@@ -287,7 +287,7 @@ def http_interface(
 
         @app.delete("/decisions/{id}", response_model=DecisionAnswer, summary="Withdraw a decision")
         def take_back(request: Request, id: str) -> Any:
-            return decision_json(withdraw(index_of(request), [id])[0])
+            return plain(withdraw(index_of(request), [id])[0])
 
     return app
 

@@ -439,9 +439,11 @@ def test_programs_decide_only_if_allowed(client: Client, index_name: str) -> Non
     writing = Reviewer(news, "ann", allow_decisions=True).site
     assert writing.post("/api/decisions", json={**body, "dry_run": True}).json()["stored"] == 1
     assert news.decisions() == []
-    assert sorted(writing.post("/api/decisions", json=body).json()["copies"].values()) == [1, 2]
+    stored = writing.post("/api/decisions", json=body).json()
+    assert sorted(stored["copies"].values()) == [1, 2]
     (found,) = reading.get("/api/decisions").json()["decisions"]
     assert (found["verdict"], found["author"], found["withdrawn"]) == ("different", "program", None)
+    assert stored["decisions"] == [found]  # with the id by which it is withdrawn
     assert writing.delete(f"/api/decisions/{found['id']}").json()["withdrawn"] is not None
     assert writing.delete("/api/decisions/none").status_code == 404
     assert reading.get("/api/decisions?withdrawn=true").json()["total"] == 1
