@@ -1,4 +1,4 @@
-"""Answers to requests: pages, and for those that failed, the HTTP status of an error and problem JSON (RFC 9457)."""
+"""Answers to requests: pages, and for those that failed, the HTTP status of an error and problem JSON."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from es_neardupe.errors import (
     SettingsError,
 )
 from es_neardupe.pages.site import Hosted
+from es_neardupe.serve.problem import problem
 
 _STATUSES: tuple[tuple[type[NeardupeError], int], ...] = (
     (NotFound, 404),
@@ -46,10 +47,4 @@ def status_of(error: NeardupeError) -> int:
 
 def refusal(error: NeardupeError, *, status: int | None = None) -> JSONResponse:
     """An error as problem JSON."""
-    return problem(status or status_of(error), type(error).__name__, str(error))
-
-
-def problem(status: int, kind: str, detail: str) -> JSONResponse:
-    """Problem JSON."""
-    content = {"type": kind, "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
-    return JSONResponse(content, status, media_type="application/problem+json")
+    return problem(status or status_of(error), str(error), type(error).__name__)

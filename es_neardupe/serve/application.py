@@ -24,8 +24,9 @@ from es_neardupe.pages.site import error_page
 from es_neardupe.serve.answers import refusal, status_of
 from es_neardupe.serve.decision_pages import REVIEWER, decision_pages
 from es_neardupe.serve.document_pages import document_pages
-from es_neardupe.serve.guard import Guard, Keys, login_required, same
+from es_neardupe.serve.guard import INTERFACE, Guard, Keys, is_of_interface, login_required, same
 from es_neardupe.serve.http_interface import http_interface
+from es_neardupe.serve.problem import problem
 from es_neardupe.serve.site_pages import site_pages
 from es_neardupe.server.drivers.driver import user_name
 from es_neardupe.server.http_client import ServerClient
@@ -84,7 +85,7 @@ def asgi(
     @app.exception_handler(NeardupeError)
     def error(request: Request, error: NeardupeError) -> Response:
         if auth_proxy and isinstance(error, LoginRefused):
-            return login_required()
+            return login_required(request.scope)
         found = error_page(site(request), str(error), back=getattr(request.state, "back", None))
         return HTMLResponse(found.html, status_of(error), headers={"Content-Security-Policy": found.policy})
 
@@ -95,7 +96,9 @@ def asgi(
         return HTMLResponse(found.html, 400, headers={"Content-Security-Policy": found.policy})
 
     @app.exception_handler(HTTPException)
-    def unknown(request: Request, error: HTTPException) -> HTMLResponse:
+    def unknown(request: Request, error: HTTPException) -> Response:
+        if is_of_interface(request.scope):  # with a line break in the path, which no route of it takes
+            return problem(error.status_code, str(error.detail))
         found = error_page(site(request), str(error.detail))
         headers = {**(error.headers or {}), "Content-Security-Policy": found.policy}
         return HTMLResponse(found.html, error.status_code, headers=headers)
@@ -129,7 +132,7 @@ def asgi(
     app.include_router(document_pages(index_of, fields, site))
     app.include_router(decision_pages(index_of, fields, site, reviewed))
     api = http_interface(index_of, index.name, fields, reviewed, allow_decisions=allow_decisions, logins=auth_proxy)
-    app.mount("/api", api)
+    app.mount(INTERFACE, api)
     return Guard(app, keys, hosts, logins=auth_proxy)
 
 

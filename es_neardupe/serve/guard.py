@@ -11,15 +11,16 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from http.cookies import CookieError, SimpleCookie
-from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from es_neardupe.serve.problem import problem
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 """Names of this machine that every application accepts."""
@@ -34,6 +35,9 @@ _HEADERS = {
     "X-Frame-Options": "DENY",
 }
 """Headers of all answers. A page names its own Content-Security-Policy, with the hashes of its style and script."""
+
+INTERFACE = "/api"
+"""Path of the HTTP interface."""
 
 _SAFE = ("GET", "HEAD")
 
@@ -120,10 +124,11 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        answer = _refused(413, _TOO_LARGE) if _says_too_large(scope) else self._answer(scope)
+        answer = _refused(scope, 413, _TOO_LARGE) if _says_too_large(scope) else self._answer(scope)
         if answer is None and _is_chunked(scope):
             body = await _whole_body(receive)
-            answer, receive = _refused(413, _TOO_LARGE) if body is None else None, _replayed(body or b"", receive)
+            answer = _refused(scope, 413, _TOO_LARGE) if body is None else None
+            receive = _replayed(body or b"", receive)
         await (self._app if answer is None else answer)(scope, receive, with_headers)
 
     def _answer(self, scope: Scope) -> Response | None:
@@ -131,20 +136,22 @@ class Guard:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if host_of(host) not in self._hosts:
-            return _refused(421, "This host name is unknown here: --allow-host names further ones.\n")
+            return _refused(scope, 421, "This host name is unknown here: --allow-host names further ones.\n")
         origin = headers.get("origin")
         if origin is not None and not _is_own(origin, scope["scheme"], host, headers.get("sec-fetch-site")):
-            return _refused(403, "Requests from other sites are refused.\n")
+            return _refused(scope, 403, "Requests from other sites are refused.\n")
         if self._logins:
-            return None if headers.get("authorization") else login_required()
+            return None if headers.get("authorization") else login_required(scope)
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = [value for name, value in query if name == "token"]
         if given and scope["method"] in _SAFE:
-            return self._exchanged(scope, query) if self._keys.is_token(given[-1]) else _refused(401, self._refusal)
+            return (
+                self._exchanged(scope, query) if self._keys.is_token(given[-1]) else _refused(scope, 401, self._refusal)
+            )
         kind, _, value = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
-            return None if self._keys.is_token(value.strip()) else _refused(401, self._refusal)
-        return None if self._keys.in_cookies(headers.get("cookie", "")) else _refused(401, self._refusal)
+            return None if self._keys.is_token(value.strip()) else _refused(scope, 401, self._refusal)
+        return None if self._keys.in_cookies(headers.get("cookie", "")) else _refused(scope, 401, self._refusal)
 
     def _exchanged(self, scope: Scope, query: Sequence[tuple[str, str]]) -> Response:
         """A redirect to the same page without the token, with the cookie."""
@@ -196,9 +203,9 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def login_required() -> Response:
+def login_required(scope: Scope) -> Response:
     """Asks for a login of the search server."""
-    answer = _refused(401, "This page needs a login of the search server.\n")
+    answer = _refused(scope, 401, "This page needs a login of the search server.\n")
     answer.headers["WWW-Authenticate"] = 'Basic realm="search server", charset="UTF-8"'
     return answer
 
@@ -211,6 +218,15 @@ def _is_own(origin: str, scheme: str, host: str, site: str | None) -> bool:
     return urlsplit(origin)[:2] == (scheme, host)
 
 
-def _refused(status: int, words: str) -> Response:
-    headers: Mapping[str, Any] = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
-    return PlainTextResponse(words, status, headers=headers)
+def is_of_interface(scope: Scope) -> bool:
+    """Whether a request is one of the HTTP interface, whose errors are problem JSON."""
+    return str(scope["path"]).removeprefix(scope.get("root_path", "")).startswith(f"{INTERFACE}/")
+
+
+def _refused(scope: Scope, status: int, words: str) -> Response:
+    answer: Response = PlainTextResponse(words, status)
+    if is_of_interface(scope):
+        answer = problem(status, words.strip())
+    if status == 401:
+        answer.headers["WWW-Authenticate"] = "Bearer"
+    return answer

@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BeforeValidator
 from starlette.exceptions import HTTPException
+from starlette.routing import Match, Route
 
 from es_neardupe.commands.compare.compare import compare
 from es_neardupe.commands.contained.contained import contained
@@ -30,7 +31,7 @@ from es_neardupe.commands.groups.groups import groups as list_groups
 from es_neardupe.commands.similar.similar import similar
 from es_neardupe.commands.stats.stats import stats
 from es_neardupe.display_text import validation_message
-from es_neardupe.errors import LoginRefused, NeardupeError
+from es_neardupe.errors import LoginRefused, NeardupeError, SettingsError
 from es_neardupe.groups.collate import collate_group
 from es_neardupe.groups.decisions import Decisions, Verdict
 from es_neardupe.groups.listing import GroupFilter, GroupOrder
@@ -58,7 +59,8 @@ from es_neardupe.json_models import (
 )
 from es_neardupe.json_results import group_json, groups_json, plain, similar_json
 from es_neardupe.records import Address, by_address
-from es_neardupe.serve.answers import problem, refusal
+from es_neardupe.serve.answers import refusal
+from es_neardupe.serve.problem import PROBLEM_JSON, problem
 from es_neardupe.signatures import defaults_of
 from es_neardupe.similarity.pair_relation import Relation
 
@@ -75,7 +77,7 @@ _Minimum = Annotated[float | None, Query(gt=0, le=1)]
 _Id = Annotated[str, Query(min_length=1)]
 _PROBLEM: dict[str, Any] = {
     "description": "Problem JSON (RFC 9457)",
-    "content": {"application/problem+json": {"schema": ProblemAnswer.model_json_schema()}},
+    "content": {PROBLEM_JSON: {"schema": ProblemAnswer.model_json_schema()}},
 }
 _Index = Annotated[str | None, Query(description="Concrete index of the document, if several have its id")]
 _Whole = Annotated[int, BeforeValidator(_digits)]
@@ -114,16 +116,22 @@ def http_interface(
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
         wrong = dict.fromkeys(f"{_place(one['loc'])}: {validation_message(one)}" for one in error.errors())
-        return problem(400, "SettingsError", "; ".join(wrong))
+        return problem(400, "; ".join(wrong), SettingsError.__name__)
 
     @app.exception_handler(HTTPException)
     def unknown(request: Request, error: HTTPException) -> JSONResponse:
         detail = str(error.detail)
         if error.status_code == 405 and not allow_decisions and "/decisions" in request.url.path:
             detail = "Programs may read decisions only: start `es-neardupe serve` with --allow-decisions."
-        answer = problem(error.status_code, "HTTPException", detail)
+        answer = problem(error.status_code, detail)
         answer.headers.update(error.headers or {})
+        if error.status_code == 405:  # the header names the methods of one route, and a path may have several
+            answer.headers["Allow"] = ", ".join(sorted(_methods(app, request)))
         return answer
+
+    @app.exception_handler(Exception)
+    def failed(request: Request, error: Exception) -> JSONResponse:
+        return problem(500, "es-neardupe failed: what it logged says why.")
 
     @app.get("/groups", response_model=GroupsAnswer, summary="Page of groups, from the registry")
     def groups(
@@ -294,6 +302,12 @@ def http_interface(
 
 def _document(given: str | AddressQuery) -> str | Address:
     return given if isinstance(given, str) else given.address
+
+
+def _methods(app: FastAPI, request: Request) -> set[str]:
+    """The methods of all routes with the path of a request."""
+    routes = (one for one in app.routes if isinstance(one, Route) and one.matches(request.scope)[0] is not Match.NONE)
+    return {method for one in routes for method in one.methods or ()}
 
 
 def _place(parts: Sequence[str | int]) -> str:

@@ -333,7 +333,8 @@ def test_errors_are_pages_and_problems(client: Client, index_name: str) -> None:
         ("/api/compare?a=l0", 400, "SettingsError"),
         ("/api/groups?after=x", 400, "SettingsError"),
         ("/api/groups?q=title:(", 400, "RequestError"),
-        ("/api/nowhere", 404, "HTTPException"),
+        ("/api/nowhere", 404, "about:blank"),
+        ("/api/groups/%0A", 404, "about:blank"),
         ("/api/groups/none/collation", 404, "NotFound"),
     ):
         answer = site.get(path)

@@ -263,9 +263,39 @@ def test_openapi_names_the_bounds() -> None:
 
 
 def test_wrong_methods_name_the_right_ones() -> None:
-    for path, allowed in (("/search", "GET"), ("/api/stats", "GET"), ("/decide", "POST")):
+    for path, allowed in (
+        ("/search", "GET"),
+        ("/decide", "POST"),
+        ("/api/stats", "GET"),
+        ("/api/similar", "GET, POST"),
+        ("/api/groups/1/collation", "GET"),
+    ):
         answer = client().request("PUT", path, headers={**BEARER, "Origin": "http://127.0.0.1:8765"})
         assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+
+
+def test_refusals_of_the_interface_are_problems() -> None:
+    large = {**BEARER, "Content-Length": "600000000"}
+    for status, headers in ((401, {}), (421, {**BEARER, "Host": "x"}), (403, {**BEARER, "Origin": "x"}), (413, large)):
+        answer = client().post("/api/similar", headers=headers)
+        assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+        known = answer.json()
+        assert (known["status"], known["type"]) == (status, "about:blank")
+        page = client().post("/decide", headers=headers)
+        assert (page.status_code, page.headers["content-type"]) == (status, "text/plain; charset=utf-8")
+        assert known["detail"] == page.text.strip()
+        assert answer.headers.get("www-authenticate") == page.headers.get("www-authenticate")
+
+
+def test_a_fault_of_the_program_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(index: Index) -> None:
+        raise ZeroDivisionError("a secret")
+
+    monkeypatch.setattr("es_neardupe.serve.http_interface.stats", fail)
+    browser = TestClient(APP, base_url="http://127.0.0.1:8765", raise_server_exceptions=False)
+    answer = browser.get("/api/stats", headers=BEARER)
+    assert (answer.status_code, answer.json()["title"]) == (500, "Internal Server Error")
+    assert "secret" not in answer.text
 
 
 def test_tokens_are_random_and_cookies_do_not_reveal_them() -> None:
