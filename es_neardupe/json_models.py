@@ -10,9 +10,9 @@ from functools import cache
 from itertools import pairwise
 from textwrap import dedent
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, create_model
 
 from es_neardupe.commands.contained.steps import ContainedReport
 from es_neardupe.commands.decide import DecisionReport
@@ -21,56 +21,80 @@ from es_neardupe.commands.pairs.report import Pair
 from es_neardupe.commands.similar.steps import SimilarHit, SimilarReport
 from es_neardupe.commands.stats.counts import StatsReport
 from es_neardupe.groups.collate import GroupCollation
-from es_neardupe.groups.decisions import Decision, Verdict
+from es_neardupe.groups.decisions import MAX_TEXTS, Decision
 from es_neardupe.groups.read import Group
 from es_neardupe.groups.registry import GroupRecord
 from es_neardupe.records import Address
 from es_neardupe.similarity.comparison import CompareReport
+from es_neardupe.similarity.facts.kinds import FACT_NAMES
 
 _STRICT = ConfigDict(extra="forbid")
+_QUERY = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 
 class ProblemAnswer(BaseModel):
     """An error as problem JSON (RFC 9457)."""
 
+    model_config = _QUERY
+
     type: str
-    """Name of the error."""
+    """Name of the error, or ``about:blank`` if the status says all."""
     title: str
+    """Words of the status."""
     status: int
+    """HTTP status."""
     detail: str
     """The cause, and how to fix it."""
+
+
+_FACT_NAMES = "|".join(FACT_NAMES)
+FactNames: TypeAlias = list[
+    Annotated[str, WithJsonSchema({"type": "string", "pattern": f"^({_FACT_NAMES})(,({_FACT_NAMES}))*$"})]
+]
+"""Kinds of facts that decide, as those of ``--facts``, whose message names the known ones."""
+
+
+CommonShare: TypeAlias = Annotated[float, Field(gt=0, lt=1)] | Literal["auto"]
+"""A share of the documents, as that of ``--ignore-common``."""
 
 
 class TextQuery(BaseModel):
     """A text to search for."""
 
-    model_config = _STRICT
+    model_config = _QUERY
 
     text: str = Field(min_length=1, max_length=1_000_000)
+    """The text."""
     min: float | None = Field(None, gt=0, le=1)
+    """Minimum similarity; by default that of the command."""
     top: int = Field(10, ge=1, le=1000)
+    """Maximum number of hits."""
 
 
 class SimilarQuery(TextQuery):
     """A text whose near-duplicates to search for."""
 
-    facts: list[str] = Field(default_factory=list)
-    """Kinds of facts that decide, as those of ``--facts``."""
+    facts: FactNames = Field(default_factory=list)
+    """Texts that differ in these facts are no hits: figures, facts, all, or kinds such as names."""
 
 
 class ContainedQuery(TextQuery):
     """A text whose passages to search for."""
 
-    ignore_common: float | Literal["auto"] | None = None
+    ignore_common: CommonShare | None = None
+    """Words in shingles of more than this share of the documents do not count; auto: those of boilerplate that
+    unrelated texts share."""
 
 
 class AddressQuery(BaseModel):
     """A document whose id is in several indices."""
 
-    model_config = _STRICT
+    model_config = _QUERY
 
     index: str = Field(min_length=1)
+    """Its concrete index."""
     id: str = Field(min_length=1)
+    """Its id there."""
 
     @property
     def address(self) -> Address:
@@ -78,19 +102,58 @@ class AddressQuery(BaseModel):
         return Address(self.index, self.id)
 
 
-class DecisionQuery(BaseModel):
-    """A decision to store, about documents given by their ids, or by index and id: a verdict with id and others, or
-    parts."""
+DocumentQuery: TypeAlias = Annotated[str, Field(min_length=1)] | AddressQuery
+"""A document by its id, or by index and id."""
 
-    model_config = _STRICT
 
-    verdict: Verdict | None = None
-    id: Annotated[str, Field(min_length=1)] | AddressQuery | None = None
-    others: list[str | AddressQuery] = Field([], max_length=1000)
-    parts: list[list[str | AddressQuery]] = Field([], max_length=1000)
+class _DecisionQuery(BaseModel):
+    """What each decision has."""
+
+    model_config = _QUERY
+
     author: str = Field(min_length=1, max_length=200)
+    """Name of the reviewer."""
     note: str | None = Field(None, max_length=4000)
+    """Any text about it."""
     dry_run: bool = False
+    """Store nothing."""
+
+
+class VerdictQuery(_DecisionQuery):
+    """A decision about one document, or about it and each of some others."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"properties": {"verdict": {"enum": ["same", "different"]}}},
+            "then": {"required": ["others"], "properties": {"others": {"minItems": 1}}},
+        }
+    )
+
+    verdict: Literal["same", "different", "keep", "note"]
+    """*same* and *different*: about ``id`` and each of ``others``. *keep*: ``id`` is the one to keep. *note*: only
+    the text ``note``."""
+    id: DocumentQuery
+    """The document."""
+    others: list[DocumentQuery] = Field([], max_length=MAX_TEXTS - 1)
+    """The other ones."""
+
+
+class PartsQuery(_DecisionQuery):
+    """A decision that divides documents into parts: those of each part are the same, and different from all others."""
+
+    parts: list[Annotated[list[DocumentQuery], Field(min_length=1)]] = Field(min_length=1, max_length=MAX_TEXTS)
+    """The documents of each part."""
+
+
+def _form(given: Any) -> str:
+    return (PartsQuery if isinstance(given, Mapping) and "parts" in given else VerdictQuery).__name__
+
+
+DecisionQuery: TypeAlias = Annotated[
+    Annotated[VerdictQuery, Tag(VerdictQuery.__name__)] | Annotated[PartsQuery, Tag(PartsQuery.__name__)],
+    Discriminator(_form),
+]
+"""A decision to store."""
 
 
 @cache

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from fastapi import FastAPI, Query, Request
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BeforeValidator
 from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
@@ -19,7 +18,6 @@ from es_neardupe.commands.contained.contained import contained
 from es_neardupe.commands.decide import decide, withdraw
 from es_neardupe.commands.documents.documents import documents
 from es_neardupe.commands.group_pages import (
-    MAX_WHOLE,
     DocumentFilter,
     GroupSelection,
     group_of_id,
@@ -33,9 +31,9 @@ from es_neardupe.commands.stats.stats import stats
 from es_neardupe.display_text import validation_message
 from es_neardupe.errors import LoginRefused, NeardupeError, SettingsError
 from es_neardupe.groups.collate import collate_group
-from es_neardupe.groups.decisions import Decisions, Verdict
+from es_neardupe.groups.decisions import Decisions
 from es_neardupe.groups.listing import GroupFilter, GroupOrder
-from es_neardupe.groups.reviewed import ReviewedGroups, ReviewFilter, ReviewState
+from es_neardupe.groups.reviewed import ReviewedGroups, ReviewFilter
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.index.shown_fields import shown_fields
@@ -52,38 +50,57 @@ from es_neardupe.json_models import (
     DocumentsAnswer,
     GroupAnswer,
     GroupsAnswer,
+    PartsQuery,
     ProblemAnswer,
     SimilarAnswer,
     SimilarQuery,
     StatsAnswer,
+    VerdictQuery,
 )
 from es_neardupe.json_results import group_json, groups_json, plain, similar_json
 from es_neardupe.records import Address, by_address
+from es_neardupe.serve import parameters
 from es_neardupe.serve.answers import refusal
 from es_neardupe.serve.problem import PROBLEM_JSON, problem
 from es_neardupe.signatures import defaults_of
-from es_neardupe.similarity.pair_relation import Relation
 
-
-def _digits(given: object) -> object:
-    """A whole number as it is written everywhere: Python would also read 3_0."""
-    if isinstance(given, str) and not given.strip().lstrip("+-").isdecimal():
-        raise ValueError("not a whole number")
-    return given
-
-
-_Share = Annotated[float | None, Query(ge=0, le=1)]
-_Minimum = Annotated[float | None, Query(gt=0, le=1)]
-_Id = Annotated[str, Query(min_length=1)]
 _PROBLEM: dict[str, Any] = {
     "description": "Problem JSON (RFC 9457)",
-    "content": {PROBLEM_JSON: {"schema": ProblemAnswer.model_json_schema()}},
+    "content": {PROBLEM_JSON: {"schema": {"$ref": f"#/components/schemas/{ProblemAnswer.__name__}"}}},
 }
-_Index = Annotated[str | None, Query(description="Concrete index of the document, if several have its id")]
-_Whole = Annotated[int, BeforeValidator(_digits)]
-_Top = Annotated[_Whole, Query(ge=1, le=1000)]
+_TOKEN = {"token": {"type": "http", "scheme": "bearer", "description": "The token that `es-neardupe serve` printed."}}
+_LOGINS = {
+    "password": {"type": "http", "scheme": "basic", "description": "User and password of the search server."},
+    "bearer": {"type": "http", "scheme": "bearer", "description": "A token of the search server."},
+    "key": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "Authorization",
+        "description": "`ApiKey ` and an API key of the search server.",
+    },
+}
 _SIMILAR, _CONTAINED, _GROUPS = defaults_of(similar), defaults_of(contained), defaults_of(list_groups)
 _DOCUMENTS = defaults_of(documents)
+
+
+class _Described(FastAPI):
+    """An application whose OpenAPI document names the form of errors and the ways to log in."""
+
+    def __init__(self, schemes: Mapping[str, Any], **settings: Any) -> None:
+        """``schemes``: security schemes, of which a request needs one."""
+        super().__init__(**settings, generate_unique_id_function=lambda route: route.name)
+        self._schemes = schemes
+
+    def openapi(self) -> dict[str, Any]:
+        """The document."""
+        if self.openapi_schema is None:
+            document = super().openapi()
+            document["components"]["schemas"][ProblemAnswer.__name__] = ProblemAnswer.model_json_schema()
+            document["components"]["securitySchemes"] = dict(self._schemes)
+            for path in document["paths"].values():
+                for operation in path.values():
+                    operation["security"] = [{name: []} for name in self._schemes]
+        return super().openapi()
 
 
 def http_interface(
@@ -99,7 +116,8 @@ def http_interface(
     request; ``logins``: each request carries its own. Errors are problem JSON (RFC 9457). ``allow_decisions``: programs
     may store and withdraw decisions."""
     how = "your login of the search server" if logins else "the token as Authorization: Bearer TOKEN"
-    app = FastAPI(
+    app = _Described(
+        _LOGINS if logins else _TOKEN,
         title=f"es-neardupe: {name}",
         description=f"Near-duplicates in one index. Send {how}.",
         version=version("es-neardupe"),
@@ -137,18 +155,18 @@ def http_interface(
     def groups(
         request: Request,
         *,
-        min_size: Annotated[_Whole, Query(ge=2, le=MAX_WHOLE)] = _GROUPS["min_size"],
-        max_size: Annotated[_Whole | None, Query(ge=2, le=MAX_WHOLE)] = None,
-        min_similarity: _Share = None,
-        below: _Share = None,
-        q: str = "",
-        value: Annotated[list[str] | None, Query(description="FIELD:VALUE")] = None,
-        relation: Relation | None = None,
-        review: ReviewState | None = None,
-        reviewer: str | None = None,
-        order: GroupOrder = GroupOrder.LARGEST,
-        after: str | None = None,
-        size: _Top = 50,
+        min_size: parameters.MinSize = _GROUPS["min_size"],
+        max_size: parameters.MaxSize = None,
+        min_similarity: parameters.MinSimilarity = None,
+        below: parameters.Below = None,
+        q: parameters.QueryString = "",
+        value: parameters.Values = None,
+        relation: parameters.ByRelation = None,
+        review: parameters.ByReview = None,
+        reviewer: parameters.ByReviewer = None,
+        order: parameters.Order = GroupOrder.LARGEST,
+        after: parameters.After = None,
+        size: parameters.Size = 50,
     ) -> Any:
         numbers = GroupFilter(min_size=min_size, max_size=max_size, min_similarity=min_similarity, below=below)
         documents = DocumentFilter(q.strip(), read_values(value or []), relation)
@@ -163,7 +181,7 @@ def http_interface(
         response_model_exclude_unset=True,
         summary="One group: `groups --group ID`",
     )
-    def group(request: Request, group: str) -> Any:
+    def group(request: Request, group: parameters.Group) -> Any:
         return group_json(group_of_id(index_of(request), group, fields))
 
     @app.get(
@@ -174,12 +192,12 @@ def http_interface(
     def collation(
         request: Request,
         *,
-        group: str,
-        start: Annotated[_Whole, Query(ge=0, le=MAX_WHOLE)] = 0,
-        reference: str | None = None,
-        reference_index: _Index = None,
-        places: Annotated[_Whole, Query(ge=1, le=MAX_WHOLE)] = 1,
-        sort: str = "",
+        group: parameters.Group,
+        start: parameters.Start = 0,
+        reference: parameters.Reference = None,
+        reference_index: parameters.ReferenceIndex = None,
+        places: parameters.FirstPlace = 1,
+        sort: parameters.Sort = "",
     ) -> Any:
         current = opened(index_of(request), texts=True)
         return plain(
@@ -196,7 +214,13 @@ def http_interface(
         )
 
     @app.get("/compare", response_model=ComparisonAnswer, summary="Two documents: `compare`")
-    def two_documents(request: Request, a: _Id, b: _Id, a_index: _Index = None, b_index: _Index = None) -> Any:
+    def compare_documents(
+        request: Request,
+        a: parameters.Id,
+        b: parameters.Id,
+        a_index: parameters.ConcreteIndex = None,
+        b_index: parameters.ConcreteIndex = None,
+    ) -> Any:
         return plain(compare(index_of(request), by_address(a, a_index), by_address(b, b_index), fields=fields))
 
     @app.get(
@@ -208,19 +232,24 @@ def http_interface(
     def similar_to_document(
         request: Request,
         *,
-        id: _Id,
-        index: _Index = None,
-        min: _Minimum = None,
-        top: _Top = _SIMILAR["top"],
-        across: str | None = None,
-        facts: Annotated[list[str] | None, Query(description="Facts that decide, as --facts")] = None,
+        id: parameters.Id,
+        index: parameters.ConcreteIndex = None,
+        min: parameters.Minimum = None,
+        top: parameters.Top = _SIMILAR["top"],
+        across: parameters.Across = None,
+        facts: parameters.Facts = None,
     ) -> Any:
         document, current = by_address(id, index), index_of(request)
         found = similar(current, id=document, min=min, top=top, across=across, facts=facts or (), fields=fields)
         return plain(similar_json(found))
 
     @app.get("/documents", response_model=DocumentsAnswer, summary="Documents with chunks in common: `documents`")
-    def documents_of_chunks(request: Request, by: _Id, min: _Minimum = None, top: _Top = _DOCUMENTS["top"]) -> Any:
+    def documents_of_chunks(
+        request: Request,
+        by: parameters.By,
+        min: parameters.Minimum = None,
+        top: parameters.TopPairs = _DOCUMENTS["top"],
+    ) -> Any:
         return plain(documents(index_of(request), by=by, min=min, top=top))
 
     @app.post(
@@ -238,11 +267,11 @@ def http_interface(
     def contained_in_document(
         request: Request,
         *,
-        id: _Id,
-        index: _Index = None,
-        min: Annotated[float, Query(gt=0, le=1)] = _CONTAINED["min"],
-        top: _Top = _CONTAINED["top"],
-        ignore_common: float | Literal["auto"] | None = None,
+        id: parameters.Id,
+        index: parameters.ConcreteIndex = None,
+        min: parameters.MinimumShare = _CONTAINED["min"],
+        top: parameters.Top = _CONTAINED["top"],
+        ignore_common: parameters.IgnoreCommon = None,
     ) -> Any:
         document = by_address(id, index)
         return plain(contained(index_of(request), id=document, min=min, top=top, ignore_common=ignore_common))
@@ -253,18 +282,18 @@ def http_interface(
         return plain(contained(index_of(request), text=query.text, min=minimum, top=query.top, ignore_common=common))
 
     @app.get("/stats", response_model=StatsAnswer, summary="Documents and groups: `stats`")
-    def numbers(request: Request) -> Any:
+    def statistics(request: Request) -> Any:
         return plain(stats(index_of(request)))
 
     @app.get("/decisions", response_model=DecisionsAnswer, summary="Page of decisions of reviewers, newest first")
     def decisions(
         request: Request,
         *,
-        author: str | None = None,
-        verdict: Verdict | None = None,
-        withdrawn: bool | None = None,
-        after: str | None = None,
-        size: _Top = 50,
+        author: parameters.Author = None,
+        verdict: parameters.ByVerdict = None,
+        withdrawn: parameters.Withdrawn = None,
+        after: parameters.After = None,
+        size: parameters.Size = 50,
     ) -> Any:
         current = opened(index_of(request), groups=True)
         check_sees_all(current, "the list of decisions")
@@ -279,25 +308,23 @@ def http_interface(
     if allow_decisions:
 
         @app.post("/decisions", response_model=DecisionReportAnswer, summary="Store a decision")
-        def store(request: Request, query: DecisionQuery) -> Any:
-            return plain(
-                decide(
-                    index_of(request),
-                    query.verdict,
-                    None if query.id is None else _document(query.id),
-                    [_document(one) for one in query.others],
-                    parts=[[_document(one) for one in part] for part in query.parts],
-                    author=query.author,
-                    note=query.note,
-                    dry_run=query.dry_run,
-                )
-            )
+        def store_decision(request: Request, query: DecisionQuery) -> Any:
+            said: dict[str, Any]
+            if isinstance(query, PartsQuery):
+                said = {"parts": [[_document(one) for one in part] for part in query.parts]}
+            else:
+                others = [_document(one) for one in query.others]
+                said = {"verdict": query.verdict, "id": _document(query.id), "others": others}
+            return plain(decide(index_of(request), **said, author=query.author, note=query.note, dry_run=query.dry_run))
 
         @app.delete("/decisions/{id}", response_model=DecisionAnswer, summary="Withdraw a decision")
-        def take_back(request: Request, id: str) -> Any:
+        def withdraw_decision(request: Request, id: parameters.DecisionId) -> Any:
             return plain(withdraw(index_of(request), [id])[0])
 
     return app
+
+
+_TYPES = {"str", "constrained-str", *(one.__name__ for one in (AddressQuery, VerdictQuery, PartsQuery))}
 
 
 def _document(given: str | AddressQuery) -> str | Address:
@@ -312,5 +339,5 @@ def _methods(app: FastAPI, request: Request) -> set[str]:
 
 def _place(parts: Sequence[str | int]) -> str:
     """The part of a request that is wrong: its name, without those of the types that were tried."""
-    names = [str(one) for one in parts[1:] if one not in ("str", "constrained-str", AddressQuery.__name__)]
+    names = [str(one) for one in parts[1:] if one not in _TYPES]
     return ".".join(names) if names and not names[0].isdecimal() else "body"

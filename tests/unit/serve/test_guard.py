@@ -11,9 +11,11 @@ from starlette.routing import Mount
 from starlette.testclient import TestClient
 from unit_tools import FakeClient
 
+from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import Index
 from es_neardupe.serve.application import asgi
 from es_neardupe.serve.guard import Keys, host_of, new_token
+from es_neardupe.serve.http_interface import http_interface
 
 TOKEN = "a-token-of-the-tests-0123456789"
 KEYS = Keys(TOKEN)
@@ -243,15 +245,37 @@ def test_openapi_names_the_types() -> None:
             for status in ("4XX", "5XX"):
                 (kind, described), *others = operation["responses"][status]["content"].items()
                 assert (kind, others) == ("application/problem+json", [])
-                assert set(described["schema"]["properties"]) == {"type", "title", "status", "detail"}
+                assert described["schema"] == {"$ref": "#/components/schemas/ProblemAnswer"}
+    assert set(schemas["ProblemAnswer"]["properties"]) == {"type", "title", "status", "detail"}
     assert set(schemas["Address"]["properties"]) == {"index", "id"}
     assert "_text" not in schemas["Side"]["properties"]
+
+
+@pytest.mark.parametrize("logins", [False, True])
+def test_openapi_describes_parameters_and_logins(logins: bool) -> None:
+    index = Index("news", FakeClient())
+    app = http_interface(lambda request: index, "news", (), ReviewedGroups(), allow_decisions=True, logins=logins)
+    document = app.openapi()
+    schemes = {name: one.get("scheme", one["type"]) for name, one in document["components"]["securitySchemes"].items()}
+    assert schemes == ({"password": "basic", "bearer": "bearer", "key": "apiKey"} if logins else {"token": "bearer"})
+    operations = [one for path in document["paths"].values() for one in path.values()]
+    assert len({one["operationId"] for one in operations}) == len(operations) > 12
+    for operation in operations:
+        assert operation["security"] == [{name: []} for name in schemes]
+        for parameter in operation.get("parameters", ()):
+            assert parameter["description"].endswith("."), (operation["operationId"], parameter["name"])
+    for name in ("SimilarQuery", "ContainedQuery", "AddressQuery", "VerdictQuery", "PartsQuery", "ProblemAnswer"):
+        for part in document["components"]["schemas"][name]["properties"].values():
+            assert part["description"], name
 
 
 def test_openapi_names_the_bounds() -> None:
     """What a command refuses for any index is not valid by the schema either."""
     browser = client()
     document = browser.get("/api/openapi.json", headers=BEARER).json()
+    for path, name, low, high in (("groups", "size", 1, 1000), ("groups", "min_size", 2, 2**31 - 1)):
+        (known,) = (one["schema"] for one in document["paths"][f"/{path}"]["get"]["parameters"] if one["name"] == name)
+        assert (known["minimum"], known["maximum"]) == (low, high)
     for path in ("similar", "contained", "documents"):
         (minimum,) = (one for one in document["paths"][f"/{path}"]["get"]["parameters"] if one["name"] == "min")
         assert '"exclusiveMinimum": 0' in json.dumps(minimum["schema"])
