@@ -1,0 +1,122 @@
+"""The HTTP interface of `serve` does what its OpenAPI document says: schemathesis draws requests from it, valid and
+invalid ones, and checks each answer. Many programs are made from that document."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from secured import Secured
+from secured_users import NEWS
+from server_tools import JSON, family, make_index, put, words
+
+from es_neardupe import NearDupe, Settings
+from es_neardupe.server.client import Client
+
+PROPERTIES: JSON = {"title": {"type": "text"}, "body": {"type": "text"}, "part": {"type": "keyword"}}
+SOURCES: JSON = {
+    f"{name}/{n} ü": {"title": f"{name} {n}", "body": text, "part": f"{name}{n}"}
+    for name in ("large", "small")
+    for n, text in enumerate([*family(name, 3), " ".join(words(name, 40))])
+}
+
+
+TOKEN = "a-token-of-the-tests-0123456789"
+
+
+def begun(client: Client, name: str) -> NearDupe:
+    make_index(client, name, PROPERTIES)
+    put(client, name, SOURCES)
+    news = NearDupe(name, client)
+    news.init(Settings(("body",), sample_mod=4))
+    news.enrich()
+    news.group(evidence=True)
+    for author in ("ada", "ben"):
+        news.decide("same", "large/0 ü", ["large/1 ü"], author=author)
+    return news
+
+
+@contextmanager
+def served(name: str, *options: str, environment: Mapping[str, str] | None = None) -> Iterator[str]:
+    """The address of the application, while it runs."""
+    command = [sys.executable, "-m", "es_neardupe", "serve", name, "--port", "0", "--allow-decisions", *options]
+    variables = {**os.environ, **(environment or {})}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables) as program:
+        assert program.stdout is not None
+        try:
+            yield program.stdout.readline().strip().partition("?")[0].rstrip("/")
+        finally:
+            program.terminate()
+            _, logged = program.communicate(timeout=60)
+    assert program.returncode == 0, logged
+    assert "Traceback" not in logged, logged
+
+
+def drawn(address: str, login: str, folder: Path, *options: str) -> None:
+    """Draw requests with a login, and check their answers. A parameter that only the command can judge has a value that
+    it takes."""
+    after = {}
+    for path in ("groups", "decisions"):
+        answer = httpx.get(f"{address}/api/{path}?size=1", headers={"Authorization": login})
+        after[path] = json.dumps(answer.json()["after"])
+    (folder / "schemathesis.toml").write_text(
+        f"""
+        [[operations]]
+        include-path = "/groups"
+        parameters = {{ q = "large", value = "part:large0", after = {after["groups"]} }}
+        [[operations]]
+        include-path = "/decisions"
+        parameters = {{ after = {after["decisions"]} }}
+        [[operations]]
+        include-path = "/documents"
+        parameters = {{ by = "part" }}
+        [[operations]]
+        include-path = "/similar"
+        parameters = {{ across = "part" }}
+        """,
+        "utf-8",
+    )
+    run = [sys.executable, "-m", "schemathesis.cli", "run", f"{address}/api/openapi.json"]
+    run += [
+        "--header",
+        f"Authorization: {login}",
+        "--continue-on-failure",
+        "--generation-database",
+        "none",
+        "--no-shrink",
+    ]
+    found = subprocess.run(
+        [*run, "--phases", "coverage,fuzzing", *options], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_valid_requests(client: Client, index_name: str, server_url: str, tmp_path: Path) -> None:
+    begun(client, index_name)
+    with served(index_name, "--url", server_url, "--token", TOKEN) as address:
+        drawn(address, f"Bearer {TOKEN}", tmp_path, "--mode", "positive", "--max-examples", "3", "--seed", "1")
+
+
+@pytest.mark.long
+def test_many_requests(client: Client, index_name: str, server_url: str, tmp_path: Path) -> None:
+    """Invalid ones as well, and others in each run."""
+    begun(client, index_name)
+    with served(index_name, "--url", server_url, "--token", TOKEN) as address:
+        drawn(address, f"Bearer {TOKEN}", tmp_path, "--max-examples", "50")
+
+
+@pytest.mark.long
+def test_many_requests_with_logins(secured_server: Secured, tmp_path: Path) -> None:
+    with secured_server.client("admin") as client:
+        begun(client, NEWS)
+    login = base64.b64encode(f"admin:{secured_server.users['admin'].password}".encode()).decode()
+    with served(NEWS, "--auth-proxy", environment=secured_server.environment("admin")) as address:
+        drawn(address, f"Basic {login}", tmp_path, "--max-examples", "20")
