@@ -24,6 +24,21 @@ UsageError: Any = typer.BadParameter.__base__
 _SHARED_HELP = "Connection and log (--url, --profile, ...): es-neardupe help connection"
 
 _PARAMETER = re.compile(r"`([a-z_]+)`")
+_OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
+    name: options
+    for names, options in {
+        "num-perm num-permutations num-hashes hash-count": ("--permutations",),
+        "ngram-size ngram ngrams n-gram n-grams window-size min-shingle-size": ("--shingle",),
+        "num-bands num-buckets bucket-count": ("--bands",),
+        "num-rows rows-per-band num-rows-per-band hashes-per-bucket minhashes-per-band": ("--rows",),
+        "threshold jaccard-threshold similarity similarity-threshold min-similarity": ("--min", "--threshold"),
+        "minimum-should-match percent-terms-to-match min": ("--min", "--threshold"),
+    }.items()
+    for name in names.split()
+}
+"""Name of a parameter in other tools -> the options with this meaning, the first that a command has; see
+docs/parameters.md."""
+
 _REPEATED = ("--url", "--profile", "--prefix")
 """Options that a suggested command repeats."""
 
@@ -41,13 +56,27 @@ class Command(typer.core.TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Values are not converted for completion: typer would import pydantic."""
         if not ctx.resilient_parsing:
-            self._refuse_repeated(ctx, args)
+            try:
+                self._refuse_repeated(ctx, args)
+            except UsageError as error:
+                raise self._with_our_name(error) from None
             return super().parse_args(ctx, args)
         values, ctx.args, _ = self.make_parser(ctx).parse_args(args=args)
         for parameter in self.get_params(ctx):
             ctx.params[parameter.name], source = parameter.consume_value(ctx, values)
             ctx.set_parameter_source(parameter.name, source)
         return list(ctx.args)
+
+    def _with_our_name(self, error: Any) -> Any:
+        """A usage error about an option that other tools have: it names the one with this meaning."""
+        if not hasattr(error, "possibilities"):  # not about an unknown option
+            return error
+        known = _OTHER_NAMES.get(error.option_name.lstrip("-").replace("_", "-"), ())
+        here = [option for option in known if option in _options_of(self.params).values()]
+        if known:
+            meant = here[0] if here else f"{known[-1]} of `es-neardupe init`"
+            return UsageError(f"No such option: {error.option_name}. The option for this is {meant}.", ctx=error.ctx)
+        return error
 
     def _refuse_repeated(self, ctx: Any, args: list[str]) -> None:
         """Raise a usage error for an option with a single value that is given twice: the last value would count."""

@@ -24,7 +24,7 @@ from unit_tools import FakeClient
 from es_neardupe import NearDupe, Settings
 from es_neardupe.cli import connection, run_log
 from es_neardupe.cli.app import app
-from es_neardupe.cli.command import ConnectedCommand, shared_parameters
+from es_neardupe.cli.command import _OTHER_NAMES, ConnectedCommand, shared_parameters
 from es_neardupe.commands.bands.bands import bands
 from es_neardupe.commands.watch.watch import parse_duration
 from es_neardupe.errors import SettingsError
@@ -524,3 +524,36 @@ def test_similarities_that_are_percentages(value: str, message: str) -> None:
     with pytest.raises(typer.BadParameter) as refused:
         parse_fraction(value)
     assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        ("init news --num-perm 128", "--permutations"),
+        ("init news --ngram_size 5", "--shingle"),
+        ("init news --min 0.8", "--threshold"),
+        ("init news --num-bands 14", "--bands"),
+        ("group news --threshold 0.8", "--min"),
+        ("group news --minimum_should_match 80%", "--min"),
+        ("group news --num_perm 128", "--permutations of `es-neardupe init`"),
+        ("compare a b --ngram-size 5", "--shingle"),
+    ],
+)
+def test_parameters_of_other_tools(cli: Cli, arguments: str, option: str) -> None:
+    run = cli(*arguments.split())
+    assert run.code == 2
+    words = " ".join(run.err.replace("│", " ").split())
+    assert f"The option for this is {option}." in words
+
+
+def test_an_unknown_option_of_no_tool(cli: Cli) -> None:
+    assert "The option for this is" not in cli("group", "news", "--colour", "red").err
+
+
+def test_other_names_lead_to_options() -> None:
+    """Each name is that of no option of `init`, and leads to one; it is explained on the page of other tools."""
+    init = {option for parameter in PROGRAM.commands["init"].params for option in parameter.opts}
+    page = (Path(__file__).parents[3] / "docs" / "parameters.md").read_text("utf-8")
+    for name, found in _OTHER_NAMES.items():
+        assert found[-1] in init, name
+        assert any(option in page for option in found), name

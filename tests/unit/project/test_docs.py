@@ -286,6 +286,15 @@ def test_choice_of_bands() -> None:
         )
 
 
+def test_bands_of_other_tools() -> None:
+    rows = [row for row in table(section("parameters.md", "`threshold`")) if "--" not in row[0]]
+    assert len(rows) == 4
+    for settings, size, found, _ in rows:
+        number, width = map(int, size.split(" x "))
+        (threshold,) = re.findall(r"0\.\d+", settings)
+        assert bands(float(threshold), bands=number, rows=width).detection == pytest.approx(float(found), abs=1e-4)
+
+
 # What is stored, and what is printed
 
 
