@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.prepare import mail, masks
+from es_neardupe.keys.prepare import masks
 from es_neardupe.keys.prepare.placed import PlacedText
 from es_neardupe.options import Clean, Mask
 from es_neardupe.wording import option
@@ -88,6 +88,8 @@ class Preparation:
         if self.clean is None:
             return value
         if self.clean is Clean.MAIL:
+            from es_neardupe.keys.prepare import mail  # its phrases are loaded for mails only
+
             return mail.own_text(value)
         from es_neardupe.keys.prepare import html  # the parser is loaded for pages only
 
@@ -97,6 +99,8 @@ class Preparation:
         if self.clean is None:
             cleaned = PlacedText(value, value)
         elif self.clean is Clean.MAIL:
+            from es_neardupe.keys.prepare import mail
+
             cleaned = PlacedText.of_pieces(value, mail.own_pieces(value))
         else:
             from es_neardupe.keys.prepare import html
