@@ -160,7 +160,8 @@ def main() -> None:
     except NeardupeError as failure:  # the summary cannot be written
         fail(failure)
         code = ExitCode.FAILED
-    gc.collect()  # readings that were interrupted close their snapshots on the server
+    if code:
+        gc.collect()  # readings that were interrupted close their snapshots on the server
     sys.exit(code)
 
 
