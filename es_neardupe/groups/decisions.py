@@ -22,7 +22,6 @@ from typing import Any, ClassVar
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
-from pydantic import TypeAdapter, ValidationError
 
 from es_neardupe.errors import Conflict, RequestError, SettingsError
 from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore, StoredDocument
@@ -34,6 +33,7 @@ from es_neardupe.keys.text import hash_text, packed_hashes
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, one_line
 from es_neardupe.server.bulk import chunked
+from es_neardupe.stored_json import StoredJson
 
 CLAIM_MINUTES = 15
 """Minutes for which a claim of a group holds, counted from its last renewal."""
@@ -510,10 +510,10 @@ def _decision(source: Mapping[str, Any]) -> Decision | None:
         parts["documents"] = [(one["index"], one["id"]) for one in seen]
         parts["contents"] = [one["content"] for one in seen]
         parts["parts"] = [one.get("part") for one in seen] if source["verdict"] == Verdict.SPLIT.value else None
-        found = _DECISIONS.validate_python(parts)
+        found = _DECISIONS.read(parts)
         possible = 1 + found.verdict.decides <= len(found.contents) <= MAX_TEXTS
         return found if possible and all(map(_HASH.fullmatch, found.contents)) else None
-    except (KeyError, TypeError, AttributeError, ValidationError):
+    except (KeyError, TypeError, AttributeError, ValueError):
         return None
 
 
@@ -526,12 +526,12 @@ def _claim(stored: StoredDocument | None, now: datetime) -> Claim | None:
     if stored is None or stored.source.get("kind") != "claim":
         return None
     try:
-        claim = _CLAIMS.validate_python({name: stored.source.get(name) for name in ("group", "author", "until")})
+        claim = _CLAIMS.read({name: stored.source.get(name) for name in ("group", "author", "until")})
         return claim if datetime.fromisoformat(claim.until) > now else None
-    except (ValidationError, ValueError, TypeError):
+    except (ValueError, TypeError):
         return None
 
 
 _PLAIN = ("verdict", "author", "at", "note", "similarity", "measure", "withdrawn")
-_DECISIONS = TypeAdapter(Decision)
-_CLAIMS = TypeAdapter(Claim)
+_DECISIONS: StoredJson[Decision] = StoredJson(Decision)
+_CLAIMS: StoredJson[Claim] = StoredJson(Claim)

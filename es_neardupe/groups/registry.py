@@ -13,8 +13,6 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.errors import RequestError, SettingsError
 from es_neardupe.groups.clusters import (
@@ -33,6 +31,7 @@ from es_neardupe.index.queries import MAX_TERMS, all_of
 from es_neardupe.index.settings import Settings
 from es_neardupe.records import Action, Address, Hit, one_line
 from es_neardupe.server.bulk import chunked
+from es_neardupe.stored_json import StoredJson
 from es_neardupe.verification.criterion import MatchRules
 from es_neardupe.wording import command
 
@@ -483,8 +482,8 @@ def _clusters_with(ids: Sequence[str]) -> dict[str, Any]:
 def _cluster(source: Mapping[str, Any]) -> SplitCluster | None:
     """The record of a cluster; None for anything that no run stores."""
     try:
-        return _SPLIT.validate_python({name: value for name, value in source.items() if name != "kind"})
-    except ValidationError:
+        return _SPLIT.read({name: value for name, value in source.items() if name != "kind"})
+    except ValueError:
         return None
 
 
@@ -511,8 +510,8 @@ def _entry(id: str, source: Mapping[str, Any]) -> GroupRecord | None:
             "settings": _settings(source.get("settings")),
             "history": history,
         }
-        record = _RECORDS.validate_python(parts)
-    except (KeyError, TypeError, ValueError):  # includes pydantic's ValidationError
+        record = _RECORDS.read(parts)
+    except (KeyError, TypeError, ValueError):
         return None
     unchanged = source.get("checksum") == checksum({name: one for name, one in source.items() if name != "checksum"})
     return record if unchanged and source.get("kind") == "group" and record.group == id else None
@@ -533,22 +532,22 @@ def _decode_run(source: Mapping[str, Any]) -> LastRun:
     if not isinstance(finished, bool) or not isinstance(evidence, bool) or (finished and settings is None):
         raise ValueError("values that no run stores")
     try:
-        indices = _UUIDS.validate_python(run.get("indices"))
-        principals, members = (_COUNT.validate_python(run.get(name)) for name in ("principals", "members"))
-        clusters = _SUM.validate_python(run.get("clusters"))
-        unsatisfied = _PAIRS.validate_python(run.get("unsatisfied", ()))
-    except ValidationError as error:
+        indices = _UUIDS.read(run.get("indices"))
+        principals, members = (_COUNT.read(run.get(name)) for name in ("principals", "members"))
+        clusters = _SUM.read(run.get("clusters"))
+        unsatisfied = _PAIRS.read(run.get("unsatisfied", ()))
+    except ValueError as error:
         raise ValueError("values that no run stores") from error
     rules = None if settings is None else decode_rules(settings)
     return LastRun(finished, evidence, rules, indices, principals, members, clusters, unsatisfied)
 
 
-_RECORDS = TypeAdapter(GroupRecord)
-_SPLIT = TypeAdapter(SplitCluster)
-_UUIDS = TypeAdapter(dict[str, str])
-_COUNT: TypeAdapter[int | None] = TypeAdapter(int | None)
-_SUM: TypeAdapter[ClusterSum | None] = TypeAdapter(ClusterSum | None)
-_PAIRS = TypeAdapter(tuple[ContentPair, ...])
+_RECORDS: StoredJson[GroupRecord] = StoredJson(GroupRecord)
+_SPLIT: StoredJson[SplitCluster] = StoredJson(SplitCluster)
+_UUIDS: StoredJson[dict[str, str]] = StoredJson(dict[str, str])
+_COUNT: StoredJson[int | None] = StoredJson(int | None)
+_SUM: StoredJson[ClusterSum | None] = StoredJson(ClusterSum | None)
+_PAIRS: StoredJson[tuple[ContentPair, ...]] = StoredJson(tuple[ContentPair, ...])
 _PLAIN = (
     "group",
     "created",

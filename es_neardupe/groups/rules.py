@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import orjson
-from pydantic import TypeAdapter, ValidationError
 
 from es_neardupe.candidates.who_may_meet import (
     DEFAULT_RULES,
@@ -29,6 +28,7 @@ from es_neardupe.index.migration_state import next_prefix, replaced_prefix
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.options import DECIDING, Linkage, MeasureName
 from es_neardupe.server.client import path
+from es_neardupe.stored_json import StoredJson
 from es_neardupe.verification.criterion import MatchCriterion, MatchRules, WeightsUsed
 from es_neardupe.wording import command, option
 
@@ -98,12 +98,12 @@ class RunRules:
         return ", ".join(f"{name.replace('_', '-')} {value}" for name, value in named.items())
 
 
-_RULES = TypeAdapter(RunRules)
+_RULES: StoredJson[RunRules] = StoredJson(RunRules)
 
 
 def encode_rules(rules: RunRules) -> dict[str, Any]:
     """The rules as JSON; `decode_rules` reads them back."""
-    encoded: dict[str, Any] = _RULES.dump_python(rules, mode="json")
+    encoded: dict[str, Any] = _RULES.written(rules)
     return encoded
 
 
@@ -117,12 +117,14 @@ def decode_rules(stored: object) -> RunRules:
 
 @lru_cache(maxsize=16)  # each group has its rules, usually the same ones
 def _decoded(text: bytes) -> RunRules:
+    from pydantic import ValidationError
+
     stored = orjson.loads(text)
     version = stored.get("version") if isinstance(stored, Mapping) else None
     if version != 1:
         raise ValueError(f"version {version!s:.20}, not 1")
     try:
-        rules = _RULES.validate_json(text, strict=True)
+        rules = _RULES.parsed(text)
         parse_policy(rules.group.principal.name)
     except ValidationError as error:
         first = error.errors()[0]

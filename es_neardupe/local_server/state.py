@@ -18,10 +18,10 @@ from typing import Any
 
 import psutil
 from filelock import BaseFileLock, FileLock, Timeout
-from pydantic import TypeAdapter
 
 from es_neardupe import folders
 from es_neardupe.errors import NodeError
+from es_neardupe.stored_json import StoredJson
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +88,12 @@ class Launch:
 
     @classmethod
     def from_json(cls, text: str) -> Launch:
-        return _LAUNCH.validate_python(json.loads(text))
+        return _LAUNCH.read(json.loads(text))
 
 
 # They validate the result of json.loads: pydantic's own JSON parser rejects paths that are not valid Unicode.
-_LAUNCH = TypeAdapter(Launch)
-_NODE = TypeAdapter(Node)
+_LAUNCH: StoredJson[Launch] = StoredJson(Launch)
+_NODE: StoredJson[Node] = StoredJson(Node)
 
 _GUARD_TIMEOUT = 60.0
 _CLAIM_TIMEOUT = 10.0
@@ -164,7 +164,7 @@ def alive(file: Path) -> Node | None:
     if has_ended(file):
         return None
     try:
-        node = _NODE.validate_python(json.loads(file.read_text("utf-8")))
+        node = _NODE.read(json.loads(file.read_text("utf-8")))
     except (OSError, ValueError):
         return None  # its process is about to write the file, or has just removed it
     return node if _is_process_of(file, node.pid) else None

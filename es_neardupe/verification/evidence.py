@@ -15,7 +15,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
-from pydantic import TypeAdapter, ValidationError
 
 from es_neardupe.candidates.pair_arrays import Portion, portions
 from es_neardupe.errors import Forbidden, SettingsError
@@ -32,6 +31,7 @@ from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.facts.differing import Fact, differing_facts
 from es_neardupe.similarity.pair_relation import ComparedText, PairDescription, Relation, compared_texts, describe_pair
+from es_neardupe.stored_json import StoredJson
 from es_neardupe.verification.criterion import MatchCriterion, WeightsUsed
 from es_neardupe.verification.current_texts import CurrentDocuments
 from es_neardupe.verification.verify import PairMemory, Verified
@@ -559,8 +559,8 @@ def evidence_with(index: Index, content: str, others: Collection[str]) -> dict[s
         return {}
     found: dict[str, PairEvidence] = {}
     for hit in hits:
-        with suppress(ValidationError):  # not written by this version
-            one = _PAIR_EVIDENCE.validate_python(hit["_source"])
+        with suppress(ValueError):  # not written by this version
+            one = _PAIR_EVIDENCE.read(hit["_source"])
             a, b = (str(hit["_source"].get(side)) for side in sides)
             found.setdefault(b if a == content else a, one)
     return found
@@ -569,7 +569,7 @@ def evidence_with(index: Index, content: str, others: Collection[str]) -> dict[s
 _ABOUT = 1000
 """Entries read by `evidence_with`: there is one for two contents, unless documents were grouped one by one."""
 
-_PAIR_EVIDENCE = TypeAdapter(PairEvidence)
+_PAIR_EVIDENCE: StoredJson[PairEvidence] = StoredJson(PairEvidence)
 
 
 def stored_measure(label: str, weights: WeightsUsed | None) -> str:

@@ -28,11 +28,10 @@ from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from es_neardupe.errors import Conflict, IncompleteAnswer, NameTaken, RequestError
 from es_neardupe.index import queries
@@ -42,6 +41,7 @@ from es_neardupe.records import Action, Hit, Outcome
 from es_neardupe.server.client import Params, path, to_json
 from es_neardupe.server.responses import lacking
 from es_neardupe.server.search import refresh, search
+from es_neardupe.stored_json import StoredJson
 
 Ranges = NDArray[np.int64]
 """First and last number of each range; shape (n, 2). Ascending, with at least one number between two ranges."""
@@ -437,7 +437,7 @@ class ChangeFeed:
                 processed[uuid][shard] = _Progress(
                     state.history, done.longest(_MAX_RANGES).pairs, kept.latest(_MAX_RANGES).pairs
                 )
-        value = _FORM.dump_python({self._index.scheme_id: {**stored, self._consumer: processed}}, mode="json")
+        value = _FORM.written({self._index.scheme_id: {**stored, self._consumer: processed}})
         return {"kind": "feed", "value": json.loads(to_json(value))}
 
 
@@ -503,36 +503,32 @@ _FEED = "feed"
 """Id of the document in the registry."""
 
 
-_Number = Annotated[int, Field(ge=0, lt=2**62)]
-
-
-def _ascending(pair: tuple[int, int]) -> tuple[int, int]:
-    if pair[0] > pair[1]:
-        raise ValueError("the first number of a range is greater than the last")
-    return pair
-
-
 @dataclass(frozen=True)
 class _Progress:
     """What was processed of a shard."""
 
     history: str
-    ranges: list[Annotated[tuple[_Number, _Number], AfterValidator(_ascending)]]
+    ranges: list[tuple[int, int]]
     """Ranges of sequence numbers."""
-    kept: list[Annotated[tuple[_Number, _Number], AfterValidator(_ascending)]] = field(default_factory=list)
+    kept: list[tuple[int, int]] = field(default_factory=list)
     """Ranges of numbers of writes that took no document out of its group, the last ones of them."""
 
+    def __post_init__(self) -> None:
+        """Raises `ValueError` for ranges that no run stores."""
+        if not all(0 <= first <= last < 2**62 for first, last in (*self.ranges, *self.kept)):
+            raise ValueError("no ranges of sequence numbers")
 
-_Stored = dict[str, dict[_Number, _Progress]]
+
+_Stored = dict[str, dict[int, _Progress]]
 """Uuid of an index -> number of a shard -> progress."""
 
-_FORM: TypeAdapter[dict[str, dict[Consumer, _Stored]]] = TypeAdapter(dict[str, dict[Consumer, _Stored]])
+_FORM: StoredJson[dict[str, dict[Consumer, _Stored]]] = StoredJson(dict[str, dict[Consumer, _Stored]])
 """By scheme, and by consumer."""
 
 
 def _decode(document: StoredDocument | None) -> dict[str, dict[Consumer, _Stored]]:
     """What was stored; nothing if it cannot be read: then progress begins anew."""
     try:
-        return _FORM.validate_python({} if document is None else document.source.get("value"))
-    except ValidationError:
+        return {} if document is None else _FORM.read(document.source.get("value"))
+    except ValueError:
         return {}
