@@ -60,6 +60,7 @@ from es_neardupe.keys.scheme import Scheme
 from es_neardupe.options import FactKind, Mask
 from es_neardupe.server.client import Client, path
 from es_neardupe.similarity.facts.differing import differing_facts
+from es_neardupe.similarity.facts.kinds import FACT_NAMES, parse_facts
 from es_neardupe.similarity.facts.tokens import fact_tokens
 
 MAX_CHARS, THRESHOLD, SAMPLE_MOD, SHINGLE = 2000, 0.5, 2, 5
@@ -1440,8 +1441,59 @@ def of_distribution(case: Case) -> JSON:
         "distributions": distributions,
         **(_of_labels(case, labels, distributions) if labels else {}),
         "trials": _trials(case, labels, [one.text or "" for one in drawn]) if labels else [],
+        "facts": _facts_separated(
+            case, labels, _bag if case.said["distributions"][0]["measure"] == "bag" else index.measure
+        ),
         **case.seconds,
     }
+
+
+_VALUES = {name: parse_facts(name) for name in FACT_NAMES}
+_TRIED = ("figures", "figures,names", "facts", "all", "names,words,titles")
+
+
+def _kinds(a: Document, b: Document) -> set[FactKind]:
+    facts = differing_facts(fact_tokens(a.text or ""), fact_tokens(b.text or ""))
+    return {kind for one in facts for kind in one.kinds}
+
+
+def _facts_separated(
+    case: Case, labels: Sequence[LabelledPair], measure: Callable[[Document, Document], float]
+) -> JSON:
+    """What each value of ``--facts`` separates: of labelled pairs with the threshold, or of all candidates, which are
+    few and short enough to be examined."""
+    index = case.index
+    if labels:
+        pairs = [(index[a], index[b], same) for a, b, same in labels]
+    else:
+        texts = [(index.current(a), index.current(b)) for a, b in index.candidates]
+        pairs = [(one[0], other[0], False) for one, other in texts if one and other]
+    pairs = [(a, b, same) for a, b, same in pairs if measure(a, b) >= THRESHOLD]
+    kinds = [_kinds(a, b) for a, b, _ in pairs]
+    found = []
+    for name, said in zip(_VALUES, case.said["facts"]["values"], strict=True):
+        apart = [same for mine, (*_, same) in zip(kinds, pairs, strict=True) if mine & _VALUES[name]]
+        counts = {"pairs": len(apart)} | ({"same": sum(apart), "different": apart.count(False)} if labels else {})
+        shorter = {"facts": _VALUES["figures"], "all": _VALUES["facts"]}.get(name, frozenset())
+        new = [mine for mine in kinds if mine & _VALUES[name] and not mine & shorter]
+        shown = said["examples"]
+        assert len(shown) == (min(10, len(new)) if name in ("figures", "facts", "all") and not labels else 0)
+        found.append({"value": name, **counts, "examples": [_facts_shown(index, one, measure) for one in shown]})
+    same = sum(one for *_, one in pairs)
+    return {
+        "pairs": len(pairs),
+        "examined": len(pairs),
+        "values": found,
+        **({"same": same, "different": len(pairs) - same} if labels else {}),
+    }
+
+
+def _facts_shown(index: Snapshot, said: JSON, measure: Callable[[Document, Document], float]) -> JSON:
+    a, b = (index[said[side]["id"]] for side in "ab")
+    facts = differing_facts(fact_tokens(a.text or ""), fact_tokens(b.text or ""))
+    right = {(one.words_a, one.words_b): {"a": list(one.a), "b": list(one.b)} for one in facts}
+    shown = [right.get((one["words_a"], one["words_b"]), {}) for one in said["facts"]]
+    return {"a": {"id": a.id}, "b": {"id": b.id}, "similarity": measure(a, b), "facts": shown}
 
 
 def _tried(texts: Sequence[str]) -> list[JSON]:
@@ -1595,7 +1647,25 @@ def _trials(case: Case, labels: Sequence[LabelledPair], drawn: Sequence[str]) ->
         both = zip(of_keys, values, strict=True)
         return [(value if keys(found) >= 0.5 else 0.0, same) for (found, _), (value, same) in both]
 
+    kinds = {"": [_kinds(case.index[a], case.index[b]) for a, b, _ in labels]}
+    kinds["logs"] = [
+        {kind for one in differing_facts(*map(fact_tokens, masked.texts(list(texts)))) for kind in one.kinds}
+        for texts, _ in pairs
+    ]
+    with_facts = list[JSON]()
+
     def trial(name: str, decided: list[tuple[float, bool]], keys: float | Sequence[tuple[float, bool]] | None) -> JSON:
+        tried = [decided]
+        for value in _TRIED:
+            chosen = parse_facts(value)
+            both = zip(decided, kinds["logs" if name == "logs" else ""], strict=True)
+            values = [(0.0 if mine & chosen else similarity, same) for (similarity, same), mine in both]
+            if values not in tried:
+                tried.append(values)
+                with_facts.append({**of_one(name, values, keys), "facts": value})
+        return of_one(name, decided, keys)
+
+    def of_one(name: str, decided: list[tuple[float, bool]], keys: float | Sequence[tuple[float, bool]] | None) -> JSON:
         threshold, _ = _best_threshold(decided)
         if isinstance(keys, list):  # of similarities by the keys: those that nearly all right pairs reach
             reached = [
@@ -1603,7 +1673,7 @@ def _trials(case: Case, labels: Sequence[LabelledPair], drawn: Sequence[str]) ->
             ]
             steps = max(int(float(np.quantile(reached, 0.05)) / 0.05), 1)
             keys = min({"reader": 0.7, "strict": 0.8}[name], round(steps * 0.05, 2))
-        found = {"preset": name, "clean": None, "ignore_common": None, "threshold": threshold}
+        found = {"preset": name, "clean": None, "ignore_common": None, "facts": None, "threshold": threshold}
         return {**found, "keys": threshold if keys is None else keys, "validated": _cross_validated(decided)}
 
     def by_sets(without: frozenset[int], size: int) -> list[tuple[float, bool]]:
@@ -1627,7 +1697,8 @@ def _trials(case: Case, labels: Sequence[LabelledPair], drawn: Sequence[str]) ->
     ]
     passages = [" ".join(one) for one in _boilerplate_of(drawn)]
     if not passages:
-        return trials
+        return [*trials, *with_facts]
+    plain = len(with_facts)
     common = {size: frozenset[int]().union(*(shingle_set(one, size) for one in passages)) for size in (5, 8)}
     runs = frozenset[str]().union(*map(_characters, passages))
     ignoring = [
@@ -1635,7 +1706,8 @@ def _trials(case: Case, labels: Sequence[LabelledPair], drawn: Sequence[str]) ->
         trial("supershingles", found_by(of_super, by_sets(nothing, 8), by_sets(common[8], 8)), 0.976),
         trial("scans", found_by(of_scans, by_characters(nothing), by_characters(runs)), 0.3),
     ]
-    return [*trials, *({**one, "ignore_common": "auto"} for one in ignoring)]
+    ignored = [{**one, "ignore_common": "auto"} for one in (*ignoring, *with_facts[plain:])]
+    return [*trials, *ignored[: len(ignoring)], *with_facts[:plain], *ignored[len(ignoring) :]]
 
 
 def _boilerplate_of(texts: Sequence[str]) -> Iterator[tuple[str, ...]]:

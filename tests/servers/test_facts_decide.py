@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -121,6 +123,55 @@ def test_pairs_and_hits_with_other_facts_are_counted(client: Client, index_name:
         "100-1",
         "100-2",
     }
+
+
+def test_pairs_that_lists_would_separate(client: Client, index_name: str, server_cli: Cli) -> None:
+    """`distribution` shows some of the candidate pairs that each list of facts would separate."""
+    others = {"a": "It was not found. " + " ".join(words("other", 40))}
+    others["b"] = others["a"].replace("not ", "")
+    news = start(client, index_name, {id: text for id, text in LETTERS.items() if id != "copy"} | others)
+    found = news.distribution().facts
+    assert (found.pairs, found.examined, found.same, found.different) == (37, 37, None, None)
+    values = {one.value: one for one in found.values}
+    counts = {"amounts": 27, "negations": 1, "figures": 27, "facts": 28, "all": 28}
+    assert {name: one.pairs for name, one in values.items() if one.pairs} == counts
+    figures = values["figures"].examples
+    assert len({(one.a, one.b) for one in figures}) == len(figures) == 10
+    for one in figures:
+        (fact,) = one.facts
+        shown = {one.a.id: fact.words_a, one.b.id: fact.words_b}
+        assert shown == {id: f"${int(amount_of(id)):,}" for id in shown}
+    (example,) = values["facts"].examples
+    assert {example.a.id, example.b.id} == {"a", "b"}
+    assert [len(one.examples) for one in found.values if one.examples] == [10, 1]
+    shown_lines = server_cli("distribution", index_name).out
+    assert "compared in 37 of the 37 pairs of 0.8 or more" in shown_lines
+    assert "$9,000" in shown_lines
+    nothing = news.distribution(threshold=1.0, thresholds=[1.0]).facts
+    assert (nothing.pairs, nothing.examined) == (0, 0)
+
+
+def test_labels_say_which_facts_decide(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    """Both errors of each value; and the command that groups by the best one."""
+    letters = {id: letter(int(amount_of(id)), " ".join(words(id[-1], 8))) for id in LETTERS}
+    news = start(client, index_name, letters, threshold=0.6)
+    pairs = [(a, b, amount_of(a) == amount_of(b)) for a, b in combinations(sorted(letters), 2)]
+    file = tmp_path / "labels.csv"
+    file.write_text("a,b,label\n" + "".join(f"{a},{b},{int(same)}\n" for a, b, same in pairs))
+    report = news.distribution(labels=str(file))
+    same = sum(one[2] for one in pairs)
+    assert (report.facts.same, report.facts.different) == (same, len(pairs) - same)
+    values = {one.value: (one.same, one.different) for one in report.facts.values if one.pairs}
+    assert values == dict.fromkeys(("amounts", "figures", "facts", "all"), (0, len(pairs) - same))
+    assert {one.facts for one in report.trials} == {None, "figures"}
+    assert max(one.validated.f for one in report.trials if one.facts) == 1
+    shown = server_cli("distribution", index_name, "--labels", str(file))
+    assert "different: separated" in shown.out
+    *_, group = re.findall(r"`es-neardupe (.*?)`", report.preset.reasons)
+    assert "--facts figures" in group
+    assert server_cli(*group.split()).code == 0
+    groups = [{amount_of(one.id) for one in found.members} for found in news.groups()]
+    assert sorted(map(len, groups)) == [1, 1, 1]
 
 
 def test_product_titles(client: Client, index_name: str, server_cli: Cli) -> None:

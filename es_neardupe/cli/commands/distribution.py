@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from es_neardupe import options
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from es_neardupe.commands.distribution.report import (
         Distribution,
         DistributionReport,
+        FactsExample,
+        FactsReport,
+        FactsValue,
         LabelledTrial,
         LabelLevel,
         LabelsReport,
@@ -72,6 +75,7 @@ def distribution(
         for one in found.distributions:
             _show(found, one)
         _show_presets(found)
+        _show_facts(found.facts, found.threshold, len(found.indices) > 1)
         if found.trials:
             _show_trials(found.trials)
     _say(found, given["plot"])
@@ -122,17 +126,51 @@ def _show_presets(report: DistributionReport) -> None:
 
 def _show_trials(trials: Sequence[LabelledTrial]) -> None:
     show("presets with options, tried on the labelled pairs")
-    columns = ["preset", "--clean", "--ignore-common", "threshold", "of the keys", "precision", "recall", "F"]
+    columns = ["preset", "--clean", "--ignore-common", "--facts", "threshold", "of the keys"]
     rows = [
         (*_options(one), f"{one.threshold:g}", f"{one.keys:g}", found.precision, found.recall, found.f)
         for one in sorted(trials, key=lambda one: -one.validated.f)[:_BEST]
         for found in (one.validated,)
     ]
-    print_table(columns, rows)
+    print_table([*columns, "precision", "recall", "F"], rows)
 
 
-def _options(one: LabelledTrial) -> tuple[str, str, str]:
-    return one.preset, one.clean or "", one.ignore_common or ""
+def _options(one: LabelledTrial) -> tuple[str, str, str, str]:
+    return one.preset, one.clean or "", one.ignore_common or "", one.facts or ""
+
+
+def _show_facts(found: FactsReport, threshold: float, several: bool) -> None:
+    """Values of ``--facts`` that would separate a pair; with labels, and their errors."""
+    values = [one for one in found.values if one.pairs]
+    if not values:
+        return
+    if found.same is not None and found.different is not None:
+        show(f"facts that separate the {counted(found.pairs, 'labelled pair')} of {threshold:g} or more")
+        columns = ["--facts", "different: separated", "not separated", "same: separated", "not separated"]
+        print_table(columns, (_errors(one, found.same, found.different) for one in values))
+        return
+    show(
+        f"facts that would separate candidate pairs: compared in {found.examined:,} of the "
+        f"{counted(found.pairs, 'pair')} of {threshold:g} or more"
+    )
+    print_table(["--facts", "pairs"], ((one.value, one.pairs) for one in values))
+    for one in values:
+        if one.examples:
+            rows = (row for example in one.examples for row in _facts_of(example, several))
+            print_table([f"--facts {one.value}", "a", "b", "fact", "in a", "in b"], rows)
+
+
+def _errors(one: FactsValue, same: int, different: int) -> tuple[object, ...]:
+    wrong, right = one.same or 0, one.different or 0
+    return one.value, right, different - right, wrong, same - wrong
+
+
+def _facts_of(example: FactsExample, several: bool) -> Iterator[tuple[object, ...]]:
+    """A row with the first fact."""
+    for fact in example.facts[:1]:
+        kinds = ", ".join(kind.value for kind in fact.kinds)
+        both = (named(one, several) for one in (example.a, example.b))
+        yield score_text(example.similarity), *both, kinds, fact.words_a or "-", fact.words_b or "-"
 
 
 def _row(level: ThresholdLevel) -> tuple[object, ...]:

@@ -117,7 +117,7 @@ def distribution(
     There is one distribution for each ``measure`` (default: resemblance, or bag with ``whitespace``) and each
     ``shingle`` (default: that of the index). ``labels``: file with labelled pairs, which are compared whether they are
     candidates or not; they give precision, recall and F of each threshold, and a recommended one, and choose the
-    preset, threshold and options of keys. ``sample``: number of
+    preset, threshold, options of keys and facts that decide. ``sample``: number of
     documents (default: 2,000, or 500 for slow measures). ``threshold``: the one that examples are near to (default:
     that of the index). ``thresholds``: those of the table. ``plot``: file for a plot. Nothing is written to the index.
     Raises `SettingsError` for values out of range, `IndexUnusable` if fewer than two documents have keys, `InputError`
@@ -133,6 +133,7 @@ def distribution(
     from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
     from es_neardupe.candidates.join import candidate_pairs
     from es_neardupe.candidates.who_may_meet import GroupRules
+    from es_neardupe.commands.distribution.facts import facts_of_pairs
     from es_neardupe.commands.distribution.labelled_trials import labelled_advice, tried_on_labels
     from es_neardupe.commands.distribution.labels import read_labels
     from es_neardupe.commands.distribution.plots import check_plot, draw
@@ -183,9 +184,14 @@ def distribution(
     labelled = None if labels_of_file is None else labels_of_file.compared(index, corpus, documents, measures, progress)
     distributions = []
     for place, (one, size, compared) in enumerate(zip(measures, sizes, by_measure, strict=True)):
-        keys = corpus.keys[rows[:size]]
         pairs = compare_sample(
-            one, drawn[:size], keys, thresholds=levels, threshold=chosen, agree=settings.scheme.agree, progress=progress
+            one,
+            drawn[:size],
+            corpus.keys[rows[:size]],
+            thresholds=levels,
+            threshold=chosen,
+            agree=settings.scheme.agree,
+            progress=progress,
         )
         results = levels_of(compared, pairs, levels, keyed(corpus), detecting(one, settings), measure=one.name)
         near = ((value, int(rows[int(a)]), int(rows[int(b)])) for value, a, b in pairs.near.tolist())
@@ -211,6 +217,9 @@ def distribution(
         preset=preset if labelled is None else labelled_advice(index, trials, len(labelled.same), preset.texts),
         presets=presets,
         trials=trials,
+        facts=facts_of_pairs(
+            documents, corpus, by_measure[0], labelled, threshold=chosen, seed=seed, progress=progress
+        ),
         distributions=tuple(distributions),
         seconds=time.monotonic() - started,
     )

@@ -8,19 +8,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from es_neardupe.candidates.pair_arrays import blocks, components
+from es_neardupe.commands.distribution.facts import kinds_of, separated
 from es_neardupe.commands.distribution.labels import ComparedLabels, best_threshold, cross_validated
 from es_neardupe.commands.distribution.presets import boilerplate_among, bounded, matches
 from es_neardupe.commands.distribution.report import LabelledTrial, PresetAdvice
 from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
-from es_neardupe.keys.arrays import Flags, Floats
+from es_neardupe.keys.arrays import Flags, Floats, Positions
 from es_neardupe.keys.prepare.preparation import Preparation
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features
 from es_neardupe.keys.text import word_counts
 from es_neardupe.keys.unit import shingle_of
-from es_neardupe.options import AUTO, PRESETS, Clean, MeasureName, preset_measure
+from es_neardupe.options import AUTO, PRESETS, Clean, FactKind, MeasureName, preset_measure
 from es_neardupe.progress import Progress, silent, tracked
+from es_neardupe.similarity.facts.differing import differing_facts
+from es_neardupe.similarity.facts.tokens import FactTokens, fact_tokens
 from es_neardupe.similarity.measure import Ignored, Measure
 from es_neardupe.verification.boilerplate import largest_clusters
 from es_neardupe.verification.current_texts import CurrentDocuments
@@ -44,14 +47,16 @@ _MOST = 0.95
 _OFTEN = 0.1
 """Share of the texts of which words must be left out before it is tried."""
 
+_FACTS = ("figures", "figures,names", "facts", "all", "names,words,titles")
+"""Values of ``--facts`` that are tried, those that separate fewer pairs first."""
+
 _STEP = 0.05
 """The threshold of keys is a multiple of this, if another measure decides."""
 
 
 @dataclass(frozen=True)
 class _Options:
-    """Options that are tried. Others that decide which pairs match, such as facts, join here: as a field, by another
-    similarity of the pairs in `_Options.decides`, and as words of the command in `advice`."""
+    """Options that are tried, except the facts that decide: these separate pairs whatever their similarity is."""
 
     preset: str
     clean: Clean | None
@@ -92,6 +97,7 @@ def tried_on_labels(
     of the sample."""
     tried = list(_tried(bounded(sample)))
     deciding, found = (np.zeros((len(tried), len(labelled.same))) for _ in range(2))
+    kinds = {one.preparation: list[frozenset[FactKind]]() for one in tried}
     pairs = list(blocks(len(labelled.same), _PAIRS))
     for some in tracked(pairs, progress, "options on labelled pairs", len(pairs), step=1):
         rows, places = np.unique((labelled.left[some], labelled.right[some]), return_inverse=True)
@@ -105,7 +111,41 @@ def tried_on_labels(
             for values, measure in ((deciding, one.decides), (found, one.keys)):
                 of_texts = measure.prepare(prepared[one.preparation])
                 values[number, some] = measure.scores(of_texts, left, right)
-    return tuple(_trial(*one, labelled.same, seed) for one in zip(tried, deciding, found, strict=True))
+        for preparation, of_pairs in kinds.items():
+            using = [number for number, one in enumerate(tried) if one.preparation == preparation]
+            similar = deciding[using, some].max(axis=0) > 0
+            of_pairs.extend(_kinds(prepared[preparation], left, right, similar))
+    trials = []
+    for one, values, by_keys in zip(tried, deciding, found, strict=True):
+        detected = values if one.scheme is None else np.where(_detected(one.scheme, by_keys), values, 0)
+        for facts, decides in _with_facts(detected, kinds[one.preparation]):
+            trials.append(_trial(one, decides, by_keys, labelled.same, facts=facts, seed=seed))
+    return tuple(sorted(trials, key=lambda one: one.facts is not None))
+
+
+def _kinds(texts: Sequence[str], left: Positions, right: Positions, similar: Flags) -> Iterator[frozenset[FactKind]]:
+    """The kinds of facts that differ in each pair of texts; none for those that are not similar."""
+    tokens: dict[int, FactTokens] = {}
+    for one, other, is_similar in zip(left.tolist(), right.tolist(), similar.tolist(), strict=True):
+        if not is_similar:
+            yield frozenset()
+            continue
+        for place in (one, other):
+            if place not in tokens:
+                tokens[place] = fact_tokens(texts[place])
+        yield kinds_of(differing_facts(tokens[one], tokens[other]))
+
+
+def _with_facts(similarity: Floats, kinds: Sequence[frozenset[FactKind]]) -> Iterator[tuple[str | None, Floats]]:
+    """The similarities, and those with each value of ``--facts`` that makes a difference: 0 for pairs that it
+    separates."""
+    tried = [similarity]
+    yield None, similarity
+    for value in _FACTS:
+        values = np.where(separated(kinds, value), 0, similarity)
+        if not any(np.array_equal(values, one) for one in tried):
+            tried.append(values)
+            yield value, values
 
 
 def _tried(sample: Sequence[str]) -> Iterator[_Options]:
@@ -135,15 +175,16 @@ def _changes(clean: Clean, texts: Sequence[str]) -> bool:
     return bool((words != left).sum() > _OFTEN * len(texts))
 
 
-def _trial(options: _Options, deciding: Floats, found: Floats, same: Flags, seed: int) -> LabelledTrial:
-    if (scheme := options.scheme) is not None:
-        deciding = np.where(_detected(scheme, found), deciding, 0)
+def _trial(
+    options: _Options, deciding: Floats, found: Floats, same: Flags, *, facts: str | None, seed: int
+) -> LabelledTrial:
     threshold, _ = best_threshold(deciding, same)
     reached = found[same & (deciding >= threshold)]
     return LabelledTrial(
         preset=options.preset,
         clean=options.clean and options.clean.value,
         ignore_common=None if options.ignored is None else AUTO,
+        facts=facts,
         threshold=threshold,
         keys=_keys(options, threshold, reached),
         validated=cross_validated(deciding, same, seed),
@@ -181,6 +222,7 @@ def labelled_advice(index: Index, trials: Sequence[LabelledTrial], pairs: int, t
         migrate.append(f"--threshold {best.keys:g}")
     migrate += [f"--clean {best.clean}"] * (best.clean is not None)
     group = [f"--ignore-common {best.ignore_common}"] * (best.ignore_common is not None)
+    group += [f"--facts {best.facts}"] * (best.facts is not None)
     if best.threshold != settings.get("min", best.keys):
         group.insert(0, f"--min {best.threshold:g}")
     commands = [f"`{' '.join([command('group', index.name), '--default-rules', *group])}`"]
@@ -188,7 +230,7 @@ def labelled_advice(index: Index, trials: Sequence[LabelledTrial], pairs: int, t
         commands.insert(0, f"`{' '.join([command('migrate', index.name), *migrate])}`")
     plain = next(one for one in trials if one.preset == "strict")
     reasons = (
-        f"Of {counted(len(trials), 'choice')} of preset, --clean and --ignore-common it decides the "
+        f"Of {counted(len(trials), 'choice')} of preset, --clean, --ignore-common and --facts it decides the "
         f"{counted(pairs, 'labelled pair')} best: F {best.validated.f:.2f} in cross-validation (strict alone: "
         f"{plain.validated.f:.2f}), from {best.threshold:g} on. Run {', then '.join(commands)}."
     )

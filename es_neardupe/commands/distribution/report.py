@@ -9,6 +9,7 @@ from typing import Literal
 from es_neardupe.commands.distribution.sample import EstimatedPairs
 from es_neardupe.keys.unit import Unit, shingle_text
 from es_neardupe.records import Address, one_line
+from es_neardupe.similarity.facts.differing import Fact
 from es_neardupe.similarity.histogram import Histogram
 from es_neardupe.tables import Cell, Table, Tabular
 
@@ -159,11 +160,54 @@ class LabelledTrial:
     clean: str | None
     """What is left out of texts."""
     ignore_common: Literal["auto"] | None
+    facts: str | None
+    """Facts that decide, as a value of ``--facts``."""
     threshold: float
     """The best one, of the measure that decides."""
     keys: float
     """The threshold of the keys that find 95 % of the pairs labelled same that reach it."""
     validated: CrossValidation
+
+
+@dataclass(frozen=True)
+class FactsExample:
+    """A candidate pair that a value of ``--facts`` would separate."""
+
+    similarity: float
+    a: Address
+    b: Address
+    facts: tuple[Fact, ...]
+    """Some of the facts that differ, of the kinds of the value."""
+
+
+@dataclass(frozen=True)
+class FactsValue:
+    """What a value of ``--facts`` separates. With labelled pairs, ``pairs = same + different``."""
+
+    value: str
+    pairs: int
+    """Pairs examined that differ in these facts."""
+    same: int | None
+    """Of these, labelled same: wrongly separated."""
+    different: int | None
+    """Of these, labelled different."""
+    examples: tuple[FactsExample, ...]
+    """Without labelled pairs, and for lists: up to ten of these pairs, which shorter lists would not separate."""
+
+
+@dataclass(frozen=True)
+class FactsReport:
+    """Pairs that reach the threshold by the first measure, and those of them that facts would separate. With labelled
+    pairs, these are the pairs, and ``pairs = same + different``; otherwise they are the candidates of the index."""
+
+    pairs: int
+    """All that reach the threshold."""
+    examined: int
+    """Those whose facts were compared: of candidates a random sample, which is all of them if they are few."""
+    same: int | None
+    different: int | None
+    values: tuple[FactsValue, ...]
+    """Each kind of facts, and each list."""
 
 
 @dataclass(frozen=True)
@@ -226,6 +270,7 @@ class DistributionReport(Tabular):
     """Each preset, tried on the sample."""
     trials: tuple[LabelledTrial, ...]
     """With labelled pairs: each preset with options, tried on them."""
+    facts: FactsReport
     distributions: tuple[Distribution, ...]
     seconds: float = field(compare=False)
 

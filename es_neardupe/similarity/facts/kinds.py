@@ -14,12 +14,10 @@ ALL = FACTS | {FactKind.WORD, FactKind.TITLE}
 OF_THE_COPY = frozenset({FactKind.STAMP, FactKind.COUNTER, FactKind.CONTACT})
 """Kinds that are about a copy or its place of publication. They decide only if they are chosen."""
 
-FACT_NAMES = {
-    **{f"{kind.value}s": frozenset({kind}) for kind in FactKind},
-    "figures": FIGURES,
-    "facts": FACTS,
-    "all": ALL,
-}
+LISTS = {"figures": FIGURES, "facts": FACTS, "all": ALL}
+"""Each list contains the one before."""
+
+FACT_NAMES = {**{f"{kind.value}s": frozenset({kind}) for kind in FactKind}, **LISTS}
 """The values of an option, and the kinds that each stands for."""
 
 

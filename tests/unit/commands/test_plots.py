@@ -16,6 +16,7 @@ from es_neardupe.commands.distribution.plots import check_plot, draw
 from es_neardupe.commands.distribution.report import (
     Distribution,
     DistributionReport,
+    FactsReport,
     PresetAdvice,
     PresetTrial,
     ThresholdLevel,
@@ -53,8 +54,9 @@ def report(name: str = "news", measures: Sequence[str] = ("resemblance",), *, pa
     ]
     edges = tuple(EDGES.tolist())
     trials = (PresetTrial("strict", 1, 2, 0),)
+    facts = FactsReport(0, 0, None, None, ())
     return DistributionReport(
-        name, (name,), "v1-0", 0.8, 1, 100, 21, 0, 0, edges, None, None, ADVICE, trials, (), tuple(made), 1.0
+        name, (name,), "v1-0", 0.8, 1, 100, 21, 0, 0, edges, None, None, ADVICE, trials, (), facts, tuple(made), 1.0
     )
 
 

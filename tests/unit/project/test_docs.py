@@ -29,6 +29,9 @@ from es_neardupe.commands.distribution.report import (
     CrossValidation,
     Distribution,
     DistributionReport,
+    FactsExample,
+    FactsReport,
+    FactsValue,
     LabelCounts,
     LabelLevel,
     LabelsReport,
@@ -412,12 +415,16 @@ def test_json_shapes_of_hits_and_places() -> None:
 
 def test_json_shape_of_a_distribution() -> None:
     (block,) = re.findall(r"```json\n(.*?)```", section("json.md", "`distribution`"), re.DOTALL)
-    (one,) = json.loads(block)["distributions"]
+    shown = json.loads(block)
+    (one,), (value,) = shown["distributions"], shown["facts"]["values"]
     parts: list[tuple[Any, Any]] = [
         (Distribution, one),
         (Histogram, one["sample"]),
         (ThresholdLevel, one["levels"][0]),
         (SimilarityExample, one["above"][0]),
+        (FactsReport, shown["facts"]),
+        (FactsValue, value),
+        (FactsExample, value["examples"][0]),
     ]
     for kind, shown in parts:
         assert list(shown) == [field.name for field in fields(kind)]
