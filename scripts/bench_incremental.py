@@ -18,7 +18,7 @@ from bench_tools import create_index, drop_index, timed
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.fingerprinted import fingerprinted_actions
-from es_neardupe.index.target import open_target
+from es_neardupe.index.target import Definitions, open_target
 from es_neardupe.local_server import control
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Action
@@ -101,7 +101,7 @@ def text(seed: int, base: int, edit: int) -> str:
 
 def add(client: Client, made: Iterator[str]) -> None:
     """Index texts with their keys. Ids continue those of the index."""
-    settings = open_target(client, INDEX).settings
+    settings = open_target(Definitions(client, INDEX)).settings
     before = client.request("GET", path(INDEX, "_count"))["count"]
     plain: Iterator[dict[str, Any]] = (
         {"_op_type": "index", "_index": INDEX, "_id": f"{before + n:07}", "_source": {"text": one}}

@@ -12,7 +12,6 @@ from typing import Any
 from es_neardupe.errors import IndexUnusable, InputError, NotFound, RequestError, SettingsError
 from es_neardupe.folders import install_extra
 from es_neardupe.index.index import Index
-from es_neardupe.index.target import mappings_of
 from es_neardupe.keys.text import tokenize
 from es_neardupe.readers.files import FileRecord, Problem, check_paths, read_records
 from es_neardupe.records import Action
@@ -77,7 +76,7 @@ def create_index(index: Index, text_field: str) -> None:
     An index of an earlier demonstration is replaced. Raises `IndexUnusable` for any other index of that name.
     """
     try:
-        mapping = mappings_of(index.server, index.name)
+        mapping = index.definitions.mappings()
     except NotFound:
         mapping = {}
     if mapping:

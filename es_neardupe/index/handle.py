@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.target import IndexTarget
+from es_neardupe.index.target import Definitions, IndexTarget
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.client import JSON, Client
 from es_neardupe.server.documents import Documents
@@ -62,6 +62,11 @@ class IndexHandle:
         return self.target.scheme_id
 
     @property
+    def definitions(self) -> Definitions:
+        """The mappings and settings of the indices that its name has now."""
+        return Definitions(self.server, self.name)
+
+    @property
     def documents(self) -> Documents:
         """Its documents with their `neardupe` fields: those of the concrete indices, or of the name until it is
         opened."""
@@ -88,6 +93,11 @@ class UnpreparedIndex:
     """Concrete index -> its mapping; empty if it does not exist yet."""
     settings: Settings
     """Those that it gets."""
+
+    @property
+    def definitions(self) -> Definitions:
+        """The mappings and settings of the indices of the name."""
+        return Definitions(self.client, self.name)
 
     @property
     def documents(self) -> Documents:

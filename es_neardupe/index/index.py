@@ -17,7 +17,7 @@ from es_neardupe.index.storage.inline import InlineStorage
 from es_neardupe.index.storage.interface import Storage
 from es_neardupe.index.storage.sidecar.indices import invisible_sidecar, open_sidecar_target
 from es_neardupe.index.storage.sidecar.storage import SidecarStorage
-from es_neardupe.index.target import IndexTarget, mappings_of, open_target
+from es_neardupe.index.target import IndexTarget, open_target
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.client import Client
 from es_neardupe.wording import command
@@ -94,17 +94,17 @@ def opened(
     so that a prefix that holds only groups is possible. ``prefix``: replaces that of the index. Raises what
     `open_target` raises.
     """
-    client, name, prefix = index.server, index.name, prefix or index.prefix
+    name, prefix, definitions = index.name, prefix or index.prefix, index.definitions
     try:
-        target = open_target(client, name, prefix, texts=texts, adopting=adopting, writes=writes, groups=groups)
+        target = open_target(definitions, prefix, texts=texts, adopting=adopting, writes=writes, groups=groups)
     except NotInitialised as error:
-        with_sidecar = open_sidecar_target(client, name, prefix, texts=texts, adopting=adopting, writes=writes)
+        with_sidecar = open_sidecar_target(definitions, prefix, texts=texts, adopting=adopting, writes=writes)
         if with_sidecar is None:
             if not isinstance(error, RolledOver) and (sidecar := invisible_sidecar(index, prefix)):
                 raise NotInitialised(f"{error} If it has a sidecar index: this user may not read {sidecar}.") from error
             raise
         target = with_sidecar
-    return Index(name, client, target=target, engine=index.engine)
+    return Index(name, index.server, target=target, engine=index.engine)
 
 
 def with_texts(index: Index, work: Callable[[Index], _Result]) -> _Result:
@@ -121,7 +121,7 @@ def with_texts(index: Index, work: Callable[[Index], _Result]) -> _Result:
     if last is not None and now < last.at + _REMEMBERED:
         if now < last.checked + _UNCHANGED:
             return work(last.index)
-        mappings = _READERS.submit(copy_context().run, mappings_of, index.server, index.name)
+        mappings = _READERS.submit(copy_context().run, index.definitions.mappings)
         found = _finished(work, last.index)
         if mappings.result() == last.index.target.mappings:
             last.checked = now

@@ -18,6 +18,7 @@ from typing import Any
 
 from es_neardupe.errors import Blocked, Forbidden, NotFound, RequestError
 from es_neardupe.index.handle import IndexHandle, UnpreparedIndex
+from es_neardupe.index.target import Definitions
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.search import knows
@@ -145,19 +146,18 @@ _STORE = "index.store.type"
 _SNAPSHOTS = ("snapshot", "remote_snapshot")
 """Store types of searchable snapshots, in Elasticsearch and in OpenSearch: such an index can never be written."""
 
-BLOCK_SETTINGS = f"index.blocks.*,{_STORE}"
+BLOCK_SETTINGS = ("index.blocks.*", _STORE)
 """The settings that can make an index read-only."""
 
 Blocks = Mapping[str, list[str]]
 """Concrete index -> names of the settings that make it read-only, at least one."""
 
 
-def write_blocks(client: Client, name: str) -> Blocks:
+def write_blocks(definitions: Definitions) -> Blocks:
     """The settings that make the indices of a name read-only, such as ``index.blocks.read_only``."""
-    answer = client.request("GET", path(name, "_settings", BLOCK_SETTINGS), params={"flat_settings": "true"}) or {}
     found = {
-        index: sorted(key for key, value in entry["settings"].items() if _forbids(key, value))
-        for index, entry in sorted(answer.items())
+        index: sorted(key for key, value in settings.items() if _forbids(key, value))
+        for index, settings in definitions.settings(*BLOCK_SETTINGS).items()
     }
     return {index: keys for index, keys in found.items() if keys}
 
@@ -174,7 +174,7 @@ def check_writable(index: IndexHandle | UnpreparedIndex, *, written: str | None 
     ``written``: the indices that will be written, if not those of its name. ``new``: the index has no keys yet, so
     these can be stored in a sidecar index instead.
     """
-    if blocks := write_blocks(index.client, written or index.name):
+    if blocks := write_blocks(Definitions(index.client, written or index.name)):
         raise Blocked(
             f"Index {index.name} is blocked for writing by {', '.join(block_names(blocks))}. "
             f"{how_to_unblock(index.name, blocks, new=new)}",

@@ -12,7 +12,6 @@ from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.index import mapping as schema
 from es_neardupe.index.document_text import read_text, values_at
 from es_neardupe.index.handle import IndexHandle
-from es_neardupe.index.target import mappings_of
 from es_neardupe.records import Address, Reference
 
 _TITLES = ("title", "headline", "subject", "name")
@@ -118,7 +117,7 @@ def title_fields(index: IndexHandle, fields: Sequence[str]) -> tuple[str, ...]:
 
     Raises `SettingsError` for a field that the index does not have.
     """
-    known = user_fields(mappings_of(index.server, index.name).values(), index.prefix)
+    known = user_fields(index.definitions.mappings().values(), index.prefix)
     _check(index, known, fields)
     return tuple(dict.fromkeys(fields or known.best(_TITLES)))
 

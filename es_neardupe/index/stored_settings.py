@@ -9,7 +9,6 @@ from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.migration_state import next_prefix, replaced_prefix
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.storage.sidecar.indices import invisible_sidecar, sidecar_name, sidecars_of
-from es_neardupe.index.target import mappings_of
 from es_neardupe.server.client import Client
 
 
@@ -32,7 +31,7 @@ def settings_mappings(index: IndexHandle, prefix: str) -> dict[str, JSON]:
     Inline, this is the mapping of the index. With sidecar storage, it is one that merges the ``_meta`` of all its
     sidecar indices.
     """
-    mappings = mappings_of(index.server, index.name)
+    mappings = index.definitions.mappings()
     replaced = replaced_prefix(prefix)
     prefixes = dict.fromkeys((replaced, prefix))
     if any(

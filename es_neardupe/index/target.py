@@ -1,4 +1,5 @@
-"""Index target: the concrete indices that a name resolves to, their mappings, settings and limits."""
+"""Index target: the concrete indices that a name resolves to, their mappings, settings and limits, and where these are
+read and written."""
 
 from __future__ import annotations
 
@@ -170,9 +171,94 @@ class IndexTarget:
         return queries.all_of(self.within(query), lacking)
 
 
+@dataclass(frozen=True)
+class Definitions:
+    """The mappings, settings and aliases of the indices of a name, read and written through one connection."""
+
+    client: Client
+    name: str
+
+    def metadata(self) -> IndexMetadata:
+        """What the server knows about the concrete indices. Raises `NotFound`."""
+        found = self._read(flat_settings=True)
+        return IndexMetadata(
+            {index: one["mappings"] for index, one in found.items()},
+            {index: one["aliases"] for index, one in found.items()},
+            {index: one["data_stream"] for index, one in found.items() if "data_stream" in one},
+            {index: _state(one["settings"]) for index, one in found.items()},
+        )
+
+    def mappings(self) -> dict[str, JSON]:
+        """Concrete index -> its mapping. Raises `NotFound`."""
+        return {index: one["mappings"] for index, one in self._read("_mapping").items()}
+
+    def settings(self, *names: str, **params: str | bool) -> dict[str, Mapping[str, str]]:
+        """Concrete index -> the values of these settings, for those that have any, sorted by the names of the indices.
+        Empty if there is no index."""
+        wanted = path(self.name, "_settings", ",".join(names))
+        found = self.client.request("GET", wanted, params={"flat_settings": True, **params}) or {}
+        return {index: one["settings"] for index, one in sorted(found.items())}
+
+    def states(self) -> dict[str, IndexState]:
+        """Concrete index -> its state, for those that exist."""
+        names = (_WINDOW, _SHARDS, *_UUIDS, _SEARCH_PIPELINE, _FINAL_PIPELINE)
+        return {index: _state(one) for index, one in self.settings(*names, ignore_unavailable=True).items()}
+
+    def put_settings(
+        self,
+        mapping: Mapping[str, Any],
+        *settings: Settings,
+        notes: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        """Add the `neardupe` fields and settings to the mapping of a concrete index; the rest of ``_meta`` is kept.
+
+        Several settings with different prefixes can be added at once. ``notes``: prefix -> JSON to store with its
+        settings.
+        """
+        body: JSON = {"_meta": dict(mapping.get("_meta", {})), "properties": {}}
+        for one in settings:
+            added, stored = mapping_to_add(one), body["_meta"].get(one.prefix, {})
+            before = {name: value for name, value in stored.items() if name not in OPTIONAL_IN_META}
+            body["_meta"][one.prefix] = {**before, **added["_meta"][one.prefix], **(notes or {}).get(one.prefix, {})}
+            body["properties"] |= added["properties"]
+        self.client.request("PUT", path(self.name, "_mapping"), body=body)
+
+    def remove_settings(self, mapping: Mapping[str, Any], prefix: str) -> None:
+        """Remove the settings from the ``_meta`` of a concrete index; the rest of ``_meta`` is kept."""
+        meta = {name: value for name, value in mapping.get("_meta", {}).items() if name != prefix}
+        self.client.request("PUT", path(self.name, "_mapping"), body={"_meta": meta})
+
+    def _read(self, *what: str, **params: bool) -> dict[str, JSON]:
+        """The answer about the concrete indices, sorted by their names. Raises `NotFound`."""
+        check_name(self.name)
+        try:
+            answer: Mapping[str, JSON] = self.client.request("GET", path(self.name, *what), params=params)
+        except NotFound as error:
+            raise self._no_index(error) from error
+        if not answer:
+            raise self._no_index(None)
+        return dict(sorted(answer.items()))
+
+    def _no_index(self, error: NotFound | None) -> NotFound:
+        name = self.name
+        several = "*" in name or "," in name
+        create = "" if several else f", or create it with `{command('init', name)} --create --field FIELD`"
+        kind = error.type if error else "index_not_found_exception"
+        if not several and (similar := get_close_matches(name.lower(), _names(self.client), 1, _ALIKE)):
+            return NotFound(f"There is no index {name!r}. Did you mean {similar[0]}?", status=404, type=kind)
+        return NotFound(f"There is no index {name!r}. Name an existing one{create}.", status=404, type=kind)
+
+
+def _names(client: Client) -> list[str]:
+    """The names of the indices, aliases and data streams that this user sees; none if the server does not say."""
+    with suppress(NeardupeError):
+        found: JSON = client.request("GET", path("_resolve", "index", "*"))
+        return [one["name"] for kind in ("indices", "aliases", "data_streams") for one in found.get(kind, ())]
+    return []
+
+
 def open_target(
-    client: Client,
-    name: str,
+    definitions: Definitions,
     prefix: str = DEFAULT_PREFIX,
     *,
     texts: bool = False,
@@ -191,7 +277,7 @@ def open_target(
     Raises `NotFound`, `NotInitialised`, `RolledOver`, `BeingMigrated`, `SchemeMismatch`, `MappingConflict`,
     `IndexUnusable` or `Forbidden`. Fingerprints can be written to every index of the target that is not `new`.
     """
-    metadata = metadata_of(client, name)
+    metadata, name = definitions.metadata(), definitions.name
     mappings, states, aliases = metadata.mappings, metadata.states, metadata.rollover_aliases(name)
     prefix = serving_prefix(name, mappings, prefix, writes=writes)
     stored = {index: stored_settings(mapping, prefix) for index, mapping in mappings.items()}
@@ -277,59 +363,6 @@ def check_name(name: str) -> None:
         raise SettingsError(f"{name!r} is not a valid name of an index, an alias or a pattern.")
 
 
-def metadata_of(client: Client, name: str) -> IndexMetadata:
-    """What the server knows about the concrete indices of a name. Raises `NotFound`."""
-    found = _named(client, name, flat_settings=True)
-    return IndexMetadata(
-        {index: one["mappings"] for index, one in found.items()},
-        {index: one["aliases"] for index, one in found.items()},
-        {index: one["data_stream"] for index, one in found.items() if "data_stream" in one},
-        {index: _state(one["settings"]) for index, one in found.items()},
-    )
-
-
-def mappings_of(client: Client, name: str) -> dict[str, JSON]:
-    """Concrete index -> its mapping, for an index, alias, data stream or pattern. Raises `NotFound`."""
-    return {index: one["mappings"] for index, one in _named(client, name, "_mapping").items()}
-
-
-def _named(client: Client, name: str, *what: str, **params: bool) -> dict[str, JSON]:
-    """The answer about the concrete indices of a name, sorted by their names. Raises `NotFound`."""
-    check_name(name)
-    try:
-        answer: Mapping[str, JSON] = client.request("GET", path(name, *what), params=params)
-    except NotFound as error:
-        raise _no_index(client, name, error) from error
-    if not answer:
-        raise _no_index(client, name, None)
-    return dict(sorted(answer.items()))
-
-
-def _no_index(client: Client, name: str, error: NotFound | None) -> NotFound:
-    several = "*" in name or "," in name
-    create = "" if several else f", or create it with `{command('init', name)} --create --field FIELD`"
-    kind = error.type if error else "index_not_found_exception"
-    if not several and (similar := get_close_matches(name.lower(), _names(client), 1, _ALIKE)):
-        return NotFound(f"There is no index {name!r}. Did you mean {similar[0]}?", status=404, type=kind)
-    return NotFound(f"There is no index {name!r}. Name an existing one{create}.", status=404, type=kind)
-
-
-def _names(client: Client) -> list[str]:
-    """The names of the indices, aliases and data streams that this user sees; none if the server does not say."""
-    with suppress(NeardupeError):
-        found: JSON = client.request("GET", path("_resolve", "index", "*"))
-        return [one["name"] for kind in ("indices", "aliases", "data_streams") for one in found.get(kind, ())]
-    return []
-
-
-def index_states(client: Client, name: str) -> dict[str, IndexState]:
-    """Concrete index -> its state, for those that exist."""
-    params: dict[str, str | bool] = {"flat_settings": True, "ignore_unavailable": True}
-    names = ",".join((_WINDOW, _SHARDS, *_UUIDS, _SEARCH_PIPELINE, _FINAL_PIPELINE))
-    found = client.request("GET", path(name, "_settings", names), params=params) or {}
-    return {concrete: _state(entry["settings"]) for concrete, entry in found.items()}
-
-
 def _state(settings: Mapping[str, str]) -> IndexState:
     pipelines = (settings.get(name, "_none") for name in (_FINAL_PIPELINE, _SEARCH_PIPELINE))
     final, search = (None if pipeline == "_none" else pipeline for pipeline in pipelines)
@@ -371,35 +404,9 @@ def common_settings(stored: Mapping[str, Settings | None], name: str) -> Setting
     return settings
 
 
-def put_settings(
-    client: Client,
-    index: str,
-    mapping: Mapping[str, Any],
-    *settings: Settings,
-    notes: Mapping[str, Mapping[str, Any]] | None = None,
-) -> None:
-    """Add the `neardupe` fields and settings to the mapping of a concrete index; the rest of ``_meta`` is kept.
-
-    Several settings with different prefixes can be added at once. ``notes``: prefix -> JSON to store with its settings.
-    """
-    body: JSON = {"_meta": dict(mapping.get("_meta", {})), "properties": {}}
-    for one in settings:
-        added, stored = mapping_to_add(one), body["_meta"].get(one.prefix, {})
-        before = {name: value for name, value in stored.items() if name not in OPTIONAL_IN_META}
-        body["_meta"][one.prefix] = {**before, **added["_meta"][one.prefix], **(notes or {}).get(one.prefix, {})}
-        body["properties"] |= added["properties"]
-    client.request("PUT", path(index, "_mapping"), body=body)
-
-
 def mapping_to_add(settings: Settings) -> JSON:
     """The mapping that ``init`` adds to an index: the `neardupe` fields, and the settings in ``_meta``."""
     return {"_meta": {settings.prefix: settings.to_meta()}, "properties": schema.properties_of(settings)}
-
-
-def remove_settings(client: Client, index: str, mapping: Mapping[str, Any], prefix: str) -> None:
-    """Remove the settings from the ``_meta`` of a concrete index; the rest of ``_meta`` is kept."""
-    meta = {name: value for name, value in mapping.get("_meta", {}).items() if name != prefix}
-    client.request("PUT", path(index, "_mapping"), body={"_meta": meta})
 
 
 def result_window(states: Iterable[IndexState]) -> int:

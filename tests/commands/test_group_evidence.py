@@ -14,7 +14,7 @@ from unit_tools import index_of
 from es_neardupe import NearDupe
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.errors import SettingsError
-from es_neardupe.index.target import open_target
+from es_neardupe.index.target import Definitions, open_target
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.progress import silent
 from es_neardupe.server.client import Client, path
@@ -42,7 +42,7 @@ class Ran(NamedTuple):
 
 def run(client: Client, index: str, *, whole: bool = True, **chosen: Any) -> Ran:
     """The steps of group with evidence, up to the pairs."""
-    target = open_target(client, index, DEFAULT_PREFIX)
+    target = open_target(Definitions(client, index), DEFAULT_PREFIX)
     wanted = match_criterion(index_of(client, target), MatchRules().having(chosen))
     evidence = evidence_of(index_of(client, target), wanted)
     evidence.read_all()

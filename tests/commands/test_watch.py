@@ -24,7 +24,7 @@ from es_neardupe.groups.registry import Registry
 from es_neardupe.index.hidden_indices import HiddenDocuments, HiddenIndex, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.runs.lease import LEASE_ID, held
-from es_neardupe.index.target import open_target
+from es_neardupe.index.target import Definitions, open_target
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.http_client import ServerClient
 from es_neardupe.server.login.settings import Retries
@@ -48,7 +48,9 @@ def together(client: Client, index: str, *ids: str) -> bool:
 
 
 def lease_is_free(client: Client, index: str) -> bool:
-    found = HiddenDocuments(client, hidden_index_name(open_target(client, index), HiddenIndex.GROUPS)).read(LEASE_ID)
+    found = HiddenDocuments(
+        client, hidden_index_name(open_target(Definitions(client, index)), HiddenIndex.GROUPS)
+    ).read(LEASE_ID)
     assert found is not None
     return "returned" in found.source["value"]
 
@@ -139,7 +141,7 @@ def test_once(client: Client, server_cli: Cli, index_name: str) -> None:
     assert together(client, index_name, "a0", "a1")
     assert not together(client, index_name, "a1", "a2")
     assert {id for id, one in ours(client, index_name).items() if one["principal"]} == {"a1", "a2"}
-    target = open_target(client, index_name)
+    target = open_target(Definitions(client, index_name))
     last = Registry(index_of(client, target)).last_run()
     assert last is not None
     assert last.rules is not None

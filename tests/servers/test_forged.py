@@ -19,7 +19,7 @@ from es_neardupe.groups.registry import _decode_run
 from es_neardupe.index.document_text import fingerprint_sources
 from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
 from es_neardupe.index.stored_fields import encode
-from es_neardupe.index.target import open_target
+from es_neardupe.index.target import Definitions, open_target
 from es_neardupe.records import Fingerprint
 from es_neardupe.server.client import Client
 
@@ -214,7 +214,7 @@ def test_group_ids(grouped: str, client: Client) -> None:
     for options in ways:
         report = NearDupe(grouped, client).group(evidence=True, **options)
     assert (report.groups.count, report.scope.corrupt) == (2 + 8, 0)
-    registry = hits(client, hidden_index_name(open_target(client, grouped), HiddenIndex.GROUPS))
+    registry = hits(client, hidden_index_name(open_target(Definitions(client, grouped)), HiddenIndex.GROUPS))
     assert {len(hit["_id"]) for hit in registry if hit["_source"]["kind"] == "group"} == {16}
     assert {hit["_id"] for hit in registry} >= {"lease", "run"}
 
@@ -226,7 +226,7 @@ def encoded(fingerprint: Fingerprint) -> JSON:
 def test_hidden_indices(grouped: str, client: Client, server_cli: Cli) -> None:
     """Entries of the registry, of evidence and of decisions with any value in any place, and about documents of other
     indices."""
-    target = open_target(client, grouped)
+    target = open_target(Definitions(client, grouped))
     registry, evidence, decided = (hidden_index_name(target, kind) for kind in HiddenIndex)
     entries = {hit["_id"]: hit["_source"] for hit in hits(client, registry)}
     group = next(id for id in entries if len(id) == 16)
@@ -266,7 +266,7 @@ def test_hidden_indices(grouped: str, client: Client, server_cli: Cli) -> None:
 
 def notes(client: Client, index: str) -> tuple[str, dict[str, JSON]]:
     """The name of the registry, and its documents."""
-    registry = hidden_index_name(open_target(client, index), HiddenIndex.GROUPS)
+    registry = hidden_index_name(open_target(Definitions(client, index)), HiddenIndex.GROUPS)
     return registry, {hit["_id"]: hit["_source"] for hit in hits(client, registry)}
 
 

@@ -17,7 +17,6 @@ from unit_tools import index_of
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.watch.rounds import Round, may_succeed_later
 from es_neardupe.errors import BeingMigrated, InputError, LeaseHeld, NotInitialised, RolledOver
-from es_neardupe.index import target
 from es_neardupe.index.hidden_indices import HiddenDocuments, HiddenIndex, ensure, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import Phase, phase_of
@@ -25,7 +24,7 @@ from es_neardupe.index.runs.lease import Lease, held
 from es_neardupe.index.runs.tuning import records, tuned
 from es_neardupe.index.storage.sidecar.indices import sidecars_of
 from es_neardupe.index.stored_settings import settings_mappings
-from es_neardupe.index.target import mappings_of, open_target
+from es_neardupe.index.target import Definitions, IndexState, open_target
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.documents import Documents
 from es_neardupe.server.http_client import ServerClient
@@ -115,14 +114,14 @@ def test_a_rollover_while_the_name_is_opened(rolling: Rolling, client: Client, m
     name = rolling.name
     rolling.add(0, 2)
     NearDupe(name, client).init(SETTINGS)
-    plain, todo = target.index_states, [rolling.roll]
+    plain, todo = Definitions.states, [rolling.roll]
 
-    def states(*arguments: Any) -> dict[str, Any]:
+    def states(definitions: Definitions) -> dict[str, IndexState]:
         while todo:
             todo.pop()()
-        return plain(*arguments)
+        return plain(definitions)
 
-    monkeypatch.setattr(target, "index_states", states)
+    monkeypatch.setattr(Definitions, "states", states)
     assert NearDupe(name, client).enrich().writes.written == 2
     rolling.add(2, 4)
     assert NearDupe(name, client).enrich().writes.written == 2
@@ -245,7 +244,7 @@ def test_a_rollover_that_only_the_new_keys_know_of(rolling: Rolling, client: Cli
 
     assert NearDupe(name, client).migrate(shingle=3, confirm=meanwhile).state == "done"
     assert [one.size for one in NearDupe(name, client).groups()] == [5]
-    beside = sidecars_of(client, mappings_of(client, name), "neardupe")
+    beside = sidecars_of(client, Definitions(client, name).mappings(), "neardupe")
     assert [one["dynamic"] for one in beside.values()] == ["strict"] * 2, "none was made by its first document"
 
 
@@ -265,7 +264,7 @@ def test_settings_of_what_a_rollover_made_are_lowered_too(rolling: Rolling, clie
     assert done.tuned.keys() == {first, second}
     with tuned(opened(Index(name, client)), "test"):
         client.request("DELETE", path(first))
-    assert records(mappings_of(client, name)) == {}
+    assert records(Definitions(client, name).mappings()) == {}
 
 
 @both
@@ -277,7 +276,7 @@ def test_one_registry_however_many_indices(rolling: Rolling, client: Client) -> 
     NearDupe(name, client).enrich()
     NearDupe(name, client).group()
     (before,) = NearDupe(name, client).groups()
-    registry = hidden_index_name(open_target(client, name), HiddenIndex.GROUPS)
+    registry = hidden_index_name(open_target(Definitions(client, name)), HiddenIndex.GROUPS)
     assert registry == f"neardupe-groups-{name}"
     assert "text" not in mapping(client, registry)["properties"]
     rolling.roll()
@@ -331,7 +330,7 @@ def test_names_that_overlap_exclude_each_other(rolling: Rolling, client: Client)
     rolling.add(0, 2)
     (index,) = NearDupe(name, client).init(SETTINGS).indices
     NearDupe(name, client).enrich()
-    whole, alone = open_target(client, name), open_target(client, index)
+    whole, alone = open_target(Definitions(client, name)), open_target(Definitions(client, index))
     with held(index_of(client, whole)), pytest.raises(LeaseHeld, match=f"is processing index {index}"):
         NearDupe(index, client).group()
     with held(index_of(client, alone)), pytest.raises(LeaseHeld):
@@ -349,7 +348,7 @@ def test_two_that_begin_at_once(rolling: Rolling, client: Client) -> None:
     (index,) = NearDupe(name, client).init(SETTINGS).indices
     one, other = (
         Lease(HiddenDocuments(client, ensure(index_of(client, target), HiddenIndex.GROUPS)), target, "group", 60)
-        for target in (open_target(client, name), open_target(client, index))
+        for target in (open_target(Definitions(client, name)), open_target(Definitions(client, index)))
     )
     one.take()
     with pytest.raises(LeaseHeld), held(index_of(client, other.target)):
@@ -401,6 +400,6 @@ def test_a_data_stream_takes_no_files(rolling: Rolling, client: Client) -> None:
     rolling.add(0, 2)
     NearDupe(index, client).enrich()  # the backing index by its own name, like any index
     assert NearDupe(index, client).group().groups.largest == 2
-    registry = hidden_index_name(open_target(client, index), HiddenIndex.GROUPS)
+    registry = hidden_index_name(open_target(Definitions(client, index)), HiddenIndex.GROUPS)
     assert registry.startswith("ds-")  # no leading dot, which the server's own indices have
     client.request("DELETE", path(registry))

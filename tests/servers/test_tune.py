@@ -18,7 +18,7 @@ from es_neardupe.errors import Forbidden, LeaseHeld, NotFound, TuningWarning
 from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.runs.tuning import records, tuned
-from es_neardupe.index.target import open_target
+from es_neardupe.index.target import Definitions, open_target
 from es_neardupe.server.client import Client, path
 
 SETTINGS = Settings(("text",))
@@ -89,7 +89,7 @@ def test_lowered_for_the_run(client: Client, index: str, server_cli: Cli) -> Non
 
 def test_changed_by_somebody_meanwhile(client: Client, index: str) -> None:
     """A setting that differs from the value set by the run was changed by another client."""
-    target = open_target(client, index)
+    target = open_target(Definitions(client, index))
     with tuned(index_of(client, target), "test") as lowered:
         put_setting(client, index, "refresh_interval", "7s")
     assert lowered[index].keys() == {"index.refresh_interval", "index.number_of_replicas"}
@@ -178,7 +178,7 @@ def test_without_the_right_nothing_is_changed(secured_server: Secured) -> None:
             with pytest.raises(Forbidden, match="grant the privilege `manage` on it, or omit `tune`"):
                 NearDupe(NEWS, runner).enrich(tune=True)
             check_untouched(admin, NEWS)
-            assert not exists(admin, hidden_index_name(open_target(admin, NEWS), HiddenIndex.GROUPS))
+            assert not exists(admin, hidden_index_name(open_target(Definitions(admin, NEWS)), HiddenIndex.GROUPS))
             with tuned(opened(Index(NEWS, admin)), "test"):
                 meta = mapping(admin, NEWS)["_meta"]
             admin.request("PUT", path(NEWS, "_mapping"), body={"_meta": meta})  # as if they had not been restored

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from server_tools import JSON, hits, put, theirs, wait_until
 
 from es_neardupe import NearDupe
-from es_neardupe.index.target import index_states
+from es_neardupe.index.target import Definitions
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.connect import connect
 from es_neardupe.server.drivers.driver import Driver
@@ -244,5 +244,5 @@ def put_back(client: Client, copies: Mapping[str, JSON], *, ours: bool = False) 
         settings = {"index": {"number_of_shards": 1, "number_of_replicas": 0, "hidden": copy["hidden"]}}
         client.request("PUT", path(name), body={"settings": settings, "mappings": copy["mappings"]})
         if copy["sources"]:
-            uuids = {one: state.uuid for one, state in index_states(client, index).items()}
+            uuids = {one: state.uuid for one, state in Definitions(client, index).states().items()}
             put(client, name, _of_any_index(copy["sources"], uuids))

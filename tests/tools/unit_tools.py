@@ -57,7 +57,7 @@ class FakeClient:
         }
 
     def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> Any:
-        if path.endswith(("/_refresh", f"/_settings/{permissions.BLOCK_SETTINGS}", "index.final_pipeline")):
+        if path.endswith(("/_refresh", f"/_settings/{','.join(permissions.BLOCK_SETTINGS)}", "index.final_pipeline")):
             return {}
         if path.endswith("/_stats"):
             raise RequestError("no sequence numbers here", status=400)

@@ -17,7 +17,7 @@ from es_neardupe.index.storage.field_writes import CHECKED, Change, document_wri
 from es_neardupe.index.storage.same_indices import SameIndicesClient
 from es_neardupe.index.stored_fields import count_of, stored_fields, text_bytes
 from es_neardupe.index.stored_settings import may_see_sidecars, settings_mappings, sidecar_mappings
-from es_neardupe.index.target import mappings_of, stored_settings
+from es_neardupe.index.target import stored_settings
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Address, Hit, Reference, one_line
 from es_neardupe.report_parts import WriteCounts
@@ -236,7 +236,7 @@ def is_clean(index: Index) -> bool:
     """Whether the index was never prepared, or an earlier run has cleaned it: it has no settings and no sidecar index,
     and its mapping has all `neardupe` fields (no server can remove them) or none."""
     client, prefix = index.client, index.prefix
-    mappings = mappings_of(client, index.name)
+    mappings = index.definitions.mappings()
     if any(stored_settings(one, prefix) is not None for one in mappings.values()):
         return False
     if sidecar_mappings(client, mappings, prefix):

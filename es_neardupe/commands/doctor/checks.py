@@ -35,12 +35,7 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.index.slices import external_version
 from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.storage.sidecar.indices import must_be_stored, sidecar_name, writes_group
-from es_neardupe.index.target import (
-    IndexTarget,
-    index_states,
-    result_window,
-    stored_settings,
-)
+from es_neardupe.index.target import Definitions, IndexTarget, result_window, stored_settings
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.records import Product, State
 from es_neardupe.server.client import Client, path
@@ -109,7 +104,7 @@ def rights(client: Client, names: RoleNames, sidecars: Mapping[str, Any], prefix
     yield from privilege_checks(client, names)
     written = [*([names.index] if group_ids_written else []), *sidecar_names]
     name = ",".join(written) or names.index
-    yield _blocks(name, write_blocks(client, name))
+    yield _blocks(name, write_blocks(Definitions(client, name)))
 
 
 def role_names(mappings: Mapping[str, Any], family: RolloverAlias | None, name: str, prefix: str) -> RoleNames:
@@ -225,7 +220,7 @@ def before_init(index: Index, mappings: Mapping[str, Any], error: NotInitialised
             yield Check("fields", "warning", f"{name} has no text field; `init` also takes {', '.join(whole)}")
         else:
             yield Check("fields", "error", f"{name} has no text field: `init` needs at least one")
-    yield limits(result_window(index_states(index.client, index.name).values()))
+    yield limits(result_window(index.definitions.states().values()))
     yield Check("scheme", "warning", str(error))
 
 

@@ -45,12 +45,11 @@ def doctor(index: Index) -> list[Check]:
     from es_neardupe.index.rollover import alias_named
     from es_neardupe.index.storage.sidecar.indices import sidecar_name, sidecars_of
     from es_neardupe.index.stored_settings import settings_mappings
-    from es_neardupe.index.target import metadata_of
 
     client, name, prefix = index.client, index.name, index.prefix
     checks = [Check("server", "ok", f"{client.server} at {client.url}")]
     try:
-        metadata = metadata_of(client, name)
+        metadata = index.definitions.metadata()
         mappings, family = metadata.with_source_modes, alias_named(metadata.rollover_aliases(name), name)
     except NotFound as error:
         return [*checks, Check("index", "error", str(error))]

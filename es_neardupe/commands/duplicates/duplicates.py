@@ -84,11 +84,10 @@ def duplicates(
     )
     from es_neardupe.commands.duplicates.texts import check_fields, chosen_stage, contents, overlapping
     from es_neardupe.commands.duplicates.write_groups import check_prefix, write_groups_of_pairs
-    from es_neardupe.index.target import mappings_of
 
     started = time.monotonic()
     plan = request if isinstance(request, RequestPlan) else parse_request(request)
-    mappings = mappings_of(index.client, index.name)
+    mappings = index.definitions.mappings()
     check_fields(index.name, mappings, plan, index.prefix)
     index.documents.refresh_if_allowed()
     settings = None

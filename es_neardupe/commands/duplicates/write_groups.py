@@ -30,7 +30,7 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.index.storage.field_writes import checked_version
 from es_neardupe.index.stored_fields import decode_grouping, group_of, own_group, stored_fields
 from es_neardupe.index.stored_settings import sidecar_mappings
-from es_neardupe.index.target import mappings_of, put_settings, stored_settings
+from es_neardupe.index.target import Definitions, stored_settings
 from es_neardupe.keys.arrays import Flags, Floats
 from es_neardupe.progress import Progress
 from es_neardupe.records import DocumentsInScope, FingerprintColumns, Groupings, Hit
@@ -61,7 +61,7 @@ def check_prefix(index: Index, plan: DuplicatesPlan, prefix: str) -> Settings:
             f"features: put another one first, or choose another similarity."
         )
     settings = Settings(plan.fields, prefix=prefix, groups_only=True)
-    mappings = mappings_of(index.server, index.name)
+    mappings = index.definitions.mappings()
     if sidecar_mappings(index.server, mappings, prefix):
         raise IndexUnusable(_has_keys(index.name, prefix))
     for name, mapping in mappings.items():
@@ -85,9 +85,9 @@ def _has_keys(name: str, prefix: str) -> str:
 
 def _prepared(index: Index, settings: Settings) -> Index:
     """The index opened under the prefix of the groups, after adding fields and settings where they are missing."""
-    for name, mapping in mappings_of(index.server, index.name).items():
+    for name, mapping in index.definitions.mappings().items():
         if stored_settings(mapping, settings.prefix) != settings:
-            put_settings(index.server, name, mapping, settings)
+            Definitions(index.server, name).put_settings(mapping, settings)
     found = opened(Index(index.name, index.server, settings.prefix), groups=True, writes=True)
     check_sees_all(found, "grouping")
     found.storage.check_writable()
@@ -139,7 +139,7 @@ def write_groups_of_pairs(
 
 def _existing_registry(index: Index, settings: Settings) -> Registry | None:
     """The registry of the groups, if an earlier run has prepared all indices."""
-    mappings = mappings_of(index.server, index.name).values()
+    mappings = index.definitions.mappings().values()
     if any(stored_settings(mapping, settings.prefix) is None for mapping in mappings):
         return None
     return Registry(opened(Index(index.name, index.server, settings.prefix), groups=True))

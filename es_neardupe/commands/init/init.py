@@ -102,7 +102,6 @@ def init(
     from es_neardupe.index.handle import UnpreparedIndex
     from es_neardupe.index.runs.tuning import restore_abandoned, tuned_mappings
     from es_neardupe.index.storage.sidecar.indices import check_inline
-    from es_neardupe.index.target import metadata_of
     from es_neardupe.server.dry_run import DryRunClient
     from es_neardupe.similarity.measure import named_measure
 
@@ -113,7 +112,7 @@ def init(
     dry_run = dry_run or template
     writer = dry_client if dry_run else client
     try:
-        metadata = metadata_of(client, name)
+        metadata = index.definitions.metadata()
     except NotFound:
         if not (create or template):
             raise
@@ -126,7 +125,7 @@ def init(
     else:
         if not dry_run:
             restore_abandoned(client, tuned_mappings(index))
-            metadata = metadata_of(client, name)
+            metadata = index.definitions.metadata()
         unprepared = UnpreparedIndex(name, writer, metadata.with_source_modes, settings)
         if write_group or not sidecar:
             unprepared = with_versions(unprepared, metadata, versions)

@@ -41,12 +41,11 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.index.slices import external_version, random_hits
 from es_neardupe.index.storage.sidecar.indices import Sidecars
 from es_neardupe.index.target import (
+    Definitions,
     IndexMetadata,
     IndexTarget,
     check_name,
     mapping_to_add,
-    mappings_of,
-    put_settings,
     result_window,
     stored_group_field,
     stored_settings,
@@ -218,7 +217,7 @@ def init_inline(index: UnpreparedIndex, metadata: IndexMetadata, by_texts: ByTex
 def _prepare(index: UnpreparedIndex, name: str) -> None:
     """Add fields and settings to the mapping of one concrete index."""
     try:
-        put_settings(index.client, name, index.mappings[name], index.settings)
+        Definitions(index.client, name).put_settings(index.mappings[name], index.settings)
     except RequestError as error:
         if "derive source" not in error.reason:
             raise
@@ -301,7 +300,7 @@ def _create_index(index: UnpreparedIndex, mapping: Mapping[str, Any]) -> None:
     except RequestError as error:
         if error.type != "resource_already_exists_exception":
             raise
-        if mappings_of(index.client, index.name)[index.name].get("_meta") != mapping["_meta"]:
+        if index.definitions.mappings()[index.name].get("_meta") != mapping["_meta"]:
             raise
 
 
@@ -452,7 +451,7 @@ def _with_sample_mod(index: UnpreparedIndex, sample_keys: int | None) -> tuple[S
 
 def _scope(index: UnpreparedIndex) -> Mapping[str, Any]:
     """A query for the documents that are processed. Raises `IndexUnusable` if their texts cannot be read."""
-    for name, mapping in mappings_of(index.client, index.name).items():
+    for name, mapping in index.definitions.mappings().items():
         check_text_fields(name, mapping, index.settings)
     return queries.matching(queries.without_relations(_checked_relations(index)))
 

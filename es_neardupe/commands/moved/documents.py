@@ -17,7 +17,7 @@ from es_neardupe.index.permissions import partly_visible
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.shown_fields import URLS
 from es_neardupe.index.stored_fields import content_of, decode_grouping, stored_fields
-from es_neardupe.index.target import mappings_of
+from es_neardupe.index.target import Definitions
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.options import DEFAULT_MAX_CHARS, MAX_VERSIONS
 from es_neardupe.records import Address, Hit
@@ -111,7 +111,9 @@ def _only_date(index: Index, types: Mapping[str, str]) -> str:
 
 def _max_length(index: Index, field: str) -> int | None:
     """The minimum ``ignore_above`` of the field in all indices; None if none of them sets it."""
-    limits = (_mapped(one, field).get("ignore_above") for one in mappings_of(index.client, index.path).values())
+    limits = (
+        _mapped(one, field).get("ignore_above") for one in Definitions(index.client, index.path).mappings().values()
+    )
     return min((int(limit) for limit in limits if limit is not None), default=None)
 
 

@@ -14,7 +14,7 @@ from es_neardupe.index.queries import JSON
 from es_neardupe.index.shown_fields import UserFields, chosen_fields, shown_value, user_fields
 from es_neardupe.index.storage.collapse import CollapsedSearch
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
-from es_neardupe.index.target import IndexTarget, mappings_of
+from es_neardupe.index.target import Definitions, IndexTarget
 from es_neardupe.records import one_line
 from es_neardupe.wording import option
 
@@ -92,7 +92,7 @@ class SearchReport:
 
 def query_of(index: Index, text: str) -> JSON:
     """A query for the documents of an opened index that match a query string, as `search` finds them."""
-    known = user_fields(mappings_of(index.client, index.path).values(), index.prefix, index.settings.prefix)
+    known = user_fields(Definitions(index.client, index.path).mappings().values(), index.prefix, index.settings.prefix)
     return _limited(_query_string(text, known), None, index.target)
 
 
@@ -141,7 +141,7 @@ def checked(
             f"{option('query')}."
         )
     # The two prefixes differ while a migration switches.
-    known = user_fields(mappings_of(index.client, index.path).values(), index.prefix, index.settings.prefix)
+    known = user_fields(Definitions(index.client, index.path).mappings().values(), index.prefix, index.settings.prefix)
     parsed, sort = _parsed(text, known)
     shown = chosen_fields(index, known, fields)
     return index, CollapsedSearch(_limited(parsed, query, index.target), sort, start, size, shown, expand)

@@ -12,8 +12,8 @@ from typing import Any
 
 from es_neardupe.errors import Forbidden, IndexUnusable, NotFound, RequestError
 from es_neardupe.index.handle import IndexHandle
-from es_neardupe.index.target import index_states
-from es_neardupe.server.client import Client, Params, path
+from es_neardupe.index.target import Definitions
+from es_neardupe.server.client import Client, path
 
 DEFAULT_PIPELINE = "index.search.default_pipeline"
 
@@ -57,7 +57,7 @@ def stored_pipeline(client: Client, pipeline: str) -> Mapping[str, Any] | None:
 
 def default_pipelines(index: IndexHandle) -> dict[str, str | None]:
     """Concrete index of an opened index -> its default search pipeline."""
-    states = index_states(index.server, index.path)
+    states = Definitions(index.server, index.path).states()
     return {name: states[name].search_pipeline for name in index.target.indices if name in states}
 
 
@@ -136,7 +136,6 @@ def _unused(client: Client, group_field: str, unfolded: set[str]) -> list[str]:
         stored: Mapping[str, Any] = client.request("GET", path("_search", "pipeline", f"{_of_field(group_field)}*"))
     except NotFound:
         return []
-    params: Params = {"flat_settings": True, "expand_wildcards": "all"}
-    every = client.request("GET", path("*", "_settings", DEFAULT_PIPELINE), params=params) or {}
-    used = {one["settings"].get(DEFAULT_PIPELINE) for index, one in every.items() if index not in unfolded}
+    every = Definitions(client, "*").settings(DEFAULT_PIPELINE, expand_wildcards="all")
+    used = {one.get(DEFAULT_PIPELINE) for index, one in every.items() if index not in unfolded}
     return sorted(name for name in stored if is_ours(name, group_field) and name not in used)

@@ -23,9 +23,10 @@ from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.on_server.painless import fingerprint_script
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, own_group
+from es_neardupe.index.target import Definitions
 from es_neardupe.index.updates import waiting
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.client import Client, Params, path
+from es_neardupe.server.client import Client, path
 from es_neardupe.wording import command
 
 _MARK = "Keys of es-neardupe"
@@ -226,12 +227,11 @@ def differences(
 # pipelines of the server and of indices
 
 
-def index_pipelines(client: Client, name: str, indices: Collection[str] | None = None) -> dict[str, IndexPipelines]:
+def index_pipelines(definitions: Definitions, indices: Collection[str] | None = None) -> dict[str, IndexPipelines]:
     """Concrete index -> its pipelines: for the given indices, or else for those of a name that have any."""
-    params: Params = {"flat_settings": True, "expand_wildcards": "all"}
-    found = client.request("GET", path(name, "_settings", f"{_DEFAULT},{_FINAL}"), params=params) or {}
+    found = definitions.settings(_DEFAULT, _FINAL, expand_wildcards="all")
     chosen = found if indices is None else indices  # servers omit indices without one
-    return {index: _pipelines_of(found.get(index, {}).get("settings", {})) for index in sorted(chosen)}
+    return {index: _pipelines_of(found.get(index, {})) for index in sorted(chosen)}
 
 
 def _pipelines_of(settings: Mapping[str, str]) -> IndexPipelines:
@@ -263,7 +263,7 @@ class OwnPipelines:
 
     def __init__(self, index: IndexHandle) -> None:
         self.index, self.client = index, index.server
-        self.of_indices = index_pipelines(self.client, index.path, index.target.indices)
+        self.of_indices = index_pipelines(Definitions(self.client, index.path), index.target.indices)
         """Concrete index -> its pipelines."""
         self.stored = self._stored()
         """Name -> content of those that the index uses, or that were made for its name. Empty if this user may not read
@@ -324,7 +324,8 @@ class OwnPipelines:
         """Remove them from the settings of the concrete indices; returns those that named one. This comes before
         `delete_unused`: the server rejects documents of an index whose pipeline is missing."""
         changed = []
-        for concrete, one in index_pipelines(client, self.index.path, self.index.target.indices).items():
+        definitions = Definitions(client, self.index.path)
+        for concrete, one in index_pipelines(definitions, self.index.target.indices).items():
             if one.names & self.names:
                 set_pipelines(client, concrete, one, one.without(self.names))
                 changed.append(concrete)
@@ -354,7 +355,11 @@ def set_pipelines(client: Client, index: str, before: IndexPipelines, after: Ind
 
 def users(client: Client, pipeline: str) -> list[User]:
     """Everything that names a pipeline."""
-    found = [User("index", index) for index, one in index_pipelines(client, "*").items() if pipeline in one.names]
+    found = [
+        User("index", index)
+        for index, one in index_pipelines(Definitions(client, "*")).items()
+        if pipeline in one.names
+    ]
     every: Mapping[str, Any] = {}
     with suppress(NotFound):  # the answer of OpenSearch if there is none at all
         every = client.request("GET", path("_ingest", "pipeline")) or {}

@@ -19,7 +19,7 @@ from es_neardupe.index.hidden_indices import HiddenDocuments
 from es_neardupe.index.index import Index
 from es_neardupe.index.runs.lease import held, is_held, written_now
 from es_neardupe.index.stored_settings import sidecar_mappings
-from es_neardupe.index.target import mappings_of
+from es_neardupe.index.target import Definitions
 from es_neardupe.progress import Progress, silent
 from es_neardupe.server.client import Client, path
 from es_neardupe.wording import option
@@ -167,7 +167,7 @@ class _TunedIndex:
 
     def meta(self) -> Mapping[str, Any]:
         """The ``_meta`` of its mapping."""
-        found: Mapping[str, Any] = mappings_of(self.client, self.name)[self.name].get("_meta", {})
+        found: Mapping[str, Any] = Definitions(self.client, self.name).mappings()[self.name].get("_meta", {})
         return found
 
     def put(self, values: Values) -> None:
@@ -211,5 +211,5 @@ class _TunedIndex:
 def tuned_mappings(index: IndexHandle) -> dict[str, dict[str, Any]]:
     """Index -> mapping, for all indices whose settings a run with ``tune`` can have lowered, sidecar indices
     included."""
-    mappings = mappings_of(index.server, index.name)
+    mappings = index.definitions.mappings()
     return mappings | sidecar_mappings(index.server, mappings, index.prefix)

@@ -33,7 +33,7 @@ from es_neardupe.index.mapping import field_types
 from es_neardupe.index.permissions import check_updates
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import stored_fields
-from es_neardupe.index.target import index_states
+from es_neardupe.index.target import Definitions
 from es_neardupe.log_events import log_event
 from es_neardupe.options import Versions
 from es_neardupe.records import Action, Address, Hit
@@ -235,7 +235,7 @@ class FieldWriter:
 
     def _obstacle_in(self, index: str) -> str | None:
         whole = "must be written as a whole, without a change to other fields"
-        for state in index_states(self.client, index).values():
+        for state in Definitions(self.client, index).states().values():
             if state.final_pipeline is not None:
                 return (
                     f"documents of {index} {whole}, but its final pipeline {state.final_pipeline!r} would process them"

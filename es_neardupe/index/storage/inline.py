@@ -32,10 +32,8 @@ from es_neardupe.index.storage.interface import EnrichRequest, EnrichResult, OnW
 from es_neardupe.index.storage.same_indices import SameIndicesClient
 from es_neardupe.index.stored_fields import count_of, group_of, stored_fields, text_bytes, timestamp
 from es_neardupe.index.target import (
+    Definitions,
     IndexTarget,
-    mappings_of,
-    put_settings,
-    remove_settings,
     stored_group_field,
     stored_settings,
 )
@@ -134,12 +132,14 @@ class InlineStorage:
 
     def mark_migration(self, phase: Phase, coming: Settings, notes: Mapping[str, Any]) -> None:
         """Write into the mapping of every index."""
-        mappings, prefix = mappings_of(self.client, self._index.name), replaced_prefix(coming.prefix)
+        mappings, prefix = self._index.definitions.mappings(), replaced_prefix(coming.prefix)
         after = replace(coming, prefix=prefix, group_field=stored_group_field(mappings.values(), prefix))
         missing = self._index.settings if phase is Phase.PREPARING else after
         for name, mapping in mappings.items():
             stored = stored_settings(mapping, after.prefix) if phase is not Phase.CLEANING else after
-            put_settings(self.client, name, mapping, stored or missing, coming, notes={coming.prefix: notes})
+            Definitions(self.client, name).put_settings(
+                mapping, stored or missing, coming, notes={coming.prefix: notes}
+            )
 
     def group_pairs(self, former: IndexHandle, progress: Progress) -> Iterator[tuple[str | None, str | None]]:
         """Read both ids from the same documents."""
@@ -165,8 +165,8 @@ class InlineStorage:
 
     def remove_settings(self) -> None:
         """Remove the settings from ``_meta``. Fields cannot be removed from a mapping."""
-        for name, mapping in mappings_of(self.client, self._index.name).items():
-            remove_settings(self.client, name, mapping, self._index.settings.prefix)
+        for name, mapping in self._index.definitions.mappings().items():
+            Definitions(self.client, name).remove_settings(mapping, self._index.settings.prefix)
 
     def replaced(self) -> Mapping[str, int]:
         """Always empty: keys are deleted with their documents."""
@@ -400,6 +400,6 @@ def prepare_new(index: IndexHandle) -> None:
     """Add fields and settings to the mappings of indices that a rollover created. Raises `IndexUnusable` if these lack
     the text fields, `Forbidden` if the user may not change a mapping."""
     for name in index.target.new:
-        mapping = mappings_of(index.client, name)[name]
+        mapping = Definitions(index.client, name).mappings()[name]
         check_text_fields(name, mapping, index.settings)
-        put_settings(index.client, name, mapping, index.settings)
+        Definitions(index.client, name).put_settings(mapping, index.settings)

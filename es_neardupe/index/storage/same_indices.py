@@ -9,7 +9,7 @@ from typing import Any
 
 from es_neardupe.errors import Conflict, IndexReplaced
 from es_neardupe.index.handle import IndexHandle
-from es_neardupe.index.target import index_states
+from es_neardupe.index.target import Definitions
 from es_neardupe.server.client import ForwardingClient
 from es_neardupe.wording import command
 
@@ -45,7 +45,7 @@ class SameIndicesClient(ForwardingClient):
     def check(self) -> None:
         """Raises as `bulk` if an index was deleted or replaced since the target was opened."""
         name, now = self._target.name, time.monotonic()
-        current = index_states(self.plain, self._target.path)
+        current = Definitions(self.plain, self._target.path).states()
         for concrete, opened in self._target.states.items():
             if concrete not in current:
                 raise Conflict(

@@ -39,13 +39,11 @@ from es_neardupe.index.queries import JSON
 from es_neardupe.index.rollover import alias_named
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.target import (
+    Definitions,
     IndexTarget,
     SidecarLayout,
     check_unprepared,
     common_settings,
-    index_states,
-    mappings_of,
-    metadata_of,
     not_rolled_over,
     result_window,
     serving_prefix,
@@ -267,13 +265,12 @@ class Sidecars:
 
     def _shards(self, index: str) -> int:
         setting = "index.number_of_shards"
-        found = self._index.client.request("GET", path(index, "_settings", setting), params={"flat_settings": "true"})
-        return int(found[index]["settings"][setting])
+        return int(Definitions(self._index.client, index).settings(setting)[index][setting])
 
 
 def invisible_sidecar(index: IndexHandle, prefix: str) -> str:
     """The name of the sidecar index if this user has no privilege to see whether it exists, else ""."""
-    sidecar = sidecar_name(next(iter(mappings_of(index.server, index.name))), prefix)
+    sidecar = sidecar_name(next(iter(index.definitions.mappings())), prefix)
     try:
         index.server.request("GET", path(sidecar, "_mapping"))
     except Forbidden:
@@ -284,10 +281,10 @@ def invisible_sidecar(index: IndexHandle, prefix: str) -> str:
 
 
 def open_sidecar_target(
-    client: Client, name: str, prefix: str, *, texts: bool, adopting: bool, writes: bool
+    definitions: Definitions, prefix: str, *, texts: bool, adopting: bool, writes: bool
 ) -> IndexTarget | None:
     """The target of a name with sidecar indices; None if no index has one. See `open_target`."""
-    metadata = metadata_of(client, name)
+    client, name, metadata = definitions.client, definitions.name, definitions.metadata()
     mappings, states, aliases = metadata.with_source_modes, metadata.states, metadata.rollover_aliases(name)
     sidecars = sidecars_of(client, mappings, prefix)
     if not sidecars:
@@ -317,7 +314,7 @@ def open_sidecar_target(
             f"{name} resolves to {len(names)} indices: the names of their sidecar indices are too long for one "
             f"request. Use a narrower pattern."
         )
-    of_sidecars = index_states(client, ",".join(sidecar_name(index, prefix) for index in sidecars))
+    of_sidecars = Definitions(client, ",".join(sidecar_name(index, prefix) for index in sidecars)).states()
     return IndexTarget(
         name,
         tuple(sorted(mappings)),

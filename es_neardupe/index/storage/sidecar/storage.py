@@ -33,7 +33,7 @@ from es_neardupe.index.storage.sidecar.enrich import enrich_sidecar
 from es_neardupe.index.storage.sidecar.entries import entry_takeovers, fetch_entries, replaced_entries
 from es_neardupe.index.storage.sidecar.indices import REFERENCE, SidecarNames, Sidecars
 from es_neardupe.index.stored_fields import count_of, group_of, stored_fields, text_bytes
-from es_neardupe.index.target import SidecarLayout, mappings_of
+from es_neardupe.index.target import Definitions, SidecarLayout
 from es_neardupe.keys.arrays import Ints
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
@@ -98,7 +98,9 @@ class SidecarStorage:
         """Create their sidecar indices."""
         index = self._index
         if index.target.new:
-            mappings = {concrete: mappings_of(index.server, concrete)[concrete] for concrete in index.target.new}
+            mappings = {
+                concrete: Definitions(index.server, concrete).mappings()[concrete] for concrete in index.target.new
+            }
             self._sidecars(mappings, index.settings, write_group=self.groups_in_documents).prepare(index.settings)
 
     def write_fingerprints(
@@ -165,7 +167,7 @@ class SidecarStorage:
     def mark_migration(self, phase: Phase, coming: Settings, notes: Mapping[str, Any]) -> None:
         """Write into the mappings of the sidecar indices of the coming prefix. While their phase is ``SWITCHING``, the
         settings of the old ones are not read."""
-        mappings = mappings_of(self._index.server, self._index.name)
+        mappings = self._index.definitions.mappings()
         after = replace(coming, prefix=replaced_prefix(coming.prefix))
         former = self._sidecars(mappings, after)
         if phase is not Phase.PREPARING:  # a rollover may have created indices without a sidecar index
