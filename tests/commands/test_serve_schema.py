@@ -14,11 +14,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from drivers import fetch
 from secured import Secured
 from secured_users import NEWS
 from server_tools import JSON, family, make_index, put, words
 
-from es_neardupe import NearDupe, Settings
+from es_neardupe import NearDupe, Settings, folders
 from es_neardupe.server.client import Client
 
 PROPERTIES: JSON = {"title": {"type": "text"}, "body": {"type": "text"}, "part": {"type": "keyword"}}
@@ -120,3 +121,62 @@ def test_many_requests_with_logins(secured_server: Secured, tmp_path: Path) -> N
     login = base64.b64encode(f"admin:{secured_server.users['admin'].password}".encode()).decode()
     with served(NEWS, "--auth-proxy", environment=secured_server.environment("admin")) as address:
         drawn(address, f"Basic {login}", tmp_path, "--max-examples", "20")
+
+
+CLIENT = """
+import sys
+
+from neardupe_client import AuthenticatedClient
+from neardupe_client.api.default import compare_documents, decisions, group, groups, similar_to_text, statistics
+from neardupe_client.api.default import store_decision, withdraw_decision
+from neardupe_client.models import PartsQuery, ProblemAnswer, SimilarQuery, VerdictQuery, VerdictQueryVerdict
+
+address, token = sys.argv[1:]
+client = AuthenticatedClient(base_url=f"{address}/api", token=token)
+page = groups.sync(client=client, size=1)
+assert len(page.groups) == 1 and page.total == 2, page
+again = groups.sync(client=client, size=1, after=page.after)
+assert again.groups[0].group != page.groups[0].group, again
+a, b, *_ = [one.id for one in group.sync(page.groups[0].group, client=client).members]
+assert compare_documents.sync(client=client, a=a, b=b).measures[0].value > 0.5
+assert statistics.sync(client=client).scope.documents == 8
+assert similar_to_text.sync(client=client, body=SimilarQuery(text="nothing like it")).hits == []
+for author, query in (
+    ("ann", VerdictQuery(author="ann", verdict=VerdictQueryVerdict.DIFFERENT, id=a, others=[b])),
+    ("bea", PartsQuery(author="bea", parts=[[a], [b]])),
+):
+    (stored,) = store_decision.sync(client=client, body=query).decisions
+    assert stored in decisions.sync(client=client, author=author).decisions
+    assert withdraw_decision.sync(stored.id, client=client).withdrawn
+for refused, status in (
+    (compare_documents.sync(client=client, a=a, b="none"), 404),
+    (groups.sync(client=client, size=0), 400),
+    (statistics.sync(client=AuthenticatedClient(base_url=f"{address}/api", token="wrong")), 401),
+):
+    assert isinstance(refused, ProblemAnswer) and refused.status == status, refused
+"""
+
+
+@pytest.mark.long
+def test_a_generated_client(client: Client, index_name: str, server_url: str, tmp_path: Path) -> None:
+    """Made without warnings, it reads and decides. Its generator needs another typer than the tests."""
+    folder = folders.cache() / "openapi-python-client"
+    fetch("openapi-python-client", folder)
+    begun(client, index_name)
+    (tmp_path / "config.yaml").write_text("post_hooks: []\npackage_name_override: neardupe_client\n", "utf-8")
+    (tmp_path / "use.py").write_text(CLIENT, "utf-8")
+
+    def python(*arguments: str) -> str:
+        variables = {**os.environ, "PYTHONPATH": str(folder)}
+        command = [sys.executable, *arguments]
+        done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    with served(index_name, "--url", server_url, "--token", TOKEN) as address:
+        found = httpx.get(f"{address}/api/openapi.json", headers={"Authorization": f"Bearer {TOKEN}"})
+        (tmp_path / "openapi.json").write_text(found.text, "utf-8")
+        options = ["--path", "openapi.json", "--meta", "none", "--config", "config.yaml"]
+        said = python("-m", "openapi_python_client", "generate", *options, "--output-path", "neardupe_client")
+        assert said == "Generating neardupe_client\n"
+        python("use.py", address, TOKEN)

@@ -55,9 +55,7 @@ def environment(driver: Driver) -> dict[str, str]:
 
     Raises `NodeError` if it cannot be installed.
     """
-    with state.hold(driver.folder.with_name(f"{driver.folder.name}.lock"), timeout=_TIMEOUT, doing="fetching a driver"):
-        if not driver.folder.exists():
-            _fetch(driver)
+    fetch(f"{driver.package}=={driver.major}.*", driver.folder)
     paths = [str(driver.folder), str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), TESTED_DRIVER: driver.package}
 
@@ -75,13 +73,16 @@ def version(driver: Driver) -> str:
     return str(found)
 
 
-def _fetch(driver: Driver) -> None:
-    """Install into a temporary folder, then rename it."""
-    staging = driver.folder.with_name(f"{driver.folder.name}.part")
-    shutil.rmtree(staging, ignore_errors=True)
-    requirement = f"{driver.package}=={driver.major}.*"
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(staging), requirement]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
-    if run.returncode:
-        raise NodeError(f"{requirement} could not be installed: {run.stderr.strip().splitlines()[-1:]}")
-    staging.replace(driver.folder)
+def fetch(requirement: str, folder: Path) -> None:
+    """Install a package with its dependencies into a folder, unless it exists: into a temporary one, then rename it.
+    Raises `NodeError` if it cannot be installed."""
+    with state.hold(folder.with_name(f"{folder.name}.lock"), timeout=_TIMEOUT, doing=f"fetching {requirement}"):
+        if folder.exists():
+            return
+        staging = folder.with_name(f"{folder.name}.part")
+        shutil.rmtree(staging, ignore_errors=True)
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(staging), requirement]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
+        if run.returncode:
+            raise NodeError(f"{requirement} could not be installed: {run.stderr.strip().splitlines()[-1:]}")
+        staging.replace(folder)
