@@ -1,7 +1,8 @@
 """Build the documentation site: the pages of docs/, and the reference made from the program.
 
 docs/README.md is the start page, and its list of pages is the navigation: a section is a heading, a page is the link in
-the first cell of a row. A page that is not in the list is an error, as is every link without a target. The site loads
+the first cell of a row. A page that is not in the list is an error, as is every link without a target. A comment
+``<!-- search: words; other words -->`` names searches that this place answers, before all others. The site loads
 nothing from other servers, and can be read and searched as files. Sphinx and nbconvert are imported where they are
 needed, because tests import this module.
 """
@@ -49,6 +50,7 @@ PLACES = {
 
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)\s#]+)")
 BLOCK = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
+ANSWERS = re.compile(r"^<!-- search: (.*) -->$", re.MULTILINE)
 ROW = re.compile(r"^\| \[([^\]]+)\]\(([^)#]+)\)", re.MULTILINE)
 
 CONFIGURATION: dict[str, Any] = {
@@ -117,6 +119,10 @@ def page_text(file: Path, sources: Path) -> str:
             return f"{REPOSITORY}/blob/main/{target.relative_to(ROOT).as_posix()}"
         return os.path.relpath(target, here)  # Sphinx copies it
 
+    def answer(searches: re.Match[str]) -> str:
+        return "\n\n".join(f"```{{index}} ! single: {words}\n```" for words in searches[1].split("; "))
+
+    text = ANSWERS.sub(answer, text)
     parts = BLOCK.split(text)  # text and fenced blocks in turn
     return "".join(part if number % 2 else LINK.sub(moved, part) for number, part in enumerate(parts))
 

@@ -8,11 +8,12 @@ import re
 import subprocess
 import sys
 from base64 import b64decode
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote_plus, unquote, urlsplit
 
 import nbformat
 import pytest
@@ -140,13 +141,76 @@ def test_a_page_that_is_not_listed_is_an_error(tmp_path: Path, capsys: pytest.Ca
     assert "toctree" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", ["locality-sensitive hashing", "plagiarism", "max_bucket"])
-def test_the_search_works_on_files(words: str, site: Path) -> None:
+@pytest.fixture(scope="module")
+def search(site: Path) -> Iterator[Callable[[str], str]]:
+    """Search the site, as files; returns the address of the first hit."""
     with chromium() as browser:
-        browser.get(f"{(site / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
-        WebDriverWait(browser, 60).until(
-            lambda driver: driver.find_elements(By.CSS_SELECTOR, "#search-results ul.search li a")
-        )
+
+        def first(words: str) -> str:
+            browser.get(f"{(site / 'search.html').as_uri()}?q={quote_plus(words)}")
+            hits = WebDriverWait(browser, 60).until(
+                lambda driver: driver.find_elements(By.CSS_SELECTOR, "#search-results ul.search li a")
+            )
+            return str(hits[0].get_attribute("href")).rpartition("/")[2].partition("?")[0]
+
+        yield first
+
+
+@pytest.mark.parametrize("words", ["locality-sensitive hashing", "plagiarism", "max_bucket"])
+def test_the_search_works_on_files(words: str, search: Callable[[str], str]) -> None:
+    assert search(words).partition("#")[0].endswith(".html")
+
+
+def answers() -> Iterator[tuple[str, str]]:
+    """(search, page that answers it) of each comment for the search."""
+    for file in build.pages():
+        if file.suffix == ".md":
+            for found in build.ANSWERS.findall(file.read_text("utf-8")):
+                yield from ((words, Path(build.place(file)).with_suffix(".html").name) for words in found.split("; "))
+
+
+QUESTIONS = {
+    "pick a threshold": "init.html",
+    "how big will my index become": "scale.html",
+    "undo": "recipes.html",
+    "rollback": "recipes.html",
+    "nightly": "recipes.html",
+    "delete duplicates": "recipes.html",
+    "0.8": "resemblance.html",
+    "hide copies": "recipes.html",
+    "num_perm": "parameters.html",
+    "rag": "recipes.html",
+    "email": "recipes.html",
+    "training data": "recipes.html",
+}
+"""Questions of newcomers, and the pages that answer them."""
+
+
+@pytest.mark.parametrize("words", QUESTIONS)
+def test_the_first_hit_answers_the_question(words: str, search: Callable[[str], str]) -> None:
+    page, _, anchor = search(words).partition("#")
+    assert page == QUESTIONS[words]
+    assert anchor.startswith("index-")
+
+
+def test_each_search_has_one_answer() -> None:
+    found = list(answers())
+    assert len(dict(found)) == len(found)
+    assert QUESTIONS.items() <= dict(found).items()
+
+
+@pytest.mark.parametrize("page", sorted({*QUESTIONS.values()}))
+def test_answers_are_two_clicks_from_the_readme(page: str) -> None:
+    """At most: a link of the README, and one of a page that it links to."""
+    target, linked = DOCS / f"{page.removesuffix('.html')}.md", {ROOT / "README.md"}
+    for _ in range(2):
+        linked |= {
+            (file.parent / link).resolve()
+            for file in linked
+            if file.suffix == ".md"
+            for link in build.LINK.findall(file.read_text("utf-8").replace("#", " #"))
+        }
+    assert target in linked
 
 
 # Pictures

@@ -257,7 +257,8 @@ def test_each_recipe_is_tested() -> None:
     for title, found in BLOCKS.items():
         (block,) = found
         assert len(block.splitlines()) <= 6, title
-        assert re.match(r"\n+\*[^*\n]+\*\n\n```sh\n", RECIPES[title]), f"{title}: the question, then the commands"
+        asked = re.compile(r"\n+<!-- search: .* -->\n\n\*[^*\n]+\*\n\n```sh\n")
+        assert asked.match(RECIPES[title]), f"{title}: the question, then the commands"
         assert re.search(r"\]\([\w-]+\.md", RECIPES[title]), f"{title}: a link"
 
 
