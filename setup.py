@@ -67,9 +67,12 @@ class ReproducibleSource(sdist):
 
 
 def readme() -> str:
-    """README.md for a package index: links to files lead to the repository, or are plain text without one."""
+    """README.md for a package index: links to files lead to the repository, or are plain text without one, and pictures
+    are those of the repository, or left out."""
+    picture = rf"![\1]({REPOSITORY}/raw/main/\2)" if REPOSITORY else ""
     target = rf"[\1]({REPOSITORY}/blob/main/\2)" if REPOSITORY else r"\1"
-    return re.sub(r"\[([^\]]+)\]\((?!https?:|#)([^)]+)\)", target, Path("README.md").read_text("utf-8"))
+    text = re.sub(r"!\[([^\]]+)\]\((?!https?:)([^)]+)\)", picture, Path("README.md").read_text("utf-8"))
+    return re.sub(r"\[([^\]]+)\]\((?!https?:|#)([^)]+)\)", target, text)
 
 
 def urls() -> dict[str, str]:

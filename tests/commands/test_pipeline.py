@@ -121,7 +121,7 @@ def test_install_show_check_remove(painless: Client, news: NearDupe, server_cli:
 def test_documents_and_searches_of_applications_without_a_change(
     painless: Client, index_name: str, server_cli: Cli
 ) -> None:
-    """The lines of README.md."""
+    """The first lines of docs/pipeline.md."""
     make = ("init", index_name, "--field", "body", "--create", "--group-field", index_name.replace("-", "_"))
     line: tuple[str, ...]
     for line in (make, ("pipeline", index_name, "install", "--default")):

@@ -6,8 +6,8 @@
 The newest major version of each driver is installed: all server tests run with it.
 
 The servers run one after the other, each as one node, on which two processes share the tests. The results are printed
-at the end. Those of each server are written, when it is done, into docs/matrix.json and the table of the README, which
-hold the last run of each server.
+at the end. Those of each server are written, when it is done, into docs/matrix.json and the table of docs/install.md,
+which hold the last run of each server.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from es_neardupe.local_server import control, versions
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "matrix.json"
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "install.md"
 BEGIN, END = "<!-- begin of what scripts/test --matrix wrote -->\n", "<!-- end of it -->\n"
 
 OLDER = tuple(one for one in DRIVERS if any(one.package == d.package and one.major < d.major for d in DRIVERS))
@@ -204,18 +204,18 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def record(rows: Iterable[Row]) -> None:
-    """Replace the results of earlier runs, and rewrite the table of the README."""
+    """Replace the results of earlier runs, and rewrite the table of docs/install.md."""
     kept = {row.key: row for row in (*recorded(), *rows)}
     ordered = [kept[key] for key in wanted() if key in kept]
-    store(ordered, RESULTS, readme_table(ordered), (BEGIN, END))
+    store(ordered, RESULTS, results_table(ordered), (BEGIN, END))
 
 
 def store(rows: Iterable[Any], results: Path, table: str, markers: tuple[str, str]) -> None:
-    """Write rows into a file of results, and their table between two markers of the README."""
+    """Write rows into a file of results, and their table between two markers of docs/install.md."""
     results.write_text("[\n" + ",\n".join(json.dumps(asdict(row)) for row in rows) + "\n]\n", "utf-8")
     begin, end = markers
-    before, _, rest = README.read_text("utf-8").partition(begin)
-    README.write_text(before + begin + table + end + rest.partition(end)[2], "utf-8")
+    before, _, rest = PAGE.read_text("utf-8").partition(begin)
+    PAGE.write_text(before + begin + table + end + rest.partition(end)[2], "utf-8")
 
 
 def recorded() -> list[Row]:
@@ -232,7 +232,7 @@ def wanted() -> list[tuple[str, str]]:
     ]
 
 
-def readme_table(rows: Iterable[Row]) -> str:
+def results_table(rows: Iterable[Row]) -> str:
     """The table: servers in rows, drivers in columns."""
     found = {row.key: row for row in rows}
     heads = ["server", "all server tests, with the newest driver", *(_head(one, found.values()) for one in OLDER)]

@@ -3,7 +3,7 @@
     scripts/test --pythons [VERSION ...]    such as 3.12; by default all that are found
 
 Each Python gets an environment of its own, such as ``.venv-3.12``. The results are written into docs/pythons.json and
-the table of the README, which hold the last run of each version. All other tests run on one Python.
+the table of docs/install.md, which hold the last run of each version. All other tests run on one Python.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def run(minor: str, python: str) -> Row:
 
 
 def record(rows: Iterable[Row]) -> None:
-    """Replace the results of earlier runs, and rewrite the table of the README."""
+    """Replace the results of earlier runs, and rewrite the table of docs/install.md."""
     kept = {row.minor: row for row in (*recorded(), *rows)}
     ordered = sorted(kept.values(), key=lambda row: int(row.minor.partition(".")[2]))
     store(ordered, RESULTS, "".join(table(ordered)), (BEGIN, END))
@@ -122,7 +122,7 @@ def recorded() -> list[Row]:
 
 
 def table(rows: Iterable[Row]) -> Iterator[str]:
-    """The table of the README."""
+    """The table of docs/install.md."""
     yield "| Python | unit tests | day |\n| --- | --- | --- |\n"
     for row in rows:
         yield f"| {row.python} | {in_words(row)} | {row.day} |\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from drivers import DRIVERS
-from matrix import BEGIN, END, OLDER, README, Row, counts, readme_table, recorded, wanted
+from matrix import BEGIN, END, OLDER, PAGE, Row, counts, recorded, results_table, wanted
 from packaging.requirements import Requirement
 from packaging.version import Version
 
@@ -35,8 +35,8 @@ def test_the_drivers_are_all_major_versions_that_the_project_allows() -> None:
         assert sorted(driver.major for driver in DRIVERS if driver.package == package) == allowed
 
 
-def test_readme_names_the_lowest_versions_that_the_project_allows() -> None:
-    text = " ".join(README.read_text("utf-8").split())
+def test_installation_names_the_lowest_versions_that_the_project_allows() -> None:
+    text = " ".join(PAGE.read_text("utf-8").split())
     for package, title in (("elasticsearch", "elasticsearch-py"), ("opensearch-py", "opensearch-py")):
         (minimum,) = (one.version for one in requirements()[package].specifier if one.operator == ">=")
         newest = max(driver.major for driver in DRIVERS if driver.package == package)
@@ -57,14 +57,14 @@ def test_what_ran_was_what_is_supported_now_and_nothing_failed() -> None:
     )
 
 
-def test_readme_holds_the_table_of_the_results() -> None:
-    text = README.read_text("utf-8")
-    assert text.partition(BEGIN)[2].partition(END)[0] == readme_table(recorded())
+def test_installation_holds_the_table_of_the_results() -> None:
+    text = PAGE.read_text("utf-8")
+    assert text.partition(BEGIN)[2].partition(END)[0] == results_table(recorded())
 
 
 def test_a_table() -> None:
     whole = replace(ROW, driver="", driver_version="3.2.0", passed=10, failed=2, skipped=0)
-    lines = readme_table([ROW, whole]).splitlines()
+    lines = results_table([ROW, whole]).splitlines()
     assert (
         lines[0] == "| server | all server tests, with the newest driver | elasticsearch-py 8 | opensearch-py 2.8.0 |"
     )

@@ -1,10 +1,10 @@
-"""The Pythons that are supported: the classifiers and the table of the README say on which the unit tests have run."""
+"""The Pythons that are supported: classifiers, and the table of docs/install.md, say on which the unit tests ran."""
 
 from __future__ import annotations
 
 import sys
 
-from matrix import README
+from matrix import PAGE
 from packaging.specifiers import SpecifierSet
 from pythons import BEGIN, END, OLDEST, RESULTS, Row, pythons, recorded, table
 from repository import ROOT
@@ -31,8 +31,8 @@ def test_the_oldest_python() -> None:
     assert recorded()[0].minor == f"3.{OLDEST}"
 
 
-def test_readme_holds_the_table_of_the_results() -> None:
-    assert README.read_text("utf-8").partition(BEGIN)[2].partition(END)[0] == "".join(table(recorded()))
+def test_installation_holds_the_table_of_the_results() -> None:
+    assert PAGE.read_text("utf-8").partition(BEGIN)[2].partition(END)[0] == "".join(table(recorded()))
 
 
 def test_a_table() -> None:
