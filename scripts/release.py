@@ -5,7 +5,8 @@
 From the last commit it builds into FOLDER (default: dist), which must be empty: the source package, one wheel for
 Python 3.11 and later, one for 3.10, and the bill of materials. The workflow ``wheels`` builds those of other systems.
 Each wheel must work on an old glibc, have both kernels, and be installed without a compiler on each Python that is
-found. Nothing is uploaded or pushed. ``--tag`` sets the tag of the version in this repository, as the last step.
+found. Nothing is uploaded or pushed. ``--tag`` sets the tag of the version in this repository, as the last step; a
+commit that has it already is built as well.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def main() -> None:
     run(PYTHON, ROOT / "scripts" / "sbom.py", folder / f"es-neardupe-{version}.cdx.json", env=environ)
     for file in sorted(folder.iterdir()):
         print(hashlib.sha256(file.read_bytes()).hexdigest(), file.name)
-    if arguments.tag:
+    if arguments.tag and not commit_of_tag(version):
         git("tag", "--annotate", f"v{version}", "--message", f"es-neardupe {version}")
         print(f"Tag v{version} is set here. Nothing was pushed.")
 
@@ -82,12 +83,22 @@ def checked_version(folder: Path) -> str:
         sys.exit(f"{folder} is not empty: remove what is in it, or name another folder.")
     if changed := git("status", "--porcelain"):
         sys.exit(f"Commit these changes first, since a release is built from the last commit:\n{changed}")
-    if git("tag", "--list", f"v{version}"):
-        sys.exit(f"The tag v{version} exists already: write the next version into pyproject.toml.")
+    if commit_of_tag(version) not in ("", git("rev-parse", "HEAD")):
+        sys.exit(f"The tag v{version} is that of another commit: write the next version into pyproject.toml.")
     changes = (ROOT / "CHANGELOG.md").read_text("utf-8").partition("\n## ")[2].partition("\n## ")[0]
     if not changes.startswith(f"{version}\n") or "\nIndex: " not in changes or "\n- " not in changes:
         sys.exit(f"The first section of CHANGELOG.md must be {version}, with its line `Index:` and its entries.")
     return version
+
+
+def commit_of_tag(version: str) -> str:
+    """The commit that has the tag of a version; "" if there is no such tag."""
+    return git(
+        "for-each-ref",
+        "--format",
+        "%(if)%(*objectname)%(then)%(*objectname)%(else)%(objectname)%(end)",
+        f"refs/tags/v{version}",
+    )
 
 
 def project() -> dict[str, Any]:

@@ -18,6 +18,9 @@ from pathlib import Path
 
 import pytest
 import release
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from pythons import pythons
 from repository import ROOT, copied
 
@@ -279,6 +282,42 @@ def test_links_and_addresses_of_a_release(tmp_path: Path) -> None:
     found = Parser().parsestr((source / "es_neardupe.egg-info" / "PKG-INFO").read_text("utf-8"))
     assert f"Source, {address}" in found.get_all("Project-URL", [])
     assert f"({address}/blob/main/docs/README.md)" in str(found.get_payload())
+
+
+def test_installation_from_the_folder_of_a_wheel(built: tuple[Path, Path, str], tmp_path: Path) -> None:
+    """The line of docs/install.md, with the dependencies that are here."""
+    assert "pip install --find-links dist " in (ROOT / "docs" / "install.md").read_text("utf-8")
+    venv.create(tmp_path / "clean", with_pip=False)
+    python = tmp_path / "clean" / "bin" / "python"
+    options = ["--quiet", "--no-index", "--no-deps", "--find-links", str(built[0].parent)]
+    subprocess.run(
+        [sys.executable, "-m", "pip", "--python", python, "install", *options, "es-neardupe"], cwd=tmp_path, check=True
+    )
+    (place,) = (tmp_path / "clean").glob("lib/python*/site-packages")
+    (place / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", "utf-8")
+    command = [python.with_name("es-neardupe"), "version", "--no-server"]
+    shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert es_neardupe.__version__ in shown
+    where = [python, "-I", "-c", "import es_neardupe; print(es_neardupe.__file__)"]
+    assert str(place) in subprocess.check_output(where, cwd=tmp_path, text=True)
+
+
+NAMES_OF_CONDA = {"xxhash": "python-xxhash"}
+"""Name on a package index -> name there, where it is another one."""
+
+
+def test_the_conda_recipe() -> None:
+    """Its version, dependencies, command and licence are those of pyproject.toml."""
+    recipe = yaml.safe_load((ROOT / "deploy" / "conda" / "recipe.yaml").read_text("utf-8"))
+    about = release.project()
+    assert recipe["context"]["version"] == about["version"]
+    assert recipe["package"] == {"name": about["name"], "version": "${{ version }}"}
+    needed = {NAMES_OF_CONDA.get(one.name, one.name): one.specifier for one in map(Requirement, about["dependencies"])}
+    needed["python"] = SpecifierSet(about["requires-python"])
+    listed = {one.name: one.specifier for one in map(Requirement, recipe["requirements"]["run"])}
+    assert listed == needed
+    assert recipe["build"]["python"]["entry_points"] == [f"{name} = {at}" for name, at in about["scripts"].items()]
+    assert (recipe["about"]["license"], recipe["about"]["summary"]) == (about["license"], about["description"])
 
 
 def test_version() -> None:

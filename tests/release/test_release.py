@@ -61,7 +61,9 @@ def _uncommitted(repository: Path) -> None:
 
 
 def _tagged(repository: Path) -> None:
+    """As the commit before the last one."""
     git(repository, "tag", f"v{VERSION}")
+    git(repository, "commit", "--allow-empty", "--quiet", "--message", "Next")
 
 
 def _without_changes(repository: Path) -> None:
@@ -80,7 +82,7 @@ def _full(repository: Path) -> None:
     ("spoil", "words"),
     [
         (_uncommitted, "?? forgotten.py"),
-        (_tagged, f"The tag v{VERSION} exists already"),
+        (_tagged, f"The tag v{VERSION} is that of another commit"),
         (_without_changes, f"The first section of CHANGELOG.md must be {VERSION}"),
         (_full, "dist is not empty"),
     ],
@@ -93,6 +95,20 @@ def test_what_is_no_release(repository: Path, tmp_path: Path, spoil: Callable[[P
     assert refused.returncode == 1
     assert words in refused.stderr
     assert "$ " not in refused.stdout
+
+
+@on_linux
+@pytest.mark.parametrize("options", [(), ("--annotate", "--message", "Release")])
+def test_a_tagged_commit_can_be_built(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "--quiet", str(repository), str(clone))
+    monkeypatch.setattr(release, "ROOT", clone)
+    assert release.commit_of_tag(VERSION) == ""
+    git(clone, "tag", *options, f"v{VERSION}")
+    assert release.commit_of_tag(VERSION) == git(clone, "rev-parse", "HEAD")
+    assert release.checked_version(tmp_path / "dist") == VERSION
 
 
 # The whole release
@@ -115,7 +131,9 @@ def test_a_release_twice(repository: Path, tmp_path: Path) -> None:
     assert git(repository, "status", "--porcelain") == ""
     with tarfile.open(tmp_path / "first" / f"es_neardupe-{VERSION}.tar.gz") as source:
         assert {(one.uid, one.uname, one.mtime) for one in source} == {(0, "", 1767225600)}
-    second = run(committed(tmp_path / "other" / "repository"), str(tmp_path / "second"), umask=0o077)
+    other = committed(tmp_path / "other" / "repository")
+    git(other, "tag", f"v{VERSION}")
+    second = run(other, str(tmp_path / "second"), "--tag", umask=0o077)
     assert second.returncode == 0, second.stdout[-3000:] + second.stderr[-3000:]
     assert {one.name: one.read_bytes() for one in (tmp_path / "second").iterdir()} == files
 
