@@ -291,14 +291,16 @@ def test_installation_from_the_folder_of_a_wheel(built: tuple[Path, Path, str], 
     python = tmp_path / "clean" / "bin" / "python"
     options = ["--quiet", "--no-index", "--no-deps", "--find-links", str(built[0].parent)]
     subprocess.run(
-        [sys.executable, "-m", "pip", "--python", python, "install", *options, "es-neardupe"], cwd=tmp_path, check=True
+        [sys.executable, "-m", "pip", "--python", str(python), "install", *options, "es-neardupe"],
+        cwd=tmp_path,
+        check=True,
     )
     (place,) = (tmp_path / "clean").glob("lib/python*/site-packages")
     (place / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", "utf-8")
-    command = [python.with_name("es-neardupe"), "version", "--no-server"]
+    command = [str(python.with_name("es-neardupe")), "version", "--no-server"]
     shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert es_neardupe.__version__ in shown
-    where = [python, "-I", "-c", "import es_neardupe; print(es_neardupe.__file__)"]
+    where = [str(python), "-I", "-c", "import es_neardupe; print(es_neardupe.__file__)"]
     assert str(place) in subprocess.check_output(where, cwd=tmp_path, text=True)
 
 
