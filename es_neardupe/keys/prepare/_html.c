@@ -93,6 +93,22 @@ static int find_shown(Reading *reading, int most)
 
 /* ---- The tidy text ---- */
 
+/* How many bytes from a place on, the first of which is no whitespace, are tidy: at most 8 of ASCII, with single blanks
+ * within, or one. */
+static int tidy_bytes(Place at, Place end)
+{
+    uint64_t word;
+    if (end - at < 8)
+        return 1;
+    memcpy(&word, at, 8);
+    if ((word & HIGH) || ((word - ONES * 0x20) & HIGH)) /* a byte that is not ASCII, or a control character */
+        return 1;
+    uint64_t blanks = (((word ^ ONES * 0x20) + ONES * 0x7F) & HIGH) ^ HIGH; /* the highest bits of blanks */
+    if (blanks & (blanks << 8))
+        return 1;
+    return at[7] == ' ' ? 7 : 8;
+}
+
 /* The pieces of a range that are kept: their words with single blanks, and the lines that have any. */
 static void make_tidy(Reading *reading, const uint8_t *kept, int first, int last)
 {
@@ -120,9 +136,15 @@ static void make_tidy(Reading *reading, const uint8_t *kept, int first, int last
             if (before && to > reading->made)
                 *to++ = before == LINE_END ? '\n' : ' ';
             before = NO_SPACE;
-            do
-                *to++ = *at++;
-            while (at < end && (!spaces[*at] || (spaces[*at] == MAY_BE_SPACE && !unicode_space(at))));
+            do {
+                size = tidy_bytes(at, end);
+                if (size > 1)
+                    memcpy(to, at, 8); /* 8 bytes are there, and so is room for them */
+                else
+                    *to = *at;
+                at += size;
+                to += size;
+            } while (at < end && (!spaces[*at] || (spaces[*at] == MAY_BE_SPACE && !unicode_space(at))));
         }
     }
     reading->made_size = (size_t)(to - reading->made);
@@ -360,24 +382,45 @@ static int make_text(Reading *reading)
     return found;
 }
 
-PyDoc_STRVAR(exceeds_doc, "exceeds(page)\n\nWhether a page is over a limit of the guard; None if it is no UTF-8.");
+/* Whether a page is over a limit of the guard; -1 if memory is short. */
+static int is_too_costly(PyObject *page, Place bytes, Py_ssize_t size)
+{
+    if (is_surely_cheap(bytes, bytes + size))
+        return 0;
+    Py_ssize_t markup = 0;
+    for (Py_ssize_t k = 0; k < size; k++)
+        markup += bytes[k] == '<';
+    if (markup > GUARD_MARKUP || PyUnicode_GetLength(page) > GUARD_CHARACTERS)
+        return 1;
+    Scan *scan = malloc(sizeof *scan);
+    if (!scan) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    scan->raw.kind = NULL;
+    scan->depth = scan->foreign = 0;
+    scan->formats = 0;
+    memset(scan->counts, 0, (size_t)names.count * sizeof *scan->counts);
+    int found = exceeds(scan, bytes, bytes + size);
+    free(scan);
+    return found;
+}
 
-static PyObject *exceeds_limits(PyObject *self, PyObject *source)
+PyDoc_STRVAR(is_too_costly_doc, "is_too_costly(page)\n\nWhether a page is over a limit of the guard; None if it is no UTF-8.");
+
+static PyObject *is_page_too_costly(PyObject *self, PyObject *page)
 {
     Py_ssize_t size = 0;
     (void)self;
-    Place bytes = bytes_of(source, &size);
+    Place bytes = bytes_of(page, &size);
     if (!bytes)
         return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-    Scan *scan = calloc(1, sizeof *scan);
-    if (!scan)
-        return PyErr_NoMemory();
-    int found = exceeds(scan, bytes, bytes + size);
-    free(scan);
-    return PyBool_FromLong(found);
+    int found = is_too_costly(page, bytes, size);
+    return found < 0 ? NULL : PyBool_FromLong(found);
 }
 
-PyDoc_STRVAR(text_doc, "text(page, main)\n\nThe text of a page, or its main text; None if a parser is needed.");
+PyDoc_STRVAR(text_doc, "text(page, main)\n\nThe text of a page, or its main text; None if a parser is needed, or "
+                       "the page is too costly.");
 
 static PyObject *text(PyObject *self, PyObject *args)
 {
@@ -392,6 +435,9 @@ static PyObject *text(PyObject *self, PyObject *args)
         return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
     if (size > INT32_MAX / 4 || memchr(bytes, 0, (size_t)size))
         Py_RETURN_NONE;
+    int costly = is_too_costly(source, bytes, size);
+    if (costly)
+        return costly < 0 ? NULL : Py_NewRef(Py_None);
     Reading *reading = calloc(1, sizeof *reading);
     if (!reading)
         return PyErr_NoMemory();
@@ -457,7 +503,7 @@ static PyObject *define(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"define", define, METH_VARARGS, define_doc},
-    {"exceeds", exceeds_limits, METH_O, exceeds_doc},
+    {"is_too_costly", is_page_too_costly, METH_O, is_too_costly_doc},
     {"text", text, METH_VARARGS, text_doc},
     {NULL, NULL, 0, NULL},
 };

@@ -1,6 +1,12 @@
 /* The scan of html_guard.py: whether a parser would take much longer for a page than for others. */
 
-enum { GUARD_DEPTH = 1000, GUARD_ATTRIBUTES = 1000, GUARD_FORMATS_BY_TAGS = 1000000 };
+enum {
+    GUARD_CHARACTERS = 1 << 23,
+    GUARD_MARKUP = 1 << 18,
+    GUARD_DEPTH = 1000,
+    GUARD_ATTRIBUTES = 1000,
+    GUARD_FORMATS_BY_TAGS = 1000000
+};
 
 typedef struct {
     const Kind *kind;
@@ -103,6 +109,28 @@ static Place attributes_end(Place at, Place end, int *count)
     }
 }
 
+/* Whether a small page is within the limits, as most are, whatever its tags mean: it has few, and none of what may be one has
+ * many attributes. */
+static int is_surely_cheap(Place at, Place end)
+{
+    int tags = 0, count;
+    if (end - at > 1 << 16)
+        return 0;
+    while ((at = found(at, end, '<')) < end) {
+        if (++at < end && is_letter(*at)) {
+            Place last = at;
+            while (last < end && !is_blank(*last) && *last != '/' && *last != '>')
+                last++;
+            if (++tags > GUARD_DEPTH)
+                return 0;
+            attributes_end(last, end, &count);
+            if (count > GUARD_ATTRIBUTES)
+                return 0;
+        }
+    }
+    return 1; /* no more than 1,000 x 1,000 formats and tags */
+}
+
 /* The place after the first such end tag, without its >, or the end of the page. */
 static Place after_end_of(Place at, Place end, const char *name)
 {
@@ -131,7 +159,7 @@ static int exceeds(Scan *scan, Place at, Place end)
         }
         while (last < end && !is_blank(*last) && *last != '/' && *last != '>')
             last++;
-        Opened tag = {kind_of(name, last - name), name, (int)(last - name)};
+        Opened tag = {kind_of(name, last - name, end), name, (int)(last - name)};
         at = attributes_end(last, end, &count);
         int is_closed = 0;
         for (; at < end && (is_blank(*at) || *at == '/'); at++)

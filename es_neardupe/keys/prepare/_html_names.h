@@ -90,8 +90,9 @@ typedef struct {
 
 /* Strings of at most LONGEST_NAME bytes, by open addressing. */
 typedef struct {
-    uint8_t size;
+    uint64_t first; /* their first 8 bytes, or fewer */
     char bytes[LONGEST_NAME];
+    uint8_t size;
     int16_t number;
 } Slot;
 
@@ -108,38 +109,39 @@ static struct {
 } characters[MOST];
 static Map references;
 
-static unsigned hash_of(const void *bytes, int size)
+/* The slot of a string, or the one where it would be. */
+static const Slot *slot_of(const Map *map, uint64_t first, Place bytes, int size)
 {
-    unsigned hash = 2166136261u;
-    for (int k = 0; k < size; k++)
-        hash = (hash ^ ((Place)bytes)[k]) * 16777619u;
-    return hash ^ hash >> 15;
+    uint64_t hash = (first + (uint64_t)size) * 0x9E3779B97F4A7C15u;
+    for (int k = 8; k < size; k++)
+        hash = (hash ^ bytes[k]) * 0x9E3779B97F4A7C15u;
+    for (unsigned at = (unsigned)(hash >> 40);; at++) {
+        const Slot *slot = &map->slots[at % SLOTS];
+        if (!slot->size || (slot->first == first && slot->size == size && (size <= 8 || !memcmp(slot->bytes, bytes, (size_t)size))))
+            return slot;
+    }
 }
 
 /* The number of a string, or -1. */
 static int number_of(const Map *map, const void *bytes, int size)
 {
-    if (size > LONGEST_NAME)
+    if (size < 1 || size > LONGEST_NAME)
         return -1;
-    for (unsigned at = hash_of(bytes, size);; at++) {
-        const Slot *slot = &map->slots[at % SLOTS];
-        if (!slot->size)
-            return -1;
-        if (slot->size == size && !memcmp(slot->bytes, bytes, (size_t)size))
-            return slot->number;
-    }
+    const Slot *slot = slot_of(map, first_of(bytes, size), bytes, size);
+    return slot->size ? slot->number : -1;
 }
 
 /* The number of a string, which is added if it is new; -1 for one that is too long, or one too many. */
 static int numbered(Map *map, const void *bytes, int size)
 {
-    int found = number_of(map, bytes, size);
-    if (found >= 0 || size < 1 || size > LONGEST_NAME || map->count == MOST)
-        return found;
-    unsigned at = hash_of(bytes, size);
-    while (map->slots[at % SLOTS].size)
-        at++;
-    Slot *slot = &map->slots[at % SLOTS];
+    if (size < 1 || size > LONGEST_NAME)
+        return -1;
+    Slot *slot = (Slot *)slot_of(map, first_of(bytes, size), bytes, size);
+    if (slot->size)
+        return slot->number;
+    if (map->count == MOST)
+        return -1;
+    slot->first = first_of(bytes, size);
     slot->size = (uint8_t)size;
     memcpy(slot->bytes, bytes, (size_t)size);
     return slot->number = (int16_t)map->count++;
@@ -185,16 +187,21 @@ static int is_blank(uint8_t byte)
     return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r' || byte == '\f';
 }
 
-/* What a name in any case means; the kind OTHER for an unknown one. */
-static const Kind *kind_of(Place name, int64_t size)
+/* What a name in any case, before the end of its page, means; the kind OTHER for an unknown one. */
+static const Kind *kind_of(Place name, int64_t size, Place end)
 {
     uint8_t folded[LONGEST_NAME];
-    if (size > LONGEST_NAME)
+    if (size < 1 || size > LONGEST_NAME)
         return &kinds[OTHER];
-    for (int k = 0; k < size; k++)
+    for (int k = 8; k < size; k++)
         folded[k] = lower(name[k]);
-    int number = number_of(&names, folded, (int)size);
-    return &kinds[number < 0 ? OTHER : number];
+    uint64_t first = first_within(name, size, end);
+    first |= (bytes_between(first & ~HIGH, 'A', 'Z') & ~first) >> 2; /* in lower case */
+    if (size > 8)
+        for (int k = 0; k < 8; k++)
+            folded[k] = lower(name[k]);
+    const Slot *slot = slot_of(&names, first, folded, (int)size);
+    return &kinds[slot->size ? slot->number : OTHER];
 }
 
 /* Whether two names are equal in any case. */

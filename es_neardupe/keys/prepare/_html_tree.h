@@ -96,7 +96,7 @@ static void read_attribute(Page *page, Tag *tag, int attribute, Place value, Pla
         if (attribute == TYPE && same_name(value, end - value, (Place) "hidden", 6))
             tag->marks |= TYPE_HIDDEN;
         if (attribute == ROLE)
-            tag->role = kind_of(value, found(value, end, ' ') - value)->rules & (MAIN | ARTICLE | APART_ROLE);
+            tag->role = kind_of(value, found(value, end, ' ') - value, end)->rules & (MAIN | ARTICLE | APART_ROLE);
         if ((attribute == ID || attribute == CLASS) && is_named_apart(value, end))
             tag->marks |= NAMED_APART;
     }
@@ -170,7 +170,7 @@ static Place read_attributes(Page *page, Tag *tag, Place at)
 static Place read_tag(Page *page, Tag *tag, Place name, int is_end)
 {
     Place end = name_end(name, page->end);
-    *tag = (Tag){kind_of(name, end - name), name, (int)(end - name), 0, 0, (uint8_t)is_end, 0};
+    *tag = (Tag){kind_of(name, end - name, page->end), name, (int)(end - name), 0, 0, (uint8_t)is_end, 0};
     Place custom = NULL;
     for (Place at = name; at < end; at++) {
         if (*at >= 0x80) { /* letters that are ASCII in another case */

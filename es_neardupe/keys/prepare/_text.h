@@ -48,6 +48,34 @@ static Place bytes_of(PyObject *source, Py_ssize_t *size)
     return bytes;
 }
 
+static const uint64_t ONES = UINT64_MAX / 255, HIGH = UINT64_MAX / 255 * 128; /* 1 and 128 in each byte */
+
+/* The first 8 bytes of a string, or fewer, the first of them lowest. */
+static uint64_t first_of(Place bytes, int64_t size)
+{
+    uint64_t word = 0;
+    for (int k = 0; k < size && k < 8; k++)
+        word |= (uint64_t)bytes[k] << 8 * k;
+    return word;
+}
+
+/* The same, read at once if there are 8 bytes before the end of the text. */
+static uint64_t first_within(Place bytes, int64_t size, Place end)
+{
+    const uint16_t two_bytes = 1;
+    uint64_t word;
+    if (end - bytes < 8 || !*(Place)&two_bytes) /* the latter is known to the compiler */
+        return first_of(bytes, size);
+    memcpy(&word, bytes, 8);
+    return size < 8 ? word & ~(UINT64_MAX << 8 * size) : word;
+}
+
+/* The highest bit of each byte of ASCII from `first` to `last`. */
+static uint64_t bytes_between(uint64_t word, int first, int last)
+{
+    return (word + ONES * (uint64_t)(0x80 - first)) & ~(word + ONES * (uint64_t)(0x7F - last)) & HIGH;
+}
+
 /* The words of a text so far, which may consist of several parts. */
 typedef struct {
     Context context;
@@ -64,12 +92,22 @@ static int count_words(const Table *table, Count *count, Place at, Place end, in
         uint32_t one = BLANK;
         if (*at < 0x80) { /* ASCII: only the last character of a run matters to what follows */
             int open = count->open, words = 0;
+            while (end - at >= 8) { /* letters, digits and _ */
+                uint64_t bytes = first_within(at, 8, end);
+                if (bytes & HIGH)
+                    break;
+                uint64_t word = bytes_between(bytes | ONES * 0x20, 'a', 'z') | bytes_between(bytes, '0', '9') | bytes_between(bytes, '_', '_');
+                uint64_t begins = word & ~(word << 8 | (uint64_t)open << 7);
+                words += (int)((begins >> 7) * ONES >> 56);
+                open = (int)(word >> 63);
+                at += 8;
+            }
             while (at < end && *at < 0x80) {
-                one = table->entries[*at++];
-                int word = (one & WORD) != 0;
+                int word = (table->entries[*at++] & WORD) != 0;
                 words += word & !open;
                 open = word;
             }
+            one = table->entries[at[-1]];
             count->words += words;
             count->open = context->base = open;
             context->first = open ? one & FIRST : 0;

@@ -35,10 +35,10 @@ CONFORMANCE = (
 def text(html: str, *, main: bool) -> str:
     """The text of a page. Raises `SettingsError` if the installed parser reads pages in another way."""
     _check_parser()
-    if html_kernel.is_too_costly(html):
-        return tidy(without_tags(html))
     made = html_kernel.text(html, main=main)
-    return _kept(html, main=main).text if made is None else made
+    if made is not None:
+        return made
+    return tidy(without_tags(html)) if html_kernel.is_too_costly(html) else _kept(html, main=main).text
 
 
 def placed(html: str, *, main: bool) -> PlacedText:

@@ -65,15 +65,10 @@ def plain_parts(html: str) -> Iterator[tuple[int, int, bool]]:
     yield start, len(html), True
 
 
-def is_too_large(html: str) -> bool:
-    """Whether a page has too many characters or tags for a tree."""
-    return len(html) > MAX_CHARACTERS or html.count("<") > MAX_MARKUP
-
-
-def exceeds(html: str) -> bool:
-    """Whether a page is over another limit, by a scan that keeps the open elements and, where it does not know, counts
-    too many of them."""
-    return _Scan(html).exceeds()
+def is_too_costly(html: str) -> bool:
+    """Whether a page has too many characters or tags for a tree, or is over another limit, by a scan that keeps the
+    open elements and, where it does not know, counts too many of them."""
+    return len(html) > MAX_CHARACTERS or html.count("<") > MAX_MARKUP or _Scan(html).exceeds()
 
 
 class _Scan:

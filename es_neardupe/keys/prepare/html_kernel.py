@@ -50,11 +50,9 @@ def kernel() -> ModuleType | None:
 
 def is_too_costly(html: str) -> bool:
     """Whether a page is read without a tree."""
-    if html_guard.is_too_large(html):
-        return True
     module = kernel()
-    found: bool | None = None if module is None else module.exceeds(html)
-    return html_guard.exceeds(html) if found is None else found
+    found: bool | None = None if module is None else module.is_too_costly(html)
+    return html_guard.is_too_costly(html) if found is None else found
 
 
 def text(html: str, *, main: bool) -> str | None:

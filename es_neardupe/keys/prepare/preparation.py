@@ -64,15 +64,10 @@ class Preparation:
 
     def text(self, text: Text) -> str:
         """A text as its keys are made of it: the prepared values, one per line."""
-        values = [text] if isinstance(text, str) else text
-        if not self:
-            return text if isinstance(text, str) else "\n".join(values)
-        return "\n".join(self._value(value) for value in values)
+        return self._value(text) if isinstance(text, str) else "\n".join(map(self._value, text))
 
     def texts(self, texts: Iterable[Text]) -> list[str]:
         """Each of some texts."""
-        if not self:
-            return [text if isinstance(text, str) else "\n".join(text) for text in texts]
         return [self.text(text) for text in texts]
 
     def placed(self, text: Text) -> PlacedText:
