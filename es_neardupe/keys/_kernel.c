@@ -33,17 +33,10 @@ static uint64_t mix64(uint64_t value)
     return value ^ (value >> 31);
 }
 
-/* The code points of a text, in memory that is used for one text after the other. */
-typedef struct {
-    Py_UCS4 *points;
-    Py_ssize_t size, capacity;
-} Text;
-
-/* The bytes of a content as they are made; a token is open while further characters can belong to it. */
+/* Bytes that grow. */
 typedef struct {
     uint8_t *bytes;
     Py_ssize_t length, capacity;
-    int open;
 } Content;
 
 static int reserve(Content *content, Py_ssize_t bytes)
@@ -59,97 +52,49 @@ static int reserve(Content *content, Py_ssize_t bytes)
     return 1;
 }
 
-/* Write a character as UTF-8, after a blank if it begins a token: at most 5 bytes. A mark of a script with blanks stays
- * with the single character before it. */
-static void write_character(Content *content, uint32_t entry)
+/* Write a code point as UTF-8: at most 4 bytes. */
+static uint8_t *write_utf8(uint8_t *at, uint32_t point)
 {
-    uint32_t point = entry & TARGET;
-    int single = (entry & SINGLE) != 0, attached = !single && (entry & MARK);
-    uint8_t *at = content->bytes + content->length;
-    if (content->length && !attached && (single || !content->open))
-        *at++ = BLANK;
     if (point < 0x80)
-        *at++ = point;
+        *at++ = (uint8_t)point;
     else if (point < 0x800) {
-        *at++ = 0xC0 | point >> 6;
+        *at++ = (uint8_t)(0xC0 | point >> 6);
         *at++ = 0x80 | (point & 0x3F);
     } else if (point < 0x10000) {
-        *at++ = 0xE0 | point >> 12;
+        *at++ = (uint8_t)(0xE0 | point >> 12);
         *at++ = 0x80 | (point >> 6 & 0x3F);
         *at++ = 0x80 | (point & 0x3F);
     } else {
-        *at++ = 0xF0 | point >> 18;
+        *at++ = (uint8_t)(0xF0 | point >> 18);
         *at++ = 0x80 | (point >> 12 & 0x3F);
         *at++ = 0x80 | (point >> 6 & 0x3F);
         *at++ = 0x80 | (point & 0x3F);
     }
-    content->open = attached ? content->open : !single;
-    content->length = at - content->bytes;
+    return at;
 }
 
-/* Read the code points of a str. Returns 1, or 0 with an exception. */
-static int read_text(PyObject *source, Text *text)
+/* The code point that ends before a place, and where it begins; 0 if nothing is there. */
+static uint32_t last_point(const uint8_t *start, uint8_t *end, uint8_t **from)
 {
-    text->size = PyUnicode_GetLength(source);
-    if (text->size > text->capacity) {
-        PyMem_Free(text->points);
-        text->capacity = 0;
-        if (!(text->points = PyMem_New(Py_UCS4, text->size))) {
-            PyErr_NoMemory();
-            return 0;
-        }
-        text->capacity = text->size;
+    uint8_t *at = end;
+    uint32_t point = 0;
+    int bits = 0;
+    while (at > start && (*--at & 0xC0) == 0x80 && bits < 18) {
+        point |= (uint32_t)(*at & 0x3F) << bits;
+        bits += 6;
     }
-    return !text->size || PyUnicode_AsUCS4(source, text->points, text->size, 0);
+    *from = at;
+    return at == end ? 0 : bits ? point | (uint32_t)(*at & (0x3F >> bits / 6)) << bits : *at;
 }
 
-/* The content of a text. Returns 1, or 0 if the text must be composed first, or -1 without memory. */
-static int make_content(const Table *table, const Text *text, int composed, Content *content)
-{
-    Context context = {0};
-    for (Py_ssize_t at = 0; at < text->size; at++) {
-        uint32_t one = BLANK;
-        const uint32_t *several;
-        Py_ssize_t count = mapped(table, text->points[at], &one, &several);
-        if (!reserve(content, 5 * count))
-            return -1;
-        for (Py_ssize_t k = 0; k < count; k++) {
-            uint32_t entry = several ? entry_of(table, several[k]) : one;
-            if (is_dot_of_i(entry, &context.dotted))
-                continue;
-            if (!in_word(entry, &context)) {
-                content->open = 0;
-                context.first = context.combining = 0;
-                continue;
-            }
-            if ((entry & (MARK | FIRST | SECOND)) || context.combining) {
-                if (may_compose(table, entry, &context) && !composed)
-                    return 0;
-            } else
-                context.first = 0;
-            write_character(content, entry);
-        }
-    }
-    return 1;
-}
-
-/* The content of a text of ASCII alone, which is never longer than the text. */
-static void make_ascii_content(const Table *table, const uint8_t *data, Py_ssize_t size, Content *content)
-{
-    Py_ssize_t length = 0;
-    int blank = 1; /* whether a blank was written last, or nothing */
-    for (Py_ssize_t at = 0; at < size; at++) {
-        uint8_t byte = (uint8_t)table->entries[data[at]];
-        content->bytes[length] = byte;
-        length += !((byte == BLANK) & blank);
-        blank = byte == BLANK;
-    }
-    content->length = length && content->bytes[length - 1] == BLANK ? length - 1 : length;
-}
-
-/* The canonical composition of two adjacent code points, or 0. */
+/* The canonical composition of two adjacent code points, or 0. Syllables of Hangul are computed (The Unicode Standard,
+ * chapter 3.12). */
 static uint32_t composed_pair(const Table *table, uint32_t first, uint32_t second)
 {
+    if (first - 0x1100 < 19 && second - 0x1161 < 21)
+        return 0xAC00 + ((first - 0x1100) * 21 + (second - 0x1161)) * 28;
+    if (first - 0xAC00 < 19 * 21 * 28 && (first - 0xAC00) % 28 == 0 && second - 0x11A8 < 27)
+        return first + (second - 0x11A7);
     uint64_t wanted = (uint64_t)first << 43 | (uint64_t)second << 22;
     Py_ssize_t low = 0, high = table->pair_count;
     while (low < high) {
@@ -166,18 +111,18 @@ static uint32_t composed_pair(const Table *table, uint32_t first, uint32_t secon
 
 /* A text with each code point mapped and separators as blanks: canonical composition is what remains to be done. Adjacent
  * pairs are composed at once. The text stays canonically equivalent, and usually needs no more, which is quick to see. */
-static PyObject *mapped_text(const Table *table, const Text *text)
+static PyObject *mapped_text(const Table *table, const Py_UCS4 *source, Py_ssize_t size)
 {
     Py_ssize_t length = 0, capacity = 0;
     uint32_t one = BLANK, dotted = 0;
     const uint32_t *several;
-    for (Py_ssize_t at = 0; at < text->size; at++)
-        capacity += mapped(table, text->points[at], &one, &several);
+    for (Py_ssize_t at = 0; at < size; at++)
+        capacity += mapped(table, source[at], &one, &several);
     Py_UCS4 *points = PyMem_New(Py_UCS4, capacity);
     if (!points)
         return PyErr_NoMemory();
-    for (Py_ssize_t at = 0; at < text->size; at++) {
-        Py_ssize_t count = mapped(table, text->points[at], &one, &several);
+    for (Py_ssize_t at = 0; at < size; at++) {
+        Py_ssize_t count = mapped(table, source[at], &one, &several);
         for (Py_ssize_t k = 0; k < count; k++) {
             uint32_t entry = several ? entry_of(table, several[k]) : one;
             uint32_t point = (entry & WORD) && (entry & TARGET) < CODE_POINTS ? entry & TARGET : BLANK, pair = 0;
@@ -194,71 +139,6 @@ static PyObject *mapped_text(const Table *table, const Text *text)
     int little_endian = -1;
     PyObject *found = PyUnicode_DecodeUTF32((char *)points, 4 * length, "surrogatepass", &little_endian);
     PyMem_Free(points);
-    return found;
-}
-
-/* The content of a text as bytes, or as a str the mapped text that must be composed first. */
-static PyObject *normalized(const Table *table, PyObject *source, PyObject *is_ascii, int composed, Text *text,
-                            Content *content)
-{
-    if (!PyUnicode_Check(source))
-        return PyErr_Format(PyExc_TypeError, "a list of texts is needed");
-    PyObject *answer = PyObject_CallFunctionObjArgs(is_ascii, source, NULL);
-    if (!answer)
-        return NULL;
-    int ascii = answer == Py_True;
-    Py_DECREF(answer);
-    Py_ssize_t size;
-    const char *data = ascii ? PyUnicode_AsUTF8AndSize(source, &size) : NULL; /* of ASCII alone, it is not copied */
-    if (ascii ? !data : !read_text(source, text))
-        return NULL;
-    content->length = 0;
-    content->open = 0;
-    if (!reserve(content, ascii ? size : text->size))
-        return PyErr_NoMemory();
-    int made = 1;
-    if (ascii)
-        make_ascii_content(table, (const uint8_t *)data, size, content);
-    else
-        made = make_content(table, text, composed, content);
-    if (made < 0)
-        return PyErr_NoMemory();
-    return made ? PyBytes_FromStringAndSize((char *)content->bytes, content->length) : mapped_text(table, text);
-}
-
-PyDoc_STRVAR(normalize_doc,
-             "normalize(texts: list of str, uint32 entries[0x110000], uint32 pool, uint8 combining[0x110000], uint64 "
-             "pairs, composed: bool) -> list of bytes and str: the tokens of each text, joined by single blanks; or the mapped text, if "
-             "it must be composed canonically before its tokens are made. That is not asked of texts said to be composed.");
-
-static PyObject *normalize(PyObject *self, PyObject *args)
-{
-    PyObject *texts;
-    Py_buffer entries, pool, combining, pairs;
-    int composed;
-    if (!PyArg_ParseTuple(args, "O!y*y*y*y*p", &PyList_Type, &texts, &entries, &pool, &combining, &pairs, &composed))
-        return NULL;
-    PyObject *found = NULL, *is_ascii = PyObject_GetAttrString((PyObject *)&PyUnicode_Type, "isascii");
-    Text text = {0};
-    Content content = {0};
-    Table table = {entries.buf, combining.buf, pool.buf, pool.len / 4, pairs.buf, pairs.len / 8};
-    if (entries.len != 4 * CODE_POINTS || combining.len != CODE_POINTS)
-        PyErr_Format(PyExc_ValueError, "arrays that do not fit together");
-    else if (is_ascii)
-        found = PyList_New(PyList_Size(texts));
-    for (Py_ssize_t k = 0; found && k < PyList_Size(found); k++) {
-        PyObject *source = PyList_GetItem(texts, k); /* an exception if the list has become shorter */
-        PyObject *one = source ? normalized(&table, source, is_ascii, composed, &text, &content) : NULL;
-        if (!one || PyList_SetItem(found, k, one) < 0)
-            Py_CLEAR(found);
-    }
-    Py_XDECREF(is_ascii);
-    PyMem_Free(text.points);
-    free(content.bytes);
-    PyBuffer_Release(&entries);
-    PyBuffer_Release(&pool);
-    PyBuffer_Release(&combining);
-    PyBuffer_Release(&pairs);
     return found;
 }
 
@@ -285,13 +165,6 @@ static int trailing_zeros(uint64_t value)
 #endif
 }
 
-/* Bytes before the first blank of a word; 8 if it has none. (Warren, Hacker's Delight, chapter 6: the first zero byte.) */
-static int before_blank(uint64_t word)
-{
-    uint64_t other = word ^ BLANKS, found = (other - ONES) & ~other & (ONES << 7);
-    return found ? trailing_zeros(found) / 8 : 8;
-}
-
 /* A term of the sum over the 8-byte words j of a token: mix64(word + GOLDEN * (size + 2^32 * j)). */
 static uint64_t term(uint64_t word, Py_ssize_t size, Py_ssize_t number)
 {
@@ -301,72 +174,11 @@ static uint64_t term(uint64_t word, Py_ssize_t size, Py_ssize_t number)
     return mix64(word + GOLDEN * ((uint64_t)size + ((uint64_t)number << 32)));
 }
 
-static void hash_tokens(const uint8_t *at, const uint8_t *end, uint64_t *hash)
-{
-    while (at < end) {
-        uint64_t first = word_at(at, end);
-        Py_ssize_t size = before_blank(first);
-        if (size == 8) {
-            const uint8_t *blank = memchr(at + 8, BLANK, end - at - 8);
-            size = (blank ? blank : end) - at;
-        }
-        uint64_t sum = term(first, size, 0);
-        for (Py_ssize_t number = 1; 8 * number < size; number++)
-            sum += term(word_at(at + 8 * number, end), size, number);
-        *hash++ = sum;
-        at += size + 1;
-    }
-}
-
-static Py_ssize_t count_tokens(const uint8_t *content, Py_ssize_t size)
-{
-    Py_ssize_t blanks = 0;
-    for (Py_ssize_t at = 0; at < size; at++)
-        blanks += content[at] == BLANK;
-    return size ? blanks + 1 : 0;
-}
-
 /* What a function returns for an array: numpy.frombuffer reads it, and may write to it. */
 static void *new_array(PyObject **array, Py_ssize_t numbers)
 {
     *array = PyByteArray_FromStringAndSize(NULL, 8 * numbers);
     return *array ? PyByteArray_AsString(*array) : NULL;
-}
-
-PyDoc_STRVAR(token_runs_doc,
-             "token_runs(contents: list of bytes) -> (uint64[tokens], int64[texts + 1]), as bytearrays: the hashes of all "
-             "tokens, and where those of each text begin.");
-
-static PyObject *token_runs(PyObject *self, PyObject *list)
-{
-    if (!PyList_Check(list))
-        return PyErr_Format(PyExc_TypeError, "a list of bytes is needed");
-    PyObject *hashes, *bounds = NULL;
-    Py_ssize_t texts = PyList_Size(list), tokens = 0;
-    int64_t *bound = new_array(&bounds, texts + 1);
-    if (!bound)
-        return NULL;
-    bound[0] = 0;
-    for (Py_ssize_t k = 0; k < texts; k++) {
-        PyObject *content = PyList_GetItem(list, k);
-        if (!PyBytes_Check(content)) {
-            Py_DECREF(bounds);
-            return PyErr_Format(PyExc_TypeError, "a list of bytes is needed");
-        }
-        tokens += count_tokens((uint8_t *)PyBytes_AsString(content), PyBytes_Size(content));
-        bound[k + 1] = tokens;
-    }
-    uint64_t *hash = new_array(&hashes, tokens);
-    for (Py_ssize_t k = 0; hash && k < texts; k++) {
-        PyObject *content = PyList_GetItem(list, k);
-        const uint8_t *token = (uint8_t *)PyBytes_AsString(content);
-        hash_tokens(token, token + PyBytes_Size(content), hash + bound[k]);
-    }
-    if (!hash) {
-        Py_DECREF(bounds);
-        return NULL;
-    }
-    return Py_BuildValue("NN", hashes, bounds);
 }
 
 static int are_bounds(const int64_t *bound, Py_ssize_t texts, Py_ssize_t values)
@@ -391,50 +203,6 @@ static Py_ssize_t count_shingles(Py_ssize_t tokens, Py_ssize_t size)
 {
     return tokens < size ? tokens > 0 : tokens - size + 1;
 }
-
-PyDoc_STRVAR(shingle_runs_doc,
-             "shingle_runs(uint64 hashes, int64 bounds[texts + 1], size) -> (uint64[shingles], int64[texts + 1]), as "
-             "bytearrays: the shingle hashes of all texts, in their order, and where those of each text begin.");
-
-static PyObject *shingle_runs(PyObject *self, PyObject *args)
-{
-    Py_buffer hashes, bounds;
-    Py_ssize_t size;
-    if (!PyArg_ParseTuple(args, "y*y*n", &hashes, &bounds, &size))
-        return NULL;
-    const uint64_t *token = hashes.buf;
-    const int64_t *bound = bounds.buf;
-    Py_ssize_t texts = bounds.len / 8 - 1, total = 0;
-    PyObject *values = NULL, *starts = NULL;
-    if (texts < 0 || size < 1 || !are_bounds(bound, texts, hashes.len / 8)) {
-        PyErr_Format(PyExc_ValueError, "arrays that do not fit together");
-        goto done;
-    }
-    int64_t *start = new_array(&starts, texts + 1);
-    if (!start)
-        goto done;
-    for (Py_ssize_t text = 0; text < texts; text++) {
-        start[text] = total;
-        total += count_shingles(bound[text + 1] - bound[text], size);
-    }
-    start[texts] = total;
-    uint64_t *value = new_array(&values, total);
-    for (Py_ssize_t text = 0; value && text < texts; text++) {
-        Py_ssize_t tokens = bound[text + 1] - bound[text];
-        for (Py_ssize_t k = 0; k < start[text + 1] - start[text]; k++)
-            *value++ = shingle(token + bound[text] + k, tokens < size ? tokens : size);
-    }
-done:
-    PyBuffer_Release(&hashes);
-    PyBuffer_Release(&bounds);
-    if (!values) {
-        Py_XDECREF(starts);
-        return NULL;
-    }
-    return Py_BuildValue("NN", values, starts);
-}
-
-/* From here on: `signed_texts`, which does all of the work for one text after the other. */
 
 #define BATCH 64
 #define GROUP 32
@@ -542,13 +310,6 @@ typedef struct {
     const uint8_t *flags;
 } Short;
 
-static uint8_t *write_utf8(uint8_t *at, uint32_t point)
-{
-    Content one = {at, 0, 0, 1};
-    write_character(&one, point & TARGET);
-    return at + one.length;
-}
-
 /* What decides about the next character of a text that is folded. */
 typedef struct {
     uint32_t before; /* flags of the character before: IS_WORD, IS_FIRST, IS_DOTTED */
@@ -576,8 +337,19 @@ static int fold_point(const Table *table, Py_UCS4 point, int composed, State *st
             continue;
         }
         uint8_t combining = (entry & MARK) && target < CODE_POINTS ? table->combining[target] : 0;
-        int found = ((entry & SECOND) && (state->before & IS_FIRST)) || (combining && state->combining > combining);
-        if (found && !composed)
+        int second = !composed && (entry & SECOND) && (state->before & IS_FIRST);
+        if (!composed && combining && state->combining > combining)
+            return 0; /* to be reordered */
+        if (second && !state->combining) { /* directly after the first: no other mark is between them */
+            uint8_t *from;
+            uint32_t pair = composed_pair(table, last_point(folded->bytes, at, &from), target);
+            if (pair && pair < CODE_POINTS && (table->entries[pair] & (EXPANDS | TARGET)) == pair) {
+                at = write_utf8(from, pair);
+                state->before = IS_WORD | IS_FIRST | (dotted ? IS_DOTTED : 0);
+                continue;
+            }
+        }
+        if (second)
             return 0;
         if (!combining)
             state->before = IS_WORD | (entry & FIRST ? IS_FIRST : 0);
@@ -670,7 +442,6 @@ static int grow(void *pointer, Py_ssize_t *capacity, Py_ssize_t wanted, size_t s
 
 /* What is found out about a text. */
 typedef struct {
-    PyObject *source;
     const uint8_t *ascii; /* or NULL */
     Py_ssize_t first, size; /* of its code points, then of its content */
     Py_ssize_t tokens, units, features;
@@ -716,7 +487,7 @@ static Py_ssize_t hash_characters(const uint8_t *at, const uint8_t *end, uint64_
 
 /* Hash the tokens between edges, and write them with single blanks: the end of the content. Words and sizes of a batch
  * are numbers of earlier ones where the last batch has fewer tokens. */
-static uint8_t *hash_edges(Work *work, Py_ssize_t tokens, uint8_t *content)
+static uint8_t *hash_edges(Work *work, Py_ssize_t tokens, uint64_t *hash, uint8_t *content)
 {
     const uint32_t *edge = work->edge;
     for (Py_ssize_t from = 0; from < tokens; from += BATCH) {
@@ -737,12 +508,12 @@ static uint8_t *hash_edges(Work *work, Py_ssize_t tokens, uint8_t *content)
             content[size] = BLANK;
             content += size + 1;
         }
-        loops->hash_batch(work->word, work->size, work->unit + from);
+        loops->hash_batch(work->word, work->size, hash + from);
         for (Py_ssize_t k = 0; any_long && k < count; k++)
             for (Py_ssize_t number = 2; 8 * number < (Py_ssize_t)work->size[k]; number++) {
                 uint64_t word;
                 memcpy(&word, work->folded.bytes + work->edge[2 * (from + k)] + 8 * number, 8);
-                work->unit[from + k] += term(word, (Py_ssize_t)work->size[k], number);
+                hash[from + k] += term(word, (Py_ssize_t)work->size[k], number);
             }
     }
     return tokens ? content - 1 : content;
@@ -876,10 +647,27 @@ static int in_order(const void *one, const void *other)
 static Py_ssize_t write_samples(const uint64_t *value, Py_ssize_t size, uint64_t mod, uint64_t *chosen, Content *keys)
 {
     Py_ssize_t found = 0, distinct = 0;
-    for (Py_ssize_t k = 0; k < size; k++)
-        if (value[k] % mod == 0)
-            chosen[found++] = value[k];
-    qsort(chosen, (size_t)found, sizeof(uint64_t), in_order);
+    int twos = trailing_zeros(mod);
+    uint64_t odd = mod >> twos, inverse = odd, limit = UINT64_MAX / mod;
+    for (int k = 0; k < 5; k++)
+        inverse *= 2 - odd * inverse; /* modulo 2^64, by Newton's method */
+    for (Py_ssize_t k = 0; k < size; k++) {
+        /* A multiple is one that this gives its quotient. (Warren, Hacker's Delight, chapter 10-17.) */
+        uint64_t quotient = value[k] * inverse;
+        quotient = quotient >> twos | quotient << (-twos & 63);
+        chosen[found] = value[k];
+        found += quotient <= limit;
+    }
+    if (found > 64)
+        qsort(chosen, (size_t)found, sizeof(uint64_t), in_order);
+    else
+        for (Py_ssize_t k = 1; k < found; k++) {
+            uint64_t one = chosen[k];
+            Py_ssize_t to = k;
+            for (; to && chosen[to - 1] > one; to--)
+                chosen[to] = chosen[to - 1];
+            chosen[to] = one;
+        }
     if (!reserve(keys, KEY_BYTES * found))
         return -1;
     for (Py_ssize_t k = 0; k < found; k++)
@@ -905,26 +693,42 @@ static int only_digits(const Table *table, const uint8_t *at, const uint8_t *end
     return 1;
 }
 
-/* Sign a text; its content and sampled keys are appended. Returns 0 without memory. */
-static int sign_text(const Table *table, const Short *brief, const Recipe *recipe, Signed *one, const Py_UCS4 *points,
-                     int composed, Work *work, Content *contents, Content *samples)
+/* Find the edges of the tokens of folded bytes. Returns the number of tokens, or -1 without memory. */
+static Py_ssize_t find_folded(Work *work)
+{
+    Content *folded = &work->folded;
+    memset(folded->bytes + folded->length, BLANK, PAD);
+    if (folded->length >= UINT32_MAX - PAD || !grow(&work->edge, &work->edges, folded->length + 80, sizeof(uint32_t)))
+        return -1;
+    return loops->find_edges(folded->bytes, folded->length, work->edge) / 2;
+}
+
+/* Fold a text, and find the edges of its tokens. Returns their number, or -1 without memory; 0 with `made` 0 for a text
+ * that must be composed first. */
+static Py_ssize_t find_tokens(const Table *table, const Short *brief, Signed *one, const Py_UCS4 *points, int composed,
+                              Work *work)
 {
     Content *folded = &work->folded;
     if (one->ascii) {
         folded->length = 0;
         if (!reserve(folded, one->size + PAD))
-            return 0;
+            return -1;
         loops->fold_ascii(one->ascii, one->size, folded->bytes);
         folded->length = one->size;
         one->made = 1;
     } else
         one->made = fold_points(table, brief, points + one->first, one->size, composed, folded);
-    if (one->made < 1)
-        return one->made == 0;
-    memset(folded->bytes + folded->length, BLANK, PAD);
-    if (folded->length >= UINT32_MAX - PAD || !grow(&work->edge, &work->edges, folded->length + 80, sizeof(uint32_t)))
-        return 0;
-    Py_ssize_t tokens = loops->find_edges(folded->bytes, folded->length, work->edge) / 2, shingle = recipe->shingle;
+    return one->made < 1 ? one->made : find_folded(work);
+}
+
+/* Sign a text; its content and sampled keys are appended. Returns 0 without memory. */
+static int sign_text(const Table *table, const Short *brief, const Recipe *recipe, Signed *one, const Py_UCS4 *points,
+                     int composed, Work *work, Content *contents, Content *samples)
+{
+    Content *folded = &work->folded;
+    Py_ssize_t tokens = find_tokens(table, brief, one, points, composed, work), shingle = recipe->shingle;
+    if (tokens < 0 || !one->made)
+        return tokens >= 0;
     Py_ssize_t space = (recipe->characters ? folded->length : tokens) + shingle + 2 * BATCH;
     if (work->units < space) {
         Py_ssize_t old[5] = {0};
@@ -939,7 +743,7 @@ static int sign_text(const Table *table, const Short *brief, const Recipe *recip
     if (!reserve(contents, folded->length + 32))
         return 0;
     one->first = contents->length;
-    uint8_t *content = contents->bytes + contents->length, *end = hash_edges(work, tokens, content);
+    uint8_t *content = contents->bytes + contents->length, *end = hash_edges(work, tokens, work->unit, content);
     one->size = end - content;
     contents->length += one->size;
     one->tokens = tokens;
@@ -1034,6 +838,257 @@ static PyObject *record(const Recipe *recipe, const Signed *one, const uint8_t *
     return made;
 }
 
+#define ARRAYS 7
+
+/* The tables of four and of three arrays. Returns 0 for arrays that do not fit together. */
+static int make_tables(const Py_buffer *array, Table *table, Short *brief)
+{
+    *table = (Table){array[0].buf, array[2].buf, array[1].buf, array[1].len / 4, array[3].buf, array[3].len / 8};
+    *brief = (Short){array[4].buf, array[5].buf, array[6].buf};
+    int fits = array[0].len == 4 * CODE_POINTS && array[2].len == CODE_POINTS && array[4].len == 2 * (CODE_POINTS >> 8) &&
+               array[5].len == 4 * array[6].len;
+    for (Py_ssize_t k = 0; fits && k < CODE_POINTS >> 8; k++)
+        fits = 256 * ((Py_ssize_t)brief->block[k] + 1) <= array[6].len;
+    return fits;
+}
+
+static void release(Py_buffer *array)
+{
+    for (int k = 0; k < ARRAYS; k++)
+        PyBuffer_Release(&array[k]);
+}
+
+static void free_work(Work *work)
+{
+    free(work->folded.bytes);
+    free(work->edge);
+    free(work->unit);
+    free(work->value);
+    free(work->table);
+    free(work->last);
+    free(work->met);
+}
+
+/* The code points of texts that are not ASCII, one after the other. */
+typedef struct {
+    Py_UCS4 *points;
+    Py_ssize_t length, capacity;
+} Points;
+
+/* Find the characters of the texts of a tuple: the bytes of ASCII, or code points. Returns 0 with an exception. */
+static int read_texts(PyObject *texts, Signed *one, Points *all)
+{
+    PyObject *is_ascii = PyObject_GetAttrString((PyObject *)&PyUnicode_Type, "isascii");
+    Py_ssize_t count = PyTuple_Size(texts), k = 0;
+    for (; is_ascii && k < count; k++) {
+        PyObject *text = PyTuple_GetItem(texts, k);
+        if (!PyUnicode_Check(text)) {
+            PyErr_Format(PyExc_TypeError, "a list of texts is needed");
+            break;
+        }
+        PyObject *answer = PyObject_CallFunctionObjArgs(is_ascii, text, NULL);
+        if (!answer)
+            break;
+        int ascii = answer == Py_True;
+        Py_DECREF(answer);
+        if (ascii) { /* of ASCII alone, the bytes are not copied */
+            if (!(one[k].ascii = (const uint8_t *)PyUnicode_AsUTF8AndSize(text, &one[k].size)))
+                break;
+            continue;
+        }
+        one[k].first = all->length;
+        one[k].size = PyUnicode_GetLength(text);
+        if (all->capacity - all->length < one[k].size &&
+            !grow(&all->points, &all->capacity, 2 * all->capacity + one[k].size, sizeof(Py_UCS4))) {
+            PyErr_NoMemory();
+            break;
+        }
+        if (!PyUnicode_AsUCS4(text, all->points + all->length, one[k].size, 0))
+            break;
+        all->length += one[k].size;
+    }
+    int read = is_ascii && k == count;
+    Py_XDECREF(is_ascii);
+    return read;
+}
+
+/* Append the tokens between edges, joined by single blanks. Returns 0 without memory. */
+static int write_tokens(const Work *work, Py_ssize_t tokens, Signed *one, Content *contents)
+{
+    const uint32_t *edge = work->edge;
+    if (!reserve(contents, work->folded.length + 32))
+        return 0;
+    uint8_t *start = contents->bytes + contents->length, *at = start;
+    for (Py_ssize_t k = 0; k < tokens; k++, edge += 2) {
+        const uint8_t *token = work->folded.bytes + edge[0];
+        size_t size = edge[1] - edge[0];
+        memcpy(at, token, 16); /* what is too much is written over */
+        if (size > 16)
+            memcpy(at + 16, token + 16, size - 16);
+        at[size] = BLANK;
+        at += size + 1;
+    }
+    one->first = contents->length;
+    one->size = tokens ? at - start - 1 : 0;
+    contents->length += one->size;
+    return 1;
+}
+
+PyDoc_STRVAR(normalize_doc,
+             "normalize(texts: list of str, composed: bool, arrays of the table, arrays of the short table) -> list of bytes "
+             "and str: the tokens of each text, joined by single blanks; or the mapped text, if it must be composed "
+             "canonically before its tokens are made. That is not asked of texts said to be composed.");
+
+static PyObject *normalize(PyObject *self, PyObject *args)
+{
+    PyObject *list, *found = NULL;
+    Py_buffer array[ARRAYS];
+    int composed, enough = 1;
+    if (!PyArg_ParseTuple(args, "O!p(y*y*y*y*)(y*y*y*)", &PyList_Type, &list, &composed, &array[0], &array[1], &array[2],
+                          &array[3], &array[4], &array[5], &array[6]))
+        return NULL;
+    PyObject *texts = PyList_AsTuple(list); /* which nobody changes */
+    Py_ssize_t count = texts ? PyTuple_Size(texts) : 0;
+    Signed *one = calloc((size_t)count + 1, sizeof(Signed));
+    Points all = {0};
+    Content contents = {0};
+    Work work = {0};
+    Table table;
+    Short brief;
+    if (!make_tables(array, &table, &brief))
+        PyErr_Format(PyExc_ValueError, "arrays that do not fit together");
+    else if (texts && !one)
+        PyErr_NoMemory();
+    else if (texts && read_texts(texts, one, &all)) {
+        Py_BEGIN_ALLOW_THREADS;
+        for (Py_ssize_t k = 0; enough && k < count; k++) {
+            Py_ssize_t tokens = find_tokens(&table, &brief, &one[k], all.points, composed, &work);
+            enough = tokens >= 0 && (!one[k].made || write_tokens(&work, tokens, &one[k], &contents));
+        }
+        Py_END_ALLOW_THREADS;
+        found = enough ? PyList_New(count) : PyErr_NoMemory();
+    }
+    for (Py_ssize_t k = 0; found && k < count; k++) {
+        PyObject *made = one[k].made
+                             ? PyBytes_FromStringAndSize((char *)contents.bytes + one[k].first, one[k].size)
+                             : mapped_text(&table, all.points + one[k].first, one[k].size);
+        if (!made || PyList_SetItem(found, k, made) < 0)
+            Py_CLEAR(found);
+    }
+    Py_XDECREF(texts);
+    free(one);
+    free(all.points);
+    free(contents.bytes);
+    free_work(&work);
+    release(array);
+    return found;
+}
+
+PyDoc_STRVAR(token_runs_doc,
+             "token_runs(contents: list of bytes) -> (uint64[tokens], int64[texts + 1]), as bytearrays: the hashes of all "
+             "tokens, and where those of each text begin.");
+
+static PyObject *token_runs(PyObject *self, PyObject *list)
+{
+    if (!PyList_Check(list))
+        return PyErr_Format(PyExc_TypeError, "a list of bytes is needed");
+    PyObject *hashes = NULL, *bounds = NULL, *contents = PyList_AsTuple(list);
+    Py_ssize_t texts = contents ? PyTuple_Size(contents) : 0, tokens = 0, capacity = 0;
+    int64_t *bound = contents ? new_array(&bounds, texts + 1) : NULL;
+    uint64_t *hash = NULL;
+    Content copy = {0};
+    Work work = {0};
+    int enough = bound != NULL;
+    if (bound)
+        bound[0] = 0;
+    for (Py_ssize_t k = 0; enough && k < texts; k++) {
+        PyObject *content = PyTuple_GetItem(contents, k);
+        if (!PyBytes_Check(content)) {
+            PyErr_Format(PyExc_TypeError, "a list of bytes is needed");
+            break;
+        }
+        Py_ssize_t size = PyBytes_Size(content), some = -1;
+        work.folded.length = 0;
+        copy.length = 0;
+        if (reserve(&work.folded, size + PAD) && reserve(&copy, size + 32)) {
+            memcpy(work.folded.bytes, PyBytes_AsString(content), (size_t)size);
+            work.folded.length = size;
+            some = find_folded(&work);
+        }
+        enough = some >= 0 && grow(&hash, &capacity, tokens + some + BATCH > capacity ? 2 * (tokens + some + BATCH) : 0, 8);
+        if (enough) {
+            hash_edges(&work, some, hash + tokens, copy.bytes);
+            tokens += some;
+            bound[k + 1] = tokens;
+        }
+    }
+    if (!enough && !PyErr_Occurred())
+        PyErr_NoMemory();
+    if (!PyErr_Occurred())
+        hashes = PyByteArray_FromStringAndSize((char *)hash, 8 * tokens);
+    free(hash);
+    free(copy.bytes);
+    free_work(&work);
+    Py_XDECREF(contents);
+    if (!hashes) {
+        Py_XDECREF(bounds);
+        return NULL;
+    }
+    return Py_BuildValue("NN", hashes, bounds);
+}
+
+/* The hashes of the first windows of some units. */
+static void hash_windows(const uint64_t *unit, Py_ssize_t windows, Py_ssize_t size, uint64_t *value)
+{
+    Py_ssize_t k = 0;
+    for (; k + BATCH <= windows; k += BATCH)
+        loops->shingle_batch(unit + k, size, value + k);
+    for (; k < windows; k++)
+        value[k] = shingle(unit + k, size);
+}
+
+PyDoc_STRVAR(shingle_runs_doc,
+             "shingle_runs(uint64 hashes, int64 bounds[texts + 1], size) -> (uint64[shingles], int64[texts + 1]), as "
+             "bytearrays: the shingle hashes of all texts, in their order, and where those of each text begin.");
+
+static PyObject *shingle_runs(PyObject *self, PyObject *args)
+{
+    Py_buffer hashes, bounds;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(args, "y*y*n", &hashes, &bounds, &size))
+        return NULL;
+    const uint64_t *token = hashes.buf;
+    const int64_t *bound = bounds.buf;
+    Py_ssize_t texts = bounds.len / 8 - 1, total = 0;
+    PyObject *values = NULL, *starts = NULL;
+    if (texts < 0 || size < 1 || !are_bounds(bound, texts, hashes.len / 8)) {
+        PyErr_Format(PyExc_ValueError, "arrays that do not fit together");
+        goto done;
+    }
+    int64_t *start = new_array(&starts, texts + 1);
+    if (!start)
+        goto done;
+    for (Py_ssize_t text = 0; text < texts; text++) {
+        start[text] = total;
+        total += count_shingles(bound[text + 1] - bound[text], size);
+    }
+    start[texts] = total;
+    uint64_t *value = new_array(&values, total);
+    for (Py_ssize_t text = 0; value && text < texts; text++) {
+        Py_ssize_t tokens = bound[text + 1] - bound[text];
+        hash_windows(token + bound[text], start[text + 1] - start[text], tokens < size ? tokens : size, value);
+        value += start[text + 1] - start[text];
+    }
+done:
+    PyBuffer_Release(&hashes);
+    PyBuffer_Release(&bounds);
+    if (!values) {
+        Py_XDECREF(starts);
+        return NULL;
+    }
+    return Py_BuildValue("NN", values, starts);
+}
+
 PyDoc_STRVAR(signed_texts_doc,
              "signed_texts(texts: list of str, composed: bool, arrays of the table, arrays of the short table, (shingle, "
              "permutations, bands, rows, sample_mod, characters), uint32 shifts[8], uint32 multipliers, class, fields, id, "
@@ -1043,34 +1098,32 @@ PyDoc_STRVAR(signed_texts_doc,
 static PyObject *signed_texts(PyObject *self, PyObject *args)
 {
     PyObject *list, *class, *names, *id, *states, *digest, *empty;
-    Py_buffer entries, pool, combining, pairs, block, bytes, flags, shifts, multipliers;
+    Py_buffer array[ARRAYS], shifts, multipliers;
     Recipe recipe;
     int composed;
-    if (!PyArg_ParseTuple(args, "O!p(y*y*y*y*)(y*y*y*)(nnnnnp)y*y*O!O!OO!OO", &PyList_Type, &list, &composed, &entries,
-                          &pool, &combining, &pairs, &block, &bytes, &flags, &recipe.shingle, &recipe.permutations,
+    if (!PyArg_ParseTuple(args, "O!p(y*y*y*y*)(y*y*y*)(nnnnnp)y*y*O!O!OO!OO", &PyList_Type, &list, &composed,
+                          &array[0], &array[1], &array[2], &array[3], &array[4], &array[5], &array[6], &recipe.shingle, &recipe.permutations,
                           &recipe.bands, &recipe.rows, &recipe.sample_mod, &recipe.characters, &shifts, &multipliers,
                           &PyType_Type, &class, &PyTuple_Type, &names, &id, &PyTuple_Type, &states, &digest, &empty))
         return NULL;
-    PyObject *found = NULL, *later = NULL, *is_ascii = NULL, *none = NULL;
+    PyObject *found = NULL, *later = NULL, *none = NULL;
     PyObject *texts = PyList_AsTuple(list); /* which nobody changes */
     Fields fields = {{0}, {0}};
-    Text all = {0};
-    Py_ssize_t capacity = 0, length = 0, count = texts ? PyTuple_Size(texts) : 0;
+    Points all = {0};
+    Py_ssize_t count = texts ? PyTuple_Size(texts) : 0;
     Content contents = {0}, samples = {0};
     Work work = {0};
     Signed *one = NULL;
     uint8_t *results = NULL;
-    Table table = {entries.buf, combining.buf, pool.buf, pool.len / 4, pairs.buf, pairs.len / 8};
-    Short brief = {block.buf, bytes.buf, flags.buf};
+    Table table;
+    Short brief;
     recipe.shift = shifts.buf;
     recipe.multiplier = multipliers.buf;
-    int fits = entries.len == 4 * CODE_POINTS && combining.len == CODE_POINTS && block.len == 2 * (CODE_POINTS >> 8) &&
-               bytes.len == 4 * flags.len && shifts.len == 4 * SHIFTS && multipliers.len % (4 * GROUP) == 0 &&
-               recipe.shingle > 0 && recipe.shingle <= INT32_MAX && recipe.sample_mod >= 0 && recipe.permutations > 0 &&
+    int fits = shifts.len == 4 * SHIFTS && multipliers.len % (4 * GROUP) == 0 && recipe.shingle > 0 &&
+               recipe.shingle <= INT32_MAX && recipe.sample_mod >= 0 && recipe.permutations > 0 &&
                recipe.permutations <= multipliers.len / 2 && recipe.bands > 0 && recipe.bands <= 128 && recipe.rows > 0 &&
                recipe.rows <= recipe.permutations / recipe.bands && PyTuple_Size(names) == 9 && PyTuple_Size(states) == 2;
-    for (Py_ssize_t k = 0; fits && k < CODE_POINTS >> 8; k++)
-        fits = 256 * ((Py_ssize_t)brief.block[k] + 1) <= flags.len;
+    fits = make_tables(array, &table, &brief) && fits;
     if (texts && !fits)
         PyErr_Format(PyExc_ValueError, "arrays that do not fit together");
     for (int k = 0; fits && k < 9; k++) {
@@ -1083,8 +1136,7 @@ static PyObject *signed_texts(PyObject *self, PyObject *args)
                 PyErr_Format(PyExc_TypeError, "a class with slots is needed");
         }
     }
-    if (!texts || !fits || !(is_ascii = PyObject_GetAttrString((PyObject *)&PyUnicode_Type, "isascii")) ||
-        !(none = PyTuple_New(0)) || !(later = PyList_New(0)))
+    if (!texts || !fits || !(none = PyTuple_New(0)) || !(later = PyList_New(0)))
         goto done;
     Py_ssize_t width = recipe.permutations + KEY_BYTES * recipe.bands;
     one = calloc((size_t)count + 1, sizeof(Signed));
@@ -1094,36 +1146,11 @@ static PyObject *signed_texts(PyObject *self, PyObject *args)
         goto done;
     }
     for (Py_ssize_t k = 0; k < count; k++) {
-        one[k].source = PyTuple_GetItem(texts, k);
         one[k].slots = results + k * width;
         one[k].keys = one[k].slots + recipe.permutations;
-        if (!PyUnicode_Check(one[k].source)) {
-            PyErr_Format(PyExc_TypeError, "a list of texts is needed");
-            goto done;
-        }
-        PyObject *answer = PyObject_CallFunctionObjArgs(is_ascii, one[k].source, NULL);
-        if (!answer)
-            goto done;
-        int ascii = answer == Py_True;
-        Py_DECREF(answer);
-        if (ascii) {
-            if (!(one[k].ascii = (const uint8_t *)PyUnicode_AsUTF8AndSize(one[k].source, &one[k].size)))
-                goto done;
-            continue;
-        }
-        one[k].first = length;
-        one[k].size = PyUnicode_GetLength(one[k].source);
-        if (capacity - length < one[k].size) {
-            Py_ssize_t wanted = 2 * capacity + one[k].size;
-            if (!grow(&all.points, &capacity, wanted, sizeof(Py_UCS4))) {
-                PyErr_NoMemory();
-                goto done;
-            }
-        }
-        if (!PyUnicode_AsUCS4(one[k].source, all.points + length, one[k].size, 0))
-            goto done;
-        length += one[k].size;
     }
+    if (!read_texts(texts, one, &all))
+        goto done;
     int enough = 1;
     Py_BEGIN_ALLOW_THREADS;
     for (Py_ssize_t k = 0; enough && k < count; k++) {
@@ -1150,8 +1177,7 @@ static PyObject *signed_texts(PyObject *self, PyObject *args)
                 break;
             }
             Py_DECREF(number);
-            Text text = {all.points + one[k].first, one[k].size, one[k].size};
-            made = mapped_text(&table, &text);
+            made = mapped_text(&table, all.points + one[k].first, one[k].size);
         } else if (!one[k].tokens)
             made = increased(empty);
         else
@@ -1163,7 +1189,6 @@ static PyObject *signed_texts(PyObject *self, PyObject *args)
 done:
     for (int k = 0; k < 9; k++)
         Py_XDECREF(fields.field[k]);
-    Py_XDECREF(is_ascii);
     Py_XDECREF(none);
     Py_XDECREF(texts);
     free(one);
@@ -1171,20 +1196,8 @@ done:
     free(all.points);
     free(contents.bytes);
     free(samples.bytes);
-    free(work.folded.bytes);
-    free(work.edge);
-    free(work.unit);
-    free(work.value);
-    free(work.table);
-    free(work.last);
-    free(work.met);
-    PyBuffer_Release(&entries);
-    PyBuffer_Release(&pool);
-    PyBuffer_Release(&combining);
-    PyBuffer_Release(&pairs);
-    PyBuffer_Release(&block);
-    PyBuffer_Release(&bytes);
-    PyBuffer_Release(&flags);
+    free_work(&work);
+    release(array);
     PyBuffer_Release(&shifts);
     PyBuffer_Release(&multipliers);
     if (!found) {

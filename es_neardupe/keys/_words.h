@@ -45,7 +45,7 @@ static int is_dot_of_i(uint32_t entry, uint32_t *dotted)
 }
 
 /* Whether a mapped code point is part of a word; a mark is one only after a word character. */
-static int in_word(uint32_t entry, Context *context)
+static inline int in_word(uint32_t entry, Context *context)
 {
     context->base = (entry & WORD) && (context->base || !(entry & MARK));
     return context->base;
@@ -53,7 +53,7 @@ static int in_word(uint32_t entry, Context *context)
 
 /* Whether the text so far, with this word character, may not be composed canonically; then it is composed, which takes
  * longer but is never wrong. */
-static int may_compose(const Table *table, uint32_t entry, Context *context)
+static inline int may_compose(const Table *table, uint32_t entry, Context *context)
 {
     uint32_t point = entry & TARGET;
     uint8_t combining = (entry & MARK) && point < CODE_POINTS ? table->combining[point] : 0;

@@ -18,7 +18,7 @@ from es_neardupe.keys.prepare.preparation import Text, length
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import Shingles, feature_counts, shingles
 from es_neardupe.keys.short_table import short_table
-from es_neardupe.keys.text import chunks, normalize
+from es_neardupe.keys.text import chunks, for_kernel, normalize
 from es_neardupe.keys.unicode import DIGIT, table
 from es_neardupe.keys.unit import Unit
 from es_neardupe.records import Fingerprint, State
@@ -57,7 +57,7 @@ def stream_fingerprints(texts: Sequence[Text], scheme: Scheme, max_chars: int = 
 
 def _fingerprint_chunk(texts: Sequence[Text], scheme: Scheme) -> list[Fingerprint]:
     prepared = scheme.preparation.texts(texts)
-    if hashing.kernel is not None and not (scheme.preparation and scheme.sample_mod):
+    if hashing.kernel is not None and not (scheme.preparation and scheme.sample_mod) and for_kernel(prepared):
         return _natively(prepared, scheme)
     contents = normalize(prepared)
     found = shingles(contents, scheme.shingle, scheme.unit)

@@ -139,7 +139,7 @@ def _shingle_runs(hashes: U64, bounds: Ints, size: int) -> tuple[U64, Ints]:
 def token_runs(contents: Sequence[bytes]) -> tuple[U64, Ints]:
     """The hashes of the tokens of normalised texts, one text after the other (uint64[tokens]), and where those of each
     text begin (int64[texts + 1])."""
-    if hashing.kernel is not None:
+    if hashing.kernel is not None and max(map(len, contents), default=0) < 1 << 31:
         hashes, bounds = hashing.kernel.token_runs(list(contents))
         return np.frombuffer(hashes, np.uint64), np.frombuffer(bounds, np.int64)
     return _token_runs(contents)

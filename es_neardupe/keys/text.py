@@ -16,6 +16,7 @@ import xxhash
 
 from es_neardupe.keys import hashing
 from es_neardupe.keys.arrays import U32, Bytes, Ints
+from es_neardupe.keys.short_table import short_table
 from es_neardupe.keys.unicode import DOT_ABOVE, DOTTED, EXPANDS, MARK, SECOND, SINGLE, TARGET, WORD, table
 from es_neardupe.keys.unit import Unit
 
@@ -26,6 +27,10 @@ Range = tuple[int, int]
 
 CHUNK_TEXTS = 256
 CHUNK_CHARS = 1 << 19
+
+LONGEST = 1 << 25
+"""Maximum number of characters of a text for the kernel, which counts bytes by 32 bits: a character expands to at most
+18, of at most 5 bytes with a blank."""
 
 _BLANK = 0x20
 _ASCII = bytes(ord(chr(byte).lower()) if chr(byte).isalnum() or byte == ord("_") else _BLANK for byte in range(0x100))
@@ -49,6 +54,11 @@ def chunks(texts: Sequence[Some], length: Callable[[Some], int] = len) -> Iterat
                     break
         yield chunk
         first += len(chunk)
+
+
+def for_kernel(texts: Sequence[str]) -> bool:
+    """Whether the kernel takes these texts."""
+    return max(map(len, texts), default=0) <= LONGEST
 
 
 def tokenize(text: str) -> list[str]:
@@ -79,14 +89,14 @@ def spans(text: str, unit: Unit = Unit.WORD) -> Ints:
 
 def normalize(texts: Sequence[str]) -> list[bytes]:
     """The normalised tokens of each text, joined by single spaces, as UTF-8; ``b""`` without tokens."""
-    if hashing.kernel is None:
+    if hashing.kernel is None or not for_kernel(texts):
         return _normalize(texts)
-    arrays = table()
-    found: list[bytes] = hashing.kernel.normalize(list(texts), *arrays, False)
+    arrays = tuple(table()), short_table()
+    found: list[bytes] = hashing.kernel.normalize(list(texts), False, *arrays)
     decomposed = [number for number, one in enumerate(found) if isinstance(one, str)]
     if decomposed:
         composed = [unicodedata.normalize("NFC", str(found[number])) for number in decomposed]
-        made = hashing.kernel.normalize(composed, *arrays, True)
+        made = hashing.kernel.normalize(composed, True, *arrays)
         for number, content in zip(decomposed, made, strict=True):
             found[number] = content
     return found

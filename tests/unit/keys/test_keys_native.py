@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,8 +21,10 @@ from es_neardupe.keys.fingerprint import fingerprints, recipe
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.keys.short_table import short_table
+from es_neardupe.keys.text import tokenize
 from es_neardupe.keys.unicode import table
 from es_neardupe.keys.unit import Unit
+from es_neardupe.records import Fingerprint, State
 
 WORDS = st.text("ab é漢ก\N{COMBINING ACUTE ACCENT}\0\N{ROMAN NUMERAL ONE}ẞİ_-", max_size=30)
 TEXTS = st.lists(st.text() | WORDS | WORDS.map(lambda word: f"{word} " * 20), max_size=12)
@@ -82,6 +86,27 @@ def test_the_widest_vectors_are_used() -> None:
     assert [hashing.kernel.use_lanes(bits) for bits in WIDTHS] == [min(bits, widest) for bits in WIDTHS]
 
 
+def test_longer_texts_than_the_kernel_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["a b c", "Ångström a\N{COMBINING DIAERESIS}"]
+    expected = fingerprints(texts, DEFAULT), features(texts, 2)
+    monkeypatch.setattr("es_neardupe.keys.text.LONGEST", 4)
+    assert hashing.kernel is not None
+    monkeypatch.setattr(
+        hashing, "kernel", SimpleNamespace(**vars(hashing.kernel) | {"signed_texts": None, "normalize": None})
+    )
+    found = fingerprints(texts, DEFAULT), features(texts, 2)
+    assert found[0] == expected[0]
+    assert list(map(list, found[1])) == list(map(list, expected[1]))
+
+
+def test_records_refer_to_nothing_that_could_refer_to_them() -> None:
+    """So the collector of cycles need not visit them: the kernel ends their tracking."""
+    (record,) = fingerprints(["one two three four five six"], Scheme(bands=16, rows=8, sample_mod=1))
+    assert not gc.is_tracked(record)
+    tracked = [one for one in gc.get_referents(record) if gc.is_tracked(one)]
+    assert [one for one in tracked if one is not Fingerprint] == [State.SIGNED]
+
+
 @given(st.lists(st.text(), max_size=5), st.lists(st.binary(), max_size=5), st.randoms(use_true_random=False))
 def test_any_arrays(texts: list[str], contents: list[bytes], chance: random.Random) -> None:
     """What callers never send: it reads no byte beyond its end, and ends."""
@@ -93,7 +118,7 @@ def test_any_arrays(texts: list[str], contents: list[bytes], chance: random.Rand
     pool = np.array([chance.choice([0, 1, 3, 2**32 - 1, chance.getrandbits(32)]) for _ in range(9)], np.uint32)
     pairs = np.array([chance.getrandbits(64) for _ in range(9)], np.uint64)
     for composed in (False, True):
-        found = kernel.normalize(texts, entries, pool, table().combining, pairs, composed)
+        found = kernel.normalize(texts, composed, (entries, pool, table().combining, pairs), short_table())
         assert len(found) == len(texts)
         assert all(isinstance(one, (bytes, str)) for one in found)
         assert not composed or all(isinstance(one, bytes) for one in found)
@@ -107,7 +132,7 @@ def test_tables_of_another_size() -> None:
     entries, pool, combining, pairs = table()
     for wrong in ((entries[1:], pool, combining, pairs), (entries, pool, combining[1:], pairs)):
         with pytest.raises(ValueError, match="do not fit"):
-            hashing.kernel.normalize(["a"], *wrong, False)
+            hashing.kernel.normalize(["a"], False, wrong, short_table())
 
 
 @pytest.mark.parametrize("text", ["Tất cả mọi người", "déjà élève", "Ångström Übermaß", "ΐ ἄνθρωπος ᾳ", "йога ў"])
@@ -115,8 +140,9 @@ def test_adjacent_pairs_are_composed_at_once(text: str) -> None:
     """Decomposed texts of these languages need no further composition, which would take much longer."""
     assert hashing.kernel is not None
     folded = text.casefold()
-    (mapped,) = hashing.kernel.normalize([unicodedata.normalize("NFD", folded)], *table(), False)
-    assert mapped == unicodedata.normalize("NFC", folded)
+    decomposed = unicodedata.normalize("NFD", folded)
+    (content,) = hashing.kernel.normalize([decomposed], False, tuple(table()), short_table())
+    assert content == " ".join(tokenize(folded)).encode()
 
 
 @pytest.mark.parametrize(
@@ -207,4 +233,4 @@ def test_other_things_than_bytes() -> None:
     with pytest.raises(TypeError):
         hashing.kernel.token_runs(["text"])
     with pytest.raises(TypeError):
-        hashing.kernel.normalize([b"bytes"], *table(), False)
+        hashing.kernel.normalize([b"bytes"], False, tuple(table()), short_table())
