@@ -130,7 +130,7 @@ def grouped(size: int, *, memory: int | None = None, again: bool = False) -> Gro
     index = index_of(SyntheticClient(), target)
     match, registry = (
         MatchRules.of(SETTINGS),
-        cast(Any, SimpleNamespace(living=lambda: (), records=lambda ids: {}, clusters=lambda: {})),
+        cast(Any, SimpleNamespace(living=dict, records=lambda ids: {}, clusters=lambda: {})),
     )
     criterion = match_criterion(index, match)
     rules = RunRules.of(match, GroupRules(), criterion, index.scheme_id)
