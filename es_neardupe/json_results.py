@@ -59,7 +59,8 @@ def similar_json(found: SimilarReport) -> dict[str, Any]:
 
 def group_json(group: Group) -> dict[str, Any]:
     """One line of the result of `groups`."""
-    line = {name: value for name, value in plain(group).items() if name != "known"}
+    line = {name: value for name, value in plain(group).items() if name not in ("known", "other_facts")}
+    line |= {"other_facts": True} if group.other_facts else {}
     if group.known is not None and group.known.weakest is not None:
         line |= {"diameter": group.known.diameter, "weakest": group.known.weakest}
     return line

@@ -15,6 +15,7 @@ from typing import Any
 from es_neardupe.errors import NotFound, SettingsError
 from es_neardupe.groups.read import Member, MemberPage, read_member, read_members, unknown_group
 from es_neardupe.groups.registry import GroupRecord
+from es_neardupe.groups.related import linked_groups
 from es_neardupe.index.document_text import values_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.shown_fields import ShownFields, read_shown_fields
@@ -242,6 +243,8 @@ def read_collated(
     page = read_members(index, group, start=start, size=MAX_MEMBERS)
     if page is None:
         raise unknown_group(index, group)
+    related, same_form = linked_groups(index, group)
+    page = replace(page, related=related, same_form=same_form)
     chosen, tokens = _reference(index, page, reference, reference_index)
     classes = _classes(page, chosen)
     read, left_out = _within_limit(classes, page, tokens)

@@ -61,6 +61,8 @@ class Group:
     known: GroupRecord | None = None
     """Its record in the registry; None if there is none, if it is about other documents, or if this user may not read
     the registry."""
+    other_facts: bool = False
+    """Whether it is related to another group only because texts of both have the same form, and other facts."""
 
     def __repr__(self) -> str:
         principal = None if self.principal is None else self.principal.id
@@ -88,7 +90,9 @@ class MemberPage:
     known: GroupRecord | None
     """See `Group`."""
     related: tuple[str, ...] = ()
-    """The ids of the other groups of its cluster, ascending; none if this user may not read the registry."""
+    """The ids of the other groups of its cluster, ascending."""
+    same_form: tuple[str, ...] = ()
+    """The ids of other groups whose texts have the same form, and other facts, ascending."""
 
 
 def read_members(index: Index, group: str, *, start: int = 0, size: int = 200) -> MemberPage | None:
@@ -127,16 +131,7 @@ def read_members(index: Index, group: str, *, start: int = 0, size: int = 200) -
         content={address: one.get("content") or "" for address, one in stored.items()},
         tokens={address: count_of(one, "tokens") for address, one in stored.items()},
         known=matching_record(record, total + first),
-        related=_related(index, group),
     )
-
-
-def _related(index: Index, group: str) -> tuple[str, ...]:
-    try:
-        clusters = Registry(index).clusters([group]).values()
-    except Forbidden:
-        return ()
-    return tuple(sorted({id for one in clusters if one is not None for id in one.groups} - {group}))
 
 
 def _source(index: Index) -> list[str]:
@@ -208,23 +203,21 @@ def read_groups(index: Index, *, min_size: int = 2, top: int | None = None, grou
     return large[:top]
 
 
-def related_groups(index: Index, group: str) -> list[Group]:
-    """A group of an opened index and all others of its cluster, the largest first; each document of the cluster that is
-    alone is a group of one. Empty for an unknown id."""
-    prefix, ids = index.settings.prefix, sorted({group} | Registry(index).related({group}))
+def groups_with_ids(index: Index, ids: Collection[str]) -> list[Group]:
+    """The groups of an opened index with these ids, ascending; a document that is alone is a group of one."""
+    prefix = index.settings.prefix
     members: dict[str, list[Member]] = {}
     principals: dict[str, list[Member]] = {}
-    for chunk in chunked(ids, _TERMS):
+    for chunk in chunked(sorted(ids), _TERMS):
         for hit in _read(index, {"terms": {index.fields.group: chunk}}):
             grouping = decode_grouping(stored_fields(hit.source, prefix))
             if grouping is not None:
                 _add(principals if grouping.principal else members, hit, prefix)
     records = known_records(index, ids)
-    found = [
+    return [
         _group(id, _principal(principals.get(id, []), records.get(id)), members.get(id, []))
         for id in sorted(members.keys() | principals.keys())
     ]
-    return sorted(found, key=lambda one: -one.size)
 
 
 def differing_groups(index: Index, registered: Mapping[str, GroupRecord | None]) -> frozenset[str]:

@@ -566,6 +566,32 @@ def evidence_with(index: Index, content: str, others: Collection[str]) -> dict[s
     return found
 
 
+def pairs_with_other_facts(index: Index, contents: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The pairs of content hashes, one of them among some, whose texts are similar enough, but differ in the facts that
+    decide. None if this user may not read the evidence."""
+    store = HiddenStore(index, HiddenIndex.PAIRS)
+    try:
+        if not contents or not store.exists():
+            return
+        for chunk in chunked(sorted(contents), queries.MAX_TERMS // 2):
+            either = [{"terms": {side: chunk}} for side in ("content_a", "content_b")]
+            query = {
+                "bool": {
+                    "filter": [
+                        {"term": {"scheme": index.scheme_id}},
+                        {"term": {"decision": "rejected"}},
+                        {"exists": {"field": "facts.kinds"}},
+                    ],
+                    "should": either,
+                    "minimum_should_match": 1,
+                }
+            }
+            for one in store.buckets(query, {"a": "content_a", "b": "content_b"}):
+                yield one["a"], one["b"]
+    except Forbidden:
+        return
+
+
 _ABOUT = 1000
 """Entries read by `evidence_with`: there is one for two contents, unless documents were grouped one by one."""
 

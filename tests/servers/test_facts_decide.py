@@ -15,6 +15,8 @@ from server_tools import TEXT, assert_settled, change, groups_of, make_index, pu
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.screened import ScreenReport
+from es_neardupe.groups.related import linked_groups
+from es_neardupe.index.index import Index, opened
 from es_neardupe.reports import GroupFacts
 from es_neardupe.server.client import Client, path
 from es_neardupe.verification import facts_in_groups
@@ -123,6 +125,40 @@ def test_pairs_and_hits_with_other_facts_are_counted(client: Client, index_name:
         "100-1",
         "100-2",
     }
+
+
+@pytest.mark.either("sidecar")
+@pytest.mark.parametrize("sidecar", [False, True])
+def test_groups_with_other_facts_are_related(client: Client, index_name: str, sidecar: bool, server_cli: Cli) -> None:
+    """As far as evidence knows them: in the list of related groups, on the page of a group, and in searches."""
+    make_index(client, index_name, TEXT)
+    texts = LETTERS | {"other": "Another letter: " + " ".join(words("other", 40)), "alone": letter(777)}
+    put(client, index_name, {id: {"text": text} for id, text in texts.items()})
+    news = NearDupe(index_name, client)
+    news.init(Settings(("text",)), sidecar=sidecar)
+    news.enrich()
+    news.group(facts=["figures"])
+    groups = {one.group: {amount_of(member.id) for member in one.members} for one in news.groups()}
+    mine = next(id for id, amounts in groups.items() if amounts == {"100"})
+    assert [one.group for one in news.groups(group=mine, related=True)] == [mine]
+    news.group(evidence=True, rebuild=True)
+    found = news.groups(group=mine, related=True)
+    assert [(one.size, one.other_facts) for one in found] == [(3, False), (4, True), (3, True), (1, True)]
+    assert {member.id for one in found for member in one.members} == set(texts) - {"other"}
+    assert news.groups(group="unknown", related=True) == []
+    assert linked_groups(opened(Index(index_name, client)), mine) == ((), tuple(sorted(set(groups) - {mine})))
+    shown = server_cli("groups", index_name, "--group", mine, "--related")
+    assert "other facts" in shown.out
+    (*_, last) = server_cli("groups", index_name, "--group", mine, "--related", "--json").lines
+    assert last["other_facts"] is True
+
+    plain = news.search("received letter")
+    assert sorted(one.near_copies for one in plain.hits) == [0, 0, 2, 2, 3]
+    assert not any(one.related for one in plain.hits)
+    first, second = sorted(news.search("received letter", related=True).hits, key=lambda one: -len(one.related))
+    assert (len(first.related), second.id, second.related) == (3, "other", ())
+    assert [one.id for one in (first, *first.related)] == [one.id for one in plain.hits if one.id != "other"]
+    assert server_cli("search", index_name, "received letter", "--related").out.count("related") == 3
 
 
 def test_pairs_that_lists_would_separate(client: Client, index_name: str, server_cli: Cli) -> None:

@@ -226,6 +226,7 @@ def show_groups(found: list[Group], members: int = 5) -> None:
     several = _several(found)
     names = list(dict.fromkeys(name for one in found for name in one.members[0].fields))
     bridges = _bridges(found)
+    differing = any(one.other_facts for one in found)
     rows = []
     for one in found:
         everyone = [(named(member, several), member.similarity) for member in one.members]
@@ -239,13 +240,14 @@ def show_groups(found: list[Group], members: int = 5) -> None:
                 one.group,
                 one.size,
                 one.min_similarity,
+                *(["yes" if one.other_facts else ""] if differing else []),
                 *bridges.get(one.group, ()),
                 principal,
                 *value_cells(fields, names, 3),
                 "; ".join([*shown, *more]),
             )
         )
-    heads = ["diameter", "weakest bridge"] if bridges else []
+    heads = ["other facts"] * differing + (["diameter", "weakest bridge"] if bridges else [])
     print_table(["group", "size", "minimum", *heads, "principal", *names, "members, with their similarity to it"], rows)
 
 

@@ -11,7 +11,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
-from es_neardupe.cli.derived import with_options_of
+from es_neardupe.cli.derived import options_for, with_options_of
 from es_neardupe.cli.output import as_json_text, print_json, print_table, say, show, warn
 from es_neardupe.commands.search.search import search as library
 from es_neardupe.commands.search.search import search_request
@@ -66,7 +66,7 @@ def search(
         dsl, text = text[1:], None
     searched = text if text is not None else _read(str(dsl))
     if show_request:
-        body = search_request(open_index(index, prefix), searched, **given)
+        body = search_request(open_index(index, prefix), searched, **options_for(search_request, given))
         say(f"POST {path(index, '_search')}")
         typer.echo(as_json_text(body, indent=None if as_json else 2))
         return None
@@ -106,22 +106,25 @@ def _show(found: SearchReport, expand: bool) -> None:
 
 
 def _indices(hit: SearchHit) -> set[str]:
-    return {hit.index, *(one.index for one in hit.members)}
+    return {hit.index, *(one.index for one in hit.members), *(one.index for one in hit.related)}
 
 
-def _rows(hit: SearchHit, several: bool, expand: bool) -> Iterator[tuple[object, ...]]:
-    """A row for a hit and, below it, indented rows for its near-copies."""
+def _rows(hit: SearchHit, several: bool, expand: bool, related: str = "") -> Iterator[tuple[object, ...]]:
+    """A row for a hit and, below it, indented rows for its near-copies and related hits."""
     many = f"and {counted(hit.near_copies, 'near-copy', 'near-copies')}" if hit.near_copies else ""
-    yield hit.score, named(hit, several), *_cells(hit.fields.values()), many
-    if not expand:
-        return
-    for one in hit.members:
-        like = "waits for group" if one.similarity is None else f"{score_text(one.similarity)} to the principal"
-        relation = "the principal" if one.principal else like
-        yield "", f"  {named(one, several)}", *_cells(one.fields.values()), relation
-    if hit.near_copies > len(hit.members):
-        rest = f"  ... and {hit.near_copies - len(hit.members):,} more"
-        yield "", rest, *("" for _ in hit.fields), f"groups --group {hit.group}"
+    indented = "  " if related else ""
+    name = f"{indented}{named(hit, several)}"
+    yield hit.score, name, *_cells(hit.fields.values()), ", ".join(part for part in (related, many) if part)
+    if expand:
+        for one in hit.members:
+            like = "waits for group" if one.similarity is None else f"{score_text(one.similarity)} to the principal"
+            relation = "the principal" if one.principal else like
+            yield "", f"{indented}  {named(one, several)}", *_cells(one.fields.values()), relation
+        if hit.near_copies > len(hit.members):
+            rest = f"{indented}  ... and {hit.near_copies - len(hit.members):,} more"
+            yield "", rest, *("" for _ in hit.fields), f"groups --group {hit.group}"
+    for other in hit.related:
+        yield from _rows(other, several, expand, "related")
 
 
 def _cells(texts: Iterable[str]) -> Iterator[str]:

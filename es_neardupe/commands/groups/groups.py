@@ -30,7 +30,11 @@ TopGroups = Annotated[
 ]
 GroupId = Annotated[str | None, typer.Option("--group", metavar="ID", help="Show only this group.", show_default=False)]
 Related = Annotated[
-    bool, typer.Option("--related", help="With --group: also show the groups and documents that its texts match.")
+    bool,
+    typer.Option(
+        "--related",
+        help="With --group: also show the groups and documents that its texts match, or match but for the facts.",
+    ),
 ]
 
 
@@ -46,15 +50,17 @@ def groups(
     """List the groups of two or more documents, largest first.
 
     With ``group`` only this one; with ``related`` also all others that matches connect with it, directly or through
-    others, among them each document that is alone as a group of one. Reads only grouped documents. ``fields`` are shown
-    of all members; None: none. Raises `SettingsError` for ``related`` without ``group``.
+    others, and those with texts of the same form, but other facts, as far as there is evidence; each document that is
+    alone is a group of one. Reads only grouped documents. ``fields`` are shown of all members; None: none. Raises
+    `SettingsError` for ``related`` without ``group``.
 
     >>> for group in news.groups():
     ...     print(group.principal.id, [member.id for member in group.members], group.size)
     1004 ['1004', '1001', '1003', '1002'] 4
     """
     from es_neardupe.commands.groups.steps import GroupsReport, with_fields
-    from es_neardupe.groups.read import known_records, matching_record, read_groups, related_groups
+    from es_neardupe.groups.read import known_records, matching_record, read_groups
+    from es_neardupe.groups.related import related_groups
     from es_neardupe.index.index import opened
     from es_neardupe.index.shown_fields import shown_fields
 

@@ -24,6 +24,13 @@ ShownFields = Annotated[
 ]
 Expand = Annotated[bool, typer.Option("--expand", help="Also show the near-copies, up to 99 of each hit.")]
 
+FoldRelated = Annotated[
+    bool,
+    typer.Option(
+        "--related", help="Show hits of related groups below the first of them, such as texts with other facts."
+    ),
+]
+
 
 def search(
     index: Index,
@@ -34,11 +41,13 @@ def search(
     start: Start = 0,
     fields: ShownFields = (),
     expand: Expand = False,
+    related: FoldRelated = False,
 ) -> SearchReport:
     """Search as usual, but show each group once, with the number of its near-copies.
 
     ``text`` is a Lucene query string, a query of the query DSL, or a body with ``query`` and ``sort``. ``query`` is a
     filter. ``fields`` are shown of each document; by default its title, if one exists, and the first text field.
+    With ``related``, hits of the page whose groups are related are one hit, with the others in ``related``.
     Raises `SettingsError` for unknown fields, other parts of a body, and a page beyond the result window;
     `RequestError` for a query that the server rejects.
 
@@ -46,7 +55,7 @@ def search(
     ...     print(hit.id, hit.near_copies, hit.fields["title"])
     1004 3 HARBOUR BRIDGE CLOSED
     """
-    from es_neardupe.commands.search.steps import SearchReport, checked, copy_of, hit_of
+    from es_neardupe.commands.search.steps import SearchReport, checked, copy_of, hit_of, with_related
 
     index, request = checked(index, text, query=query, size=size, start=start, fields=fields, expand=expand)
     page = index.storage.collapse(request)
@@ -55,6 +64,8 @@ def search(
     for one in page.hits:
         members = tuple(copy_of(request, copy, one.group, prefix) for copy in one.members)
         hits.append(hit_of(request, one.hit, one.group, one.near_copies, members))
+    if related:
+        hits = with_related(index, hits)
     return SearchReport(
         index=index.name,
         documents=page.documents,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from es_neardupe.errors import SettingsError
+from es_neardupe.groups.related import folded
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
@@ -46,6 +47,8 @@ class SearchHit:
     """Field -> its text, for the fields to show."""
     members: tuple[Copy, ...]
     """With ``expand``, up to 99 of the near-copies."""
+    related: tuple[SearchHit, ...] = ()
+    """With ``related``, the other hits of the page whose groups are related to this one."""
 
     def __repr__(self) -> str:
         return one_line(
@@ -118,6 +121,15 @@ def copy_of(request: CollapsedSearch, raw: JSON, group: str, prefix: str) -> Cop
 
 def _texts(request: CollapsedSearch, raw: JSON) -> dict[str, str]:
     return {name: shown_value(raw.get("_source", {}), name) for name in request.shown}
+
+
+def with_related(index: Index, hits: Sequence[SearchHit]) -> list[SearchHit]:
+    """Those of a page of hits that are related to no earlier one, each with the later ones that are."""
+    below: dict[str, list[SearchHit]] = {}
+    groups = [one.group or "" for one in hits]
+    for one, first in zip(hits, folded(index, groups), strict=True):
+        below.setdefault(first, []).append(one)
+    return [replace(first, related=tuple(others)) for first, *others in below.values()]
 
 
 def checked(

@@ -92,6 +92,11 @@ def test_related_groups_are_links() -> None:
     assert (len(links), links[0].startswith("/below/group?id=r000")) == (100, True)
     assert "120 related groups" in html
     assert "20 more" in html
+    texts = replace(texts, page=replace(texts.page, related=(), same_form=("f1",)))
+    reader, html = read(texts)
+    assert "1 group of the same form with other facts" in html
+    assert "related group" not in html
+    assert any("group?id=f1" in str(one.get("href")) for _, one in reader.tags)
 
 
 def test_a_file_has_no_forms() -> None:
