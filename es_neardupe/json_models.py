@@ -14,10 +14,12 @@ from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_orig
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, create_model
 
+from es_neardupe.commands.contained.contained import contained
 from es_neardupe.commands.contained.steps import ContainedReport
 from es_neardupe.commands.decide import DecisionReport
 from es_neardupe.commands.documents.report import DocumentsReport
 from es_neardupe.commands.pairs.report import Pair
+from es_neardupe.commands.similar.similar import similar
 from es_neardupe.commands.similar.steps import SimilarHit, SimilarReport
 from es_neardupe.commands.stats.counts import StatsReport
 from es_neardupe.groups.collate import GroupCollation
@@ -25,6 +27,7 @@ from es_neardupe.groups.decisions import MAX_TEXTS, Decision
 from es_neardupe.groups.read import Group
 from es_neardupe.groups.registry import GroupRecord
 from es_neardupe.records import Address
+from es_neardupe.signatures import defaults_of, meaning_of
 from es_neardupe.similarity.comparison import CompareReport
 from es_neardupe.similarity.facts.kinds import FACT_NAMES
 
@@ -65,25 +68,21 @@ class TextQuery(BaseModel):
 
     text: str = Field(min_length=1, max_length=1_000_000)
     """The text."""
-    min: float | None = Field(None, gt=0, le=1)
-    """Minimum similarity; by default that of the command."""
-    top: int = Field(10, ge=1, le=1000)
-    """Maximum number of hits."""
+    top: Annotated[int, Field(**meaning_of(similar, "top", le=1000))] = defaults_of(similar)["top"]
 
 
 class SimilarQuery(TextQuery):
     """A text whose near-duplicates to search for."""
 
-    facts: FactNames = Field(default_factory=list)
-    """Texts that differ in these facts are no hits: figures, facts, all, or kinds such as names."""
+    min: Annotated[float | None, Field(**meaning_of(similar, "min"))] = None
+    facts: Annotated[FactNames, Field(**meaning_of(similar, "facts"))] = []
 
 
 class ContainedQuery(TextQuery):
     """A text whose passages to search for."""
 
-    ignore_common: CommonShare | None = None
-    """Words in shingles of more than this share of the documents do not count; auto: those of boilerplate that
-    unrelated texts share."""
+    min: Annotated[float | None, Field(**meaning_of(contained, "min"))] = None
+    ignore_common: Annotated[CommonShare | None, Field(**meaning_of(contained, "ignore_common"))] = None
 
 
 class AddressQuery(BaseModel):

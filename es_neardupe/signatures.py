@@ -19,7 +19,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 from typer.models import OptionInfo
 
 from es_neardupe.keywords import keywords_of
-from es_neardupe.options import like
+from es_neardupe.options import like, parse_fraction
 
 
 def option_of(annotation: Any) -> OptionInfo | None:
@@ -36,6 +36,19 @@ def option_parameters(function: Callable[..., Any]) -> dict[str, inspect.Paramet
 def defaults_of(function: Callable[..., Any]) -> dict[str, Any]:
     """Option of a function of the library -> its default, for interfaces that have the same."""
     return {name: one.default for name, one in option_parameters(function).items()}
+
+
+def meaning_of(function: Callable[..., Any], name: str, **limits: int) -> dict[str, Any]:
+    """What the help says about an option, and its limits, by the names that ``Field`` of pydantic has, for interfaces
+    that have the same option. ``limits``: other ones, which only the interface has."""
+    option = option_of(option_parameters(function)[name].annotation)
+    assert option is not None
+    if option.parser is parse_fraction:
+        bounds: dict[str, float] = {"gt": 0, "le": 1}
+    else:
+        given = {"ge": option.min, "le": option.max}
+        bounds = {name: bound for name, bound in given.items() if bound is not None}
+    return {"description": f"{option.help}{_default_text(option)}", **bounds, **limits}
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
@@ -139,9 +152,12 @@ def _explained(function: Callable[..., Any]) -> Iterator[str]:
     for name, parameter in option_parameters(function).items():
         option = option_of(parameter.annotation)
         assert option is not None
-        default = f" Default: {option.show_default}." if isinstance(option.show_default, str) else ""
-        text = f"{name}: {option.help}{_range(option)}{default}"
+        text = f"{name}: {option.help}{_range(option)}{_default_text(option)}"
         yield from textwrap.wrap(text, 110, initial_indent="    ", subsequent_indent="        ")
+
+
+def _default_text(option: OptionInfo) -> str:
+    return f" Default: {option.show_default}." if isinstance(option.show_default, str) else ""
 
 
 def _range(option: OptionInfo) -> str:

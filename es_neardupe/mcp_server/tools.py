@@ -37,7 +37,7 @@ from es_neardupe.json_models import (
 )
 from es_neardupe.json_results import groups_json, plain, similar_json
 from es_neardupe.records import by_address
-from es_neardupe.signatures import defaults_of
+from es_neardupe.signatures import defaults_of, meaning_of
 from es_neardupe.wording import counted
 
 MAX_CHARACTERS = 1000
@@ -83,16 +83,10 @@ else:
 _Id = Annotated[str | None, Field(description="Id of a document of the index.")]
 _Index = Annotated[str | None, Field(description="Concrete index of the document, if several have its id.")]
 _Text = Annotated[str | None, Field(description="Any text, instead of an id.", max_length=1_000_000)]
-_Min = Annotated[float | None, Field(ge=0, le=1, description="Minimum similarity; default: that of the index.")]
-_Top = Annotated[int, Field(ge=1, le=100, description="Maximum number of documents.")]
+_Min = Annotated[float | None, Field(**meaning_of(similar_, "min"))]
+_Top = Annotated[int, Field(**meaning_of(similar_, "top", le=100))]
 _Share = Annotated[float | None, Field(ge=0, le=1)]
-_IgnoreCommon = Annotated[
-    float | Literal["auto"] | None,
-    Field(
-        description="Words in shingles of more than this share of the documents do not count; auto: those of "
-        "boilerplate that unrelated texts share."
-    ),
-]
+_IgnoreCommon = Annotated[float | Literal["auto"] | None, Field(**meaning_of(contained_, "ignore_common"))]
 _SIMILAR, _CONTAINED, _GROUPS = defaults_of(similar_), defaults_of(contained_), defaults_of(list_groups)
 _DOCUMENTS = defaults_of(documents_)
 
@@ -111,13 +105,8 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
         text: _Text = None,
         min: _Min = None,
         top: _Top = _SIMILAR["top"],
-        across: Annotated[
-            str | None, Field(description="Only documents with other values of this field than that of `id`.")
-        ] = None,
-        facts: Annotated[
-            list[str] | None,
-            Field(description="Texts that differ in these are no hits: figures, facts, all, or kinds such as names."),
-        ] = None,
+        across: Annotated[str | None, Field(**meaning_of(similar_, "across"))] = None,
+        facts: Annotated[list[str] | None, Field(**meaning_of(similar_, "facts"))] = None,
     ) -> _Similar:
         document = None if id is None else by_address(id, id_index)
         return await _answer(
@@ -139,7 +128,7 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
     @tool(description="List groups of near-duplicates of the index. `after` continues after the last one of a list.")
     async def groups(
         *,
-        min_size: Annotated[int, Field(ge=2, le=MAX_WHOLE)] = _GROUPS["min_size"],
+        min_size: Annotated[int, Field(**meaning_of(list_groups, "min_size", le=MAX_WHOLE))] = _GROUPS["min_size"],
         max_size: Annotated[int | None, Field(ge=2, le=MAX_WHOLE)] = None,
         min_similarity: _Share = None,
         below: _Share = None,
@@ -148,7 +137,7 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
         after: Annotated[
             str | list[str | float] | None, Field(description="`after` of the previous answer.")
         ] = None,  # FastMCP reads a text of JSON as its value
-        size: _Top = 20,
+        size: Annotated[int, Field(ge=1, le=100, description="Maximum number of groups.")] = 20,
     ) -> _Groups:
         numbers = GroupFilter(min_size=min_size, max_size=max_size, min_similarity=min_similarity, below=below)
         selection = GroupSelection(numbers, DocumentFilter(query.strip()), order=order)
@@ -206,7 +195,7 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
         id: _Id = None,
         id_index: _Index = None,
         text: _Text = None,
-        min: Annotated[float, Field(ge=0, le=1)] = _CONTAINED["min"],
+        min: Annotated[float, Field(**meaning_of(contained_, "min"))] = _CONTAINED["min"],
         top: _Top = _CONTAINED["top"],
         ignore_common: _IgnoreCommon = None,
     ) -> _Contained:
@@ -219,9 +208,9 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
 
     @tool(description="For an index of chunks: pairs of documents, with the share of each that is in the other.")
     async def documents(
-        by: Annotated[str, Field(description="Field with the document that a chunk is from.")],
+        by: Annotated[str, Field(**meaning_of(documents_, "by"))],
         min: _Min = None,
-        top: _Top = _DOCUMENTS["top"],
+        top: Annotated[int, Field(**meaning_of(documents_, "top", le=100))] = _DOCUMENTS["top"],
     ) -> _Documents:
         return await _answer(_Documents, lambda: plain(documents_(index, by=by, min=min, top=top)))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
@@ -17,23 +17,14 @@ from es_neardupe.commands.compare.compare import compare
 from es_neardupe.commands.contained.contained import contained
 from es_neardupe.commands.decide import decide, withdraw
 from es_neardupe.commands.documents.documents import documents
-from es_neardupe.commands.group_pages import (
-    DocumentFilter,
-    GroupSelection,
-    group_of_id,
-    page_of_groups,
-    read_after,
-    read_values,
-)
-from es_neardupe.commands.groups.groups import groups as list_groups
+from es_neardupe.commands.group_pages import group_of_id, page_of_groups, read_after
 from es_neardupe.commands.similar.similar import similar
 from es_neardupe.commands.stats.stats import stats
 from es_neardupe.display_text import validation_message
 from es_neardupe.errors import LoginRefused, NeardupeError, SettingsError
 from es_neardupe.groups.collate import collate_group
 from es_neardupe.groups.decisions import Decisions
-from es_neardupe.groups.listing import GroupFilter, GroupOrder
-from es_neardupe.groups.reviewed import ReviewedGroups, ReviewFilter
+from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.index.shown_fields import shown_fields
@@ -79,8 +70,7 @@ _LOGINS = {
         "description": "`ApiKey ` and an API key of the search server.",
     },
 }
-_SIMILAR, _CONTAINED, _GROUPS = defaults_of(similar), defaults_of(contained), defaults_of(list_groups)
-_DOCUMENTS = defaults_of(documents)
+_SIMILAR, _CONTAINED, _DOCUMENTS = defaults_of(similar), defaults_of(contained), defaults_of(documents)
 
 
 class _Described(FastAPI):
@@ -152,25 +142,8 @@ def http_interface(
         return problem(500, "es-neardupe failed: what it logged says why.")
 
     @app.get("/groups", response_model=GroupsAnswer, summary="Page of groups, from the registry")
-    def groups(
-        request: Request,
-        *,
-        min_size: parameters.MinSize = _GROUPS["min_size"],
-        max_size: parameters.MaxSize = None,
-        min_similarity: parameters.MinSimilarity = None,
-        below: parameters.Below = None,
-        q: parameters.QueryString = "",
-        value: parameters.Values = None,
-        relation: parameters.ByRelation = None,
-        review: parameters.ByReview = None,
-        reviewer: parameters.ByReviewer = None,
-        order: parameters.Order = GroupOrder.LARGEST,
-        after: parameters.After = None,
-        size: parameters.Size = 50,
-    ) -> Any:
-        numbers = GroupFilter(min_size=min_size, max_size=max_size, min_similarity=min_similarity, below=below)
-        documents = DocumentFilter(q.strip(), read_values(value or []), relation)
-        selection = GroupSelection(numbers, documents, ReviewFilter(review, reviewer), order)
+    def groups(request: Request, query: Annotated[parameters.GroupsQuery, Query()]) -> Any:
+        selection, after, size = query.selection, query.after, query.size
         return groups_json(
             page_of_groups(index_of(request), selection, after=after, size=size, fields=fields, reviewed=reviewed)
         )

@@ -1,4 +1,5 @@
-"""Parameters of the HTTP interface: their types, bounds and descriptions, as its OpenAPI document has them.
+"""Parameters of the HTTP interface: their types, bounds and descriptions, as its OpenAPI document has them. Those that
+are options of a command have the description and the bounds of the command.
 
 A value that no index can take is not valid by the schema. Where only the command can say what is wrong, the schema has
 a pattern, and the command the message.
@@ -9,13 +10,18 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Path, Query
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, WithJsonSchema
 
-from es_neardupe.commands.group_pages import MAX_WHOLE
+from es_neardupe.commands.contained.contained import contained
+from es_neardupe.commands.documents.documents import documents
+from es_neardupe.commands.group_pages import MAX_WHOLE, DocumentFilter, GroupSelection, read_values
+from es_neardupe.commands.groups.groups import groups
+from es_neardupe.commands.similar.similar import similar
 from es_neardupe.groups.decisions import Verdict
-from es_neardupe.groups.listing import GroupOrder
-from es_neardupe.groups.reviewed import ReviewState
+from es_neardupe.groups.listing import GroupFilter, GroupOrder
+from es_neardupe.groups.reviewed import ReviewFilter, ReviewState
 from es_neardupe.json_models import CommonShare, FactNames
+from es_neardupe.signatures import defaults_of, meaning_of
 from es_neardupe.similarity.pair_relation import Relation
 
 
@@ -32,38 +38,19 @@ Id = Annotated[str, Query(min_length=1, description="Id of a document.")]
 ConcreteIndex = Annotated[
     str | None, Query(min_length=1, description="Concrete index of the document, if several have its id.")
 ]
-Minimum = Annotated[
-    float | None, Query(gt=0, le=1, description="Minimum similarity; by default the threshold of the index.")
-]
-Top = Annotated[int, Query(ge=1, le=1000, description="Maximum number of hits."), Whole]
-Across = Annotated[
-    str | None,
-    Query(min_length=1, description="Field: only documents with other values of it than the document itself."),
-]
-Facts = Annotated[
-    FactNames | None,
-    Query(
-        description="Texts that differ in these facts are no hits: figures, facts, all, or kinds such as names, "
-        "separated by commas. May be repeated."
-    ),
-]
-By = Annotated[str, Query(min_length=1, description="Field with the document that a chunk is from.")]
-TopPairs = Annotated[int, Query(ge=1, le=1000, description="Maximum number of pairs of documents."), Whole]
-MinimumShare = Annotated[
-    float, Query(gt=0, le=1, description="Minimum share of the words of either text that are in common passages.")
-]
-IgnoreCommon = Annotated[
-    CommonShare | None,
-    Query(
-        description="Words in shingles of more than this share of the documents do not count; auto: those of "
-        "boilerplate that unrelated texts share."
-    ),
-]
+Minimum = Annotated[float | None, Query(**meaning_of(similar, "min"))]
+Top = Annotated[int, Query(**meaning_of(similar, "top", le=1000)), Whole]
+Across = Annotated[str | None, Query(**meaning_of(similar, "across", min_length=1))]
+Facts = Annotated[FactNames | None, Query(**meaning_of(similar, "facts"))]
+By = Annotated[str, Query(**meaning_of(documents, "by", min_length=1))]
+TopPairs = Annotated[int, Query(**meaning_of(documents, "top", le=1000)), Whole]
+MinimumShare = Annotated[float, Query(**meaning_of(contained, "min"))]
+IgnoreCommon = Annotated[CommonShare | None, Query(**meaning_of(contained, "ignore_common"))]
 
 # -- groups -----------------------------------------------------------------------------------------------------------
 
 Group = Annotated[str, Path(description="Id of the group.")]
-MinSize = Annotated[int, Query(ge=2, le=MAX_WHOLE, description="Minimum number of documents."), Whole]
+MinSize = Annotated[int, Query(**meaning_of(groups, "min_size", le=MAX_WHOLE)), Whole]
 MaxSize = Annotated[int | None, Query(ge=2, le=MAX_WHOLE, description="Maximum number of documents."), Whole]
 MinSimilarity = Annotated[
     float | None, Query(ge=0, le=1, description="Lower bound of the least similarity of a member to the principal.")
@@ -88,6 +75,33 @@ ByReviewer = Annotated[
 Order = Annotated[GroupOrder, Query(description="Order of the groups.")]
 After = Annotated[str | None, Query(description="`after` of the previous answer: continues there.")]
 Size = Annotated[int, Query(ge=1, le=1000, description="Maximum number of items in the answer."), Whole]
+
+
+class GroupsQuery(BaseModel):
+    """Which groups, in which order, and which page of them."""
+
+    min_size: MinSize = defaults_of(groups)["min_size"]
+    max_size: MaxSize = None
+    min_similarity: MinSimilarity = None
+    below: Below = None
+    q: QueryString = ""
+    value: Values = None
+    relation: ByRelation = None
+    review: ByReview = None
+    reviewer: ByReviewer = None
+    order: Order = GroupOrder.LARGEST
+    after: After = None
+    size: Size = 50
+
+    @property
+    def selection(self) -> GroupSelection:
+        """The groups and their order."""
+        numbers = GroupFilter(
+            min_size=self.min_size, max_size=self.max_size, min_similarity=self.min_similarity, below=self.below
+        )
+        documents = DocumentFilter(self.q.strip(), read_values(self.value or []), self.relation)
+        return GroupSelection(numbers, documents, ReviewFilter(self.review, self.reviewer), self.order)
+
 
 # -- collation --------------------------------------------------------------------------------------------------------
 

@@ -11,11 +11,13 @@ from starlette.routing import Mount
 from starlette.testclient import TestClient
 from unit_tools import FakeClient
 
+from es_neardupe.commands.similar.similar import similar
 from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import Index
 from es_neardupe.serve.application import asgi
 from es_neardupe.serve.guard import Keys, host_of, new_token
 from es_neardupe.serve.http_interface import http_interface
+from es_neardupe.signatures import meaning_of
 
 TOKEN = "a-token-of-the-tests-0123456789"
 KEYS = Keys(TOKEN)
@@ -267,6 +269,19 @@ def test_openapi_describes_parameters_and_logins(logins: bool) -> None:
     for name in ("SimilarQuery", "ContainedQuery", "AddressQuery", "VerdictQuery", "PartsQuery", "ProblemAnswer"):
         for part in document["components"]["schemas"][name]["properties"].values():
             assert part["description"], name
+
+
+def test_openapi_describes_options_as_the_command_line() -> None:
+    """With the same text and limits; an interface has more limits."""
+    document = client().get("/api/openapi.json", headers=BEARER).json()
+    paths, schemas = document["paths"], document["components"]["schemas"]
+    shown = {one["name"]: one["schema"] for one in paths["/similar"]["get"]["parameters"]}
+    for name in ("min", "top", "across", "facts"):
+        assert shown[name]["description"] == meaning_of(similar, name)["description"]
+    assert {"minimum": 1, "maximum": 1000, "default": 10}.items() <= shown["top"].items()
+    assert schemas["SimilarQuery"]["properties"]["min"] == shown["min"]
+    assert shown["min"]["anyOf"][0] == {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+    assert shown["min"]["description"] == "Minimum similarity, in (0, 1]. Default: the threshold of the index."
 
 
 def test_openapi_names_the_bounds() -> None:
