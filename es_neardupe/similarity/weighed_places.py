@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from es_neardupe.similarity.collation import Collation, Place
 from es_neardupe.similarity.comparison import facts_of
 from es_neardupe.similarity.facts.differing import differences
+from es_neardupe.similarity.facts.spelling import folded
 
 PASSAGE, WORDS, LAYOUT = "passage", "words", "layout"
 
@@ -95,7 +96,7 @@ def heaviest_first(places: Sequence[WeighedPlace]) -> list[WeighedPlace]:
     rows: dict[object, WeighedPlace] = {}
     for one in sorted(places, key=lambda one: (-one.weight, one.place.number)):
         if one.kind != LAYOUT:
-            values = one.kind, *((_letters(reading.text), reading.rows) for reading in one.readings)
+            values = one.kind, *((folded(reading.text), reading.rows) for reading in one.readings)
             first = rows.setdefault(values, one)
             if first is not one:
                 rows[values] = replace(first, also=(*first.also, one.place.number))
@@ -111,7 +112,7 @@ def _weighed(
     rows = [row for one in readings[1:] for row in one.rows]
     kinds = set[str]().union(*by_row.values())
     is_notation = all(row in by_row and by_row[row] <= _NOTATION for row in rows)
-    if is_notation or all(_letters(one) == _letters(own) for one in others):
+    if is_notation or all(folded(one) == folded(own) for one in others):
         return WeighedPlace(place, LAYOUT, 0, readings)
     contradict = own and any(others)  # otherwise only a negation is more than words that are missing
     if certain := kinds & (set(FACTS) if contradict else {"negation"}):
@@ -134,11 +135,6 @@ def _contradicting(found: Collation, readings: Sequence[PlaceReading]) -> str:
         if own and its and own.isdisjoint(its) and not any(figure in other for figure in own):
             return "amount" if any(figure[0] in "$€£¥" for figure in own | its) else "number"
     return ""
-
-
-def _letters(text: str) -> str:
-    """The letters and digits of a text: the same for `13 15 million` and `$13.15 million`."""
-    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _kinds(found: Collation) -> dict[int, dict[int, set[str]]]:
