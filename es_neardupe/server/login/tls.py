@@ -2,8 +2,8 @@
 
 The authorities are those of the operating system: on macOS and Windows it checks certificates itself.
 
-urllib3 changes the context that it is given. So that context only delegates: each connection is made by an inner one
-that urllib3 cannot change.
+urllib3 checks names itself if the context that it is given does not, and warns at each request if that context checks
+nothing. So it is given a context that only delegates: each connection is made by an inner one that urllib3 does not see.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def context(settings: ConnectionSettings) -> ssl.SSLContext:
 
 
 class _Delegating(ssl.SSLContext):
-    """Makes connections by ``inner``, whatever urllib3 changes in this context."""
+    """Makes connections by ``inner``, which alone decides what is checked."""
 
     inner: ssl.SSLContext
 
