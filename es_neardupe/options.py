@@ -522,7 +522,7 @@ IgnoreCommon = Annotated[
 # -- groups -----------------------------------------------------------------------------------------------------------
 
 LINKAGE = "star: each member is similar to the principal; chain: to some member; complete: to all members."
-Evidence = Annotated[bool, typer.Option("--evidence", help="Store every verified pair in a hidden index.")]
+Evidence = Annotated[bool, typer.Option("--evidence", help="Store what holds each group together in a hidden index.")]
 KeepPolicy = Annotated[
     str | None,
     typer.Option(

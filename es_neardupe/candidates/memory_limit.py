@@ -26,7 +26,7 @@ _BYTES = {
     "groups": 500,
 }
 """Bytes of each at most: documents without their keys and with an id of 20 characters; candidate pairs, with linkage
-complete (linked), with evidence or in an incremental run (remembered); pairs of the stored evidence; documents and
+complete (linked), in an incremental run (remembered); pairs of the stored evidence; documents and
 stored pairs of an incremental run, as they were read; groups of two or more documents."""
 
 _KEY = 8

@@ -417,10 +417,10 @@ def affected_pairs(
     ``decisions`` about their texts, with those that the last run left ``unsatisfied``.
 
     Rows ``inside`` are affected. The other rows only share a key with an affected one, or have a text of an unsatisfied
-    decision: pairs between two of them are ignored. Pairs known from ``evidence`` are not compared. ``shards``: the
+    decision: pairs between two of them are ignored. Reads the ``evidence`` about rows inside. ``shards``: the
     shards to read one after the other. Raises `SettingsError` for more documents or pairs than the ``limit`` allows.
     """
-    memory = PairMemory() if evidence is None else evidence.memory
+    memory = PairMemory()
     area = _Neighbourhood(index, rules, shards, decisions, limit)
     area.inside.update(hit.address for hit in area.read(seeds))
     still = area.read_unsatisfied(unsatisfied)

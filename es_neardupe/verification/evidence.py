@@ -1,4 +1,5 @@
-"""Evidence: one entry for every verified pair, accepted or rejected, in a hidden index.
+"""Evidence, in a hidden index: one entry for each text of a group and its principal, for each exact copy, and for each
+two texts that only facts keep apart.
 
 The id of an entry is derived from the addresses of its documents, so a pair has one entry however often it is verified.
 """
@@ -22,7 +23,7 @@ from es_neardupe.index import queries
 from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import timestamp
-from es_neardupe.keys.arrays import U64, Bytes, Flags, Floats, Ints, Positions
+from es_neardupe.keys.arrays import U64, Bytes, Flags, Floats, Ints, Numbers, Positions
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.text import hash_text, packed_hashes
 from es_neardupe.progress import Progress, silent, tracked
@@ -34,12 +35,12 @@ from es_neardupe.similarity.pair_relation import ComparedText, PairDescription, 
 from es_neardupe.stored_json import StoredJson
 from es_neardupe.verification.criterion import MatchCriterion, WeightsUsed
 from es_neardupe.verification.current_texts import CurrentDocuments
-from es_neardupe.verification.verify import PairMemory, Verified
+from es_neardupe.verification.verify import Verified
 from es_neardupe.wording import counted, option
 
 Reader = Callable[[Positions], Iterable[tuple[int, str]]]
 
-_ENTRY_FIELDS = ["content_a", "content_b", "scheme", "measure", "value", "min", "max", "verdict", "facts"]
+_ENTRY_FIELDS = ["content_a", "content_b", "scheme", "measure", "min", "max", "verdict", "decision", "facts"]
 """The fields of an entry that `read_entries` needs."""
 
 _VERDICTS = (None, "same", "different")
@@ -90,16 +91,15 @@ class JudgedPairs(NamedTuple):
 
     def only(self, numbers: Positions) -> JudgedPairs:
         """The pairs with these numbers."""
-        columns = (self.accepted[numbers], self.verdict[numbers], self.other_facts[numbers])
-        return JudgedPairs(self.left[numbers], self.right[numbers], self.value[numbers], *columns)
+        left, right, value = self.left[numbers], self.right[numbers], self.value[numbers]
+        decided = (self.accepted[numbers], self.verdict[numbers], self.other_facts[numbers])
+        return JudgedPairs(left, right, value, *decided)
 
 
 @dataclass(frozen=True)
 class StoredEvidence:
     """The stored evidence. e entries."""
 
-    memory: PairMemory
-    """Similarities of this scheme and measure."""
     pairs: Bytes
     """The ids as bytes: the hashes of both addresses, S16[e]."""
     contents: Bytes
@@ -112,6 +112,8 @@ class StoredEvidence:
     """Minimum and maximum of accepted similarities, float64[e, 2]."""
     verdict: NDArray[np.int8]
     """Numbers of `Verdicts`, int8[e]."""
+    accepted: Flags
+    """The decision, bool[e]."""
     other_facts: Flags
     """Whether a pair was rejected because facts differ, bool[e]."""
     invalid: tuple[str, ...]
@@ -145,33 +147,27 @@ class EvidencePlan(NamedTuple):
     """Numbers of the judged pairs whose entry is valid, but was decided by other limits, or has another verdict."""
     unchanged: int
     stale: list[str]
-    """Ids of entries about a changed or deleted document, of another scheme, or with a verdict that does not hold."""
+    """Ids of entries about a changed or deleted document, of another scheme, or of two documents that are no longer a
+    member and the principal of its group, and are not kept apart by facts."""
 
 
-def read_entries(
-    pages: Iterable[Sequence[Hit]], scheme: str, measure: str, memory: PairMemory | None = None
-) -> StoredEvidence:
-    """Split pages of entries into columns, and add their similarities to a memory (default: a new one)."""
+def read_entries(pages: Iterable[Sequence[Hit]], scheme: str, measure: str) -> StoredEvidence:
+    """Split pages of entries into columns."""
     invalid: list[str] = []
-    memory = PairMemory() if memory is None else memory
     columns: list[tuple[NDArray[Any], ...]] = [_columns([], scheme, measure)]
     for page in pages:
         valid = [hit for hit in page if _is_valid(hit)]
         invalid += [hit.id for hit in page if not _is_valid(hit)]
-        part = _columns(valid, scheme, measure)
-        values = np.array([hit.source["value"] for hit in valid], np.float64)
-        _, hashes, _, same_measure, *_ = part
-        memory.add(hashes[same_measure, 0], hashes[same_measure, 1], values[same_measure])
-        columns.append(part)
-    pairs, contents, current, mine, limits, verdict, facts = map(np.concatenate, zip(*columns, strict=True))
-    return StoredEvidence(memory, pairs, contents, current, mine, limits, verdict, facts, tuple(invalid))
+        columns.append(_columns(valid, scheme, measure))
+    pairs, contents, current, mine, limits, verdict, accepted, facts = map(np.concatenate, zip(*columns, strict=True))
+    return StoredEvidence(pairs, contents, current, mine, limits, verdict, accepted, facts, tuple(invalid))
 
 
 def _is_valid(hit: Hit) -> bool:
     source = hit.source
     hashes = hit.id, source.get("content_a"), source.get("content_b")
     names = source.get("scheme"), source.get("measure")
-    numbers = [source.get(name) for name in ("value", "min", "max")]
+    numbers = [source.get(name) for name in ("min", "max")]
     return (
         all(isinstance(one, str) and _HASH.fullmatch(one) for one in hashes)
         and all(isinstance(one, str) for one in names)
@@ -193,6 +189,7 @@ def _columns(hits: Sequence[Hit], scheme: str, measure: str) -> tuple[NDArray[An
         current & np.array([one["measure"] == measure for one in sources], np.bool_),
         np.array([[one["min"], one["max"]] for one in sources], np.float64).reshape(-1, 2),
         np.array([_VERDICTS.index(one.get("verdict")) for one in sources], np.int8),
+        np.array([one.get("decision") == "accepted" for one in sources], np.bool_),
         np.array([bool(one.get("facts")) for one in sources], np.bool_),
     )
 
@@ -203,16 +200,19 @@ def plan(
     corpus: FingerprintColumns,
     basis: EvidenceBasis,
     *,
+    inside: Flags,
     changed_or_deleted: Flags,
     whole: bool,
-    verdicts: Verdicts | None = None,
 ) -> EvidencePlan:
-    """Compare stored entries with judged pairs. ``changed_or_deleted``: bool of the rows. ``whole``: the corpus has all
-    documents of the index, so entries about other documents are stale. ``verdicts``: those that hold; None: none."""
+    """Compare stored entries with judged pairs. ``inside``: the rows that the run has processed; all other entries
+    about them are stale. ``changed_or_deleted``: bool of the rows. ``whole``: the corpus has all documents of the
+    index, so entries about other documents are stale."""
     addresses = _address_hashes(corpus)
-    stale = ~valid_entries(stored, corpus, changed_or_deleted=changed_or_deleted, whole=whole)
-    outdated = stored.verdict != _verdicts(verdicts, *stored.contents.T)
-    usable = np.flatnonzero(~stale & stored.same_measure)
+    rows = _places(addresses, stored.pairs.view(">u8").astype(np.uint64)).reshape(-1, 2)
+    content = np.append(np.where(changed_or_deleted, b"", corpus.content).astype("S16"), b"")
+    current = np.where(rows >= 0, content[rows], b"" if whole else stored.contents)
+    valid = stored.current & (current == stored.contents).all(axis=1)
+    usable = np.flatnonzero(valid & stored.same_measure)
     ids = _ids(addresses[judged.left], addresses[judged.right])
     place = _places(stored.pairs[usable], ids)
     known = place >= 0
@@ -221,35 +221,15 @@ def plan(
     entry = usable[place[known]]
     same[known] = (stored.limits[entry] == (basis.min, basis.max)).all(axis=1)
     same[known] &= stored.verdict[entry] == judged.verdict[known]
-    fresh = np.flatnonzero(~known)
-    stale |= outdated & ~np.isin(stored.pairs, ids)
-    removed = stored.pairs[stale]
+    same[known] &= stored.accepted[entry] == judged.accepted[known]
+    examined = np.append(inside, np.False_)[rows].any(axis=1)
+    stale = (~valid | examined) & ~np.isin(stored.pairs, ids)
     return EvidencePlan(
-        fresh=fresh,
+        fresh=np.flatnonzero(~known),
         decided_again=np.flatnonzero(known & ~same),
         unchanged=int(same.sum()),
-        stale=[*_texts(removed[~np.isin(removed, ids[fresh])]), *stored.invalid],
+        stale=[*_texts(stored.pairs[stale]), *stored.invalid],
     )
-
-
-def valid_entries(
-    stored: StoredEvidence,
-    corpus: FingerprintColumns,
-    *,
-    changed_or_deleted: Flags | None = None,
-    whole: bool = True,
-) -> Flags:
-    """Whether each entry is of this scheme and about the current contents of both documents, as far as known; bool[e].
-
-    ``changed_or_deleted`` and ``whole`` as for `plan`.
-    """
-    content = corpus.content
-    if changed_or_deleted is not None:
-        content = np.where(changed_or_deleted, b"", content).astype("S16")
-    rows = _places(_address_hashes(corpus), stored.pairs.view(">u8").astype(np.uint64)).reshape(-1, 2)
-    current = np.where(rows >= 0, np.append(content, b"")[rows], b"" if whole else stored.contents)
-    valid: Flags = stored.current & (current == stored.contents).all(axis=1)
-    return valid
 
 
 def _address_hashes(corpus: FingerprintColumns) -> U64:
@@ -430,8 +410,6 @@ class Evidence:
         self._index = index
         self._store = HiddenStore(index, HiddenIndex.PAIRS)
         self.basis = basis
-        self.memory = PairMemory()
-        """Known similarities, for `verified_pairs`."""
         self._all: StoredEvidence | None = None
         self._some: dict[str, Hit] = {}
         self._queried: set[Address] = set()
@@ -449,7 +427,7 @@ class Evidence:
 
     def read_all(self, progress: Progress = silent) -> None:
         """Read every entry."""
-        self._all = read_evidence(self._index, self.basis.measure, self.memory, progress)
+        self._all = _read(self._index, self.basis, progress)
 
     @property
     def examined(self) -> int:
@@ -457,22 +435,19 @@ class Evidence:
         return len(self._some)
 
     def read_about(self, corpus: FingerprintColumns, rows: Flags) -> None:
-        """Read the entries about some documents (bool of the rows) and about their contents. Documents of earlier calls
-        are not queried again."""
-        new = [row for row in np.flatnonzero(rows).tolist() if corpus.references[row][:2] not in self._queried]
+        """Read the entries about some documents (bool of the rows), once each."""
+        new = [
+            address for row in np.flatnonzero(rows).tolist() if (address := corpus.address(row)) not in self._queried
+        ]
         if not new or not self._store.exists():
             return
         self._store.refresh()
-        self._queried.update(corpus.references[row][:2] for row in new)
+        self._queried.update(new)
         for chunk in chunked(new, queries.MAX_TERMS):
-            ids = sorted({corpus.references[row][1] for row in chunk})
-            hashes = sorted({hash_text(corpus.content[row]) for row in chunk})
-            terms = {"a.id": ids, "b.id": ids, "content_a": hashes, "content_b": hashes}
-            query = {"bool": {"should": [{"terms": {field: values}} for field, values in terms.items()]}}
+            ids = sorted({address.id for address in chunk})
+            query = {"bool": {"should": [{"terms": {field: ids}} for field in ("a.id", "b.id")]}}
             for page in self._store.pages({"query": query, "_source": _ENTRY_FIELDS}, page_size=_PAGE):
-                more = [hit for hit in page if hit.id not in self._some]
-                self._some.update((hit.id, hit) for hit in more)
-                read_entries([more], self.basis.scheme, self.basis.measure, self.memory)
+                self._some.update((hit.id, hit) for hit in page)
 
 
 @dataclass(frozen=True)
@@ -482,14 +457,12 @@ class EvidenceReport:
     index: str
     """Hidden index with the evidence."""
     pairs: int
-    """Pairs of this run: candidates with different texts, pairs within groups, and each exact copy with the first
-    document of its class."""
+    """Pairs of this run: each text of a group with its principal, each exact copy with the first document of its
+    class, and texts that only facts keep apart."""
     accepted: int
     rejected: int
-    compared: int
-    """Pairs whose texts were compared in this run."""
-    remembered: int
-    """Pairs known from evidence, which were not compared again."""
+    """Pairs that do not match: other texts, or decisions of reviewers, hold them together, or facts keep them
+    apart."""
     written: int
     without_edit: int
     """Of these, pairs too long for the edit similarity; they are not classified as revisions."""
@@ -505,14 +478,14 @@ class EvidenceReport:
     left_out: int
     """Pairs with a document that was changed or deleted while evidence was written."""
     removed: int
-    """Deleted entries: about a changed or deleted document, of another scheme, or of pairs that this run did not use,
-    with a verdict that reviewers have withdrawn."""
+    """Deleted entries: about a changed or deleted document, of another scheme, or of two documents that are no longer a
+    member and the principal of its group, and are not kept apart by facts."""
     refused: int
     refusals: tuple[str, ...]
 
 
 def evidence_of(index: Index, criterion: MatchCriterion) -> Evidence:
-    """The evidence of an index, not read yet. Its memory has similarities of the index's scheme and this measure only.
+    """The evidence of an index, not read yet.
 
     Raises `SettingsError` for a measure that depends on more than the words: equal content hashes do not mean equal
     similarities then; and `NameTaken` if another index has the name of the hidden one.
@@ -523,21 +496,19 @@ def evidence_of(index: Index, criterion: MatchCriterion) -> Evidence:
             f"Evidence is stored by the words of texts, and {criterion.measure.label} depends on more than these. Run "
             f"`group` without {option('evidence')}, or choose another measure."
         )
-    measure = stored_measure(criterion.measure.label, criterion.weights)
+    measure = _measure(criterion.measure.label, criterion.weights)
     return Evidence(index, EvidenceBasis(index.scheme_id, measure, criterion.min, criterion.max))
 
 
-def read_evidence(
-    index: Index, measure: str, memory: PairMemory | None = None, progress: Progress = silent
-) -> StoredEvidence:
-    """All entries, with the similarities of one measure; none if the hidden index does not exist."""
+def _read(index: Index, basis: EvidenceBasis, progress: Progress) -> StoredEvidence:
+    """All entries; none if the hidden index does not exist."""
     store = HiddenStore(index, HiddenIndex.PAIRS)
     if not store.refreshed():
-        return read_entries([], index.scheme_id, measure, memory)
+        return read_entries([], basis.scheme, basis.measure)
     total = store.count()
     pages = store.pages({"query": {"match_all": {}}, "_source": _ENTRY_FIELDS}, page_size=_PAGE)
     pages = tracked(pages, lambda stage, done, _: progress(stage, done * _PAGE, total), "reading evidence", total, 1)
-    return read_entries(pages, index.scheme_id, measure, memory)
+    return read_entries(pages, basis.scheme, basis.measure)
 
 
 def evidence_with(index: Index, content: str, others: Collection[str]) -> dict[str, PairEvidence]:
@@ -598,7 +569,7 @@ _ABOUT = 1000
 _PAIR_EVIDENCE: StoredJson[PairEvidence] = StoredJson(PairEvidence)
 
 
-def stored_measure(label: str, weights: WeightsUsed | None) -> str:
+def _measure(label: str, weights: WeightsUsed | None) -> str:
     """Label of a measure in evidence, with the sample of its weights: other weights are another measure."""
     return (
         label if weights is None else f"{label}, weights of {counted(weights.documents, 'document')} taken {weights.at}"
@@ -610,6 +581,7 @@ def write_evidence(
     criterion: MatchCriterion,
     evidence: Evidence,
     verified: Verified,
+    principal: Numbers,
     *,
     verdicts: Verdicts | None = None,
     whole: bool = True,
@@ -617,22 +589,27 @@ def write_evidence(
     batch: int = 500,
     progress: Progress = silent,
 ) -> EvidenceReport:
-    """Store the verified pairs, and delete entries that are no longer valid. A second run without changes writes
-    nothing.
+    """Store the pairs of the texts of each group and its principal, and those that facts keep apart, and delete entries
+    that are no longer valid. A second run without changes writes nothing.
 
-    ``evidence`` must have the memory that `verified_pairs` used, and all entries about documents of the corpus. Call
-    this after all pairs were compared and after `Verifier.confirmed`, when changed and deleted texts are known.
-    ``verdicts``: of reviewers; None: they are ignored.
+    ``evidence`` must have all entries about documents inside. Call this after all pairs were compared and after
+    `Verifier.confirmed`, when changed and deleted texts are known. ``principal``: that of each class, itself if it is
+    alone. ``verdicts``: of reviewers; None: they are ignored.
     ``whole``: whether the corpus has all documents of the index; if not, entries about other documents stay. Creates
     the hidden index if it does not exist.
     """
     store = HiddenStore(index, HiddenIndex.PAIRS)
     store.create()
     corpus, verifier, basis = verified.corpus, verified.verifier, evidence.basis
-    judged, at = _judged(verified, criterion, verdicts), timestamp()
-    changed_or_deleted = verifier.documents.changed_or_deleted
+    judged, at = _judged(verified, principal, criterion, verdicts), timestamp()
     todo = plan(
-        evidence.stored, judged, corpus, basis, changed_or_deleted=changed_or_deleted, whole=whole, verdicts=verdicts
+        evidence.stored,
+        judged,
+        corpus,
+        basis,
+        inside=verified.inside,
+        changed_or_deleted=verifier.documents.changed_or_deleted,
+        whole=whole,
     )
     fresh = judged.only(todo.fresh)
     described = _Counted(
@@ -657,8 +634,6 @@ def write_evidence(
         pairs=len(judged.left),
         accepted=int(judged.accepted.sum()),
         rejected=int((~judged.accepted).sum()),
-        compared=verifier.compared,
-        remembered=verifier.remembered,
         written=written.counts["written"],
         without_edit=described.without_edit,
         without_passages=described.without_passages,
@@ -696,14 +671,19 @@ class _Counted:
             yield action
 
 
-def _judged(verified: Verified, criterion: MatchCriterion, verdicts: Verdicts | None) -> JudgedPairs:
-    """The verified pairs as pairs of documents: one of each class, and each copy with the first of its class."""
+def _judged(
+    verified: Verified, principal: Numbers, criterion: MatchCriterion, verdicts: Verdicts | None
+) -> JudgedPairs:
+    """Pairs of documents: the first of each class and of its principal's, or of a class that only facts keep apart; and
+    each copy with the first of its class."""
     content = verified.corpus.content
     changed_or_deleted = verified.verifier.documents.changed_or_deleted
     classes = verified.classes
     first = verified.verifier.first_rows(np.arange(len(classes)))
     *pairs, similarity = verified.verifier.answered()
     differ = _are_among(verified, *pairs)
+    chosen = (principal[pairs[0]] == pairs[1]) | (principal[pairs[1]] == pairs[0]) | differ
+    pairs, similarity, differ = [side[chosen] for side in pairs], similarity[chosen], differ[chosen]
     left, right = (first[side] for side in pairs)
     exist = (left >= 0) & (right >= 0)
     of_row = first[classes.numbers]

@@ -149,8 +149,6 @@ class Verifier(PairComparer):
         self.measure = measure
         self.memory = memory
         self.workers = workers
-        self.remembered = 0
-        """Pairs taken from the memory."""
         self._answers: list[tuple[Numbers, Numbers, Floats]] = []
 
     def similarities(self, left: Numbers, right: Numbers, progress: Progress = silent) -> Floats:
@@ -170,7 +168,6 @@ class Verifier(PairComparer):
         result = self._recalled(memory, left, right)
         unknown = np.flatnonzero(np.isnan(result))
         known = len(left) - len(unknown)
-        self.remembered += known
         progress(_STAGE, known, len(left))
 
         def reported(stage: str, done: int, total: int | None) -> None:
@@ -236,12 +233,8 @@ class Verifier(PairComparer):
         return left[valid[first]], right[valid[first]], similarity[valid[first]]
 
     def adopt(self, earlier: Verifier) -> None:
-        """Take over the documents that the verifier of a smaller corpus has read.
-
-        Pairs that it compared count as compared here, although they now come from the memory.
-        """
+        """Take over the documents that the verifier of a smaller corpus has read, and the number of its pairs."""
         self.compared += earlier.compared
-        self.remembered -= earlier.compared
         self.documents.adopt(earlier.documents)
 
     def _recalled(self, memory: PairMemory, left: Numbers, right: Numbers) -> Floats:

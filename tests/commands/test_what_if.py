@@ -1,4 +1,4 @@
-"""what-if on real servers: it predicts the result of `group` without reading texts."""
+"""what-if on real servers: it predicts the result of `group`, and writes nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from conftest import Cli
 from evidence_tools import prepared
-from server_tools import JSON, Spy, change, family, one_line, ours, put, versions, words
+from server_tools import JSON, change, family, one_line, ours, put, versions, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, SettingsError
@@ -46,11 +46,11 @@ def moves(before: dict[str, tuple[str, int]], after: dict[str, tuple[str, int]])
 def test_it_says_what_group_would_do(client: Client, index_name: str) -> None:
     """Numbers and moves are those of a run of `group`, for thresholds below and above; nothing is written."""
     prepared(client, index_name, corpus(), threshold=0.5)
-    NearDupe(index_name, client).group(min=0.7, evidence=True)
+    NearDupe(index_name, client).group(min=0.7)
     written = versions(client, index_name)
     for linkage in ("star", "chain", "complete"):
         found = NearDupe(index_name, client).what_if(min=TRIED, linkage=linkage)
-        assert (found.min, found.linkage, found.unknown, found.stale, found.unprocessed) == (0.7, linkage, 0, 0, 0)
+        assert (found.min, found.linkage, found.unprocessed) == (0.7, linkage, 0)
         for one in found.thresholds:
             report = NearDupe(index_name, client).group(min=one.min, linkage=linkage, rebuild=True, dry_run=True)
             assert (one.groups, one.grouped, one.largest) == (
@@ -66,7 +66,7 @@ def test_it_says_what_group_would_do(client: Client, index_name: str) -> None:
 def test_it_says_what_moves(client: Client, index_name: str) -> None:
     """From each grouping to the next one; nothing moves from a grouping to itself."""
     prepared(client, index_name, corpus(), threshold=0.5)
-    NearDupe(index_name, client).group(evidence=True)
+    NearDupe(index_name, client).group()
     for minimum, linkage in ((0.9, "star"), (0.5, "chain"), (0.7, "complete"), (0.7, "complete")):
         before = sizes(client, index_name)
         found = NearDupe(index_name, client).what_if(min=[minimum], linkage=linkage)
@@ -78,28 +78,10 @@ def test_it_says_what_moves(client: Client, index_name: str) -> None:
         assert (before == after) == (found.linkage == "complete" and found.min == 0.7)
 
 
-def test_no_text_is_read(client: Client, index_name: str) -> None:
-    prepared(client, index_name, corpus(), threshold=0.5)
-    NearDupe(index_name, client).group(evidence=True)
-    spy = Spy(client)
-    found = NearDupe(index_name, spy).what_if(min=[0.4, 0.9])
-    assert found.thresholds[0].grouped > found.thresholds[1].grouped > 0
-    of_documents = [body for place, body in spy.asked if body and index_name in place and "-neardupe-" not in place]
-    read = [body for body in of_documents if body.get("size") != 0]
-    assert read
-    for body in read:
-        assert body["_source"]
-        assert all(name.startswith("neardupe.") for name in body["_source"])
-    assert not any("_mget" in place for place, _ in spy.asked)
-
-
 def test_by_the_measure_and_rules_of_the_last_group(client: Client, index_name: str) -> None:
     prepared(client, index_name, corpus(), threshold=0.5)
     options: JSON = {"measure": "jaccard", "min": 0.9, "max": 0.99}
     NearDupe(index_name, client).group(linkage="chain", **options)
-    with pytest.raises(IndexUnusable, match=r"has no evidence for jaccard \(literal\)"):
-        NearDupe(index_name, client).what_if(min=[0.5])
-    NearDupe(index_name, client).group(linkage="chain", evidence=True, **options)
     found = NearDupe(index_name, client).what_if(min=[0.5, 0.9])
     assert (found.measure, found.max, found.linkage) == ("jaccard (literal)", 0.99, "chain")
     for one in found.thresholds:
@@ -113,7 +95,7 @@ def test_by_the_measure_and_rules_of_the_last_group(client: Client, index_name: 
     assert (found.thresholds[1].joined, found.thresholds[1].left) == (0, 0)
 
     apart: JSON = {"within": ["part"], "principal": "part:desc"}
-    NearDupe(index_name, client).group(default_rules=True, min=0.6, evidence=True, **apart)
+    NearDupe(index_name, client).group(default_rules=True, min=0.6, **apart)
     (again,) = NearDupe(index_name, client).what_if(min=[0.7]).thresholds
     report = NearDupe(index_name, client).group(min=0.7, dry_run=True)
     assert (again.groups, again.grouped, again.largest) == (
@@ -124,25 +106,19 @@ def test_by_the_measure_and_rules_of_the_last_group(client: Client, index_name: 
     assert again.grouped < NearDupe(index_name, client).group(default_rules=True, min=0.7, dry_run=True).groups.grouped
 
 
-def test_what_is_not_known_is_counted(client: Client, index_name: str) -> None:
-    """New documents without evidence, entries about changed ones; both count as no match."""
+def test_documents_that_have_changed_since(client: Client, index_name: str) -> None:
+    """New documents, changed and deleted ones, also those that `enrich` has not seen."""
     texts = corpus()
     prepared(client, index_name, texts, threshold=0.5)
-    NearDupe(index_name, client).group(evidence=True)
-    put(
-        client, index_name, {"new": {"text": texts["f1-1"].replace("edited", "new")}, "later": {"text": "not enriched"}}
-    )
+    NearDupe(index_name, client).group()
+    new = {"new": {"text": texts["f1-1"].replace("edited", "new")}, "later": {"text": "not enriched"}}
+    put(client, index_name, new)
     change(client, index_name, "f5-1", {"text": "something else"})
     client.request("DELETE", path(index_name, "_doc", "f8-2"), params={"refresh": True})
     NearDupe(index_name, client).enrich(query={"ids": {"values": ["new"]}})
-    NearDupe(index_name, client).enrich(query={"ids": {"values": ["f5-1"]}}, check=True)
     found = NearDupe(index_name, client).what_if(min=[0.6])
-    assert (found.unknown, found.unknown_documents, found.unprocessed) == (4, 5, 1)
-    assert found.stale > 0
-    NearDupe(index_name, client).group(evidence=True, rebuild=True)
-    again = NearDupe(index_name, client).what_if(min=[0.6])
-    assert (again.unknown, again.unknown_documents, again.stale) == (0, 0, 0)
-    assert again.thresholds[0].grouped == found.thresholds[0].grouped + 1
+    report = NearDupe(index_name, client).group(min=0.6, rebuild=True, dry_run=True)
+    assert (found.unprocessed, found.thresholds[0].grouped) == (1, report.groups.grouped)
 
 
 @pytest.mark.product("each")
@@ -153,10 +129,6 @@ def test_the_command(server_cli: Cli, client: Client, index_name: str) -> None:
     assert refused.code == 1
     assert "has not been grouped" in one_line(refused.err)
     NearDupe(index_name, client).group()
-    refused = server_cli("what-if", index_name, "--min", "0.8")
-    assert refused.code == 1
-    assert f"es-neardupe group {index_name} --evidence" in one_line(refused.err)
-    NearDupe(index_name, client).group(evidence=True)
     shown = server_cli("what-if", index_name, "--min", "0.3,0.8")
     assert shown.code == 0
     assert "pairs exactly 0.3 similar become candidates with probability" in shown.err

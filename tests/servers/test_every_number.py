@@ -45,7 +45,6 @@ from recount import (
     places,
     resemblance,
     shingle_set,
-    star,
     tokens_of,
     word_edits,
 )
@@ -847,8 +846,6 @@ def _evidence(case: Case) -> JSON:
         "pairs": every(len(after)),
         "accepted": every(decided["accepted"]),
         "rejected": every(decided["rejected"]),
-        "compared": case.said["pairs"]["compared"],
-        "remembered": at_most(len(before)),
         "written": len(written),
         "without_edit": sum(after[id].get("edit") is None for id in written),
         "without_passages": sum(after[id].get("jaccard") is None for id in written),
@@ -1873,21 +1870,9 @@ def of_what_if(case: Case) -> JSON:
     readable = [one for one in processed if not one.corrupt]
     sizes = Counter(one.group for one in readable if one.group)
     sizes = Counter({group: size for group, size in sizes.items() if size > 1})
-    known = {frozenset((one["content_a"], one["content_b"])) for one in index.evidence.values()}
-    unknown = [pair for pair in index.candidates if frozenset(pair) not in known]
-    values = {frozenset((one["content_a"], one["content_b"])): one["value"] for one in index.evidence.values()}
-    contents = {(one.index, one.id): one.content for one in processed}
-    stale = [
-        one
-        for one in index.evidence.values()
-        if any(contents.get((one[side]["index"], one[side]["id"])) != one[f"content_{side}"] for side in "ab")
-    ]
     thresholds = []
     for minimum in (0.5, 0.8):
-        matches = {
-            pair: values[frozenset(pair)] for pair in index.candidates if values.get(frozenset(pair), 0) >= minimum
-        }
-        made = star(index, matches, stale=True)
+        made = index.star(minimum)
         together = {id: members for members in made.groups for id in members}
         now = {one.id for one in readable if one.group is not None and sizes[one.group]}
         thresholds.append(
@@ -1897,7 +1882,6 @@ def of_what_if(case: Case) -> JSON:
                 "joined": len(together.keys() - now),
                 "left": len(now - together.keys()),
                 "moved": _moved(index, made, now),
-                "open": 0,  # star linkage compares no other pairs
                 "detection": detection(minimum, BANDS, ROWS),
             }
         )
@@ -1910,9 +1894,6 @@ def of_what_if(case: Case) -> JSON:
         "grouped": sizes.total(),
         "largest": max(sizes.values()),
         "candidates": len(index.candidates),
-        "unknown": len(unknown),
-        "unknown_documents": len({one.id for pair in unknown for text in pair for one in index.texts[text]}),
-        "stale": len(stale),
         "unprocessed": len(index.documents) - len(processed),
         "thresholds": thresholds,
         **case.seconds,

@@ -80,6 +80,7 @@ def test_letters_about_other_amounts_are_apart(client: Client, index_name: str, 
     assert report.groups.looked_at.facts is None
     assert "facts amount and number and date and unit and code" in str(report.rules)
     assert report.evidence is not None
+    assert (report.evidence.accepted, report.evidence.rejected) == (7, report.pairs.other_facts)
     body = {"size": 100, "query": {"exists": {"field": "facts.kinds"}}}
     entries = client.request("POST", path(report.evidence.index, "_search"), body=body)["hits"]["hits"]
     assert len(entries) == report.pairs.other_facts

@@ -123,7 +123,7 @@ def _show_groups(report: GroupReport) -> None:
     if report.evidence is not None:
         kept = report.evidence
         say(
-            f"Evidence in {kept.index}: {counted(kept.pairs, 'pair')}, {kept.remembered:,} already known; "
+            f"Evidence in {kept.index}: {counted(kept.pairs, 'pair')}; "
             f"{kept.written:,} written, {kept.decided_again:,} decided again, {kept.removed:,} removed, "
             f"{kept.left_out:,} skipped."
         )

@@ -27,7 +27,7 @@ def what_if(
     **given: Any,
 ) -> None:
     """
-    Needs the evidence of `group --evidence`. All other rules are those of the last run of group.
+    All other rules are those of the last run of group.
 
     Examples:
 
@@ -62,25 +62,7 @@ def _show(found: WhatIfReport) -> None:
 def _warn(found: WhatIfReport) -> None:
     for one in found.thresholds:
         warn_of_detection(one.min, one.detection, one.detection_cases)
-        if one.open:
-            pairs = counted(one.open, "pair of linked texts is no candidate", "pairs of linked texts are no candidates")
-            warn(
-                f"At {one.min:g}, {pairs}. `group --linkage complete` compares those that decide, so it can make "
-                f"larger groups."
-            )
     name = found.index
-    if found.unknown:
-        warn(
-            f"{counted(found.unknown_documents, 'document is', 'documents are')} in "
-            f"{counted(found.unknown, 'candidate pair')} without evidence, which "
-            f"{'counts' if found.unknown == 1 else 'count'} as no match: run `{command('group', name)} --evidence`."
-        )
-    if found.stale:
-        warn(
-            f"{counted(found.stale, 'entry of evidence is', 'entries of evidence are')} about documents that were "
-            f"changed or deleted: the next `{command('group', name)} --evidence` removes "
-            f"{'it' if found.stale == 1 else 'them'}."
-        )
     if found.corrupt:
         warn(
             f"{counted(found.corrupt, 'document has unreadable keys', 'documents have unreadable keys')}: run "

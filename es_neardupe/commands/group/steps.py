@@ -189,7 +189,6 @@ class Run:
             ),
             copies=self.criterion.copies_match,
             rules=rules,
-            memory=None if self.evidence is None else self.evidence.memory,
             limit=self.limit,
             progress=self.progress,
         )
@@ -206,7 +205,7 @@ class Run:
     ) -> tuple[BulkCounts, EvidenceReport | None]:
         """Store common shingles, evidence, registry and documents.
 
-        The evidence comes first, because the next run would not compare these pairs again. The registry is written
+        The evidence comes first, so that it is complete when the groups are. The registry is written
         before the documents, so that after a killed run the next one knows what it was about to write. If anything is
         left to write, even only evidence, the run has not finished, and the next one processes all documents. The
         progress of the change feed and the decisions that no longer wait come last: until then, the next run starts
@@ -221,6 +220,7 @@ class Run:
                 self.criterion,
                 self.evidence,
                 result.linked.verified,
+                result.linked.principal,
                 verdicts=None if decisions is None else decisions.verdicts,
                 whole=scope.whole,
                 batch=self.batch,

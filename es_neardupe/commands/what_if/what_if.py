@@ -1,4 +1,4 @@
-"""Simulation of groups with other thresholds, from evidence and keys, without reading texts."""
+"""Simulation of groups with other thresholds, which writes nothing."""
 
 from __future__ import annotations
 
@@ -43,36 +43,32 @@ def what_if(
     linkage: LinkageToTry = None,
     progress: Progress = silent,
 ) -> WhatIfReport:
-    """Show the groups that other thresholds would give. Reads evidence and keys, no texts; writes nothing.
+    """Show the groups that other thresholds would give. Compares the texts once for all of them; writes nothing.
 
-    The groups for each ``min`` are simulated in memory. ``linkage`` is that of the last run by default.
+    The groups for each ``min`` are those of `group` with this ``min``. ``linkage`` is that of the last run by default.
 
-    Raises `IndexUnusable` for an index that has not been grouped, or has no evidence for the measure of the last run.
+    Raises `IndexUnusable` for an index that has not been grouped.
 
     >>> for threshold in news.what_if(min=[0.7, 0.9]).thresholds:
     ...     print(threshold.min, threshold.groups, threshold.grouped)
     0.7 2 6
     0.9 1 2
     """
-    import numpy as np
-
-    from es_neardupe.candidates.fingerprints import read_fingerprints
-    from es_neardupe.commands.what_if.steps import WhatIfReport, documents, last_rules, measure_in_evidence, statistics
+    from es_neardupe.commands.what_if.steps import WhatIfReport, last_rules, statistics
     from es_neardupe.index.index import opened
     from es_neardupe.index.permissions import check_sees_all
     from es_neardupe.verification.criterion import check_min
-    from es_neardupe.verification.evidence import read_evidence, valid_entries
 
     started = time.monotonic()
-    if not min:
+    tried = tuple(map(check_min, min))
+    if not tried:
         raise SettingsError(f"{option('min')} needs one threshold or more to try, for example 0.7,0.8,0.9.")
     index = opened(index)
-    check_sees_all(index, "the evidence")
+    check_sees_all(index, "grouping")
     last = last_rules(index, linkage)
-    stored = read_evidence(index, measure_in_evidence(index, last.rules), progress=progress)
-    corpus = read_fingerprints(index, progress, last.group)
-    pairs = last.known_pairs(corpus, stored)
-    unknown = np.isnan(pairs.similarity)
+    criterion = last.criterion(sorted(tried)[0], progress)
+    verified = last.verified(criterion, progress)
+    corpus = verified.corpus
     return WhatIfReport(
         index=index.name,
         scheme=index.scheme_id,
@@ -83,11 +79,8 @@ def what_if(
         documents=len(corpus) + len(corpus.corrupt),
         corrupt=len(corpus.corrupt),
         **statistics(corpus.group_ids),
-        candidates=len(pairs.candidates),
-        unknown=int(unknown.sum()),
-        unknown_documents=documents(pairs, unknown),
-        stale=int((~valid_entries(stored, corpus)).sum()) + len(stored.invalid),
+        candidates=len(verified.candidates),
         unprocessed=index.documents.count(index.target.stale()),
-        thresholds=tuple(last.simulated(pairs, minimum) for minimum in map(check_min, min)),
+        thresholds=tuple(last.simulated(verified, criterion, minimum, progress) for minimum in tried),
         seconds=time.monotonic() - started,
     )

@@ -207,8 +207,6 @@ ONE: dict[Callable[[int, str], None], list[str]] = {
         "1 document is not enriched and cannot be found: run `ENRICH`.",
     ],
     _of_what_if: [
-        "1 document is in 1 candidate pair without evidence, which counts as no match: run `GROUP --evidence`.",
-        "1 entry of evidence is about documents that were changed or deleted: the next `GROUP --evidence` removes it.",
         "1 document has unreadable keys: run `ENRICH --all`.",
         "1 document is not enriched and is in no group: run `ENRICH`.",
     ],
@@ -249,9 +247,6 @@ TWO: dict[Callable[[int, str], None], list[str]] = {
         "2 documents are not enriched and cannot be found: run `ENRICH`.",
     ],
     _of_what_if: [
-        "2 documents are in 2 candidate pairs without evidence, which count as no match: run `GROUP --evidence`.",
-        "2 entries of evidence are about documents that were changed or deleted: the next `GROUP --evidence` removes "
-        "them.",
         "2 documents have unreadable keys: run `ENRICH --all`.",
         "2 documents are not enriched and are in no group: run `ENRICH`.",
     ],

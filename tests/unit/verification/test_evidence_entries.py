@@ -15,7 +15,6 @@ from unit_tools import SETTINGS, hits, words
 
 from es_neardupe.candidates.fingerprints import read_corpus
 from es_neardupe.columns import References
-from es_neardupe.keys.text import contents, packed_hashes
 from es_neardupe.records import Action, FingerprintColumns, Hit
 from es_neardupe.similarity.pair_relation import compared_texts
 from es_neardupe.verification import evidence
@@ -26,7 +25,6 @@ from es_neardupe.verification.evidence import (
     entries,
     plan,
     read_entries,
-    valid_entries,
 )
 
 BASIS = EvidenceBasis("v1-aaaaaaaa", "resemblance", 0.8, 1.0)
@@ -42,8 +40,8 @@ def corpus_of(texts: dict[str, str]) -> FingerprintColumns:
 def judged_of(pairs: list[tuple[int, int]], verdict: int = 0) -> JudgedPairs:
     left, right = (np.array([pair[side] for pair in pairs], np.intp) for side in (0, 1))
     value = np.array([(a + b) / 10 for a, b in pairs], np.float64)
-    verdicts, differ = np.full(len(pairs), verdict, np.int8), np.zeros(len(pairs), np.bool_)
-    return JudgedPairs(left, right, value, value >= BASIS.min, verdicts, differ)
+    accepted, other_facts = np.ones(len(pairs), np.bool_), np.zeros(len(pairs), np.bool_)
+    return JudgedPairs(left, right, value, accepted, np.full(len(pairs), verdict, np.int8), other_facts)
 
 
 def written(
@@ -108,7 +106,9 @@ def test_what_is_to_be_written(kinds: list[str], fates: list[str], asked: list[b
         if ask and a in rows and b in rows and not away & {rows[a], rows[b]}
     ]
     mask = np.isin(np.arange(len(corpus)), list(away))
-    found = plan(kept, judged_of(wanted), corpus, BASIS, changed_or_deleted=mask, whole=whole)
+    every = np.ones(len(corpus), np.bool_)
+    inside = every if whole else np.isin(np.arange(len(corpus)), [row for pair in wanted for row in pair])
+    found = plan(kept, judged_of(wanted), corpus, BASIS, inside=inside, changed_or_deleted=mask, whole=whole)
 
     kind_of = {frozenset(pair): kind for pair, kind in zip(named, kinds, strict=True)}
     fine = {"same"} if whole else {"same", "deleted"}
@@ -121,25 +121,11 @@ def test_what_is_to_be_written(kinds: list[str], fates: list[str], asked: list[b
     assert found.decided_again.tolist() == [k for k, kind in enumerate(state) if kind in again]
     assert found.unchanged == state.count("same")
     stale = {pair for pair, kind in kind_of.items() if kind != "absent" and pair not in holds}
-    invalid = len(stale)
-    stale |= {pair for pair, kind in kind_of.items() if kind == "other verdict" and pair not in of_wanted}
+    examined = {corpus.references[row][1] for row in np.flatnonzero(inside).tolist()}
+    stored_pairs = {pair for pair, kind in kind_of.items() if kind != "absent"}
+    stale |= {pair for pair in stored_pairs if (whole or pair & examined) and pair not in of_wanted}
     names = ids(kept_actions)
     assert sorted(found.stale) == sorted(names[pair] for pair in stale - {of_wanted[k] for k in fresh})
-    assert valid_entries(kept, corpus, changed_or_deleted=mask, whole=whole).sum() == len(kept) - invalid
-
-
-def test_the_memory_has_values_of_the_basis_only() -> None:
-    corpus = corpus_of(TEXTS)
-    hashes = packed_hashes(contents(list(TEXTS.values())))
-    judged = judged_of([(0, 1)]), judged_of([(2, 3)]), judged_of([(4, 5)])
-    bases = BASIS._replace(min=0.1), BASIS._replace(measure="edit"), BASIS._replace(scheme="v1-bbbbbbbb")
-    found = [stored(written(corpus, *both)) for both in zip(judged, bases, strict=True)]
-    kept = read_entries(found, BASIS.scheme, BASIS.measure)
-    values = kept.memory.lookup(hashes[[1, 2, 4]], hashes[[0, 3, 5]])
-    assert values[0] == 0.1
-    assert np.isnan(values[1:]).all()
-    assert len(kept.memory) == 1
-    assert len(kept) == 3
 
 
 def test_an_id_is_of_the_pair() -> None:
@@ -195,7 +181,8 @@ def test_entries_that_cannot_be_read_are_taken_out(broken: dict[str, Any]) -> No
     foreign = [Hit("kept", id, None, 1, 1, action.body) for id in ("by hand", "z" * 32)]
     damaged = Hit("kept", action.id, None, 1, 1, {**action.body, **broken})
     kept = read_entries([[*foreign, damaged]], BASIS.scheme, BASIS.measure)
-    found = plan(kept, judged_of([]), corpus, BASIS, changed_or_deleted=np.zeros(len(corpus), np.bool_), whole=True)
+    none = np.zeros(len(corpus), np.bool_)
+    found = plan(kept, judged_of([]), corpus, BASIS, inside=~none, changed_or_deleted=none, whole=True)
     assert sorted(found.stale) == sorted(["by hand", "z" * 32, action.id])
 
 
