@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from es_neardupe.errors import InputError
@@ -30,6 +31,8 @@ class CurrentDocument:
     changed: bool
     """Whether its text has changed since `enrich`, or is new."""
     group: str | None
+    characters: int
+    """Those of its text."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,11 @@ class DocumentReview:
         """Whether these are exact copies."""
         known = [one.content for one in self.documents]
         return len(known) > 1 and None not in known and len(set(known)) == 1
+
+    @property
+    def characters(self) -> int:
+        """Those of the texts together."""
+        return sum(one.characters for one in self.documents)
 
     @property
     def decidable(self) -> bool:
@@ -97,9 +105,9 @@ def _current(index: Index, document: str | Address) -> CurrentDocument:
     names = [*index.settings.fields, fields.content, fields.group]
     address, source = current_source(index, document, names)
     stored = stored_fields(source, index.settings.prefix)
-    try:
-        (content,) = contents([prepared_text(source, index.settings)])
-    except InputError:  # a text that cannot be read
-        content = ""
+    text = content = ""
+    with suppress(InputError):  # a text that cannot be read
+        text = prepared_text(source, index.settings)
+        (content,) = contents([text])
     changed = bool(content) and stored.get("content") != content
-    return CurrentDocument(address, None if changed else content or None, changed, group_of(stored))
+    return CurrentDocument(address, None if changed else content or None, changed, group_of(stored), len(text))

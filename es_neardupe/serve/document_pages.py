@@ -20,6 +20,7 @@ from es_neardupe.pages.bar import DecisionBar
 from es_neardupe.pages.site import DocumentText, comparison_page, document_page
 from es_neardupe.records import by_address
 from es_neardupe.serve.answers import page_answer
+from es_neardupe.serve.large_work import large_work
 from es_neardupe.serve.site_pages import chosen, said_before
 
 _SIMILAR = 20
@@ -62,9 +63,10 @@ def document_pages(
         # What can be decided about is read before the texts: a text that changes meanwhile cannot be decided about.
         review = review_of_documents(index, [by_address(a, a_index), by_address(b, b_index)], own.reviewer)
         one, other = (each.address for each in review.documents)
-        found = compare(index, one, other, fields=fields)
-        bar = bar_of(request, index, review, own.compare_link(one, other))
-        return page_answer(comparison_page(own, found, matching, review, bar))
+        with large_work(review.characters):
+            found = compare(index, one, other, fields=fields)
+            bar = bar_of(request, index, review, own.compare_link(one, other))
+            return page_answer(comparison_page(own, found, matching, review, bar))
 
     @routes.get("/document")
     def one_document(request: Request, id: str = "", index: str | None = None) -> HTMLResponse:

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
 from es_neardupe.commands.compare.compare import compare
+from es_neardupe.commands.compare.texts import characters
 from es_neardupe.commands.contained.contained import contained
 from es_neardupe.commands.decide import decide, withdraw
 from es_neardupe.commands.documents.documents import documents
@@ -52,6 +53,7 @@ from es_neardupe.json_results import group_json, groups_json, plain, similar_jso
 from es_neardupe.records import Address, by_address
 from es_neardupe.serve import parameters
 from es_neardupe.serve.answers import refusal
+from es_neardupe.serve.large_work import large_work
 from es_neardupe.serve.problem import PROBLEM_JSON, problem
 from es_neardupe.signatures import defaults_of
 
@@ -103,8 +105,8 @@ def http_interface(
     logins: bool = False,
 ) -> FastAPI:
     """The application below ``/api``. ``name`` is that of the index, and ``index_of`` the index with the login of a
-    request; ``logins``: each request carries its own. Errors are problem JSON (RFC 9457). ``allow_decisions``: programs
-    may store and withdraw decisions."""
+    request; ``logins``: each request carries its own. Errors are problem JSON (RFC
+    9457). ``allow_decisions``: programs may store and withdraw decisions."""
     how = "your login of the search server" if logins else "the token as Authorization: Bearer TOKEN"
     app = _Described(
         _LOGINS if logins else _TOKEN,
@@ -194,7 +196,7 @@ def http_interface(
         a_index: parameters.ConcreteIndex = None,
         b_index: parameters.ConcreteIndex = None,
     ) -> Any:
-        return plain(compare(index_of(request), by_address(a, a_index), by_address(b, b_index), fields=fields))
+        return _compared(index_of(request), by_address(a, a_index), by_address(b, b_index), fields)
 
     @app.get(
         "/similar",
@@ -298,6 +300,12 @@ def http_interface(
 
 
 _TYPES = {"str", "constrained-str", *(one.__name__ for one in (AddressQuery, VerdictQuery, PartsQuery))}
+
+
+def _compared(index: Index, a: str | Address, b: str | Address, fields: Sequence[str]) -> Any:
+    current = opened(index, texts=True)
+    with large_work(characters(current, [a, b])):
+        return plain(compare(current, a, b, fields=fields))
 
 
 def _document(given: str | AddressQuery) -> str | Address:

@@ -14,26 +14,31 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from html import unescape
 from http.cookiejar import CookieJar
 from pathlib import Path
+from threading import Event, Semaphore
 from typing import Any
 
 import pytest
 from conftest import Cli
 from page_reader import NASTY, Reader
 from server_tools import JSON, change, delete_all, family, make_index, put, words
+from starlette.exceptions import HTTPException
 from starlette.testclient import TestClient
 from tls_tools import authority
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands import group_pages
+from es_neardupe.commands.compare.compare import compare
 from es_neardupe.errors import SettingsError
 from es_neardupe.groups import collate
 from es_neardupe.groups.heaviest import KINDS, HeaviestDifferences
 from es_neardupe.groups.listing import GroupFilter, GroupOrder, group_overview, list_groups
 from es_neardupe.groups.read import Member, read_members
 from es_neardupe.index.index import opened
+from es_neardupe.serve import document_pages, large_work
 from es_neardupe.serve.application import asgi
 from es_neardupe.server.client import Client
 from es_neardupe.similarity import collation
@@ -303,6 +308,58 @@ def test_relations_need_evidence(client: Client, index_name: str) -> None:
     site = browser(grouped(client, index_name))
     assert "Relation of two documents" not in shown(site, "/groups")
     assert f"es-neardupe group {index_name} --evidence" in shown(site, "/groups", 400, relation="near")
+
+
+def test_large_texts_are_compared_one_after_the_other(
+    client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Too many get a clear answer; small texts and other pages do not wait."""
+    monkeypatch.setattr(large_work, "LARGE", 2 * len(LARGE[0]) - 100)
+    monkeypatch.setattr(large_work, "_places", Semaphore(1))
+    began, goes_on = Event(), Event()
+
+    def slowly(*documents: Any, **options: Any) -> Any:
+        began.set()
+        assert goes_on.wait(60)
+        return compare(*documents, **options)
+
+    site = browser(grouped(client, index_name))
+    monkeypatch.setattr(document_pages, "compare", slowly)
+    with ThreadPoolExecutor() as threads:
+        first = threads.submit(site.get, "/compare", params={"a": "l0", "b": "l1"})
+        assert began.wait(60)
+        for address in ("/compare", "/api/compare"):
+            refused = site.get(address, params={"a": "l2", "b": "l3"})
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, str(large_work.PATIENCE))
+            assert "are compared one after the other" in refused.text
+        assert refused.headers["content-type"] == "application/problem+json"
+        assert site.get("/api/compare", params={"a": "x0", "b": "x1"}).status_code == 200
+        shown(site, "/groups")
+        goes_on.set()
+        assert first.result().status_code == 200
+    assert site.get("/api/compare", params={"a": "l2", "b": "l3"}).status_code == 200
+
+
+def test_large_work_waits_for_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    order = list[str]()
+
+    def work(name: str) -> None:
+        with large_work.large_work(large_work.LARGE + 1):
+            order.append(name)
+
+    with ThreadPoolExecutor() as threads:
+        with large_work.large_work(large_work.LARGE + 1):
+            others = [threads.submit(work, "other") for _ in range(large_work.WAITING)]
+            order.append("first")
+        wait(others)
+    assert order == ["first", *["other"] * large_work.WAITING]
+    monkeypatch.setattr(large_work, "PATIENCE", 0)
+    with (
+        large_work.large_work(large_work.LARGE + 1),
+        pytest.raises(HTTPException),
+        large_work.large_work(large_work.LARGE + 1),
+    ):
+        pass
 
 
 def test_errors_are_pages_and_problems(client: Client, index_name: str) -> None:

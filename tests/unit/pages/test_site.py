@@ -204,7 +204,7 @@ def test_search() -> None:
 
 def test_comparison_and_error() -> None:
     both = [(PRINCIPAL, "0" * 32), (Address("other", f"m {NASTY}"), "f" * 32)]
-    documents = tuple(CurrentDocument(address, content, False, "g1") for address, content in both)
+    documents = tuple(CurrentDocument(address, content, False, "g1", 100) for address, content in both)
     said = Decision(Verdict.SAME, ("0" * 32, "f" * 32), (both[0][0], both[1][0]), "bob", "2026-01-02T00:00:00Z")
     review = DocumentReview(documents, "g1", None, QueuePlace(2, 5, "g0"), [said], [said])
     bar = DecisionBar(
