@@ -21,8 +21,9 @@ from es_neardupe.groups.decisions import (
     agreed_verdict,
     said_about_pairs,
 )
+from es_neardupe.groups.former import places_of_decision
 from es_neardupe.index import queries
-from es_neardupe.index.document_text import TextFields, prepared_text
+from es_neardupe.index.document_text import TextFields, prepared_text, text_of
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.index.stored_fields import group_of, stored_fields
@@ -168,7 +169,13 @@ def decide(
         )
     if not dry_run and (fresh or replaced):
         over = {one.id for one in fresh}  # written over those of the same texts
-        store.put([*(replace(one, withdrawn=now) for one in replaced if one.id not in over), *fresh])
+        known = {one.content: text_of(one.source, index.settings.fields) for one in texts}
+        places = {
+            one.id: places_of_decision([known[content] for content in one.contents])
+            for one in fresh
+            if one.verdict.decides
+        }
+        store.put([*(replace(one, withdrawn=now) for one in replaced if one.id not in over), *fresh], places)
     return DecisionReport(
         index=index.name,
         decisions=tuple(made),

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from es_neardupe.errors import InputError
 from es_neardupe.groups.decisions import Decision, Decisions, Verdict, said_about_pairs
+from es_neardupe.groups.former import FormerVerdict, former_verdicts
 from es_neardupe.groups.listing import QueuePlace, queue_place
 from es_neardupe.groups.read import known_records
 from es_neardupe.groups.registry import GroupRecord
-from es_neardupe.groups.reviewed import FormerVerdict, former_verdicts, last_decisions
+from es_neardupe.groups.reviewed import last_decisions
 from es_neardupe.index.document_text import prepared_text
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import group_of, stored_fields
@@ -50,6 +51,8 @@ class DocumentReview:
     """Those that hold and are about at least one of these texts, newest first."""
     last: Sequence[Decision]
     """Those that the reviewer has stored last about these texts, or others of the group."""
+    former: Sequence[FormerVerdict] = ()
+    """What was decided about both documents before one of them or both changed."""
 
     @property
     def copies(self) -> bool:
@@ -75,12 +78,6 @@ class DocumentReview:
         low, high = sorted(one.content or "" for one in self.documents)
         return said_about_pairs(reversed(self.decisions)).get((low, high), {})
 
-    @property
-    def former(self) -> list[FormerVerdict]:
-        """What was decided about both documents before the text of one changed."""
-        known = {one.address: one.content for one in self.documents if one.content is not None}
-        return former_verdicts(self.decisions[::-1], known)
-
 
 def review_of_documents(index: Index, documents: Sequence[str | Address], reviewer: str) -> DocumentReview:
     """One document or two of an opened index, and the decisions about their texts, as one ``reviewer`` sees them.
@@ -89,7 +86,8 @@ def review_of_documents(index: Index, documents: Sequence[str | Address], review
     groups = {one.group for one in found}
     group = groups.pop() if len(groups) == 1 else None
     record = None if group is None else known_records(index, [group]).get(group)
-    known = {one.content for one in found if one.content is not None}
+    contents_of = {one.address: one.content for one in found if one.content is not None}
+    known = set(contents_of.values())
     return DocumentReview(
         documents=found,
         group=group,
@@ -97,6 +95,7 @@ def review_of_documents(index: Index, documents: Sequence[str | Address], review
         queue=queue_place(index, record.group, record.size) if record is not None and record.texts > 1 else None,
         decisions=Decisions(index).about(known)[::-1],
         last=last_decisions(index, group, known, reviewer),
+        former=former_verdicts(index, contents_of) if len(known) > 1 else (),
     )
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from enum import Enum
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -254,11 +255,12 @@ class Decisions:
         """Whether anything was ever decided."""
         return self._store.exists()
 
-    def put(self, decisions: Iterable[Decision]) -> None:
-        """Store decisions; each replaces an earlier one of its reviewer about the same texts. Raises `RequestError` if
-        one is rejected."""
+    def put(self, decisions: Iterable[Decision], places: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """Store decisions; each replaces an earlier one of its reviewer about the same texts. ``places``: id of a
+        decision -> what `seen_of` returns with it. Raises `RequestError` if one is rejected."""
         self._store.create()
-        actions = (Action("index", self.name, one.id, _source(one.checked())) for one in decisions)
+        sources = ((one.id, _source(one.checked(), places.get(one.id))) for one in decisions)
+        actions = (Action("index", self.name, id, source) for id, source in sources)
         for outcome in self._store.write_in_order(actions):
             if not outcome.done:
                 raise RequestError(
@@ -326,6 +328,22 @@ class Decisions:
             for page in self._store.pages({"query": all_of(*_HOLDING, _about(chunk))}, page_size=2000):
                 found.update((hit.id, one) for hit in page if (one := _decision(hit.source)) is not None)
         return sorted(found.values(), key=lambda one: (one.at, one.id))
+
+    def seen_of(self, ids: Collection[str]) -> list[tuple[Decision, Any]]:
+        """The decisions between texts that hold, of which the reviewer saw a document with one of these ids, oldest
+        first, with what is stored about the places where these texts differed; any client can write that."""
+        if not ids or not self._store.refreshed():
+            return []
+        found: dict[str, tuple[Decision, Any]] = {}
+        for chunk in chunked(sorted(ids), MAX_TERMS):
+            query = all_of(*_HOLDING, _DECIDING, {"terms": {"ids": chunk}})
+            for page in self._store.pages({"query": query}, page_size=2000):
+                found.update(
+                    (hit.id, (one, hit.source["documents"].get("places")))
+                    for hit in page
+                    if (one := _decision(hit.source)) is not None
+                )
+        return sorted(found.values(), key=lambda one: (one[0].at, one[0].id))
 
     def last_of(self, author: str, contents: Collection[str]) -> list[Decision]:
         """The decisions of a reviewer that hold and are about at least one of these contents, of the last time that
@@ -479,7 +497,7 @@ def _milliseconds(at: str) -> int:
         return 0
 
 
-def _source(decision: Decision) -> dict[str, Any]:
+def _source(decision: Decision, places: Any) -> dict[str, Any]:
     low, high = decision.between if len(decision.contents) == 2 else (None, None)
     parts = decision.parts or [None] * len(decision.contents)
     texts = zip(decision.documents, decision.contents, parts, strict=True)
@@ -491,7 +509,8 @@ def _source(decision: Decision) -> dict[str, Any]:
         "contents": decision.between,
         "low": low,
         "high": high,
-        "documents": {"seen": seen},
+        "ids": [one.id for one in decision.documents],
+        "documents": {"seen": seen, "places": places},
         "author": decision.author,
         "at": decision.at,
         "withdrawn": decision.withdrawn,

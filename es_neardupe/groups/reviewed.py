@@ -22,6 +22,7 @@ from es_neardupe.groups.decisions import (
     agreed_verdict,
     said_about_pairs,
 )
+from es_neardupe.groups.former import FormerVerdict, former_verdicts
 from es_neardupe.groups.heaviest import HeaviestDifference
 from es_neardupe.groups.listing import GroupFilter, GroupPage
 from es_neardupe.groups.read import groups_of_texts, texts_of_groups
@@ -275,18 +276,6 @@ class Dispute:
 
 
 @dataclass(frozen=True)
-class FormerVerdict:
-    """What a reviewer said about two documents before the text of one of them changed."""
-
-    author: str
-    at: str
-    verdict: Verdict
-    changed: Address
-    other: Address
-    """The document whose text is still the same."""
-
-
-@dataclass(frozen=True)
 class GroupFindings:
     """What reviewers have decided about some documents of a group."""
 
@@ -301,7 +290,7 @@ class GroupFindings:
     disputes: Sequence[Dispute] = ()
     """Pairs of these texts about which reviewers disagree, the first ones."""
     former: Sequence[FormerVerdict] = ()
-    """What was decided about two of these documents before the text of one changed, the last ones."""
+    """What was decided about two of these documents before one of them or both changed, the last ones."""
 
 
 def last_decisions(index: Index, group: str | None, contents: set[str], reviewer: str) -> Sequence[Decision]:
@@ -339,31 +328,8 @@ def review_findings(
         store.claims([group]).get(group),
         last,
         _disputes(found, contents, reviewer),
-        former_verdicts(found, contents),
+        former_verdicts(index, contents),
     )
-
-
-_MAX_FORMER = 3
-
-
-def former_verdicts(found: Sequence[Decision], contents: Mapping[Address, str]) -> list[FormerVerdict]:
-    """What was decided about two of some documents, with their present content hashes, before one of them changed: the
-    last of each reviewer. ``found``: the decisions about these contents, oldest first."""
-    now = said_about_pairs(found)
-    former: dict[tuple[str, Address, Address], FormerVerdict] = {}
-    for one in reversed(found):
-        then = dict(zip(one.documents, one.contents, strict=True))
-        changed = [address for address in then if address in contents and contents[address] != then[address]]
-        same = [address for address in then if contents.get(address) == then[address]]
-        if len(former) >= _MAX_FORMER or not changed or not same:
-            continue
-        verdicts = dict(one.pairs())
-        low, high = sorted((then[changed[0]], then[same[0]]))
-        present = sorted((contents[changed[0]], contents[same[0]]))
-        if (low, high) in verdicts and one.author not in now.get((present[0], present[1]), {}):
-            key = (one.author, changed[0], same[0])
-            former.setdefault(key, FormerVerdict(one.author, one.at, verdicts[low, high], changed[0], same[0]))
-    return list(former.values())
 
 
 _MAX_DISPUTES = 3

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -66,9 +67,18 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(
-        counted=counted, shown=shown, beginning=beginning, score_text=score_text, title_of=_title_of
+        counted=counted, shown=shown, beginning=beginning, score_text=score_text, title_of=_title_of, day=_day
     )
     return environment
+
+
+def _day(at: str) -> str:
+    """The day of a time, such as 25 November 2026; the time itself if it cannot be read."""
+    try:
+        found = datetime.fromisoformat(at.replace("Z", "+00:00"))
+    except ValueError:
+        return shown(at)
+    return f"{found.day} {found:%B %Y}"
 
 
 _TITLE = 120

@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from html import unescape
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -169,22 +170,36 @@ def test_a_decision_about_two_texts_is_stored_at_once(client: Client, index_name
     assert 'value="same"' not in page
 
 
-def test_a_pair_that_returns_says_what_was_decided(client: Client, index_name: str) -> None:
-    """Before the text of one changed, and which one."""
+def test_a_pair_that_returns_shows_what_changed(client: Client, index_name: str) -> None:
+    """What was decided, and what one text read then and reads now; also when both changed."""
     news = begun(client, index_name)
     ann = Reviewer(news, "ann")
+    body = {id: SOURCES[id]["body"].split() for id in ("s0", "s1")}
+    place = next(number for number, (one, other) in enumerate(zip(*body.values(), strict=False)) if one == other)
     news.decide("different", "s0", ["s1"], author="ann")
-    small = next(one.group for one in news.groups() if one.members[0].id.startswith("s"))
-    assert "Since then" not in ann.get("/group", id=small)
-    change(client, index_name, "s1", {"body": f"{SOURCES['s1']['body']} again"})
-    news.enrich()
-    news.group()
-    small = next(one.group for one in news.groups() if one.members[0].id.startswith("s"))
-    at = news.decisions()[0].at[:10]
-    for page in (ann.get("/group", id=small), ann.get("/compare", a="s0", b="s1")):
-        assert f"<b>different</b> on {at}. Since then, the text of s1 changed." in page
+
+    def pages() -> list[str]:
+        small = next(one.group for one in news.groups() if one.members[0].id.startswith("s"))
+        found = (ann.get("/group", id=small), ann.get("/compare", a="s0", b="s1"))
+        return [" ".join(one.split()) for one in found]
+
+    def now(id: str, *words: str) -> None:
+        change(client, index_name, id, {"body": " ".join([*body[id][:place], *words, *body[id][place + 1 :]])})
+        news.enrich()
+        news.group(ignore_reviews=True)
+
+    assert not any("Since then" in page for page in pages())
+    today = datetime.fromisoformat(news.decisions()[0].at)
+    now("s1", "two", "million")
+    for page in pages():
+        assert f"<b>different</b> on {today.day} {today:%B %Y}." in page
+        assert "Since then s1 changed:" in page
+        assert f'<del dir="auto">{body["s1"][place]}</del> → <ins dir="auto">two million</ins>' in page
+    now("s0", "three", "<script>")
+    for page in pages():
+        assert "Since then both changed. Then they read" in page
     news.decide("same", "s0", ["s1"], author="ann")
-    assert "Since then" not in ann.get("/compare", a="s0", b="s1")
+    assert not any("Since then" in page for page in pages())
 
 
 def test_a_document_has_a_page(client: Client, index_name: str) -> None:
