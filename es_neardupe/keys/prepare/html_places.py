@@ -24,11 +24,14 @@ _RAW_END = {
 _WITH_REFERENCES = ("title", "textarea")
 _REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z][0-9A-Za-z]*;?)")
 _WORD = re.compile(r"[^\t\n\f\r ]+")
+_TIDY_WORD = re.compile(r"\S+")
 _DIGITS = "".join(map(chr, range(0xE000, 0xE00A)))
 _TO_DIGITS = str.maketrans("0123456789", _DIGITS)
 _FROM_DIGITS = {ord(digit): str(number) for number, digit in enumerate(_DIGITS)}
 _END = "\ue00a"
 _NUMBER = re.compile(f"([{_DIGITS}]+){_END}|(?s:.)")
+_NUMBER_CHARACTER = re.compile(f"[{_DIGITS}{_END}]")
+_NO_NUMBERS = str.maketrans(dict.fromkeys(_DIGITS + _END, "\ue00b"))
 
 
 def places_of(html: str, kept: Kept) -> PlacedText:
@@ -58,18 +61,14 @@ def places_without_tags(html: str) -> PlacedText:
 
 def tidied(placed: PlacedText) -> PlacedText:
     """The text as by `es_neardupe.keys.prepare.html_page.tidy`."""
-    parts: list[PlacedPiece] = []
-    separator, start = "", 0
-    for line in placed.prepared.split("\n"):
-        for word in re.finditer(r"\S+", line):
-            first, last = start + word.start(), start + word.end()
-            if separator:
-                parts.append(PlacedPiece(separator, first, first))
-            parts.append(PlacedPiece(word[0], first, last))
-            separator = " "
-        separator = "\n" if separator else ""
-        start += len(line) + 1
-    return placed.then(PlacedText.of_pieces(placed.prepared, parts))
+    text, parts, end = placed.prepared, list[PlacedPiece](), 0
+    for word in _TIDY_WORD.finditer(text):
+        first, last = word.span()
+        if parts:
+            parts.append(PlacedPiece("\n" if "\n" in text[end:first] else " ", first, first))
+        parts.append(PlacedPiece(word[0], first, last))
+        end = last
+    return placed.then(PlacedText.of_pieces(text, parts))
 
 
 class _Source:
@@ -77,6 +76,8 @@ class _Source:
 
     def __init__(self, html: str) -> None:
         self._html = html
+        self._without_numbers = html.translate(_NO_NUMBERS) if _NUMBER_CHARACTER.search(html) else html
+        """As long, with another character in place of those that stand for numbers of words."""
         self._words: list[list[PlacedPiece]] = []
         self.numbered = "".join(self._parts())
         """The source with the numbers of the words in their places."""
@@ -103,7 +104,7 @@ class _Source:
             if markup.re is MARKUP:
                 end = html.find(">", end) + 1 or len(html)
                 name = "" if markup[1] else markup[2].lower()
-            yield html[place:end]
+            yield self._without_numbers[place:end]
             start = place = end
             if name == "plaintext":
                 break
@@ -111,7 +112,7 @@ class _Source:
                 closing = _RAW_END[name].search(html, end)
                 place = closing.start() if closing else len(html)
                 if name in ("script", "style"):
-                    yield html[start:place]
+                    yield self._without_numbers[start:place]
                 else:
                     yield from self._text(start, place, references=name in _WITH_REFERENCES)
                 start = place
@@ -120,16 +121,16 @@ class _Source:
     def _text(self, start: int, end: int, *, references: bool = True) -> Iterator[str]:
         """A part of the source that is text, with numbers for its words."""
         for word in _WORD.finditer(self._html, start, end):
-            yield self._html[start : word.start()]
+            yield self._without_numbers[start : word.start()]
             first, last = word.span()
             pieces = _references(self._html, first, last) if references else [PlacedPiece(word[0], first, last)]
             if any(piece.text.strip("\t\n\f\r ") == "" for piece in pieces):  # a reference to a blank
-                yield word[0]
+                yield self._without_numbers[first:last]
             else:
                 yield str(len(self._words)).translate(_TO_DIGITS) + _END
                 self._words.append(pieces)
             start = last
-        yield self._html[start:end]
+        yield self._without_numbers[start:end]
 
 
 def _references(html: str, start: int, end: int) -> list[PlacedPiece]:

@@ -36,16 +36,15 @@ class PlacedText:
     @classmethod
     def of_pieces(cls, original: str, pieces: Iterable[PlacedPiece]) -> PlacedText:
         """A text that consists of pieces of the original."""
-        texts, starts, ends = [], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        for text, start, end in pieces:
-            texts.append(text)
-            if len(text) == end - start:
-                starts.append(np.arange(start, end))
-                ends.append(np.arange(start + 1, end + 1))
-            else:
-                starts.append(np.full(len(text), start))
-                ends.append(np.full(len(text), end))
-        return cls(original, "".join(texts), np.concatenate(starts), np.concatenate(ends))
+        parts = list(pieces)
+        sizes, starts, ends = (
+            np.array([(len(text), start, end) for text, start, end in parts], np.int64).reshape(-1, 3).T
+        )
+        one_by_one = np.repeat(sizes == ends - starts, sizes)
+        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        first = np.repeat(starts, sizes) + np.where(one_by_one, within, 0)
+        last = np.where(one_by_one, first + 1, np.repeat(ends, sizes))
+        return cls(original, "".join(part.text for part in parts), first, last)
 
     @classmethod
     def joined(cls, parts: Sequence[PlacedText]) -> PlacedText:

@@ -81,6 +81,13 @@ def test_each_word_of_a_page_has_its_place() -> None:
     assert found == ["One", "t</b>wo", "caf&eacute;", "three", "four"]
 
 
+@pytest.mark.parametrize("number", ["\ue009\ue009", "\ue000", "\ue009" * 5_000])
+def test_characters_for_numbers_of_words_stand_for_themselves(number: str) -> None:
+    """A page may have the characters that number its words, also where no word of it is numbered."""
+    for page in (f"<p>a b {number}\ue00a&#32;c", f"<p>a {number}\ue00a b<textarea><x {number}\ue00a></textarea>"):
+        check_places(page, Preparation(Clean.HTML))
+
+
 def test_values_are_prepared_one_by_one_and_keep_their_places() -> None:
     values = ["A <b> in a title", "<nav>menu</nav><main>body text</main>", "12"]
     preparation = Preparation(Clean.HTML_MAIN, (Mask.DIGITS,))
