@@ -216,7 +216,8 @@ ComparisonAnswer = model_of(CompareReport)
 ContainedAnswer = model_of(ContainedReport)
 DocumentsAnswer = model_of(DocumentsReport)
 StatsAnswer = model_of(StatsReport)
-GroupAnswer = _derived("Group", Group, ["known"], diameter=(int | None, None), weakest=(float | None, None))
+_OF_SOME = {"other_facts": (bool, False), "diameter": (int | None, None), "weakest": (float | None, None)}
+GroupAnswer = _derived("Group", Group, ["known", "other_facts"], **_OF_SOME)
 _BY_MEASURE: Any = {
     "resemblance": (
         float | None,
