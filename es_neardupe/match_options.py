@@ -79,6 +79,7 @@ class MatchOptions(TypedDict, total=False):
     ngram: Ngram
     whitespace: Whitespace
     facts: Facts
+    within: Within
     across: Across
 
 
@@ -87,7 +88,6 @@ class RuleOptions(MatchOptions, total=False):
 
     max: Maximum
     ignore_common: options.IgnoreCommon
-    within: Within
     max_bucket: Bucket
 
 
@@ -100,12 +100,12 @@ MATCH_DEFAULTS: MatchOptions = {
     "ngram": None,
     "whitespace": False,
     "facts": (),
+    "within": (),
     "across": None,
 }
 RULE_DEFAULTS: RuleOptions = {
     **MATCH_DEFAULTS,
     "max": 1.0,
     "ignore_common": None,
-    "within": (),
     "max_bucket": DEFAULT_MAX_BUCKET,
 }

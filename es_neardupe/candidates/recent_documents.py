@@ -30,8 +30,14 @@ class Candidate:
     """Whether it is, or will be, in the index, as far as is known."""
     rewritten: bool = False
     """Whether it replaces a document, so that searches may see an earlier text under its id."""
+    within: tuple[frozenset[str], ...] = ()
+    """Values that two documents that are compared have in common, of each field."""
     across: frozenset[str] = frozenset()
     """Values of which no two documents that are compared have one in common."""
+
+    def may_match(self, other: Candidate) -> bool:
+        """Whether the values allow that both match."""
+        return self.within == other.within and self.across.isdisjoint(other.across)
 
 
 ByKey = dict[str, "Candidate | list[Candidate]"]

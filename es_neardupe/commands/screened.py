@@ -14,9 +14,10 @@ import numpy as np
 
 from es_neardupe import options
 from es_neardupe.candidates.recent_documents import ByKey, Candidate, RecentDocuments, insert, sharing
+from es_neardupe.candidates.who_may_meet import ReadField
 from es_neardupe.commands.fingerprinted import Incoming, Piece, fingerprinted_actions, own_groups
 from es_neardupe.errors import SettingsError
-from es_neardupe.groups.rules import column_of, field_types
+from es_neardupe.groups.rules import rules_of
 from es_neardupe.index import mapping, queries
 from es_neardupe.index.document_text import TextFields, prepared_text, values_of
 from es_neardupe.index.index import Index, opened_inline
@@ -179,8 +180,9 @@ def screened(
 
     ``facts``: texts that differ in facts of these kinds do not match.
 
-    ``across``: documents that have a common value in this field, such as chunks of one document, do not match. Values
-    are compared as they are written in the documents. A document without a value can match any other.
+    ``within``: only documents with the same values of these fields match. ``across``: documents that have a common
+    value in this field, such as chunks of one document, do not match; one without a value can match any other. Values
+    are compared as they are written in the documents.
 
     Raises `SettingsError` for options that are unknown, contradict each other or do not apply to the measure.
 
@@ -193,13 +195,12 @@ def screened(
     """
     found = opened_inline(index, "screened", texts=True, writes=True)
     criterion = match_criterion(found, MatchRules.of(found.settings).having(given))
-    across = given["across"]
     screen = Screen(
         found,
         criterion,
         on_match,
         report or ScreenReport(),
-        across=None if across is None else AcrossField.of(found, across),
+        fields=ComparedFields.of(found, given["within"] or (), given["across"]),
         max_candidates=max_candidates,
     )
     yield from fingerprinted_actions(
@@ -213,23 +214,48 @@ def screened(
 
 
 @dataclass(frozen=True)
-class AcrossField:
-    """The field of the rule ``across``."""
+class ComparedFields:
+    """The fields of the rules ``within`` and ``across``: the name of each in the index, and that in documents, where a
+    multi-field has the values of its field."""
 
-    name: str
-    in_source: str
-    """Its name in documents: a multi-field has the values of its field."""
+    within: Mapping[str, str]
+    across: Mapping[str, str]
+    """One at most."""
 
     @classmethod
-    def of(cls, index: Index, name: str) -> AcrossField:
-        """The field of this name. Raises `SettingsError` if it cannot be compared."""
-        column_of(name, field_types(index), index.target)
+    def of(cls, index: Index, within: Sequence[str], across: str | None) -> ComparedFields:
+        """The fields of these names. Raises `SettingsError` if one cannot be compared."""
+        rules = rules_of(index, within=within, across=across)
         types = (kinds for one in index.target.mappings.values() for kinds in mapping.field_types(one["properties"]))
-        return cls(name, name.rpartition(".")[0] if dict(types).get(name) == "multi-field" else name)
+        kinds = dict(types)
 
-    def values(self, source: Mapping[str, Any]) -> frozenset[str]:
-        """The values of a document."""
-        return frozenset(values_of(source, [self.in_source]))
+        def named(field: ReadField) -> tuple[str, str]:
+            name = field.field
+            return name, name.rpartition(".")[0] if kinds.get(name) == "multi-field" else name
+
+        return cls(dict(map(named, rules.within)), dict(map(named, [rules.across] if rules.across else [])))
+
+    @property
+    def in_source(self) -> list[str]:
+        """Their names in documents."""
+        return [*self.within.values(), *self.across.values()]
+
+    def set_values(self, document: Candidate, source: Mapping[str, Any]) -> None:
+        """Read the values of a document."""
+        document.within = tuple(frozenset(values_of(source, [name])) for name in self.within.values())
+        document.across = frozenset(values_of(source, list(self.across.values())))
+
+    def scope(self, document: Candidate) -> Mapping[str, Any] | None:
+        """The documents that may have the same values as one, and have none in common with it."""
+        scope: Mapping[str, Any] | None = None
+        for name, values in zip(self.within, document.within, strict=True):
+            scope = queries.all_of(scope, *({"term": {name: one}} for one in sorted(values)))
+        for name in self.across:
+            scope = queries.without_values(scope, name, document.across)
+        return scope
+
+
+NO_FIELDS = ComparedFields({}, {})
 
 
 class Screen:
@@ -242,7 +268,7 @@ class Screen:
         on_match: OnMatch | str | WhatToDo,
         report: ScreenReport,
         *,
-        across: AcrossField | None = None,
+        fields: ComparedFields = NO_FIELDS,
         max_candidates: int = 100,
         refreshes: bool = True,
     ) -> None:
@@ -252,7 +278,7 @@ class Screen:
         self.index = index
         self.criterion = criterion
         self.report = report
-        self.across = across
+        self.fields = fields
         self.max_candidates = max_candidates
         self._choose = on_match if callable(on_match) else _what_to_do(on_match)
         self._marks = callable(on_match) or self._choose is OnMatch.MARK
@@ -282,7 +308,7 @@ class Screen:
         if writes is None:
             return None
         self._forget()
-        piece = _Piece(self.index, self.criterion, self._recent, self.max_candidates, writes, across=self.across)
+        piece = _Piece(self.index, self.criterion, self._recent, self.max_candidates, writes, fields=self.fields)
         piece.references = [self._reference(one) for one in writes]
         piece.last = {
             reference: place for place, reference in enumerate(piece.references) if writes[place].changes_text
@@ -356,8 +382,7 @@ class Screen:
             else:
                 keys = one.fingerprint
                 found[place] = Candidate(reference, keys.bands, keys.content, keys.tokens, None, None, one.source)
-                if self.across is not None:
-                    found[place].across = self.across.values(one.source)
+                self.fields.set_values(found[place], one.source)
         return found
 
     def _without_known(self, piece: _Piece, existing: set[Reference]) -> dict[int, Candidate]:
@@ -451,7 +476,7 @@ class _Piece:
         maximum: int,
         writes: Piece,
         *,
-        across: AcrossField | None,
+        fields: ComparedFields,
     ) -> None:
         self.writes = writes
         self.references: list[Reference | None] = []
@@ -462,7 +487,7 @@ class _Piece:
         """The documents with keys, by their places."""
         self.index = index
         self.criterion = criterion
-        self.across = across
+        self.fields = fields
         self.maximum = maximum
         self.not_compared = 0
         self._recent = recent
@@ -491,7 +516,7 @@ class _Piece:
             self.find(documents[half:])
             return
         size = min(_PAGE, self.index.target.max_result_window)
-        found = self._search(queries.few_candidates(self.index.fields, keys, size=size, source=self._fields()))
+        found = self._search(queries.few_candidates(self.index.fields, keys, size=size, source=self._source()))
         if found["total"]["value"] <= len(found["hits"]):
             self._add(found["hits"])
             return
@@ -510,9 +535,9 @@ class _Piece:
             document.bands,
             size=min(self.maximum, index.target.max_result_window),
             agree=index.settings.scheme.agree,
-            scope=None if self.across is None else queries.without_values(None, self.across.name, document.across),
+            scope=self.fields.scope(document),
             fold=fold,
-            more=self._fields(),
+            more=self._source(),
         )
         found = self._search(body)
         hits, unread = found["hits"], found["total"]["value"] - len(found["hits"])
@@ -523,10 +548,9 @@ class _Piece:
             unread -= sum(one["doc_count"] - 1 for one in counted["aggregations"]["copies"]["buckets"])
         return hits, max(0, unread)
 
-    def _fields(self) -> list[str]:
-        fields = self.index.fields
-        across = [] if self.across is None else [self.across.in_source]
-        return [fields.bands, fields.content, fields.tokens, fields.group, fields.principal, *across]
+    def _source(self) -> list[str]:
+        fields, more = self.index.fields, self.fields.in_source
+        return [fields.bands, fields.content, fields.tokens, fields.group, fields.principal, *more]
 
     def _search(self, body: Mapping[str, Any]) -> Any:
         return self.index.documents.search(body)["hits"]
@@ -537,8 +561,7 @@ class _Piece:
         for hit in map(hit_of, hits):
             if (one := self._stored.get(hit.reference)) is None:
                 one = self._stored[hit.reference] = _stored_candidate(hit, self.index.settings.prefix)
-                if self.across is not None:
-                    one.across = self.across.values(hit.source)
+                self.fields.set_values(one, hit.source)
                 insert(self._by_key, one)
                 if one.principal and one.group is not None:
                     self._leaders[one.group] = one
@@ -560,7 +583,7 @@ class _Piece:
         by_content: dict[object, list[Candidate]] = {}
         for one in found:
             content = one.content if fold and one.content else one
-            if self._recent.replaces(one) or not one.across.isdisjoint(document.across):
+            if self._recent.replaces(one) or not one.may_match(document):
                 continue
             if content in by_content:
                 by_content[content].append(one)
@@ -646,7 +669,7 @@ class _Piece:
             leader = one if one.principal else self._leader(one.group)
             if one.group is None or leader is None or leader is document:
                 continue
-            if not leader.across.isdisjoint(document.across):
+            if not leader.may_match(document):
                 continue
             self._compare([(document, leader)])
             similar = leader.exists and self._similarity[document, leader] >= self.criterion.min
@@ -661,7 +684,7 @@ class _Piece:
         if (recent := self._recent.leader(group)) is not None:
             return recent
         if group not in self._leaders:
-            body = {"size": 1, "query": queries.groups_by_id(self.index.fields, [group]), "_source": self._fields()}
+            body = {"size": 1, "query": queries.groups_by_id(self.index.fields, [group]), "_source": self._source()}
             self._add(self._search(body)["hits"])
         stored = self._leaders.setdefault(group, None)
         return None if stored is None or self._recent.replaces(stored) else stored

@@ -7,6 +7,7 @@ for keys takes time.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from es_neardupe.errors import SettingsError
@@ -218,6 +219,25 @@ def without_values(scope: Mapping[str, Any] | None, field: str, values: Collecti
     if not values:
         return scope
     return {"bool": {"filter": [matching(scope)], "must_not": [{"terms": {field: sorted(values)}}]}}
+
+
+def with_value(field: Mapping[str, str], value: Any) -> JSON:
+    """Documents that have a value in a field. ``field``: the entry of ``docvalue_fields`` that the value is from."""
+    return _range(field, gte=value, lte=value) if "format" in field else {"term": {field["field"]: value}}
+
+
+def with_values(field: Mapping[str, str], values: Sequence[Any]) -> JSON:
+    """Documents that have exactly these values in a field, which are in its order, or none. See `with_value`."""
+    if not values:
+        return {"bool": {"must_not": [{"exists": {"field": field["field"]}}]}}
+    between = [_range(field, gt=one, lt=other) for one, other in pairwise(values)]
+    others = [_range(field, lt=values[0]), *between, _range(field, gt=values[-1])]
+    return {"bool": {"filter": [with_value(field, one) for one in values], "must_not": others}}
+
+
+def _range(field: Mapping[str, str], **bounds: Any) -> JSON:
+    formatted = {"format": field["format"]} if "format" in field else {}
+    return {"range": {field["field"]: {**bounds, **formatted}}}
 
 
 def sampled(fields: Fields, keys: Sequence[str]) -> JSON:

@@ -105,6 +105,7 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
         text: _Text = None,
         min: _Min = None,
         top: _Top = _SIMILAR["top"],
+        within: Annotated[list[str] | None, Field(**meaning_of(similar_, "within"))] = None,
         across: Annotated[str | None, Field(**meaning_of(similar_, "across"))] = None,
         facts: Annotated[list[str] | None, Field(**meaning_of(similar_, "facts"))] = None,
     ) -> _Similar:
@@ -118,6 +119,7 @@ def mcp_server(index: Index, fields: Sequence[str] = (), **settings: Any) -> Fas
                     text=text,
                     min=min,
                     top=top,
+                    within=within,
                     across=across,
                     facts=facts or (),
                     fields=fields,

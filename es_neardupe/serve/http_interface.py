@@ -50,6 +50,7 @@ from es_neardupe.json_models import (
     VerdictQuery,
 )
 from es_neardupe.json_results import group_json, groups_json, plain, similar_json
+from es_neardupe.match_options import MatchOptions
 from es_neardupe.records import Address, by_address
 from es_neardupe.serve import parameters
 from es_neardupe.serve.answers import refusal
@@ -211,11 +212,13 @@ def http_interface(
         index: parameters.ConcreteIndex = None,
         min: parameters.Minimum = None,
         top: parameters.Top = _SIMILAR["top"],
+        within: parameters.Within = None,
         across: parameters.Across = None,
         facts: parameters.Facts = None,
     ) -> Any:
         document, current = by_address(id, index), index_of(request)
-        found = similar(current, id=document, min=min, top=top, across=across, facts=facts or (), fields=fields)
+        rules: MatchOptions = {"min": min, "within": within, "across": across, "facts": facts}
+        found = similar(current, id=document, top=top, fields=fields, **rules)
         return plain(similar_json(found))
 
     @app.get("/documents", response_model=DocumentsAnswer, summary="Documents with chunks in common: `documents`")

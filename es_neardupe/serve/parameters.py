@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Path, Query
-from pydantic import BaseModel, BeforeValidator, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, StringConstraints, WithJsonSchema
 
 from es_neardupe.commands.contained.contained import contained
 from es_neardupe.commands.documents.documents import documents
@@ -40,6 +40,7 @@ ConcreteIndex = Annotated[
 ]
 Minimum = Annotated[float | None, Query(**meaning_of(similar, "min"))]
 Top = Annotated[int, Query(**meaning_of(similar, "top", le=1000)), Whole]
+Within = Annotated[list[Annotated[str, StringConstraints(min_length=1)]] | None, Query(**meaning_of(similar, "within"))]
 Across = Annotated[str | None, Query(**meaning_of(similar, "across", min_length=1))]
 Facts = Annotated[FactNames | None, Query(**meaning_of(similar, "facts"))]
 By = Annotated[str, Query(**meaning_of(documents, "by", min_length=1))]

@@ -23,6 +23,7 @@ from es_neardupe import NearDupe, Settings, folders
 from es_neardupe.server.client import Client
 
 PROPERTIES: JSON = {"title": {"type": "text"}, "body": {"type": "text"}, "part": {"type": "keyword"}}
+PROPERTIES["site"] = {"type": "keyword"}
 SOURCES: JSON = {
     f"{name}/{n} ü": {"title": f"{name} {n}", "body": text, "part": f"{name}{n}"}
     for name in ("large", "small")
@@ -81,7 +82,7 @@ def drawn(address: str, login: str, folder: Path, *options: str) -> None:
         parameters = {{ by = "part" }}
         [[operations]]
         include-path = "/similar"
-        parameters = {{ across = "part" }}
+        parameters = {{ within = ["site"], across = "part" }}
         """,
         "utf-8",
     )

@@ -99,6 +99,19 @@ def test_the_similar_chunks_of_other_documents(news: NearDupe, server_cli: Cli) 
         assert {documents[hit.id]["text"] for hit in found.hits} == {documents[other]["text"] for (other,) in wanted}
         assert sum(1 + hit.copies for hit in found.hits) == len(wanted)
         assert all(apart(documents, id, hit.id) for hit in found.hits)
+    every = by_id(news)
+    for id, one in list(documents.items())[:6]:
+        for fields in (["doc_id"], ["n", "doc_id"], ["n"]):
+            hits = news.similar(id=id, within=fields, top=100).hits
+            same = {
+                other
+                for pair in every
+                if id in pair
+                for other in {*pair} - {id}
+                if all(documents[other][name] == one[name] for name in fields)
+            }
+            assert {documents[hit.id]["text"] for hit in hits} == {documents[other]["text"] for other in same}
+            assert sum(1 + hit.copies for hit in hits) == len(same)
     with pytest.raises(SettingsError, match="A text has no field 'doc_id'"):
         news.similar(text="some text", across="doc_id")
     shown = server_cli("similar", news.name, "--id", "other", "--across", "title")
@@ -144,3 +157,28 @@ def test_overlapping_windows_of_three_documents(client: Client, index_name: str)
     news.enrich()
     assert news.group(dry_run=True).groups.grouped > len(rows) / 2
     assert news.group(across="doc_id").groups.grouped == 0
+
+
+@pytest.mark.parametrize("max_candidates", [100, 1])
+def test_screened_within(client: Client, index_name: str, max_candidates: int) -> None:
+    """Only documents with the same values, of the index and of the same run."""
+    make_index(client, index_name, FIELDS)
+    first, second = family("s", 2, length=60)
+    stored = {"a1": {"doc_id": ["a", "b"], "n": 1}, "a2": {"doc_id": ["a"], "n": 1}, "a3": {"doc_id": [], "n": 1}}
+    put(client, index_name, {id: {"text": first, **one} for id, one in stored.items()})
+    news = NearDupe(index_name, client)
+    news.init(Settings(("text",)))
+    news.enrich()
+    report = ScreenReport()
+    actions = [
+        {"_id": "b1", "text": second, "doc_id": ["b", "a"], "n": 1},
+        {"_id": "b2", "text": second, "doc_id": ["b", "a"], "n": 2},
+        {"_id": "b3", "text": second, "doc_id": ["b", "a"], "n": 2},
+        {"_id": "b4", "text": second, "doc_id": "a", "n": 1},
+        {"_id": "b5", "text": second, "n": 1},
+    ]
+    written = list(
+        news.screened(actions, within=["doc_id", "n"], on_match="skip", report=report, max_candidates=max_candidates)
+    )
+    assert [one["_id"] for one in written] == ["b2"]
+    assert {one.id: one.match.id for one in report.matches} == {"b1": "a1", "b3": "b2", "b4": "a2", "b5": "a3"}

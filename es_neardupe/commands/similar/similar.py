@@ -35,8 +35,8 @@ def similar(
     Their exact similarity lies between ``min`` (default: the threshold of the index) and ``max``. Give ``id`` or
     ``text``. If several indices have the id, give the `Address`. ``query`` selects the documents to compare with. Both
     sides are compared by their current texts. ``facts``: texts that differ in these facts are no hits, but counted.
-    ``across``: not with documents that have a value of this field in common with the document. ``fields`` are shown of
-    each hit; None: none.
+    ``within``: only with documents that have the same values of these fields as the document. ``across``: not with
+    documents that have a value of this field in common with it. ``fields`` are shown of each hit; None: none.
 
     Raises `NotFound` for an unknown id, `InputError` for a document without readable text, and `SettingsError` for
     options that are unknown, contradict each other or do not apply to the measure.
@@ -54,7 +54,7 @@ def similar(
         Lookup,
         SimilarReport,
         document_probe,
-        documents_across,
+        documents_allowed,
         fingerprint_of,
         text_probe,
         with_stored_keys,
@@ -73,8 +73,7 @@ def similar(
     def in_index(index: Index) -> SimilarReport:
         match = match_criterion(index, MatchRules.of(index.settings).having({**given, "max": max}), renew=renew)
         shown = shown_fields(index, fields)
-        across = given["across"]
-        among = query if across is None else documents_across(index, across, id, query)
+        among = documents_allowed(index, given["within"] or (), given["across"], id, query)
         texts = [*match.measure.fields(index.settings.fields), index.fields.group, *shown.names]
         at_once = with_stored_keys(index, id, among, texts, max_candidates)
         if at_once is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from es_neardupe.candidates.detection import DetectionCase
 from es_neardupe.errors import CorruptFingerprint, NeardupeError, SettingsError
-from es_neardupe.groups.rules import column_of, field_types
+from es_neardupe.groups.rules import rules_of
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import are_small, prepared_text, read_values
 from es_neardupe.index.index import Index
@@ -145,26 +145,36 @@ def document_probe(index: Index, document: str | Address, match: MatchCriterion)
     return _Probe(read_values(source, index.settings.fields), source, address._asdict(), address)
 
 
-def documents_across(
-    index: Index, field: str, document: str | Address | None, query: Mapping[str, Any] | None
+def documents_allowed(
+    index: Index,
+    within: Sequence[str],
+    across: str | None,
+    document: str | Address | None,
+    query: Mapping[str, Any] | None,
 ) -> Mapping[str, Any] | None:
-    """The documents of a query without a value that a document has in a field, as searches see it. Raises
-    `SettingsError` for a field that cannot be compared, and for a text, which has no field."""
-    column_of(field, field_types(index), index.target)
+    """The documents of a query that have the same values as a document in the fields ``within``, and no value in common
+    with it in the field ``across``, as searches see it. Raises `SettingsError` for a field that cannot be compared, and
+    for a text, which has no field."""
+    rules = rules_of(index, within=within, across=across)
+    fields = {column.field: column for column in (*rules.within, rules.across) if column is not None}
+    if not fields:
+        return query
     if document is None:
-        raise SettingsError(_no_field(field))
+        raise SettingsError(_no_field(next(iter(fields))))
     address = document if isinstance(document, Address) else Address("", document)
     only = {"term": {"_index": address.index}} if address.index else None
     body = {
         "query": queries.all_of({"ids": {"values": [address.id]}}, only),
         "_source": False,
-        "docvalue_fields": [{"field": field}],
+        "docvalue_fields": rules.columns,
         "size": 1,
     }
-    hits = index.plain_documents.search(body)["hits"]["hits"]
-    return queries.without_values(
-        query, field, [value for hit in hits for value in hit.get("fields", {}).get(field, ())]
-    )
+    found: JSON = next((hit.get("fields", {}) for hit in index.plain_documents.search(body)["hits"]["hits"]), {})
+    values = {name: list(dict.fromkeys(found.get(name, ()))) for name in fields}  # in the order of the field
+    same = [queries.with_values(column.request, values[column.field]) for column in rules.within]
+    common = [] if rules.across is None else values[rules.across.field]
+    apart = [queries.with_value(rules.across.request, one) for one in common if rules.across is not None]
+    return {"bool": {"filter": [queries.matching(query), *same], "must_not": apart}}
 
 
 def _no_field(name: str) -> str:
