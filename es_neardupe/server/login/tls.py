@@ -3,8 +3,7 @@
 The authorities are those of the operating system: on macOS and Windows it checks certificates itself.
 
 urllib3 checks names itself if the context that it is given does not, and warns at each request if that context checks
-nothing. So it is given a context that only delegates: each connection is made by an inner one that urllib3 does not
-see.
+nothing. So it is given a context that only delegates: each connection is made by an inner one, which it does not see.
 """
 
 from __future__ import annotations
