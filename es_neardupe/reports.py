@@ -83,6 +83,10 @@ from es_neardupe.commands.fold.steps import FoldReport
 from es_neardupe.commands.group.group import GroupOptions
 from es_neardupe.commands.group.steps import GroupReport
 from es_neardupe.commands.groups.steps import GroupsReport, KeepAdvice, Redundant, SuggestKeepReport
+from es_neardupe.commands.init.prepared_sample import (
+    PreparedExample,
+    PreparedSample,
+)
 from es_neardupe.commands.init.steps import InitReport, Sampling
 from es_neardupe.commands.load.records import LoadReport
 from es_neardupe.commands.migrate.report import MigrateReport, MigrateWrites
@@ -127,10 +131,6 @@ from es_neardupe.groups.rules import (
 )
 from es_neardupe.index.on_server.ingest_pipeline import (
     IndexPipelines,
-)
-from es_neardupe.index.prepared_sample import (
-    PreparedExample,
-    PreparedSample,
 )
 from es_neardupe.index.storage.interface import (
     GroupIdsWritten,

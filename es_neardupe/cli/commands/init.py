@@ -21,8 +21,8 @@ from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
     from es_neardupe.candidates.detection import BandsByLengths
+    from es_neardupe.commands.init.prepared_sample import PreparedSample
     from es_neardupe.commands.init.steps import InitReport
-    from es_neardupe.index.prepared_sample import PreparedSample
     from es_neardupe.keys.prepare.preparation import Preparation
 
 
