@@ -43,6 +43,26 @@ class DetectionCase:
     """Probability that such a pair is a candidate."""
 
 
+_ALMOST_ALL = 0.985
+
+
+def incomplete(minimum: float, probability: float | None, cases: Sequence[DetectionCase]) -> str:
+    """Which pairs that are at least ``minimum`` similar are missed, in words; "" if almost all are found.
+    ``probability`` of a pair exactly that similar; None if the measure does not determine it."""
+    if probability is not None and probability < _ALMOST_ALL:
+        return (
+            f"Results are incomplete: pairs exactly {minimum:g} similar become candidates with probability "
+            f"{probability:.3f}, and the others are missed. To find more, migrate the index to a lower threshold."
+        )
+    if probability is None and (missed := [one for one in cases if one.probability < _ALMOST_ALL]):
+        shown = ", ".join(f"{one.probability:.3f} ({one.shape})" for one in missed)
+        return (
+            f"Results are incomplete, because the keys are made for resemblance: pairs that only just reach "
+            f"{minimum:g} by this measure become candidates with probability {shown}, and the others are missed."
+        )
+    return ""
+
+
 class TextLength(NamedTuple):
     """The length of a text."""
 

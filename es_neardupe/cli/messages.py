@@ -289,14 +289,7 @@ def warn_of_candidates(not_compared: int) -> None:
 
 def warn_of_detection(minimum: float, probability: float | None, cases: Sequence[DetectionCase]) -> None:
     """Warn if the bands do not find all pairs that are at least ``minimum`` similar."""
-    if probability is not None and probability < 0.985:
-        warn(
-            f"Results are incomplete: pairs exactly {minimum:g} similar become candidates with probability "
-            f"{probability:.3f}, and the others are missed. To find more, migrate the index to a lower threshold."
-        )
-    if probability is None and (incomplete := [one for one in cases if one.probability < 0.985]):
-        shown = ", ".join(f"{one.probability:.3f} ({one.shape})" for one in incomplete)
-        warn(
-            f"Results are incomplete, because the keys are made for resemblance: pairs that only just reach "
-            f"{minimum:g} by this measure become candidates with probability {shown}, and the others are missed."
-        )
+    from es_neardupe.candidates.detection import incomplete
+
+    if words := incomplete(minimum, probability, cases):
+        warn(words)

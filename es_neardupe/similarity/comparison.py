@@ -55,6 +55,11 @@ class Side:
         return cls(name, len(placed.original), len(placed.spans), placed)
 
     @property
+    def placed(self) -> PlacedText:
+        """The text, and what is compared of it."""
+        return self._text
+
+    @property
     def text(self) -> str:
         """The original text."""
         return self._text.original
@@ -217,7 +222,7 @@ def side_of(name: str, text: str | PlacedText) -> Side:
 
 def facts_of(side: Side) -> FactTokens:
     """The words and facts of a text."""
-    return fact_tokens(side._text)
+    return fact_tokens(side.placed)
 
 
 def blocks_of(a: Side, b: Side, found: Alignment) -> tuple[Block, ...]:

@@ -19,7 +19,7 @@ from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import spoken
 
 if TYPE_CHECKING:
-    from mcp.server.fastmcp import FastMCP
+    from mcp.server.lowlevel import Server
 
 
 @with_options_of(Serving, summary=False)
@@ -49,6 +49,7 @@ def mcp(
         raise SettingsError(f"mcp needs the package mcp: {install_extra('mcp')}")
     from es_neardupe.index.index import opened
     from es_neardupe.index.shown_fields import shown_fields
+    from es_neardupe.mcp_server.protocol import run_over_stdio
     from es_neardupe.mcp_server.tools import mcp_server
 
     serving = Serving(port=port, token=token, **given)
@@ -58,18 +59,15 @@ def mcp(
         _serve(mcp_server(reached, fields or ()), serving)
     else:
         with spoken(None):
-            mcp_server(reached, fields or ()).run("stdio")
+            run_over_stdio(mcp_server(reached, fields or ()))
 
 
-def _serve(server: FastMCP[None], serving: Serving) -> None:
+def _serve(server: Server[Any, Any], serving: Serving) -> None:
     """Serve the tools over HTTP until SIGTERM or Ctrl-C."""
-    from mcp.server.transport_security import TransportSecuritySettings
-
+    from es_neardupe.mcp_server.protocol import http_application
     from es_neardupe.serve.guard import Guard, Keys, new_token
 
     token = serving.token or new_token()
-    # The guard checks hosts and origins before.
-    server.settings.transport_security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
     def announce(address: str) -> None:
         show(f"{address}/mcp")
@@ -78,6 +76,6 @@ def _serve(server: FastMCP[None], serving: Serving) -> None:
         say("Give clients this address, and the token as a header. Whoever has it can read the index. Ctrl-C stops.")
 
     refusal = "This server needs the token that `es-neardupe mcp` printed, as the header Authorization: Bearer TOKEN.\n"
-    guard = Guard(server.streamable_http_app(), Keys(token), serving.names, refusal=refusal)
+    guard = Guard(http_application(server), Keys(token), serving.names, refusal=refusal)
     serving.run(guard, announce, lifespan=True)
     say("Stopped.")
