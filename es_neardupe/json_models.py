@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WithJsonS
 from es_neardupe.commands.contained.contained import contained
 from es_neardupe.commands.contained.steps import ContainedReport
 from es_neardupe.commands.decide import DecisionReport
+from es_neardupe.commands.document_pages import DocumentPart
 from es_neardupe.commands.documents.report import DocumentsReport
 from es_neardupe.commands.pairs.report import Pair
 from es_neardupe.commands.similar.similar import similar
@@ -213,6 +214,7 @@ def _list_of(model: Any) -> Any:
 
 CollationAnswer = model_of(GroupCollation)
 ComparisonAnswer = model_of(CompareReport)
+DocumentAnswer = model_of(DocumentPart)
 ContainedAnswer = model_of(ContainedReport)
 DocumentsAnswer = model_of(DocumentsReport)
 StatsAnswer = model_of(StatsReport)

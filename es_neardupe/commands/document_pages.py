@@ -1,10 +1,12 @@
-"""One document or two as the web application shows them: what can be decided about their texts, and what was."""
+"""One document or two as the web application, programs and agents see them: the text, what can be decided about it, and
+what was decided."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from es_neardupe.errors import InputError
 from es_neardupe.groups.decisions import Decision, Decisions, Verdict, said_about_pairs
@@ -13,11 +15,12 @@ from es_neardupe.groups.listing import QueuePlace, queue_place
 from es_neardupe.groups.read import known_records
 from es_neardupe.groups.registry import GroupRecord
 from es_neardupe.groups.reviewed import last_decisions
-from es_neardupe.index.document_text import prepared_text
-from es_neardupe.index.index import Index
+from es_neardupe.index.document_text import prepared_text, read_values
+from es_neardupe.index.index import Index, opened
+from es_neardupe.index.shown_fields import NO_FIELDS, shown_fields
 from es_neardupe.index.stored_fields import group_of, stored_fields
 from es_neardupe.keys.text import contents
-from es_neardupe.records import Address
+from es_neardupe.records import Address, one_line
 from es_neardupe.verification.current_texts import current_source
 
 
@@ -100,9 +103,14 @@ def review_of_documents(index: Index, documents: Sequence[str | Address], review
 
 
 def _current(index: Index, document: str | Address) -> CurrentDocument:
-    fields = index.fields
-    names = [*index.settings.fields, fields.content, fields.group]
-    address, source = current_source(index, document, names)
+    return _state(index, *current_source(index, document, _state_fields(index)))
+
+
+def _state_fields(index: Index) -> list[str]:
+    return [*index.settings.fields, index.fields.content, index.fields.group]
+
+
+def _state(index: Index, address: Address, source: Mapping[str, Any]) -> CurrentDocument:
     stored = stored_fields(source, index.settings.prefix)
     text = content = ""
     with suppress(InputError):  # a text that cannot be read
@@ -110,3 +118,41 @@ def _current(index: Index, document: str | Address) -> CurrentDocument:
         (content,) = contents([text])
     changed = bool(content) and stored.get("content") != content
     return CurrentDocument(address, None if changed else content or None, changed, group_of(stored), len(text))
+
+
+@dataclass(frozen=True)
+class DocumentPart:
+    """A document with a part of its text."""
+
+    index: str
+    id: str
+    fields: Mapping[str, str]
+    """Field -> its text, for the fields to show."""
+    text: str
+    """The text from character ``start`` on."""
+    start: int
+    """Number of its first character, from 0."""
+    characters: int
+    """Characters of the whole text."""
+    changed: bool
+    """Whether the text has changed since `enrich`, or is new."""
+    group: str | None
+
+    def __repr__(self) -> str:
+        return one_line(self, index=self.index, id=self.id, characters=self.characters, group=self.group)
+
+
+def part_of_document(
+    index: Index, document: str | Address, fields: Sequence[str], *, start: int = 0, size: int
+) -> DocumentPart:
+    """A document with up to ``size`` characters of its text. ``fields`` are shown; by default its title. Raises
+    `NotFound` and `SettingsError` as `current_source` does, `InputError` for a text that cannot be read."""
+    index = opened(index, texts=True)
+    shown = shown_fields(index, fields)
+    if shown.beginning_of is not None:
+        shown = NO_FIELDS
+    address, source = current_source(index, document, [*_state_fields(index), *shown.names])
+    text = index.settings.scheme.preparation.placed(read_values(source, index.settings.fields)).original
+    state = _state(index, address, source)
+    part = text[start : start + size]
+    return DocumentPart(address.index, address.id, shown.of(source), part, start, len(text), state.changed, state.group)

@@ -10,6 +10,7 @@ from typing import Any
 
 from es_neardupe.candidates.detection import DetectionCase, incomplete
 from es_neardupe.commands.contained.steps import ContainedReport
+from es_neardupe.commands.document_pages import DocumentPart
 from es_neardupe.commands.documents.report import DocumentsReport
 from es_neardupe.commands.similar.steps import SimilarReport
 from es_neardupe.display_text import score_text
@@ -200,10 +201,26 @@ def documents_answer(found: DocumentsReport) -> dict[str, Any]:
     }
 
 
-def limited(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """An answer with short texts and lists, the number of those that were cut, and the notice about them."""
+def document_answer(found: DocumentPart) -> dict[str, Any]:
+    """A document without its text."""
+    rest = found.characters - found.start - len(found.text)
+    return {
+        "index": found.index,
+        "id": found.id,
+        "fields": found.fields or None,
+        "group": found.group,
+        "changed": found.changed or None,
+        "characters": found.characters,
+        "start": found.start,
+        "more_characters": max(rest, 0) or None,
+    }
+
+
+def limited(answer: Mapping[str, Any], **whole: str) -> dict[str, Any]:
+    """An answer with short texts and lists, the number of those that were cut, and the notice about them. ``whole``:
+    texts that are not cut."""
     limit = _Limit()
-    return {**limit.of(answer), "cut": limit.cut or None, "notice": NOTICE}
+    return {**limit.of(answer), **whole, "cut": limit.cut or None, "notice": NOTICE}
 
 
 class _Limit:

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from es_neardupe.commands.compare.compare import compare as compare_
 from es_neardupe.commands.contained.contained import contained as contained_
+from es_neardupe.commands.document_pages import part_of_document
 from es_neardupe.commands.documents.documents import documents as documents_
 from es_neardupe.commands.group_pages import MAX_WHOLE, DocumentFilter, GroupSelection, page_of_groups
 from es_neardupe.commands.groups.groups import groups as list_groups
@@ -80,6 +81,19 @@ def _tools_of_documents(index: Index, fields: Sequence[str]) -> list[Callable[..
         )
         return answers.limited(answers.similar_answer(found))
 
+    def document(
+        *,
+        id: Annotated[str, Field(description="Id of a document.")],
+        id_index: _Index = None,
+        start: Annotated[int, Field(ge=0, le=MAX_WHOLE, description="Number of the first character, from 0.")] = 0,
+        characters: Annotated[int, Field(ge=1, le=50_000, description="Maximum number of characters.")] = 5000,
+    ) -> Answer:
+        """A document: its text, which `start` continues, its fields, its group, and whether the text has changed since
+        its keys were made."""
+        address = by_address(id, id_index)
+        found = part_of_document(index, address, fields, start=start, size=characters)
+        return answers.limited(answers.document_answer(found), text=found.text)
+
     def compare(
         *,
         a: Annotated[str, Field(description="Id of a document.")],
@@ -107,7 +121,7 @@ def _tools_of_documents(index: Index, fields: Sequence[str]) -> list[Callable[..
         found = contained_(index, id=document, text=text, min=min, top=top, ignore_common=ignore_common)
         return answers.limited(answers.contained_answer(found))
 
-    return [similar, compare, contained]
+    return [similar, document, compare, contained]
 
 
 def _tools_of_the_index(index: Index, fields: Sequence[str]) -> list[Callable[..., Answer]]:

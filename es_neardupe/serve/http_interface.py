@@ -17,6 +17,7 @@ from es_neardupe.commands.compare.compare import compare
 from es_neardupe.commands.compare.texts import characters
 from es_neardupe.commands.contained.contained import contained
 from es_neardupe.commands.decide import decide, withdraw
+from es_neardupe.commands.document_pages import part_of_document
 from es_neardupe.commands.documents.documents import documents
 from es_neardupe.commands.group_pages import group_of_id, page_of_groups, read_after
 from es_neardupe.commands.similar.similar import similar
@@ -39,6 +40,7 @@ from es_neardupe.json_models import (
     DecisionQuery,
     DecisionReportAnswer,
     DecisionsAnswer,
+    DocumentAnswer,
     DocumentsAnswer,
     GroupAnswer,
     GroupsAnswer,
@@ -57,6 +59,7 @@ from es_neardupe.serve.answers import refusal
 from es_neardupe.serve.large_work import large_work
 from es_neardupe.serve.problem import PROBLEM_JSON, problem
 from es_neardupe.signatures import defaults_of
+from es_neardupe.similarity.comparison import MAX_CHARS
 
 _PROBLEM: dict[str, Any] = {
     "description": "Problem JSON (RFC 9457)",
@@ -96,29 +99,8 @@ class _Described(FastAPI):
         return super().openapi()
 
 
-def http_interface(
-    index_of: Callable[[Request], Index],
-    name: str,
-    fields: Sequence[str],
-    reviewed: ReviewedGroups,
-    *,
-    allow_decisions: bool = False,
-    logins: bool = False,
-) -> FastAPI:
-    """The application below ``/api``. ``name`` is that of the index, and ``index_of`` the index with the login of a
-    request; ``logins``: each request carries its own. Errors are problem JSON (RFC
-    9457). ``allow_decisions``: programs may store and withdraw decisions."""
-    how = "your login of the search server" if logins else "the token as Authorization: Bearer TOKEN"
-    app = _Described(
-        _LOGINS if logins else _TOKEN,
-        title=f"es-neardupe: {name}",
-        description=f"Near-duplicates in one index. Send {how}.",
-        version=version("es-neardupe"),
-        docs_url=None,
-        redoc_url=None,
-        openapi_url="/openapi.json",
-        responses={"4XX": _PROBLEM, "5XX": _PROBLEM},
-    )
+def _answer_errors(app: FastAPI, *, allow_decisions: bool, logins: bool) -> None:
+    """Answer each request that fails with problem JSON."""
 
     @app.exception_handler(NeardupeError)
     def error(request: Request, error: NeardupeError) -> JSONResponse:
@@ -143,6 +125,33 @@ def http_interface(
     @app.exception_handler(Exception)
     def failed(request: Request, error: Exception) -> JSONResponse:
         return problem(500, "es-neardupe failed: what it logged says why.")
+
+
+def http_interface(
+    index_of: Callable[[Request], Index],
+    name: str,
+    fields: Sequence[str],
+    reviewed: ReviewedGroups,
+    *,
+    allow_decisions: bool = False,
+    logins: bool = False,
+) -> FastAPI:
+    """The application below ``/api``. ``name`` is that of the index, and ``index_of`` the index with the login of a
+    request; ``logins``: each request carries its own. Errors are problem JSON (RFC 9457). ``allow_decisions``: programs
+    may store and withdraw decisions."""
+    how = "your login of the search server" if logins else "the token as Authorization: Bearer TOKEN"
+    app = _Described(
+        _LOGINS if logins else _TOKEN,
+        title=f"es-neardupe: {name}",
+        description=f"Near-duplicates in one index. Send {how}.",
+        version=version("es-neardupe"),
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        responses={"4XX": _PROBLEM, "5XX": _PROBLEM},
+    )
+
+    _answer_errors(app, allow_decisions=allow_decisions, logins=logins)
 
     @app.get("/groups", response_model=GroupsAnswer, summary="Page of groups, from the registry")
     def groups(request: Request, query: Annotated[parameters.GroupsQuery, Query()]) -> Any:
@@ -188,6 +197,17 @@ def http_interface(
                 order=sort,
             )
         )
+
+    @app.get("/document", response_model=DocumentAnswer, summary="A document with its text")
+    def document(
+        request: Request,
+        id: parameters.Id,
+        index: parameters.ConcreteIndex = None,
+        start: parameters.FirstCharacter = 0,
+        characters: parameters.Characters = MAX_CHARS,
+    ) -> Any:
+        found = part_of_document(index_of(request), by_address(id, index), fields, start=start, size=characters)
+        return plain(found)
 
     @app.get("/compare", response_model=ComparisonAnswer, summary="Two documents: `compare`")
     def compare_documents(

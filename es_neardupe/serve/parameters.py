@@ -22,6 +22,7 @@ from es_neardupe.groups.listing import GroupFilter, GroupOrder
 from es_neardupe.groups.reviewed import ReviewFilter, ReviewState
 from es_neardupe.json_models import CommonShare, FactNames
 from es_neardupe.signatures import defaults_of, meaning_of
+from es_neardupe.similarity.comparison import MAX_CHARS
 from es_neardupe.similarity.pair_relation import Relation
 
 
@@ -38,6 +39,10 @@ Id = Annotated[str, Query(min_length=1, description="Id of a document.")]
 ConcreteIndex = Annotated[
     str | None, Query(min_length=1, description="Concrete index of the document, if several have its id.")
 ]
+FirstCharacter = Annotated[
+    int, Query(ge=0, le=MAX_WHOLE, description="Number of the first character of the text, from 0."), Whole
+]
+Characters = Annotated[int, Query(ge=1, le=MAX_CHARS, description="Maximum number of characters of the text."), Whole]
 Minimum = Annotated[float | None, Query(**meaning_of(similar, "min"))]
 Top = Annotated[int, Query(**meaning_of(similar, "top", le=1000)), Whole]
 Within = Annotated[list[Annotated[str, StringConstraints(min_length=1)]] | None, Query(**meaning_of(similar, "within"))]

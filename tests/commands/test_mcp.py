@@ -22,7 +22,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.memory import create_connected_server_and_client_session
 from mcp.types import CallToolResult
 from page_reader import NASTY
-from server_tools import JSON, family, make_index, put, words
+from server_tools import JSON, change, family, make_index, put, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.similar.steps import SimilarReport
@@ -183,7 +183,7 @@ def test_the_list_of_tools(client: Client, index_name: str) -> None:
         listed = await session.list_tools()
         assert len(listed.model_dump_json(by_alias=True, exclude_none=True)) < 10_000
         assert [one.name for one in listed.tools] == [
-            *("similar", "compare", "contained", "groups", "group", "documents", "stats")
+            *("similar", "document", "compare", "contained", "groups", "group", "documents", "stats")
         ]
         for one in listed.tools:
             assert one.annotations is not None
@@ -226,6 +226,31 @@ def test_what_differs_is_text(client: Client, index_name: str) -> None:
     in_this_process(news, work)
 
 
+def test_a_document_is_read_in_parts(client: Client, index_name: str) -> None:
+    news = begun(client, index_name)
+    change(client, index_name, "l1", {"body": "changed"})
+
+    async def work(session: ClientSession) -> None:
+        first = answer(await session.call_tool("document", {"id": "long"}), cut=1)
+        assert first.pop("fields")["title"].endswith("more characters]")
+        assert first["text"] == LONG
+        assert first["group"] == answer(await session.call_tool("similar", {"id": "long"}), cut=1)["hits"][0]["group"]
+        parts, start = [], 0
+        while start < len(LONG):
+            part = answer(await session.call_tool("document", {"id": "long", "start": start, "characters": 700}), cut=1)
+            assert (part["start"], part["characters"]) == (start, len(LONG))
+            parts.append(part["text"])
+            start += len(part["text"])
+            assert part.get("more_characters", 0) == len(LONG) - start
+        assert "".join(parts) == LONG
+        assert len(parts) > 2
+        assert "changed" not in first
+        changed = answer(await session.call_tool("document", {"id": "l1", "id_index": index_name}))
+        assert (changed["text"], changed["changed"]) == ("changed", True)
+
+    in_this_process(news, work)
+
+
 def test_texts_are_cut_and_marked_as_data(client: Client, index_name: str) -> None:
     news = begun(client, index_name)
 
@@ -257,9 +282,11 @@ def test_bad_input_is_an_error_of_the_tool(client: Client, index_name: str) -> N
             ("groups", {"query": "title:("}, "title:("),
             ("groups", {"after": "[{}]"}, "previous page"),
             ("groups", {"order": "none"}, "`order`: Input should be 'largest', 'least-similar' or 'newest'."),
+            ("document", {"id": "none"}, "There is no document 'none'"),
+            ("document", {"id": "l0", "start": -1}, "`start`: Input should be greater than or equal to 0."),
             ("compare", {"a": "l0"}, "second document or a text"),
             ("contained", {"id": "l0", "min": 7}, "`min`: Input should be less than or equal to 1."),
-            ("grups", {}, "Unknown tool 'grups'. Known: similar, compare,"),
+            ("grups", {}, "Unknown tool 'grups'. Known: similar, document,"),
         ):
             result = await session.call_tool(name, arguments)
             assert result.isError, (name, arguments)

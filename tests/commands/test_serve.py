@@ -436,6 +436,15 @@ def test_interface_answers_as_the_commands(
         answer("/similar", id="l0", min=0.5)
         == server_cli("similar", index_name, "--id", "l0", "--min", "0.5", "--json").json
     )
+    document = answer("/document", id="l0", start=4, characters=9)
+    assert (document["text"], document["characters"]) == (LARGE[0][4:13], len(LARGE[0]))
+    assert (document["fields"], document["group"], document["changed"]) == (
+        {"title": "Harbour 0"},
+        lines[0]["group"],
+        False,
+    )
+    assert answer("/document", id="l0", index=index_name)["text"] == LARGE[0]
+    assert api.get("/api/document?id=none").status_code == 404
     client.request("PUT", f"/{index_name}/_mapping", body={"properties": {"part": {"type": "keyword"}}})
     for id in ("l0", "l1"):
         change(client, index_name, id, {"part": id})

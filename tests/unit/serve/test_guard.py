@@ -238,7 +238,7 @@ def test_mounted_in_another_application() -> None:
 def test_openapi_names_the_types() -> None:
     document = client().get("/api/openapi.json", headers=BEARER).json()
     known = {"/groups", "/groups/{group}", "/compare", "/similar", "/contained", "/stats", "/decisions"}
-    known |= {"/groups/{group}/collation", "/documents"}
+    known |= {"/groups/{group}/collation", "/document", "/documents"}
     assert set(document["paths"]) == known
     schemas = document["components"]["schemas"]
     assert {"Group", "Groups", "CompareReport", "SimilarReport", "ContainedReport", "StatsReport"} <= set(schemas)
