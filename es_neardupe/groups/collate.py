@@ -154,6 +154,7 @@ def collate_group(
     shown: ShownFields,
     *,
     start: int = 0,
+    size: int = MAX_MEMBERS,
     reference: str | None = None,
     reference_index: str | None = None,
     first_place: int = 1,
@@ -161,15 +162,17 @@ def collate_group(
 ) -> GroupCollation:
     """Collate a page of the members of a group of an opened index, by their current texts.
 
-    ``start``: number of the first member of the page. ``reference``: id of a member; by default the principal, or the
-    first member if there is none; ``reference_index`` if several indices have this id. ``first_place``: of the
-    `MAX_PLACES` to return. ``order``: of the rows, by the number of a place, by ``similarity``, ``id`` or ``field.``
-    and a field to show; with ``-`` descending.
+    ``start``: number of the first member of the page, which has up to ``size``. ``reference``: id of a member; by
+    default the principal, or the first member if there is none; ``reference_index`` if several indices have this id.
+    ``first_place``: of the `MAX_PLACES` to return. ``order``: of the rows, by the number of a place, by
+    ``similarity``, ``id`` or ``field.`` and a field to show; with ``-`` descending.
 
     Raises `NotFound` for an unknown group or reference, `InputError` for a text that is too long to compare, and
     `SettingsError` for an unknown order.
     """
-    texts = read_collated(index, group, shown, start=start, reference=reference, reference_index=reference_index)
+    texts = read_collated(
+        index, group, shown, start=start, size=size, reference=reference, reference_index=reference_index
+    )
     page, found = texts.page, texts.found
     first_place = max(1, min(first_place, len(found.places)))
     numbers = range(first_place, min(first_place + MAX_PLACES, len(found.places) + 1))
@@ -236,11 +239,12 @@ def read_collated(
     shown: ShownFields,
     *,
     start: int = 0,
+    size: int = MAX_MEMBERS,
     reference: str | None = None,
     reference_index: str | None = None,
 ) -> CollatedTexts:
     """Read a page of the members of a group of an opened index, and collate their texts: see `collate_group`."""
-    page = read_members(index, group, start=start, size=MAX_MEMBERS)
+    page = read_members(index, group, start=start, size=size)
     if page is None:
         raise unknown_group(index, group)
     related, same_form = linked_groups(index, group)

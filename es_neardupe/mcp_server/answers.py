@@ -14,7 +14,7 @@ from es_neardupe.commands.document_pages import DocumentPart
 from es_neardupe.commands.documents.report import DocumentsReport
 from es_neardupe.commands.similar.steps import SimilarReport
 from es_neardupe.display_text import score_text
-from es_neardupe.groups.collate import CollatedPlace, CollatedRow, GroupCollation, RowState
+from es_neardupe.groups.collate import CollatedRow, GroupCollation, RowState
 from es_neardupe.groups.reviewed import TitledPage
 from es_neardupe.json_results import plain
 from es_neardupe.options import MeasureName
@@ -104,21 +104,21 @@ def group_answer(found: GroupCollation) -> dict[str, Any]:
             for one in found.places
         ],
         "more_places": max(found.total_places - last, 0) or None,
-        "documents": [_row(one, found.places) for one in found.rows],
+        "documents": [_row(one, found) for one in found.rows],
         "more_documents": max(found.reachable - found.start - found.members, 0) or None,
         "left_out": found.left_out or None,
         "deleted": found.deleted or None,
     }
 
 
-def _row(row: CollatedRow, places: tuple[CollatedPlace, ...]) -> dict[str, Any]:
+def _row(row: CollatedRow, group: GroupCollation) -> dict[str, Any]:
     first, *copies = row.members
-    cells = zip(places, row.cells, strict=False)  # none of a text that is not in the collation
+    cells = zip(group.places, row.cells, strict=False)  # none of a text that is not in the collation
     return {
         "index": first.index,
         "id": first.id,
         "similarity": first.similarity,
-        "fields": plain(first.fields),
+        "fields": {name: first.fields.get(name) for name in group.differing} or None,
         "copies": [plain(one.address) for one in copies] or None,
         "state": None if row.state is RowState.COLLATED else row.state.value,
         "changed": row.changed or None,

@@ -152,9 +152,8 @@ def _tools_of_the_index(index: Index, fields: Sequence[str]) -> list[Callable[..
             str | None, Field(description="Id of the document to compare with; default: the principal.")
         ] = None,
         reference_index: _Index = None,
-        start: Annotated[
-            int, Field(ge=0, le=MAX_WHOLE, description=f"Number of the first of {MAX_MEMBERS} documents, from 0.")
-        ] = 0,
+        start: Annotated[int, Field(ge=0, le=MAX_WHOLE, description="Number of the first document, from 0.")] = 0,
+        size: Annotated[int, Field(ge=1, le=MAX_MEMBERS, description="Maximum number of documents.")] = 20,
         first_place: Annotated[int, Field(ge=1, le=MAX_WHOLE, description="Number of the first of 40 places.")] = 1,
     ) -> Answer:
         """One group: the text of a reference, numbered places where others differ from it, and what each document has
@@ -165,6 +164,7 @@ def _tools_of_the_index(index: Index, fields: Sequence[str]) -> list[Callable[..
             id,
             shown_fields(current, fields, origin=True),
             start=start,
+            size=size,
             reference=reference,
             reference_index=reference_index,
             first_place=first_place,

@@ -24,7 +24,7 @@ from es_neardupe.commands.similar.similar import similar
 from es_neardupe.commands.stats.stats import stats
 from es_neardupe.display_text import validation_message
 from es_neardupe.errors import LoginRefused, NeardupeError, SettingsError
-from es_neardupe.groups.collate import collate_group
+from es_neardupe.groups.collate import MAX_MEMBERS, collate_group
 from es_neardupe.groups.decisions import Decisions
 from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import Index, opened
@@ -179,6 +179,7 @@ def http_interface(
         *,
         group: parameters.Group,
         start: parameters.Start = 0,
+        size: parameters.Members = MAX_MEMBERS,
         reference: parameters.Reference = None,
         reference_index: parameters.ReferenceIndex = None,
         places: parameters.FirstPlace = 1,
@@ -191,6 +192,7 @@ def http_interface(
                 group,
                 shown_fields(current, fields, origin=True),
                 start=start,
+                size=size,
                 reference=reference,
                 reference_index=reference_index,
                 first_place=places,

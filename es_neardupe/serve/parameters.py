@@ -17,6 +17,7 @@ from es_neardupe.commands.documents.documents import documents
 from es_neardupe.commands.group_pages import MAX_WHOLE, DocumentFilter, GroupSelection, read_values
 from es_neardupe.commands.groups.groups import groups
 from es_neardupe.commands.similar.similar import similar
+from es_neardupe.groups.collate import MAX_MEMBERS
 from es_neardupe.groups.decisions import Verdict
 from es_neardupe.groups.listing import GroupFilter, GroupOrder
 from es_neardupe.groups.reviewed import ReviewFilter, ReviewState
@@ -112,6 +113,7 @@ class GroupsQuery(BaseModel):
 # -- collation --------------------------------------------------------------------------------------------------------
 
 Start = Annotated[int, Query(ge=0, le=MAX_WHOLE, description="Number of the first member, from 0."), Whole]
+Members = Annotated[int, Query(ge=1, le=MAX_MEMBERS, description="Maximum number of members in the answer."), Whole]
 Reference = Annotated[
     str | None,
     Query(min_length=1, description="Id of the member whose text is the reference; by default the principal."),

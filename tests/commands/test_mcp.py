@@ -142,6 +142,10 @@ def test_each_tool_answers_as_its_command(client: Client, index_name: str, serve
             assert [line["id"], line["similarity"]] == short([row.members[0].id, row.members[0].similarity])
             cells = {str(n): cell.text for n, cell in enumerate(row.cells, 1) if cell.kind is not CellKind.SAME}
             assert line["differs"] == cells
+        pages = [answer(await call("group", {"id": large.group, "start": n, "size": 3}), cut=1) for n in (0, 3)]
+        assert [page.get("more_documents", 0) for page in pages] == [large.size - 3, 0]
+        listed = [line["id"] for page in pages for line in page["documents"]]
+        assert set(listed) == {one.id for one in large.members}
         found = answer(await call("compare", {"a": "l0", "b": "l1"}))
         compared = news.compare("l0", "l1")
         assert found["similarity"] == short(compared.value(MeasureName.RESEMBLANCE))

@@ -630,6 +630,11 @@ def test_members_are_read_page_by_page(client: Client, index_name: str, storage:
     assert read_members(index, "AAAAAAAAAAAAAAAA") is None
 
     site = browser(news)
+    part = site.get(f"/api/groups/{group}/collation?start=14&size=7").json()
+    listed = [member["id"] for row in part["rows"] for member in row["members"]]
+    assert (part["start"], part["members"]) == (14, 7)
+    assert set(listed) == {one.id for one in [found[0], *found[14:21]]}  # the reference is on another page
+    assert site.get(f"/api/groups/{group}/collation?size=201").status_code == 400
     assert shown(site, "/group", id=group).count("revision, accepted: ") == 24
     changed = {"doc": {"body": "Quite another text."}}
     client.request("POST", f"/{index_name}/_update/n3", params={"refresh": "true"}, body=changed)
