@@ -42,7 +42,7 @@ INTERFACE = "/api"
 _SAFE = ("GET", "HEAD")
 
 _REFUSED = (
-    "This page needs the token of the application: open the address that `es-neardupe serve` printed, or send the "
+    "A request needs the token of the application: open the address that `es-neardupe serve` printed, or send the "
     "header Authorization: Bearer TOKEN.\n"
 )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Query, Request
+from fastapi import Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
@@ -56,6 +56,7 @@ from es_neardupe.match_options import MatchOptions
 from es_neardupe.records import Address, by_address
 from es_neardupe.serve import parameters
 from es_neardupe.serve.answers import refusal
+from es_neardupe.serve.guard import INTERFACE
 from es_neardupe.serve.large_work import large_work
 from es_neardupe.serve.problem import PROBLEM_JSON, problem
 from es_neardupe.signatures import defaults_of
@@ -99,6 +100,15 @@ class _Described(FastAPI):
         return super().openapi()
 
 
+def _check_names(request: Request) -> None:
+    """Refuse a parameter that the path does not have, such as a misspelled one."""
+    operation = request.app.openapi()["paths"][request.scope["route"].path][request.method.lower()]
+    known = [one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"]
+    if unknown := [name for name in request.query_params if name not in known]:
+        has = f"Its parameters: {', '.join(known)}." if known else "It has none."
+        raise SettingsError(f"{unknown[0]!r} is not a parameter of this path. {has}")
+
+
 def _answer_errors(app: FastAPI, *, allow_decisions: bool, logins: bool) -> None:
     """Answer each request that fails with problem JSON."""
 
@@ -108,18 +118,23 @@ def _answer_errors(app: FastAPI, *, allow_decisions: bool, logins: bool) -> None
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        wrong = dict.fromkeys(f"{_place(one['loc'])}: {validation_message(one)}" for one in error.errors())
+        wrong = dict.fromkeys(map(_said_wrong, error.errors()))
         return problem(400, "; ".join(wrong), SettingsError.__name__)
 
     @app.exception_handler(HTTPException)
     def unknown(request: Request, error: HTTPException) -> JSONResponse:
-        detail = str(error.detail)
-        if error.status_code == 405 and not allow_decisions and "/decisions" in request.url.path:
+        if error.status_code == 404:
+            return problem(404, f"There is no {request.url.path} here: {INTERFACE}/openapi.json lists all paths.")
+        if error.status_code != 405:
+            return problem(error.status_code, str(error.detail))
+        allowed = ", ".join(sorted(_methods(app, request)))
+        detail = f"This path has no {request.method}, only {allowed}."
+        if not allow_decisions and "/decisions" in request.url.path:
             detail = "Programs may read decisions only: start `es-neardupe serve` with --allow-decisions."
-        answer = problem(error.status_code, detail)
-        answer.headers.update(error.headers or {})
-        if error.status_code == 405:  # the header names the methods of one route, and a path may have several
-            answer.headers["Allow"] = ", ".join(sorted(_methods(app, request)))
+        answer = problem(405, detail)
+        answer.headers["Allow"] = (
+            allowed  # that of the error names the methods of one route, and a path may have several
+        )
         return answer
 
     @app.exception_handler(Exception)
@@ -149,6 +164,7 @@ def http_interface(
         redoc_url=None,
         openapi_url="/openapi.json",
         responses={"4XX": _PROBLEM, "5XX": _PROBLEM},
+        dependencies=[Depends(_check_names)],
     )
 
     _answer_errors(app, allow_decisions=allow_decisions, logins=logins)
@@ -341,6 +357,13 @@ def _methods(app: FastAPI, request: Request) -> set[str]:
     """The methods of all routes with the path of a request."""
     routes = (one for one in app.routes if isinstance(one, Route) and one.matches(request.scope)[0] is not Match.NONE)
     return {method for one in routes for method in one.methods or ()}
+
+
+def _said_wrong(error: Mapping[str, Any]) -> str:
+    place = _place(error["loc"])
+    if place == "body" and error["type"] == "model_attributes_type":
+        return "body: it must be a JSON object, sent with Content-Type: application/json"
+    return f"{place}: {validation_message(error)}"
 
 
 def _place(parts: Sequence[str | int]) -> str:

@@ -313,6 +313,33 @@ def test_wrong_methods_name_the_right_ones() -> None:
         assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
 
 
+def test_wrong_requests_are_explained() -> None:
+    for method, path, body, status, detail in (
+        ("GET", "/nowhere", "", 404, "There is no /api/nowhere here: /api/openapi.json lists all paths."),
+        ("PUT", "/similar", "", 405, "This path has no PUT, only GET, POST."),
+        ("GET", "/stats?top=1", "", 400, "'top' is not a parameter of this path. It has none."),
+        (
+            "GET",
+            "/documents?by=a&mim=1",
+            "",
+            400,
+            "'mim' is not a parameter of this path. Its parameters: by, min, top.",
+        ),
+        ("GET", "/groups/a?group=b", "", 400, "'group' is not a parameter of this path. It has none."),
+        (
+            "POST",
+            "/similar",
+            '{"text": "a"}',
+            400,
+            "body: it must be a JSON object, sent with Content-Type: application/json",
+        ),
+        ("POST", "/similar?text=a", "{}", 400, "'text' is not a parameter of this path. It has none."),
+    ):
+        headers = {**BEARER, "Content-Type": "text/plain"}
+        answer = client().request(method, f"/api{path}", content=body, headers=headers)
+        assert (answer.status_code, answer.json()["detail"]) == (status, detail)
+
+
 def test_refusals_of_the_interface_are_problems() -> None:
     large = {**BEARER, "Content-Length": "600000000"}
     for status, headers in ((401, {}), (421, {**BEARER, "Host": "x"}), (403, {**BEARER, "Origin": "x"}), (413, large)):
