@@ -105,8 +105,11 @@ def run_over_stdio(server: Server[Any, Any]) -> None:
 
 
 def http_application(server: Server[Any, Any]) -> Starlette:
-    """An application that answers clients at ``/mcp`` (streamable HTTP). Whoever serves it checks hosts and origins."""
-    sessions = StreamableHTTPSessionManager(server)
+    """An application that answers clients at ``/mcp`` (streamable HTTP). Whoever serves it checks hosts and origins.
+
+    No tool remembers anything, so there are no sessions, which a restart would end: each request is answered alone.
+    """
+    sessions = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
     return Starlette(routes=[Route("/mcp", _Endpoint(sessions))], lifespan=lambda app: sessions.run())
 
 

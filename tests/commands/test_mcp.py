@@ -353,6 +353,11 @@ def test_over_http_with_a_token(client: Client, index_name: str, server_url: str
                 return answer(await session.call_tool("similar", {"id": "l0"}))
 
         assert [one["id"] for one in anyio.run(work)["hits"]] == [one.id for one in news.similar(id="l0").hits]
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "stats", "arguments": {}}}
+        kinds = {"Accept": "application/json, text/event-stream"}
+        alone = httpx.post(address, json=call, headers={name: token, **kinds}, timeout=60)
+        assert (alone.status_code, alone.headers["content-type"]) == (200, "application/json")
+        assert alone.json()["result"]["content"][0]["text"].startswith('{"index":')
         program.send_signal(signal.SIGINT)
         _, printed = program.communicate(timeout=60)
         assert program.returncode == 0
