@@ -35,7 +35,8 @@ def mcp(
     prefix: options.Prefix = DEFAULT_PREFIX,
     **given: Any,
 ) -> None:
-    """Serve read-only tools for agents (Model Context Protocol): similar, groups, group, compare, contained, stats.
+    """Serve read-only tools for agents (Model Context Protocol): similar, document, compare, contained, groups, group,
+    documents, stats.
 
     Clients start it and talk to it over stdin and stdout. With --http, they send the printed token.
 
