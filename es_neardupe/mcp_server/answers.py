@@ -157,14 +157,16 @@ def _side(side: Side) -> dict[str, Any]:
 
 
 def _difference(place: WeighedPlace, a: Side) -> dict[str, Any]:
-    start = place.place.characters[0]
     own, other = (one.text for one in place.readings)
-    return {
-        "kind": place.kind,
-        "before": " ".join(a.text[max(start - _BEFORE, 0) : start].split()),
-        "a": own,
-        "b": other,
-    }
+    return {"kind": place.kind, "before": _before(a.text, place.place.characters[0]), "a": own, "b": other}
+
+
+def _before(text: str, end: int) -> str:
+    """The last whole words before a character."""
+    start = max(end - _BEFORE, 0)
+    if start and not text[start - 1].isspace():  # in the middle of a word
+        start = next((k for k in range(start, end) if text[k].isspace()), start)
+    return " ".join(text[start:end].split())
 
 
 def contained_answer(found: ContainedReport) -> dict[str, Any]:
