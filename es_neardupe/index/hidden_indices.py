@@ -23,7 +23,7 @@ from es_neardupe.errors import Conflict, Forbidden, NameTaken, NotFound, Request
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.mapping import load_mapping
 from es_neardupe.index.target import IndexTarget
-from es_neardupe.records import Action, Hit, Outcome
+from es_neardupe.records import Action, Hit, Outcome, Server
 from es_neardupe.server.client import Client, path, to_json
 from es_neardupe.server.documents import Documents
 from es_neardupe.wording import option
@@ -192,7 +192,7 @@ def ensure(index: IndexHandle, kind: HiddenIndex) -> str:
     if (found := find(index, kind)) is not None:
         return found
     name = hidden_index_name(index.target, kind)
-    settings = {"index": {"hidden": True, "number_of_shards": 1, "auto_expand_replicas": "0-1"}}
+    settings = hidden_settings(index.client.server, shards=1)
     mapping = {"_meta": _mark(index.target, kind).to_meta(), **load_mapping(kind.value)}
     try:
         index.client.request("PUT", path(name), body={"settings": settings, "mappings": mapping})
@@ -206,10 +206,16 @@ def ensure(index: IndexHandle, kind: HiddenIndex) -> str:
     return name
 
 
+def hidden_settings(server: Server, *, shards: int) -> dict[str, Any]:
+    """The settings of a new hidden index. Serverless services choose shards and replicas themselves."""
+    chosen = {} if server.is_serverless else {"number_of_shards": shards, "auto_expand_replicas": "0-1"}
+    return {"index": {"hidden": True, **chosen}}
+
+
 def _leave_aliases(index: IndexHandle, name: str) -> None:
     """Remove a new index from the aliases that an index template gives it: searches of the user's indices by such an
     alias must not find it."""
-    with suppress(Forbidden):
+    with suppress(Forbidden, NotFound):  # a collection may not show aliases
         aliases = index.client.request("GET", path(name, "_alias"))[name]["aliases"]
         if aliases:
             index.client.request("DELETE", path(name, "_alias", ",".join(aliases)))

@@ -42,6 +42,10 @@ class IndexOnWorkers:
     def of(cls, index: Index, workers: int) -> IndexOnWorkers:
         """A copy of an opened index for tasks. ``workers``: they share the limits of the connection."""
         client = index.server
+        if client.server.is_collection:
+            raise SettingsError(
+                f"Amazon OpenSearch Serverless reads no slices, so one process reads all: omit {option('engine')}."
+            )
         max_rate, max_load = client.pace.share(workers)
         return cls(uuid4().hex, client.url, client.options, index.target, max_rate, max_load)
 

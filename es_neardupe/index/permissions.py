@@ -16,17 +16,16 @@ from fnmatch import fnmatchcase
 from itertools import chain
 from typing import Any
 
-from es_neardupe.errors import Blocked, Forbidden, NotFound, RequestError
+from es_neardupe.errors import Blocked, Forbidden, NotFound, RequestError, UnsupportedServer
 from es_neardupe.index.handle import IndexHandle, UnpreparedIndex
 from es_neardupe.index.target import Definitions
-from es_neardupe.records import Product
-from es_neardupe.server.client import Client, path
+from es_neardupe.records import Product, Service
+from es_neardupe.server.client import NO_DOCUMENT, Client, path
 from es_neardupe.server.search import knows
 from es_neardupe.wording import command
 
 _READING = {"read", "all"}
 
-_NO_DOCUMENT = "es-neardupe-no-such-document"
 _HIDDEN = re.compile(r"\b(DLS|FLS)\b|field or document level security")
 """Words in the error if OpenSearch or Elasticsearch rejects an update because documents or fields are hidden."""
 
@@ -39,11 +38,13 @@ def check_sees_all(index: IndexHandle, operation: str) -> None:
 def check_updates(index: IndexHandle, operation: str, *, whole: bool = False) -> None:
     """Raises `Forbidden` if the server rejects the user's updates because documents or fields are hidden.
 
-    Sends an update of a document that does not exist: to OpenSearch with security, and if ``whole`` documents will be
-    written, also to Elasticsearch, which does not report the privileges of every login (see `partly_visible`). With
+    Sends an update of a document that does not exist: to OpenSearch with security, to Elastic Cloud Serverless, which
+    does not report the privileges of users, and if ``whole`` documents will be written, also to Elasticsearch, which
+    does not report those of every login (see `partly_visible`). With
     ``whole``, rejections for other reasons are raised too.
     """
-    if whole or _has_security_plugin(index.client):
+    serverless = index.client.server.service is Service.ELASTIC_SERVERLESS
+    if whole or serverless or _has_security_plugin(index.client):
         hidden = [one for one in index.target.indices if not _may_update(index, one, raise_others=whole)]
         _check_none_partly_visible(hidden, operation)
 
@@ -67,8 +68,8 @@ def _may_update(index: IndexHandle, concrete: str, *, raise_others: bool) -> boo
     """Whether updates are not rejected because documents or fields are hidden. Rejections for other reasons are raised
     if ``raise_others``; otherwise the first write will report them."""
     try:
-        update = path(concrete, "_update", _NO_DOCUMENT)
-        index.client.request("POST", update, params={"routing": _NO_DOCUMENT}, body={"doc": {}})
+        routing = {} if index.client.server.is_collection else {"routing": NO_DOCUMENT}
+        index.client.request("POST", path(concrete, "_update", NO_DOCUMENT), params=routing, body={"doc": {}})
     except NotFound:
         pass
     except RequestError as error:
@@ -77,6 +78,21 @@ def _may_update(index: IndexHandle, concrete: str, *, raise_others: bool) -> boo
         if raise_others:
             raise
     return True
+
+
+def check_takes_ids(client: Client, names: Sequence[str]) -> None:
+    """Raises `UnsupportedServer` if a collection of Amazon OpenSearch Serverless accepts no ids of documents, which
+    depends on its type. Sends an update of a document that does not exist."""
+    for name in names if client.server.is_collection else ():
+        try:
+            client.request("POST", path(name, "_update", NO_DOCUMENT), body={"doc": {}})
+        except (Forbidden, NotFound):
+            continue
+        except RequestError as error:
+            raise UnsupportedServer(
+                "Collections of this type accept no document ids, so keys cannot be stored: use a collection of type "
+                "SEARCH."
+            ) from error
 
 
 def check_may_delete(client: Client, names: Sequence[str]) -> None:

@@ -18,6 +18,10 @@ Params = Mapping[str, str | int | bool]
 """Query parameters of a request."""
 
 
+NO_DOCUMENT = "es-neardupe-no-such-document"
+"""An id that no document has: what the server answers to a write of it shows what it would do, and changes nothing."""
+
+
 class Client(Protocol):
     """A connection to one server. Safe to share between threads.
 

@@ -41,6 +41,8 @@ def detect(driver: Driver) -> Server:
         return _COLLECTION
     if service is Service.ELASTIC_SERVERLESS:
         return _SERVERLESS
+    if service is Service.AMAZON_DOMAIN and root.status == 403:  # its policy, which knows no privilege of OpenSearch
+        raise refusal(root, f"GET {driver.url}/")
     product, version = _product(root), _root_version(root)
     if product is None or version is None:
         nodes = _ask(driver, _NODES)
@@ -161,7 +163,8 @@ def connect(settings: ConnectionSettings, *, local_url: Callable[[], str | None]
         driver.close()
         raise
     only_header = settings.client_cert is None and settings.aws is None
-    return ServerClient(driver, server, settings.retries, settings.options, other_logins=only_header)
+    client = _client_class(server)
+    return client(driver, server, settings.retries, settings.options, other_logins=only_header)
 
 
 def wrap(client: object, *, retries: Retries | None = None, run: str | None = None) -> Client:
@@ -180,7 +183,16 @@ def wrap(client: object, *, retries: Retries | None = None, run: str | None = No
         )
     retries = retries or Retries()
     traced = TracedDriver(PatientDriver(driver, retries.longest_answer), run)
-    return ServerClient(traced, _first_answer(traced, retries), retries, {"url": traced.url, "run": run})
+    server = _first_answer(traced, retries)
+    return _client_class(server)(traced, server, retries, {"url": traced.url, "run": run})
+
+
+def _client_class(server: Server) -> type[ServerClient]:
+    if not server.is_collection:
+        return ServerClient
+    from es_neardupe.server.collection import CollectionClient  # few servers are collections
+
+    return CollectionClient
 
 
 def _opened(settings: ConnectionSettings) -> Driver:

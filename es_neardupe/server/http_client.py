@@ -53,8 +53,8 @@ class ServerClient:
         """
         if not self._other_logins:
             raise SettingsError(
-                "This connection cannot send the logins of others: it must be opened by es-neardupe, from a URL and "
-                "without a client certificate."
+                "This connection cannot send the logins of others: it must be opened by es-neardupe, from a URL, "
+                "without a client certificate or signatures of AWS."
             )
         return ServerClient(LoginDriver(self._driver, authorization), self.server, self._retries)
 

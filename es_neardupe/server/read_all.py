@@ -73,6 +73,15 @@ Skip = Callable[[Hit, DocumentTooLarge], None]
 """Called with a document that does not fit into memory, without its source."""
 
 
+class Asked(Protocol):
+    """The members of a client that opening a point in time needs."""
+
+    @property
+    def server(self) -> Server: ...
+
+    def request(self, method: str, path: str, *, params: Params | None = None, body: _Body | None = None) -> Any: ...
+
+
 class Sender(Protocol):
     """The members of `ServerClient` that reading needs."""
 
@@ -120,10 +129,15 @@ class ReadQuery:
         """Whether only a part of the documents is read; servers reject a single slice."""
         return self.slice is not None and self.slice[1] > 1
 
-    def search(self, size: int, **more: Any) -> dict[str, Any]:
+    def has(self, id: str) -> bool:
+        """Whether a document is in the slice, for servers that read no slices."""
+        number, parts = self.slice or (0, 1)
+        return xxhash.xxh3_64_intdigest(id.encode("utf-8", "surrogatepass")) % parts == number
+
+    def search(self, server: Server, size: int, **more: Any) -> dict[str, Any]:
         """The search body of one page."""
         search = {**self.body, "size": size, "seq_no_primary_term": True, "version": True, **more}
-        if self.is_part:
+        if self.is_part and not server.is_collection:
             # by default, points in time are sliced by positions in the index, which differ between two of them
             number, parts = self.slice or (0, 1)
             search["slice"] = {"field": "_id", "id": number, "max": parts}
@@ -149,6 +163,12 @@ def pages(client: Sender, reading: ReadQuery) -> Iterator[list[Hit]]:
     Raises ``IncompleteAnswer``, or the error of the lost page, if that does not help; ``DocumentTooLarge`` unless such
     documents are to be skipped.
     """
+    names = reading.index.split(",") if client.server.is_collection else [reading.index]  # see `_sorts`
+    for name in names:
+        yield from _pages_of(client, replace(reading, index=name))
+
+
+def _pages_of(client: Sender, reading: ReadQuery) -> Iterator[list[Hit]]:
     seen = SeenDocuments()
     if reading.page_size is None and not _by_points_in_time(client.server, reading):  # a scroll has pages of one size
         reading = replace(reading, page_size=min(_SCROLL_PAGE, reading.size(client).safe))
@@ -184,6 +204,8 @@ def _snapshot(client: Sender, reading: ReadQuery) -> Iterator[tuple[list[Hit], D
     hits = _by_point_in_time if _by_points_in_time(client.server, reading) else _by_scroll
     with closing(hits(client, reading)) as raw_pages:
         for page in raw_pages if readers() > 1 else _read_ahead(raw_pages):
+            if client.server.is_collection and not (page := [raw for raw in page if reading.has(raw["_id"])]):
+                continue
             yield [hit_of(raw, reading.shard) for raw in page], page[0].get(_TOO_LARGE)
 
 
@@ -247,6 +269,8 @@ def _by_points_in_time(server: Server, reading: ReadQuery) -> bool:
     """OpenSearch before 3.3 cannot sort by ``_shard_doc``; ``_doc`` alone loses documents there."""
     if server.product is Product.ELASTICSEARCH:
         return not reading.is_part or server.version >= _SLICES_BY_ID
+    if server.is_collection:
+        return True
     return server.version >= (3, 3, 0)
 
 
@@ -259,12 +283,14 @@ def _sorts(server: Server) -> list[Any]:
     """
     if server.product is Product.ELASTICSEARCH:
         return ["_doc", "_shard_doc"]
+    if server.is_collection:  # it may have no _shard_doc; only one index is read at a time
+        return ["_doc", "_id"]
     return ["_doc", "_shard_doc", {"_index": {"unmapped_type": "keyword"}}]  # it is unmapped without any field
 
 
 def _by_point_in_time(client: Sender, reading: ReadQuery) -> Generator[list[_Body], None, None]:
     try:
-        pit = _open(client, reading)
+        pit = open_snapshot(client, reading.index, reading.keep_alive, reading.shard)
     except RequestError as error:
         # OpenSearch fails for a pattern that matches no index (400, a null pointer): there are no documents.
         if error.status == 400 and _matches_nothing(client, reading.index):
@@ -275,6 +301,7 @@ def _by_point_in_time(client: Sender, reading: ReadQuery) -> Generator[list[_Bod
     try:
         while True:
             search = reading.search(
+                client.server,
                 size.number,
                 pit={"id": pit, "keep_alive": reading.keep_alive},
                 sort=_sorts(client.server),
@@ -321,7 +348,7 @@ def _by_scroll(client: Sender, reading: ReadQuery) -> Generator[list[_Body], Non
         path(reading.index, "_search"),
         {"scroll": reading.keep_alive, **_WHOLE, **of_shard(client.server, reading.shard)},
     )
-    body = reading.search(size.number, sort=["_doc"])
+    body = reading.search(client.server, size.number, sort=["_doc"])
     answer = _page(size, partial(client.request, "POST", endpoint, params=params, body=body))
     if "_scroll_id" not in answer:  # a pattern that matches no index
         return
@@ -363,14 +390,15 @@ _WHOLE: Params = {"allow_partial_search_results": False}
 """Failed shards make the whole request fail, so that it is retried."""
 
 
-def _open(client: Sender, reading: ReadQuery) -> str:
-    params = {"keep_alive": reading.keep_alive, **of_shard(client.server, reading.shard)}
+def open_snapshot(client: Asked, index: str, keep_alive: str, shard: int | None = None) -> str:
+    """The id of a new point in time."""
+    params = {"keep_alive": keep_alive, **of_shard(client.server, shard)}
     if client.server.product is Product.ELASTICSEARCH:
-        answer = client.request("POST", path(reading.index, "_pit"), params=params)
+        answer = client.request("POST", path(index, "_pit"), params=params)
         return str(answer["id"])
     answer = client.request(
         "POST",
-        path(reading.index, "_search", "point_in_time"),
+        path(index, "_search", "point_in_time"),
         params={**params, "allow_partial_pit_creation": False},
     )
     return str(answer["pit_id"])

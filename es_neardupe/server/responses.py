@@ -19,6 +19,7 @@ from es_neardupe.errors import (
     UnexpectedAnswer,
 )
 from es_neardupe.records import Hit
+from es_neardupe.wording import option
 
 _ELASTICSEARCH = re.compile(
     r"action \[(?P<action>.+?)\] is unauthorized for (?P<who>.+?)"
@@ -56,18 +57,13 @@ def _who(text: str) -> str:
     return only[1] if only else text.replace("[", "").replace("]", "")
 
 
-_KINDS: dict[int, type[RequestError]] = {403: Forbidden, 404: NotFound, 409: Conflict}
+_KINDS: dict[int, type[RequestError]] = {403: Forbidden, 404: NotFound, 409: Conflict, 410: NotFound}
+"""410: Elastic Cloud Serverless does not offer this path."""
 _ADVICE = {
     403: "The user lacks a privilege for this.",
     413: "The request is larger than the server allows (http.max_content_length): send smaller requests.",
     429: "The server is overloaded: try again later, or with less load.",
 }
-_OF_SIGNATURES = {
-    "security token included in the request is expired": "The credentials of AWS have expired: log in again.",
-    "signature we calculated does not match": "Check the secret key of AWS, and the region of the domain.",
-    "Signature expired": "Set the clock of this machine: a signature of AWS is valid for five minutes.",
-}
-"""What an answer about a signature of AWS contains -> the way out."""
 _GRANT = "Ask an administrator to grant it; `es-neardupe doctor` lists the privileges that each command needs."
 _BLOCKED = "cluster_block_exception"
 _CLOSED = "index_closed_exception"
@@ -232,8 +228,24 @@ def _advice(kind: type[RequestError], answer: Answer) -> str:
         return "Remove the block (read-only index, full disk, no elected master) first."
     if 300 <= answer.status < 400:
         return "The address redirects elsewhere: give the URL of the server itself."
-    about_signature = next((advice for words, advice in _OF_SIGNATURES.items() if words in _cause(answer.body)[1]), "")
-    return advice_on(_error(answer.body)) or about_signature or _ADVICE.get(answer.status, "")
+    of_amazon = _advice_of_amazon(_cause(answer.body)[1])
+    return advice_on(_error(answer.body)) or of_amazon or _ADVICE.get(answer.status, "")
+
+
+def _advice_of_amazon(reason: str) -> str:
+    """The way out of an error of Amazon, by what it contains; "" if it is another one."""
+    advice = {
+        "security token included in the request is expired": "The credentials of AWS have expired: log in again.",
+        "signature we calculated does not match": "Check the secret key of AWS, and the region of the domain.",
+        "Signature expired": "Set the clock of this machine: a signature of AWS is valid for five minutes.",
+        "anonymous is not authorized": f"Sign the requests: name a profile of AWS by {option('aws_profile')}.",
+        "is not authorized to perform": "Ask an administrator to grant it in the access policy of the domain.",
+        "Document ID is not supported": _NO_IDS,
+    }
+    return next((way for words, way in advice.items() if words in reason), "")
+
+
+_NO_IDS = "Collections of this type accept no document ids, so keys cannot be stored: use a collection of type SEARCH."
 
 
 def advice_on(error: Mapping[str, Any]) -> str:

@@ -67,13 +67,13 @@ def test_every_command(proxy: DomainProxy, index_name: str, client: Client, serv
     ):
         done = server_cli(*words, *login)
         assert done.code == 0, (words, done.err)
-    assert (proxy.refused, proxy.used) == ([], {"AKID"})
+    assert (proxy.refused, set(proxy.used)) == ([], {"AKID"})
 
 
 def test_credentials_that_expire_are_renewed(
     proxy: DomainProxy, index_name: str, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A program of the user prints keys, others each time."""
+    """A program of the user prints keys, others each time; each is valid for one request only."""
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     monkeypatch.delenv("AWS_SESSION_TOKEN")
@@ -93,13 +93,17 @@ END
     program.chmod(0o700)
     (tmp_path / "config").write_text(f"[profile short]\ncredential_process = {program}\nregion = {REGION}\n")
     proxy.keys = {f"K{number}": Credentials(f"K{number}", "s", "t") for number in range(1, 100)}
+    proxy.most_uses = 1
     opened = signed(proxy, AwsLogin(None, "short"))
     put(client, index_name, {"a": {"text": "one two three four five six"}})
     NearDupe(index_name, opened).init(Settings(("text",)))
     NearDupe(index_name, opened).enrich()
-    opened.close()
     assert proxy.refused == []
-    assert len(proxy.used) > 1
+    assert len(proxy.used) > 10
+    proxy.most_uses = 0
+    with pytest.raises(Forbidden, match="have expired: log in again"):
+        opened.request("GET", "/_all/_mapping")
+    opened.close()
 
 
 def test_errors_say_what_to_do(proxy: DomainProxy) -> None:
@@ -114,6 +118,11 @@ def test_errors_say_what_to_do(proxy: DomainProxy) -> None:
             opened.request("GET", "/_all/_mapping")
         assert "a-secret" not in str(refused.value)
     opened.close()
+
+
+def test_unsigned_requests(proxy: DomainProxy) -> None:
+    with pytest.raises(Forbidden, match="Sign the requests: name a profile of AWS by `aws_profile`"):
+        connect(ConnectionSettings(proxy.url, retries=Retries(attempts=1)))
 
 
 def test_a_path_that_the_service_does_not_offer_is_missing(proxy: DomainProxy) -> None:

@@ -178,7 +178,9 @@ class Life:
         line = ["init", "INDEX", "--field", "NAME", "--threshold", "0.5", "--sample-mod", "2"]
         self._record([*line, *(["--sidecar"] * self.sidecar)])
         if self.sidecar:
-            self.client.request("PUT", path(f"{self.index}-neardupe-sidecar", "_settings"), body={"index": STEADY})
+            refresh = self.settings.get("refresh_interval", "-1")
+            steady = {"index": {**STEADY, "refresh_interval": refresh}}
+            self.client.request("PUT", path(f"{self.index}-neardupe-sidecar", "_settings"), body=steady)
 
     def _load_again(self) -> None:
         """If ``load`` is rejected, an application indexes the documents."""
@@ -297,6 +299,35 @@ def differences(expected: Iterable[JSON], found: Iterable[JSON]) -> Iterator[str
         one, other = (pretty(entry).splitlines() for entry in (before[name], after[name]))
         if one != other:
             yield from difflib.unified_diff(one, other, f"{name} (golden)", f"{name} (now)", lineterm="")
+
+
+def changes(expected: Iterable[JSON], found: Iterable[JSON]) -> Iterator[str]:
+    """Each value in the output of a command that differs: a line with its path and both values."""
+    before, after = _numbered(expected), _numbered(found)
+    for name in before | after:
+        yield from (f"{name}: {one}" for one in _changed(before.get(name), after.get(name), ""))
+
+
+def _changed(before: Any, after: Any, at: str) -> Iterator[str]:
+    parts = _parts(before), _parts(after)
+    if parts[0] and parts[1]:
+        for name in parts[0] | parts[1]:
+            yield from _changed(parts[0].get(name), parts[1].get(name), f"{at}.{name}" if at else name)
+    elif before != after:
+        yield f"{at}: {json.dumps(before)} -> {json.dumps(after)}"
+
+
+def _parts(value: Any) -> JSON:
+    """The values of an object, or of a list: of checks by their names, of others by their positions."""
+    if not isinstance(value, list):
+        return value if isinstance(value, dict) else {}
+    names = [str(one["name"]) if isinstance(one, dict) and "name" in one else str(k) for k, one in enumerate(value)]
+    times: Counter[str] = Counter()
+    found = {}
+    for name, one in zip(names, value, strict=True):
+        times[name] += 1
+        found[f"{name}{f' {times[name]}' if times[name] > 1 else ''}"] = one
+    return found
 
 
 def _numbered(entries: Iterable[JSON]) -> dict[str, JSON]:

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
@@ -118,8 +119,10 @@ class SignatureProxy(Proxy):
     """Access key -> the credentials that are valid now."""
     fast: timedelta = timedelta()
     """By how much its clock is fast."""
-    used: set[str] = field(default_factory=set)
-    """Access keys of accepted requests."""
+    used: Counter[str] = field(default_factory=Counter)
+    """Access key -> number of accepted requests."""
+    most_uses: int | None = None
+    """After so many requests, a key has expired."""
     refused: list[str] = field(default_factory=list)
 
     def refuse(self, request: Request) -> Reply | None:
@@ -144,7 +147,7 @@ class SignatureProxy(Proxy):
         names = given["SignedHeaders"].split(";")
         now = datetime.now(timezone.utc) + self.fast
         signed = datetime.strptime(headers["x-amz-date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc)
-        if key not in self.keys:
+        if key not in self.keys or self.used[key] == self.most_uses:
             return "The security token included in the request is expired"
         if abs(now - signed) > _VALID or not headers["x-amz-date"].startswith(day):
             return f"Signature expired: {signed} is now earlier than {now}"
@@ -161,7 +164,7 @@ class SignatureProxy(Proxy):
         expected = auth.signature(auth.string_to_sign(checked, auth.canonical_request(checked)), checked)
         if given["Signature"] != expected or headers.get("x-amz-security-token") != self.keys[key].token:
             return "The request signature we calculated does not match the signature you provided"
-        self.used.add(key)
+        self.used[key] += 1
         return ""
 
 
@@ -180,6 +183,7 @@ def served(proxy: _P) -> Iterator[_P]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = -1  # head and body in one packet: otherwise each answer waits for an acknowledgement
 
         def handle_one_request(self) -> None:
             with contextlib.suppress(ConnectionError):

@@ -41,6 +41,7 @@ def doctor(index: Index) -> list[Check]:
         versions,
         visibility,
     )
+    from es_neardupe.commands.doctor.service import probes
     from es_neardupe.index.index import opened
     from es_neardupe.index.rollover import alias_named
     from es_neardupe.index.storage.sidecar.indices import sidecar_name, sidecars_of
@@ -54,6 +55,7 @@ def doctor(index: Index) -> list[Check]:
     except NotFound as error:
         return [*checks, Check("index", "error", str(error))]
     checks.append(Check("index", "ok", ", ".join(sorted(mappings))))
+    checks += probes(client, ",".join(sorted(mappings)))
     try:
         sidecars = sidecars_of(client, mappings, prefix)
         with_settings = settings_mappings(index, prefix)

@@ -53,6 +53,11 @@ def counted_documents(index: Index) -> tuple[int, int]:
 def checked(index: Index, pipelines: Mapping[str, str | None], without: int) -> str:
     """The group field. Raises `IndexUnusable` if the index cannot be folded."""
     name, field = index.name, index.settings.group_field
+    if index.client.server.is_collection:
+        raise IndexUnusable(
+            "Amazon OpenSearch Serverless documents no search pipelines that collapse: add `collapse` to each search, "
+            "as in docs/folding.md."
+        )
     if not index.client.server.has_search_pipelines:
         raise IndexUnusable(
             f"{index.client.server} has no search pipelines, so searches of {name} cannot be folded without changing "

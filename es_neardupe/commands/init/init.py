@@ -100,6 +100,7 @@ def init(
         with_versions,
     )
     from es_neardupe.index.handle import UnpreparedIndex
+    from es_neardupe.index.permissions import check_takes_ids
     from es_neardupe.index.runs.tuning import restore_abandoned, tuned_mappings
     from es_neardupe.index.storage.sidecar.indices import check_inline
     from es_neardupe.server.dry_run import DryRunClient
@@ -122,7 +123,10 @@ def init(
     if metadata is None:
         missing = UnpreparedIndex(name, writer, {}, settings)
         report = init_missing(missing, by_texts, template=template, dry_run=dry_run)
+        if not dry_run:
+            check_takes_ids(client, [name])
     else:
+        check_takes_ids(client, list(metadata.mappings))
         if not dry_run:
             restore_abandoned(client, tuned_mappings(index))
             metadata = index.definitions.metadata()

@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 from types import MappingProxyType
 from typing import Any
 
-from es_neardupe.errors import Forbidden, IndexUnusable, NeardupeError, RequestError
+from es_neardupe.errors import Forbidden, IndexUnusable, NeardupeError, RequestError, UnsupportedServer
 from es_neardupe.index import queries
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.on_server.ingest_pipeline import check_keys, is_ours
@@ -61,6 +61,11 @@ def enrich_in_cluster(index: IndexHandle, request: EnrichRequest, *, batch: int,
     ``batch``: documents that the server reads at a time. Raises `UnsupportedServer` if the server makes no keys or
     other ones, `IndexUnusable` for an index with a final pipeline, `RequestError` if the server gives up.
     """
+    if index.client.server.is_collection:
+        raise UnsupportedServer(
+            "Amazon OpenSearch Serverless has no update by query: run "
+            f"`{command('enrich', index.name)}` without --in-cluster."
+        )
     _check_final_pipelines(index)
     check_keys(index, index.settings)
     feed = ChangeFeed(index, Consumer.TEXTS, stores=not request.dry_run)

@@ -125,11 +125,11 @@ def _marked(prefix: str) -> str:
 
 
 def check_ingest_nodes(client: Client) -> None:
-    """Raise `UnsupportedServer` if no node runs ingest pipelines with scripts. A user who may not ask learns it from
-    the first request that stores a pipeline."""
+    """Raise `UnsupportedServer` if no node runs ingest pipelines with scripts. A user who may not ask, and one of a
+    service that cannot be asked, learns it from the first request that stores a pipeline."""
     try:
         answer = client.request("GET", path("_nodes", "ingest:true", "ingest"))
-    except Forbidden:
+    except (Forbidden, NotFound):  # a service may offer no requests about nodes
         return
     nodes = answer["nodes"].values()
     if not nodes:
@@ -158,6 +158,10 @@ def check_painless(client: Client) -> None:
     except Forbidden:
         raise
     except RequestError as error:
+        if client.server.is_collection:
+            raise UnsupportedServer(
+                "This collection runs no pipelines with scripts: make the keys with `enrich`."
+            ) from error
         raise UnsupportedServer(
             f"This server runs no Painless scripts in ingest pipelines ({error.reason}), so it cannot make keys: make "
             f"them with `enrich`, or allow inline scripts in the context ingest (script.allowed_types, "

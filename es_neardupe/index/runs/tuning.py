@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from es_neardupe.errors import Forbidden, NeardupeError, NotFound, TuningWarning
+from es_neardupe.errors import Forbidden, NeardupeError, NotFound, SettingsError, TuningWarning
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.hidden_indices import HiddenDocuments
 from es_neardupe.index.index import Index
@@ -21,6 +21,7 @@ from es_neardupe.index.runs.lease import held, is_held, written_now
 from es_neardupe.index.stored_settings import sidecar_mappings
 from es_neardupe.index.target import Definitions
 from es_neardupe.progress import Progress, silent
+from es_neardupe.records import Server
 from es_neardupe.server.client import Client, path
 from es_neardupe.wording import option
 
@@ -56,9 +57,11 @@ def tuned(index: Index, command: str, progress: Progress = silent) -> Iterator[d
     """Lower the settings of each index during a block; yields index -> former values.
 
     With sidecar storage, the settings of the sidecar indices are lowered, since these are written. Indices that already
-    have a record of lowered settings are skipped. Raises `Forbidden` if the user may not change settings, and
-    `LeaseHeld` while another run has lowered them; both before any change.
+    have a record of lowered settings are skipped. Raises `SettingsError` for a collection, `Forbidden` if the user may
+    not change settings, and `LeaseHeld` while another run has lowered them; all before any change.
     """
+    if index.client.server.is_collection:
+        raise SettingsError(f"Amazon OpenSearch Serverless manages refresh and replicas: omit {option('tune')}.")
     written = index.storage.written
     indices = {name: _TunedIndex(index.client, name) for name in written}
     present = {name: one.settings() for name, one in indices.items()}
@@ -70,7 +73,7 @@ def tuned(index: Index, command: str, progress: Progress = silent) -> Iterator[d
             for name, one in indices.items():
                 if _KEY in one.meta():
                     continue
-                to_lower = _to_lower(present[name])
+                to_lower = _to_lower(present[name], index.client.server)
                 lowered[name] = {setting: present[name].get(setting) for setting in to_lower}
                 record = TuningRecord(lease.token, lease.registry.name, command, written_now(), lowered[name], to_lower)
                 one.put_record(record)
@@ -142,9 +145,9 @@ def _warn(message: str) -> None:
     warnings.warn(message, TuningWarning, stacklevel=4)
 
 
-def _to_lower(present: Values) -> dict[str, str]:
+def _to_lower(present: Values, server: Server) -> dict[str, str]:
     """The settings to lower. If the server chooses the number of replicas automatically, it is not changed."""
-    expands = present.get("index.auto_expand_replicas") not in (None, "false")
+    expands = server.is_serverless or present.get("index.auto_expand_replicas") not in (None, "false")
     return {
         name: value
         for name, value in LOWERED.items()

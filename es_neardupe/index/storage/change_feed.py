@@ -479,7 +479,13 @@ def _shard_states(index: IndexHandle) -> dict[str, list[_ShardState]]:
 
     Raises `RequestError` if the server does not report them.
     """
-    indices = index.client.request("GET", path(index.path, "_stats"), params=_STATS).get("indices", {})
+    try:
+        indices = index.client.request("GET", path(index.path, "_stats"), params=_STATS).get("indices", {})
+    except RequestError as error:
+        if (server := index.client.server).is_serverless:
+            reason = f"{server} does not report sequence numbers"
+            raise RequestError(f"{reason}.", status=error.status, reason=reason) from error
+        raise
     found: dict[str, list[_ShardState]] = {}
     for name, state in index.target.states.items():
         shards = indices.get(name, {}).get("shards", {})

@@ -175,6 +175,8 @@ def test_options_in_running_text_exist(file: Path) -> None:
         "--docker",
         "--matrix",
         "--clients",
+        "--services",
+        "--record",
         "--smoke",
         "--quick",
         "--env-file",

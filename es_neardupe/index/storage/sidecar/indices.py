@@ -23,7 +23,7 @@ from es_neardupe.errors import (
 )
 from es_neardupe.index import mapping as schema
 from es_neardupe.index.handle import IndexHandle, UnpreparedIndex
-from es_neardupe.index.hidden_indices import OwnerMark
+from es_neardupe.index.hidden_indices import OwnerMark, hidden_settings
 from es_neardupe.index.mapping import (
     check_fields,
     check_fields_visible,
@@ -246,8 +246,8 @@ class Sidecars:
             meta = {**self.known[index].get("_meta", {}), **mapping["_meta"]}  # keeps the record of --tune
             self._index.client.request("PUT", f"{name}/_mapping", body={"_meta": meta})
             return
-        shards = {"number_of_shards": self._shards(index)}
-        body = {"settings": {"index": {"hidden": True, "auto_expand_replicas": "0-1", **shards}}, "mappings": mapping}
+        shards = Definitions(self._index.client, index).states()[index].shards
+        body = {"settings": hidden_settings(self._index.client.server, shards=shards), "mappings": mapping}
         try:
             self._index.client.request("PUT", name, body=body)
         except RequestError as error:
@@ -262,10 +262,6 @@ class Sidecars:
                     reason=error.reason,
                 ) from error
             raise
-
-    def _shards(self, index: str) -> int:
-        setting = "index.number_of_shards"
-        return int(Definitions(self._index.client, index).settings(setting)[index][setting])
 
 
 def invisible_sidecar(index: IndexHandle, prefix: str) -> str:
