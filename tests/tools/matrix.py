@@ -1,6 +1,7 @@
 """Tests on every supported server, with every supported driver: ``scripts/test --matrix``.
 
-    scripts/test --matrix [SERVER ...]     the server tests on each server, then the drivers' tests with older drivers
+    scripts/test --matrix [SERVER ...]     the server tests on each server, then the drivers' tests with older drivers;
+                                           on the newest of each product also through the proxies of managed services
     scripts/test --clients [SERVER ...]    the drivers' tests only
 
 The newest major version of each driver is installed: all server tests run with it.
@@ -22,7 +23,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -39,6 +40,7 @@ from es_neardupe.local_server import control, versions
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "matrix.json"
 PAGE = ROOT / "docs" / "install.md"
+MANAGED = ROOT / "docs" / "managed.md"
 BEGIN, END = "<!-- begin of what scripts/test --matrix wrote -->\n", "<!-- end of it -->\n"
 
 OLDER = tuple(one for one in DRIVERS if any(one.package == d.package and one.major < d.major for d in DRIVERS))
@@ -55,6 +57,15 @@ _DRIVER_TESTS = [
     "tests/unit/server/test_clients_faults.py",
     *("-m", "not long"),
 ]
+
+SERVICES = {
+    "domain": ("opensearch", "Amazon OpenSearch Service"),
+    "collection": ("opensearch", "Amazon OpenSearch Serverless"),
+    "serverless": ("elasticsearch", "Elastic Cloud Serverless"),
+}
+"""Word in the names of its tests -> product and name of a service."""
+_OF_SERVICES = {"domain": "domain or signed"}
+_SERVICE_TESTS = ["tests/servers/test_managed.py", "tests/servers/test_signed.py", "-m", "server"]
 
 
 @dataclass(frozen=True)
@@ -73,10 +84,12 @@ class Row:
     seconds: int
     day: str
     python: str
+    service: str = ""
+    """One of `SERVICES`, if its proxy was in front of the server."""
 
     @property
     def key(self) -> tuple[str, str]:
-        return (self.server, self.driver)
+        return (self.server, self.driver or self.service)
 
 
 def main() -> int:
@@ -89,6 +102,10 @@ def main() -> int:
         with _server(release) as given:
             if arguments.matrix:
                 rows.append(_run(release, None, [*files, *_SERVER_TESTS], {**os.environ, **given}))
+            if arguments.matrix or arguments.services:
+                rows += run_services(release, given)
+            if arguments.services:
+                continue
             rows += run_drivers(release, given)
         record(rows)  # an interrupted run keeps the servers that it has finished
     for line in table(rows):
@@ -102,6 +119,7 @@ def _arguments() -> argparse.Namespace:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--matrix", action="store_true", help="every server test, then the drivers'")
     which.add_argument("--clients", action="store_true", help="the drivers' tests only")
+    which.add_argument("--services", action="store_true", help="the tests of managed services only")
     return parser.parse_args()
 
 
@@ -125,6 +143,20 @@ def run_drivers(release: versions.Release, given: Mapping[str, str]) -> Iterator
     for driver in OLDER:
         if driver.product == release.server:
             yield _run(release, driver, _DRIVER_TESTS, {**environment(driver), **given})
+
+
+def run_services(release: versions.Release, given: Mapping[str, str]) -> Iterator[Row]:
+    """The tests of the services of a product, on the given node if it is the newest release."""
+    for service in services_of(release):
+        tests = [*_SERVICE_TESTS, "-k", _OF_SERVICES.get(service, service)]
+        yield replace(_run(release, None, tests, {**os.environ, **given}), service=service)
+
+
+def services_of(release: versions.Release) -> list[str]:
+    """The services whose proxies are tried with a release: only the newest one of a product."""
+    if release != versions.pick(release.server, None):
+        return []
+    return [service for service, (product, _) in SERVICES.items() if product == release.server]
 
 
 @contextmanager
@@ -208,14 +240,20 @@ def record(rows: Iterable[Row]) -> None:
     kept = {row.key: row for row in (*recorded(), *rows)}
     ordered = [kept[key] for key in wanted() if key in kept]
     store(ordered, RESULTS, results_table(ordered), (BEGIN, END))
+    write_table(MANAGED, services_table(ordered), (BEGIN, END))
 
 
 def store(rows: Iterable[Any], results: Path, table: str, markers: tuple[str, str]) -> None:
     """Write rows into a file of results, and their table between two markers of docs/install.md."""
     results.write_text("[\n" + ",\n".join(json.dumps(asdict(row)) for row in rows) + "\n]\n", "utf-8")
+    write_table(PAGE, table, markers)
+
+
+def write_table(page: Path, table: str, markers: tuple[str, str]) -> None:
+    """Write a table between two markers of a page."""
     begin, end = markers
-    before, _, rest = PAGE.read_text("utf-8").partition(begin)
-    PAGE.write_text(before + begin + table + end + rest.partition(end)[2], "utf-8")
+    before, _, rest = page.read_text("utf-8").partition(begin)
+    page.write_text(before + begin + table + end + rest.partition(end)[2], "utf-8")
 
 
 def recorded() -> list[Row]:
@@ -228,7 +266,11 @@ def wanted() -> list[tuple[str, str]]:
     return [
         (_name(release), driver)
         for release in versions.SUPPORTED
-        for driver in ("", *(one.slug for one in OLDER if one.product == release.server))
+        for driver in (
+            "",
+            *services_of(release),
+            *(one.slug for one in OLDER if one.product == release.server),
+        )
     ]
 
 
@@ -241,6 +283,18 @@ def results_table(rows: Iterable[Row]) -> str:
         cells = [_cell(found, release, driver) for driver in (None, *OLDER)]
         title = {"elasticsearch": "Elasticsearch", "opensearch": "OpenSearch"}[release.server]
         lines.append([f"{title} {release.version}", *cells])
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def services_table(rows: Iterable[Row]) -> str:
+    """The table of the tests through the proxies of services."""
+    found = {row.service: row for row in rows if row.service}
+    lines = [["proxy of", "in front of", "tests", "day"], ["---"] * 4]
+    for service, (product, name) in SERVICES.items():
+        row = found.get(service)
+        title = {"elasticsearch": "Elasticsearch", "opensearch": "OpenSearch"}[product]
+        cells = [f"{title} {row.version}", in_words(row), row.day] if row else [title, "not run yet", ""]
+        lines.append([name, *cells])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from drivers import DRIVERS
-from matrix import BEGIN, END, OLDER, PAGE, Row, counts, recorded, results_table, wanted
+from matrix import BEGIN, END, MANAGED, OLDER, PAGE, Row, counts, recorded, results_table, services_table, wanted
 from packaging.requirements import Requirement
 from packaging.version import Version
 
@@ -60,6 +60,11 @@ def test_what_ran_was_what_is_supported_now_and_nothing_failed() -> None:
 def test_installation_holds_the_table_of_the_results() -> None:
     text = PAGE.read_text("utf-8")
     assert text.partition(BEGIN)[2].partition(END)[0] == results_table(recorded())
+
+
+def test_the_page_of_services_holds_the_table_of_their_results() -> None:
+    text = MANAGED.read_text("utf-8")
+    assert text.partition(BEGIN)[2].partition(END)[0] == services_table(recorded())
 
 
 def test_a_table() -> None:
