@@ -177,6 +177,26 @@ def test_more_of_a_domain(painless: Client, index_name: str, server_url: str, th
         assert proxy.refused == []
 
 
+@pytest.mark.product("opensearch")
+def test_in_the_cluster_without_statistics_and_cancelling(
+    painless: Client,
+    index_name: str,
+    server_url: str,
+    through: Through,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As on Elastic Cloud Serverless, of which the local server runs no scripts."""
+    put(painless, index_name, {f"{n}": {"text": text} for n, text in enumerate(family("a", 3))})
+    with served(DomainProxy(server_url, denied=(f"/{index_name}/_stats", "/_nodes/"))) as proxy:
+        run = through(proxy)
+        assert run("init", index_name, "--field", "text").code == 0
+        done = run("enrich", index_name, "--in-cluster", "--json")
+        assert (done.code, done.json["writes"]["written"]) == (0, 3), done.err
+        proxy.denied = ("/_tasks/",)
+        assert run("enrich", index_name, "--in-cluster", "--check").code == 1
+    assert "not_cancelled" in caplog.text
+
+
 def check_pages(news: NearDupe) -> None:
     """The page of groups is shown, and a decision is stored."""
     token = "a-token-of-the-tests-0123456789"

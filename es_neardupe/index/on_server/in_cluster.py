@@ -8,6 +8,7 @@ are right.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -15,7 +16,7 @@ from datetime import datetime, timezone
 from types import MappingProxyType
 from typing import Any
 
-from es_neardupe.errors import Forbidden, IndexUnusable, NeardupeError, RequestError, UnsupportedServer
+from es_neardupe.errors import Forbidden, IndexUnusable, NeardupeError, NotFound, RequestError, UnsupportedServer
 from es_neardupe.index import queries
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.on_server.ingest_pipeline import check_keys, is_ours
@@ -26,6 +27,7 @@ from es_neardupe.index.storage.inline import counts_before, selection
 from es_neardupe.index.storage.interface import EnrichRequest, EnrichResult
 from es_neardupe.index.storage.same_indices import SameIndicesClient
 from es_neardupe.index.updates import GroupIdsInUse
+from es_neardupe.log_events import log_event
 from es_neardupe.progress import Progress
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.client import Params, path
@@ -196,7 +198,7 @@ def _fitting(index: IndexHandle, batch: int) -> int:
         found = index.client.request("GET", path(index.path, "_stats", "docs,store"), params=params)["_all"][
             "primaries"
         ]
-    except (Forbidden, KeyError):
+    except (Forbidden, NotFound, KeyError):  # a serverless service offers no statistics
         return safe
     average = found["store"]["size_in_bytes"] / max(1, found["docs"]["count"])
     return max(1, min(batch, int(safe * _AVERAGE / max(1, average))))
@@ -246,8 +248,10 @@ class _Update:
         try:
             found = self._wait(task)
         except BaseException:
-            with suppress(NeardupeError):
+            try:
                 client.request("POST", path("_tasks", task, "_cancel"), params={"wait_for_completion": True})
+            except NeardupeError:  # a serverless service cannot cancel a task: it goes on
+                log_event(logging.WARNING, "not_cancelled", task=task)
             raise
         finally:
             with suppress(NeardupeError):  # the server keeps the result of each task in an index
