@@ -20,6 +20,7 @@ from es_neardupe import NearDupe
 from es_neardupe.errors import SettingsError
 from es_neardupe.records import Product
 from es_neardupe.serve.application import asgi
+from es_neardupe.server import collection
 from es_neardupe.server.client import Client, path
 
 pytestmark = pytest.mark.server
@@ -148,6 +149,19 @@ def test_a_collection_that_cannot_store_keys(
         one for one in checks if one["message"].startswith("versions of documents (if_seq_no): no")
     ).items()
     assert client.request("GET", path(index_name, "_doc", "a"))["_source"] == {"text": "one two three four five six"}
+
+
+@pytest.mark.product("opensearch")
+def test_writes_that_stay_invisible(
+    client: Client, index_name: str, server_url: str, through: Through, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collection, "_LONGEST", 0.5)
+    with served(CollectionProxy(server_url, refresh_interval="-1")) as proxy:
+        run = through(proxy)
+        assert run("init", index_name, "--field", "text", "--create").code == 0
+        done = run("load", index_name, str(texts_file(tmp_path)))
+    sentence = f"Searches of {index_name} do not find what was written 0.5 seconds ago. Run the same command again"
+    assert (done.code, sentence in done.err) == (1, True), done.err
 
 
 @pytest.mark.long

@@ -67,6 +67,9 @@ def test_every_command(proxy: DomainProxy, index_name: str, client: Client, serv
     ):
         done = server_cli(*words, *login)
         assert done.code == 0, (words, done.err)
+    done = server_cli("stats", index_name, *login, "--log-level", "debug", "--log-format", "json")
+    assert '"request"' in done.err
+    assert not any(secret in done.out + done.err for secret in ("a-secret", "a-token", "AWS4-HMAC", "Signature="))
     assert (proxy.refused, set(proxy.used)) == ([], {"AKID"})
 
 
@@ -118,6 +121,29 @@ def test_errors_say_what_to_do(proxy: DomainProxy) -> None:
             opened.request("GET", "/_all/_mapping")
         assert "a-secret" not in str(refused.value)
     opened.close()
+
+
+def test_a_document_that_is_too_large(
+    proxy: DomainProxy, index_name: str, client: Client, server_cli: Cli, tmp_path: Path
+) -> None:
+    """It is counted; the others of its request are written."""
+    file = tmp_path / "texts.jsonl"
+    texts = {"small": {"text": "one two"}, "large": {"text": "one two three", "other": "x" * 11_000_000}}
+    file.write_text("".join(json.dumps({"id": id, **one}) + "\n" for id, one in texts.items()))
+    login = ("--url", proxy.url, "--aws-region", REGION)
+    assert server_cli("init", index_name, "--field", "text", "--create", *login).code == 0
+    done = server_cli("load", index_name, str(file), "--json", *login)
+    assert (done.json["writes"]["written"], done.json["writes"]["refused"]) == (1, 1), done.err
+    assert "Request size exceeded 10485760 bytes" in done.out
+
+
+def test_the_settings_of_a_profile(tmp_path: Path) -> None:
+    file = tmp_path / "profiles.toml"
+    file.write_text(f'[search]\nurl = "http://a"\naws_region = "{REGION}"\naws_service = "aoss"\naws_profile = "p"\n')
+    settings = resolve_settings(environ={}, profiles_file=file, profile="search")
+    assert settings.aws == AwsLogin(REGION, "p", "aoss")
+    assert settings.options is not None  # for the workers of an engine, which find the keys by themselves
+    assert resolve_settings(environ={}, profiles_file=file, **settings.options).aws == settings.aws
 
 
 def test_unsigned_requests(proxy: DomainProxy) -> None:

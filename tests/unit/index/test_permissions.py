@@ -13,7 +13,7 @@ from unit_tools import SETTINGS, FakeClient, index_of
 from es_neardupe.errors import Forbidden, NotFound, RequestError
 from es_neardupe.index.permissions import check_sees_all, check_updates, partly_visible
 from es_neardupe.index.target import IndexTarget
-from es_neardupe.records import Product, Server
+from es_neardupe.records import Product, Server, Service
 from es_neardupe.server.drivers.driver import identity
 from es_neardupe.server.login.settings import ConnectionSettings, authorization
 
@@ -120,6 +120,15 @@ def test_whole_documents_are_written_only_with_access_to_all_fields() -> None:
     allowing = Refusing(NotFound("no such document", status=404))
     check_updates(index_of(allowing, TARGET), "cleaning", whole=True)
     assert allowing.updated == [["news-1", "_update"], ["news-2", "_update"]]
+
+
+def test_a_service_that_does_not_report_privileges() -> None:
+    """Elastic Cloud Serverless: updates show whether documents are hidden."""
+    hidden = Forbidden("", status=403, reason="Can't execute an update request if field or document level security")
+    client = Refusing(hidden)
+    client.server = Server(Product.ELASTICSEARCH, (9, 5, 0), Service.ELASTIC_SERVERLESS)
+    with pytest.raises(Forbidden, match="only a part"):
+        check_updates(index_of(client, TARGET), "grouping")
 
 
 @given(st.text(min_size=1).filter(lambda name: ":" not in name), st.text(min_size=1))
