@@ -561,6 +561,17 @@ def test_methods() -> None:
 # Pages, links, blocks, words
 
 
+def test_first_screen_of_the_readme() -> None:
+    """One sentence, a picture, three commands, and the picture of the page for reviews with its sentence."""
+    title, sentence, picture, commands, review, page = (ROOT / "README.md").read_text("utf-8").split("\n\n")[:6]
+    assert title == "# es-neardupe"
+    assert re.fullmatch(r"[^.]+\.", sentence.replace("\n", " "))
+    assert [re.findall(r"pictures/([\w-]+)", one) for one in (picture, page)] == [["search"], ["review-group"]]
+    ((_, block),) = FENCE.findall(commands + "\n")
+    assert [line.split()[1] for line in block.splitlines()] == ["init", "enrich", "group"]
+    assert "es-neardupe serve" in review
+
+
 def test_every_page_is_in_the_index() -> None:
     linked = set(re.findall(r"\]\(([\w.-]+\.md)\)", (DOCS / "README.md").read_text("utf-8")))
     assert linked == {page.name for page in PAGES} - {"README.md"}
