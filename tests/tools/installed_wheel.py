@@ -1,4 +1,4 @@
-"""Check an installed wheel. Of the dependencies of es-neardupe, this needs jinja2, numpy, scipy and xxhash.
+"""Check an installed wheel, with its dependencies.
 
     ENVIRONMENT/bin/python tests/tools/installed_wheel.py
 
