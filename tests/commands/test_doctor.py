@@ -10,12 +10,6 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client
 
 
-def test_unknown_index(index_name: str, server_cli: Cli) -> None:
-    done = server_cli("doctor", index_name, "--json")
-    assert done.code == 1
-    assert [one["level"] for one in done.json["checks"]] == ["ok", "error"]
-
-
 def test_doctor_before_init(client: Client, index_name: str, server_cli: Cli) -> None:
     """It reports whether the index can be used, and that init comes next; this is no error."""
     make_index(client, index_name, {"title": {"type": "text"}, "body": {"properties": {"en": {"type": "text"}}}})
@@ -26,6 +20,12 @@ def test_doctor_before_init(client: Client, index_name: str, server_cli: Cli) ->
     assert {"_source", "fields", "privileges", "blocks", "limits"} <= levels.keys()
     assert said["fields"] == f"text fields of {index_name}: body.en, title"
     assert f"es-neardupe init {index_name} --field FIELD" in said["scheme"]
+
+
+def test_unknown_index(index_name: str, server_cli: Cli) -> None:
+    done = server_cli("doctor", index_name, "--json")
+    assert done.code == 1
+    assert [one["level"] for one in done.json["checks"]] == ["ok", "error"]
 
 
 def test_doctor_of_an_index_without_texts(client: Client, index_name: str, server_cli: Cli) -> None:

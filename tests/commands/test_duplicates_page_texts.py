@@ -36,6 +36,26 @@ def texts_of(
     return page_texts(client, plan, [DocumentPair(a, b, 1.0) for a, b in pairs], maximum)
 
 
+def test_page_of_the_command(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    """Markup in titles is shown as text."""
+    make_index(client, index_name, FIELDS)
+    titles = {id: f"{NASTY} {words(0, 60)} {colour}" for id, colour in (("a/1", "red"), ("ü 2 \u202e", "blue"))}
+    put(client, index_name, {id: {"title": title} for id, title in titles.items()} | {"3": {"abstract": "no title"}})
+    request, file = tmp_path / "request.json", tmp_path / "page.html"
+    request.write_text(example("near-identical-titles"), "utf-8")
+    done = server_cli("duplicates", index_name, "--request", str(request), "--html", str(file))
+    assert done.code == 0
+    assert done.err.splitlines() == ["similarPairs: documents without features, in no pair: 1.", f"Wrote {file}"]
+    content = file.read_text("utf-8")
+    found = Reader(content)
+    assert found.panes == dict(zip(("pair-1-texts-a", "pair-1-texts-b"), titles.values(), strict=True))
+    assert len(found.with_class("pair")) == 1
+    for said in ("find pairs of similar documents", "Hash collision groups", "Pairs passing", "Documents share"):
+        assert said in content
+    again = server_cli("duplicates", index_name, "--request", str(request), "--html", str(tmp_path))
+    assert (again.code, "is a folder" in one_line(again.err)) == (1, True)
+
+
 def test_the_fields_of_the_page() -> None:
     """The fields of the validation come first, then those of the grouping, each once."""
     assert PLAN.fields == ("title", "body.text")
@@ -97,23 +117,3 @@ def test_copies_are_folded_on_the_page(client: Client, index_name: str, server_c
     assert "1 row for 4 pairs" in content
     assert len(Reader(content).with_class("pair")) == 1
     assert "3 more pairs of exact copies of these texts" in content
-
-
-def test_page_of_the_command(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
-    """Markup in titles is shown as text."""
-    make_index(client, index_name, FIELDS)
-    titles = {id: f"{NASTY} {words(0, 60)} {colour}" for id, colour in (("a/1", "red"), ("ü 2 \u202e", "blue"))}
-    put(client, index_name, {id: {"title": title} for id, title in titles.items()} | {"3": {"abstract": "no title"}})
-    request, file = tmp_path / "request.json", tmp_path / "page.html"
-    request.write_text(example("near-identical-titles"), "utf-8")
-    done = server_cli("duplicates", index_name, "--request", str(request), "--html", str(file))
-    assert done.code == 0
-    assert done.err.splitlines() == ["similarPairs: documents without features, in no pair: 1.", f"Wrote {file}"]
-    content = file.read_text("utf-8")
-    found = Reader(content)
-    assert found.panes == dict(zip(("pair-1-texts-a", "pair-1-texts-b"), titles.values(), strict=True))
-    assert len(found.with_class("pair")) == 1
-    for said in ("find pairs of similar documents", "Hash collision groups", "Pairs passing", "Documents share"):
-        assert said in content
-    again = server_cli("duplicates", index_name, "--request", str(request), "--html", str(tmp_path))
-    assert (again.code, "is a folder" in one_line(again.err)) == (1, True)

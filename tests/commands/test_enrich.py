@@ -58,6 +58,18 @@ def written_by(client: Client, index: str, **options: Any) -> tuple[EnrichReport
     return report, changed
 
 
+def test_what_is_printed(client: Client, index_name: str, server_cli: Cli) -> None:
+    """The documents that were read and written, and what to do next."""
+    filled(client, index_name, 3)
+    put(client, index_name, {"short": {"text": "three words only"}, "empty": {"text": "!"}})
+    run = server_cli("enrich", index_name)
+    assert run.code == 0
+    shown = " ".join(run.out.split())
+    for row in ("documents in scope 5 already enriched 0", "documents read 5 written 5 unchanged 0"):
+        assert row in shown
+    assert f"Next: es-neardupe group {index_name}" in run.err
+
+
 @pytest.mark.parametrize("check", [False, True])
 def test_texts_that_an_application_changed_are_renewed(client: Client, index_name: str, check: bool) -> None:
     """And only those. A plain run reads only what was written."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from conftest import Cli
 from server_tools import (
     Spy,
     assert_settled,
@@ -97,6 +98,22 @@ class Application:
         principals = sorted(one.members[0].id for one in groups_of(self.client, self.index))
         for id in {*self.dice.sample(ids, 2), *principals[:1]}:
             self.client.request("DELETE", path(self.index, "_doc", id), params={"refresh": "true"})
+
+
+def test_what_is_printed(client: Client, index_name: str, server_cli: Cli) -> None:
+    texts = family("printed", 3)
+    make_index(client, index_name, FIELDS)
+    put(client, index_name, {f"d{k}": {"text": text} for k, text in enumerate([*texts, texts[0], "another text"])})
+    NearDupe(index_name, client).init(Settings(("text",)))
+    NearDupe(index_name, client).enrich()
+    run = server_cli("group", index_name, "--min", "0.8")
+    assert run.code == 0
+    assert run.out.startswith("Rules: measure resemblance, min 0.8, max 1.0,")
+    shown = " ".join(run.out.split())
+    for row in ("enriched documents 5 in 1 group 4 alone 1", "exact copies 1", "at least 0.8 similar 3"):
+        assert row in shown
+    assert "Examined all documents: the first run." in run.err
+    assert f"Next: es-neardupe groups {index_name}" in run.err
 
 
 @pytest.mark.parametrize(

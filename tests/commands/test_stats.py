@@ -100,6 +100,28 @@ GARBAGE: list[JSON] = [
 ]
 
 
+def test_what_is_printed(client: Client, index_name: str, server_cli: Cli) -> None:
+    filled(client, index_name)
+    NearDupe(index_name, client).enrich(max_chars=MAX_CHARS)
+    NearDupe(index_name, client).group()
+    run = server_cli("stats", index_name)
+    assert (run.code, run.err) == (0, "")
+    rows = [line.split() for line in run.out.splitlines() if line.strip(" ─")]
+    assert rows[:6] == [
+        [f"{index_name},", "scheme", SETTINGS.scheme.id, "documents"],
+        ["documents", "24"],
+        *([name, str(number)] for name, number in WHOLE.items() if number),
+    ]
+    assert rows[-6:] == [
+        ["groups", "of", "two", "or", "more", "2"],
+        ["documents", "in", "them", "9"],
+        ["largest", "6"],
+        ["documents", "in", "a", "group", "groups"],
+        ["6", "1"],
+        ["3", "1"],
+    ]
+
+
 def test_stats_of_an_index_with_damaged_fields(client: Client, index_name: str, server_cli: Cli) -> None:
     filled(client, index_name)
     assert check(client, index_name).scope.unprocessed == len(TEXTS)
