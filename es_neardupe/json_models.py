@@ -10,7 +10,7 @@ from functools import cache
 from itertools import pairwise
 from textwrap import dedent
 from types import UnionType
-from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ForwardRef, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, create_model
 
@@ -156,10 +156,15 @@ DecisionQuery: TypeAlias = Annotated[
 """A decision to store."""
 
 
+_described: list[type] = []
+"""The records whose models are being made: a record can have others of its own type."""
+
+
 @cache
 def model_of(record: Any) -> Any:
     """The model of a record: a dataclass without the fields whose names begin with _, or a named tuple."""
     hints, meanings = get_type_hints(record), _meanings(record)
+    _described.append(record)
     names = [one.name for one in fields(record)] if is_dataclass(record) else list(record._fields)
     parts: dict[str, Any] = {
         name: (_typed(hints[name]), Field(description=meanings.get(name))) for name in names if not name.startswith("_")
@@ -167,6 +172,7 @@ def model_of(record: Any) -> Any:
     for name in getattr(record, "JSON_PROPERTIES", ()):
         value = vars(record)[name]
         parts[name] = (get_type_hints(value.fget)["return"], Field(description=inspect.getdoc(value)))
+    _described.pop()
     return create_model(record.__name__, __config__=_STRICT, __doc__=record.__doc__, **parts)
 
 
@@ -189,7 +195,7 @@ def _typed(hint: Any) -> Any:
     """A type with the models of the records in it."""
     origin, parts = get_origin(hint), get_args(hint)
     if isinstance(hint, type) and (is_dataclass(hint) or hasattr(hint, "_fields")):
-        return model_of(hint)
+        return ForwardRef(hint.__name__) if hint in _described else model_of(hint)
     if origin in (Union, UnionType):
         return Union[tuple(_typed(one) for one in parts)]  # noqa: UP007 - of types known at run time
     if origin in (tuple, list, Sequence):
