@@ -45,6 +45,8 @@ class Side:
     words: int
     """Words that are compared; of a prepared text, those that are left."""
     _text: PlacedText = field(repr=False)
+    as_prepared: bool = False
+    """Whether it is shown as it was prepared, with places in that text: others take too long to find."""
     fields: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Field -> its text, for the fields to show; empty for a file."""
 
@@ -52,7 +54,7 @@ class Side:
     def of(cls, name: str, text: str | PlacedText) -> Side:
         """A text with its words."""
         placed = PlacedText(text, text) if isinstance(text, str) else text
-        return cls(name, len(placed.original), len(placed.spans), placed)
+        return cls(name, len(placed.original), len(placed.spans), placed, placed.as_prepared)
 
     @property
     def placed(self) -> PlacedText:
@@ -61,7 +63,7 @@ class Side:
 
     @property
     def text(self) -> str:
-        """The original text."""
+        """The text that is shown: the original, or else the prepared one."""
         return self._text.original
 
     @property
@@ -257,7 +259,7 @@ class Containment:
     """Share of the document's words that are in common passages."""
     common_words: int
     passages: tuple[Block, ...]
-    """``a`` is in the probe, ``b`` in the document."""
+    """``a`` is in the probe, ``b`` in the document; none if the places in one of them take too long to find."""
     excerpt: str
     """The beginning of the longest passage."""
 
@@ -320,9 +322,13 @@ class Containments:
         of_document = found.common / (found.words[1] - ignored)
         if max(of_probe, of_document) < self.minimum:
             return None
-        passages = blocks_of(self.probe, Side.of("document", preparation.placed(text)), found)
+        document = Side.of("document", preparation.placed(text))
+        passages = blocks_of(self.probe, document, found)
+        excerpt = self._excerpt(passages)
+        if self.probe.as_prepared or document.as_prepared:
+            passages = ()
         direction = _direction(of_probe >= self.minimum, of_document >= self.minimum)
-        return Containment(direction, of_probe, of_document, found.common, passages, self._excerpt(passages))
+        return Containment(direction, of_probe, of_document, found.common, passages, excerpt)
 
     def _upper_bound(self, hashes: U64, shorter: int) -> float:
         """An upper bound of both shares: a common passage consists of windows that both texts have. For a long probe,

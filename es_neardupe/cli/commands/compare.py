@@ -164,6 +164,8 @@ def _show(found: CompareReport) -> None:
     for side in found.sides:
         if not side.words:
             warn(f"{side.name} has no words: it is empty.")
+        if side.as_prepared:
+            warn(f"{side.name} is shown as it was prepared: the places in the original text take too long to find.")
     if found.facts:
         facts = [
             (

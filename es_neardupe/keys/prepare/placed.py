@@ -24,7 +24,10 @@ class PlacedPiece(NamedTuple):
 
 @dataclass(frozen=True)
 class PlacedText:
-    """An original text and what is left of it, with the place of each character that is left."""
+    """An original text and what is left of it, with the place of each character that is left.
+
+    Finding the places in some texts would take too long: for these, the prepared text is the original, too.
+    """
 
     original: str
     prepared: str
@@ -32,6 +35,8 @@ class PlacedText:
     """int64[prepared]: the first character of the original that a character stands for; None: the texts are equal."""
     _ends: Ints | None = field(default=None, repr=False, compare=False)
     """int64[prepared]: the one after the last. An empty range is a character whose place is not known."""
+    as_prepared: bool = False
+    """Whether the prepared text is the original because finding places would take too long."""
 
     @classmethod
     def of_pieces(cls, original: str, pieces: Iterable[PlacedPiece]) -> PlacedText:
@@ -59,7 +64,8 @@ class PlacedText:
                 found.append(own + offset + (number > 0))
             offset += len(part.original) + (number > 0)
         original, prepared = "\n".join(one.original for one in parts), "\n".join(one.prepared for one in parts)
-        return cls(original, prepared, np.concatenate(starts), np.concatenate(ends))
+        as_prepared = any(one.as_prepared for one in parts)
+        return cls(original, prepared, np.concatenate(starts), np.concatenate(ends), as_prepared)
 
     def then(self, later: PlacedText) -> PlacedText:
         """The text after a second preparation, of what the first one left."""

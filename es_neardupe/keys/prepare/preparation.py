@@ -11,6 +11,12 @@ from es_neardupe.keys.prepare.placed import PlacedText
 from es_neardupe.options import Clean, Mask
 from es_neardupe.wording import option
 
+_PLACED_CHARACTERS = 1 << 22
+_PLACED_WORDS = 1 << 18
+"""Of a page, with its references, and its tags twice. With more, finding the places of its words takes seconds."""
+_PLACED_MASKED = 1 << 20
+"""Characters of a text with masks, likewise."""
+
 Text = str | Sequence[str]
 """A text, or the values of the fields that it consists of; each value is prepared by itself."""
 
@@ -91,6 +97,9 @@ class Preparation:
         return html.text(value, main=self.clean is Clean.HTML_MAIN)
 
     def _placed(self, value: str) -> PlacedText:
+        if self._takes_long_to_place(value):
+            prepared = self._value(value)
+            return PlacedText(prepared, prepared, as_prepared=True)
         if self.clean is None:
             cleaned = PlacedText(value, value)
         elif self.clean is Clean.MAIL:
@@ -104,6 +113,14 @@ class Preparation:
         if not self.masks:
             return cleaned
         return cleaned.then(PlacedText.of_pieces(cleaned.prepared, masks.masked_pieces(cleaned.prepared, self.masks)))
+
+    def _takes_long_to_place(self, value: str) -> bool:
+        if self.clean in (Clean.HTML, Clean.HTML_MAIN) and len(value) > _PLACED_WORDS:
+            if len(value) > _PLACED_CHARACTERS:
+                return True
+            if len(value.split()) + 2 * value.count("<") + value.count("&") > _PLACED_WORDS:
+                return True
+        return bool(self.masks) and len(value) > _PLACED_MASKED
 
 
 AS_IT_IS = Preparation()

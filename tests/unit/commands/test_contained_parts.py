@@ -15,11 +15,13 @@ from es_neardupe.commands.contained.steps import _batches, _used
 from es_neardupe.commands.contained.steps import detection as _detection
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.intervals import exact_share
+from es_neardupe.keys.prepare import preparation
+from es_neardupe.keys.prepare.preparation import Preparation
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import token_hashes
-from es_neardupe.options import Matching
+from es_neardupe.options import Clean, Matching
 from es_neardupe.similarity.alignment import literal
-from es_neardupe.similarity.comparison import Containments, Side
+from es_neardupe.similarity.comparison import Containments, Side, WordsCompared
 
 
 def test_matched_keys_estimate_how_much_of_a_text_another_contains() -> None:
@@ -109,3 +111,15 @@ def test_texts_skipped_without_comparison_could_not_reach_the_minimum(probe: str
     assert comparing._upper_bound(theirs, min(len(mine), len(theirs))) >= max(
         found.common / size for size in found.words
     )
+
+
+def test_a_hit_whose_places_take_long_has_no_positions(monkeypatch: pytest.MonkeyPatch) -> None:
+    probe, page = (" ".join(f"w{number}" for number in range(count)) for count in (20, 40))
+    comparing = Containments(Side.of("probe", probe), Matching.LITERAL, 5, 0.5, WordsCompared(Preparation(Clean.HTML)))
+    found = comparing.of(page)
+    assert found is not None
+    assert [(one.a, one.words) for one in found.passages] == [((0, len(probe)), 20)]
+    monkeypatch.setattr(preparation, "_PLACED_WORDS", 30)
+    long = comparing.of(page)
+    assert long is not None
+    assert (long.passages, long.excerpt, long.of_probe) == ((), found.excerpt, 1.0)

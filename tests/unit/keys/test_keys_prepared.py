@@ -519,3 +519,23 @@ def test_sampled_keys_are_those_of_whole_texts() -> None:
     (one,), (other,) = fingerprints([text], plain), fingerprints([text], cleaned)
     assert one.samples == other.samples != ()
     assert one.content != other.content
+
+
+@pytest.mark.parametrize(
+    ("text", "preparation"),
+    [
+        ("a " * (2**18 + 1), Preparation(Clean.HTML)),
+        ("<p>x" + "&amp;" * 2**18, Preparation(Clean.HTML_MAIN)),
+        ("x" * (2**22 + 1), Preparation(Clean.HTML)),
+        ("1 " * (2**19 + 1), Preparation(None, ALL)),
+    ],
+    ids=["words", "references", "characters", "masks"],
+)
+def test_places_that_take_long_are_those_of_the_prepared_text(text: str, preparation: Preparation) -> None:
+    placed = preparation.placed(text)
+    assert placed.as_prepared
+    assert placed.original == placed.prepared == preparation.text(text)
+    both = preparation.placed([text, "<b>c</b> 3"])
+    assert both.as_prepared
+    assert (both.prepared, both.original) == (preparation.text([text, "<b>c</b> 3"]), placed.original + "\n<b>c</b> 3")
+    assert not preparation.placed(text[:1_000]).as_prepared

@@ -21,6 +21,7 @@ from unit_tools import patience, words
 
 from es_neardupe.display_text import shown
 from es_neardupe.errors import InputError
+from es_neardupe.keys.prepare.placed import PlacedText
 from es_neardupe.options import Matching
 from es_neardupe.pages import panes
 from es_neardupe.pages.page import compare_page, write_page
@@ -30,6 +31,13 @@ from es_neardupe.similarity.measure import MEANINGS
 
 def read(a: str, b: str, **options: Any) -> Reader:
     return Reader(compare_page(compare_texts(a, b, **options)))
+
+
+def test_a_text_that_is_shown_as_prepared_says_so() -> None:
+    prepared = PlacedText(words(0, 20), words(0, 20), as_prepared=True)
+    content = compare_page(compare_texts(prepared, words(0, 21)))
+    assert content.count("This is the prepared text") == len(Matching)  # once for each kind of matching
+    assert "This is the prepared text" not in compare_page(compare_texts(words(0, 20), words(0, 21)))
 
 
 ANY = st.text(
