@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from operator import eq
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,12 +18,12 @@ from es_neardupe import options
 from es_neardupe.candidates.recent_documents import ByKey, Candidate, RecentDocuments, insert, sharing
 from es_neardupe.candidates.who_may_meet import ReadField
 from es_neardupe.commands.fingerprinted import Incoming, Piece, fingerprinted_actions, own_groups
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import CorruptFingerprint, SettingsError
 from es_neardupe.groups.rules import rules_of
 from es_neardupe.index import mapping, queries
 from es_neardupe.index.document_text import TextFields, prepared_text, values_of
 from es_neardupe.index.index import Index, opened_inline
-from es_neardupe.index.stored_fields import count_of, group_of, stored_fields
+from es_neardupe.index.stored_fields import count_of, decode_signature, group_of, stored_fields
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.index.updates import GroupIdsInUse, waiting
 from es_neardupe.keys.text import contents
@@ -44,6 +46,9 @@ _PAGE = 2000
 
 _BLOCK = 256
 """Documents of which one request counts those that searches see."""
+
+_NEAREST = 1000
+"""Maximum number of documents that share most keys with one without a match, whose stored signatures are compared."""
 
 _KEPT = 100_000
 """Maximum number of matches that a report keeps."""
@@ -125,6 +130,8 @@ class ScreenCounts:
     """``repeated`` actions that were not yielded either, because the last one with their id was skipped."""
     not_compared: int = 0
     """Documents that share keys with an action and were not compared: those beyond ``max_candidates``."""
+    unsure: int = 0
+    """Documents among ``unique`` that share keys with documents that were not compared: they may match one of these."""
     forgotten: int = 0
     """Documents that were no longer remembered before a search could see them: later actions may have missed them."""
 
@@ -332,13 +339,15 @@ class Screen:
             piece.choose_candidates(document)
             self._recent.add(document)
         piece.compare()
+        piece.look_further()
         counts = self.report.counts
-        counts.not_compared += piece.not_compared
+        counts.not_compared += sum(piece.not_compared.values())
         groups: list[Mapping[str, Any] | None] = list(own)
         for place, document in new.items():
             matches = piece.matches(document)
             if not matches:
                 counts.unique += 1
+                counts.unsure += piece.not_compared[document] > 0
                 continue
             group = piece.group_to_join(document, matches) if self._marks else None
             done = self._decide(piece.writes[place].action, document, matches, group)
@@ -489,7 +498,8 @@ class _Piece:
         self.criterion = criterion
         self.fields = fields
         self.maximum = maximum
-        self.not_compared = 0
+        self.not_compared = Counter[Candidate]()
+        """Of each document, the number of those that share keys with it and were not compared."""
         self._recent = recent
         self._stored: dict[Reference, Candidate] = {}
         self._by_key: ByKey = {}
@@ -524,21 +534,13 @@ class _Piece:
         for one, searched in zip(documents, searches, strict=True):
             hits, unread = searched.result()
             self._most_shared[one] = self._add(hits)
-            self.not_compared += unread
+            self.not_compared[one] += unread
 
     def _find_most_shared(self, document: Candidate) -> tuple[list[Mapping[str, Any]], int]:
         """Search the documents that share most keys with one; of those with the same content, only one. Returns the
         hits, and the number of all other documents that share keys."""
         index, fold = self.index, self.criterion.measure.copies_are_equal
-        body = queries.candidates(
-            index.fields,
-            document.bands,
-            size=min(self.maximum, index.target.max_result_window),
-            agree=index.settings.scheme.agree,
-            scope=self.fields.scope(document),
-            fold=fold,
-            more=self._source(),
-        )
+        body = self._sharing_most(document, self.maximum, self._source())
         found = self._search(body)
         hits, unread = found["hits"], found["total"]["value"] - len(found["hits"])
         stored = (stored_fields(hit["_source"], index.settings.prefix).get("content") for hit in hits)
@@ -547,6 +549,17 @@ class _Piece:
             counted = index.documents.search(queries.copies(index.fields, body["query"], known))
             unread -= sum(one["doc_count"] - 1 for one in counted["aggregations"]["copies"]["buckets"])
         return hits, max(0, unread)
+
+    def _sharing_most(self, document: Candidate, size: int, source: Sequence[str]) -> queries.JSON:
+        return queries.candidates(
+            self.index.fields,
+            document.bands,
+            size=min(size, self.index.target.max_result_window),
+            agree=self.index.settings.scheme.agree,
+            scope=self.fields.scope(document),
+            fold=self.criterion.measure.copies_are_equal,
+            more=source,
+        )
 
     def _source(self) -> list[str]:
         fields, more = self.index.fields, self.fields.in_source
@@ -579,7 +592,7 @@ class _Piece:
             for one in self._most_shared[document]:
                 insert(stored, one)
         found, left_out = sharing(document, agree, self._recent.by_key, stored)
-        self.not_compared += left_out
+        self.not_compared[document] += left_out
         by_content: dict[object, list[Candidate]] = {}
         for one in found:
             content = one.content if fold and one.content else one
@@ -590,7 +603,7 @@ class _Piece:
             elif len(by_content) < self.maximum:
                 by_content[content] = [one]
             else:
-                self.not_compared += 1
+                self.not_compared[document] += 1
         self._candidates[document] = [sorted(copies, key=_preference) for copies in by_content.values()]
 
     def compare(self) -> None:
@@ -599,6 +612,36 @@ class _Piece:
         self._compare((document, copies[0]) for document, copies in pairs)
         self._lost = self._changed({copies[0] for _, copies in pairs if len(copies) > 1})
         self._compare((document, one) for document, copies in pairs if copies[0] in self._lost for one in copies)
+
+    def look_further(self) -> None:
+        """Compare documents without a match with more of the stored ones that share most keys, those whose signatures
+        are most similar: in a large family, hundreds share as many keys."""
+        further = dict[Candidate, list[list[Candidate]]]()
+        for place, document in self.documents.items():
+            if self.not_compared[document] and document in self._candidates and not self.matches(document):
+                fingerprint = self.writes[place].fingerprint
+                nearest = [] if fingerprint is None else self._nearest(document, fingerprint.signature)
+                further[document] = [[one] for one in nearest if not self._recent.replaces(one) and one.may_match(document)]
+                self.not_compared[document] = max(0, self.not_compared[document] - len(nearest))
+        self._compare((document, one) for document, some in further.items() for (one,) in some)
+        for document, some in further.items():
+            self._candidates[document] += some
+
+    def _nearest(self, document: Candidate, signature: bytes) -> list[Candidate]:
+        """Stored documents that share most keys with one, without those that were compared: those whose signatures
+        agree in most slots."""
+        body = self._sharing_most(document, _NEAREST, [*self._source(), self.index.fields.signature])
+        known = {one.reference for copies in self._candidates[document] for one in copies}
+        hits = [hit for hit in self._search(body)["hits"] if hit_of(hit).reference not in known]
+
+        def agreeing(hit: Mapping[str, Any]) -> int:
+            try:
+                stored = decode_signature(stored_fields(hit["_source"], self.index.settings.prefix))
+            except CorruptFingerprint:
+                return 0
+            return sum(map(eq, stored, signature))
+
+        return self._add(sorted(hits, key=agreeing, reverse=True)[: self.maximum])
 
     def _changed(self, candidates: Iterable[Candidate]) -> set[Candidate]:
         """Those that were changed or deleted since they got their keys."""
