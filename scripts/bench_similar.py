@@ -43,7 +43,7 @@ def main() -> None:
     print(f"{client.server}, {arguments.documents:,} documents of 100 words")
     try:
         prepare(client, arguments.documents)
-        measure(client, arguments.documents, arguments.probes)
+        report(medians(client, arguments.documents, arguments.probes))
     finally:
         drop_index(client, INDEX)
         client.close()
@@ -72,8 +72,8 @@ def prepare(client: Client, documents: int) -> None:
     settle(client, INDEX)
 
 
-def measure(client: Client, documents: int, probes: int) -> None:
-    """Time the four searches in turn, and print."""
+def medians(client: Client, documents: int, probes: int) -> dict[str, float]:
+    """Median seconds of the four searches, which take turns."""
     news = NearDupe(INDEX, client)
     chosen = random.Random(1).choices(range(documents), k=WARM_UP + probes)
     seconds: dict[str, list[float]] = {}
@@ -89,9 +89,13 @@ def measure(client: Client, documents: int, probes: int) -> None:
         }
         for name, work in searches.items():
             seconds.setdefault(name, []).append(timed(work)[0])
-    medians = {name: statistics.median(some[WARM_UP:]) for name, some in seconds.items()}
-    for name, median in medians.items():
-        ratios = ", ".join(f"{median / medians[one]:.2f} x {one}" for one in ("terms", "more_like_this"))
+    return {name: statistics.median(some[WARM_UP:]) for name, some in seconds.items()}
+
+
+def report(found: dict[str, float]) -> None:
+    """Print the medians and their ratios."""
+    for name, median in found.items():
+        ratios = ", ".join(f"{median / found[one]:.2f} x {one}" for one in ("terms", "more_like_this"))
         print(f"{name:17} {1000 * median:5.1f} ms: {ratios}")
 
 
