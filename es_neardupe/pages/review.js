@@ -12,7 +12,7 @@ document.addEventListener("keydown", (event) => {
     }
     return;
   }
-  if (["s", "d", "e", "u"].includes(event.key) && performance.now() - opened < 250) {
+  if (["s", "d", "e", "E", "u"].includes(event.key) && performance.now() - opened < 250) {
     return; // meant for the page before
   }
   const target = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);

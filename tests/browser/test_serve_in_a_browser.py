@@ -314,6 +314,9 @@ def test_a_decision_where_two_texts_are_read(address: str, client: Client, index
         assert browser.current_url.startswith(comparison)
         decide(browser, "e")
         assert "Stored keep" in said(browser)
+        decide(browser, "E")  # of the second one, instead of the first
+        assert "Stored keep" in said(browser)
+        assert [one.documents[0].id for one in news.decisions() if one.verdict.value == "keep"] == ["s1"]
         decide(browser, "d")  # the next open group
         assert "Harbour" in find(browser, "h1").text
         assert "Stored different" in said(browser)

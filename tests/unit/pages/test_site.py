@@ -215,7 +215,7 @@ def test_comparison_and_error() -> None:
     found = read(page, scripts=1)
     assert "Sign out" in page.html
     assert "bob calls these <b>same</b>, since 2026-01-02." in page.html
-    assert [one["data-key"] for _, one in found.tags if "data-key" in one] == list("sdetupn?")
+    assert [one["data-key"] for _, one in found.tags if "data-key" in one] == list("sdeEtupn?")
     assert "form-action 'self'" in page.policy
     read(error_page(SITE, NASTY))
 
