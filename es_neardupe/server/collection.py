@@ -63,6 +63,9 @@ class CollectionClient(ServerClient):
         if "if_seq_no" in (params or {}):
             self._check_versions(path.split("/")[1])
         params = {name: value for name, value in (params or {}).items() if name not in _NOT_SENT}
+        if params.get("op_type") == "create":  # the path is listed, and the parameter is not
+            path = path.replace("/_doc/", "/_create/", 1)
+            del params["op_type"]
         answer = super().request(method, path, params=params, body=body, again=again)
         if method != "GET" and isinstance(answer, dict) and "result" in answer:
             self._note(answer)

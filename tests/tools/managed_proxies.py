@@ -87,7 +87,7 @@ class CollectionProxy(SignatureProxy):
 
     def _unknown(self, request: Request) -> str:
         """A part of a request that a collection may not have; empty if there is none."""
-        params = {"preference", "search_pipeline", "scroll", "routing", "allow_partial_search_results"}
+        params = {"preference", "search_pipeline", "scroll", "routing", "allow_partial_search_results", "op_type"}
         if found := params & request.params.keys():
             return found.pop()
         if request.path.endswith("/_search"):
