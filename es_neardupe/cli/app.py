@@ -17,6 +17,7 @@ import typer.main
 
 from es_neardupe.cli.command import Command, ConnectedCommand, UsageError
 from es_neardupe.cli.output import ExitCode, fail, printable, say
+from es_neardupe.cli.plain_values import without_pydantic
 from es_neardupe.cli.run_log import end, program_version
 from es_neardupe.errors import NeardupeError, SettingsError
 
@@ -95,12 +96,8 @@ class _Program(typer.core.TyperGroup):
         return list(self.commands)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The options. Flags that are not given are False: typer would import pydantic to convert None."""
-        parameters = super().get_params(ctx)
-        for one in parameters:
-            if getattr(one, "is_flag", False) and one.default is None:
-                one.default = False
-        return parameters
+        """The options of the program itself."""
+        return without_pydantic(super().get_params(ctx))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         commands = self.commands

@@ -15,6 +15,7 @@ import typer.core
 import typer.main
 
 from es_neardupe.cli import connection, run_log
+from es_neardupe.cli.plain_values import without_pydantic
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import CommandLine, spoken
 
@@ -52,6 +53,10 @@ class Command(typer.core.TyperCommand):
         self.help = with_options(_unwrapped(self.help or ""), names)
         for parameter in self.params:
             parameter.help = with_options(getattr(parameter, "help", None) or "", names)  # type: ignore[attr-defined]
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, and the option of the help."""
+        return without_pydantic(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Values are not converted for completion: typer would import pydantic."""

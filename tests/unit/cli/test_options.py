@@ -24,7 +24,8 @@ from unit_tools import FakeClient
 from es_neardupe import NearDupe, Settings
 from es_neardupe.cli import connection, run_log
 from es_neardupe.cli.app import app
-from es_neardupe.cli.command import _OTHER_NAMES, ConnectedCommand, shared_parameters
+from es_neardupe.cli.command import _OTHER_NAMES, ConnectedCommand, UsageError, shared_parameters
+from es_neardupe.cli.plain_values import PlainValues
 from es_neardupe.commands.bands.bands import bands
 from es_neardupe.commands.watch.watch import parse_duration
 from es_neardupe.errors import SettingsError
@@ -367,6 +368,36 @@ def test_the_program_starts_without_heavy_libraries(lines: list[list[str]]) -> N
     done = started(lines)
     assert (done.returncode, done.stderr.strip()) == (0, "[]")
     assert done.stdout
+
+
+def test_commands_without_a_server_load_no_more_than_numpy(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(f"one two three four five six seven {name}")
+    files = [str(tmp_path / name) for name in ("a", "b")]
+    done = started([["bands", "--threshold", ".8", "--permutations", "128"], ["compare", *files, "--context", "5"]])
+    assert (done.returncode, done.stderr.strip()) == (0, "['numpy', 'xxhash']")
+
+
+@pytest.mark.parametrize("name", sorted(set(PROGRAM.commands) - {"node"}))
+def test_values_are_converted_as_by_typer(name: str) -> None:
+    command = PROGRAM.commands[name]
+    context = command.make_context(name, [], resilient_parsing=True)
+    for parameter in command.get_params(context):
+        if isinstance(getattr(parameter, "_runtime_param", None), PlainValues):
+            ours, parameter._runtime_param = parameter._runtime_param, None
+            for word in ("5", "0", "-1", "1.5", ".8", "50%", "07", "1e3", "x", "", "literal", "auto", "a:b", None):
+                value = [word, "7"] if parameter.multiple or parameter.nargs == -1 else word
+                assert result(ours, parameter, context, value) == result(
+                    parameter.get_runtime_param(), parameter, context, value
+                ), (parameter.name, word)
+
+
+def result(converter: Any, parameter: Any, context: Any, value: Any) -> Any:
+    """What a value is converted to, or the error message."""
+    try:
+        return converter.coerce(value, parameter, context)
+    except UsageError as error:
+        return error.message
 
 
 def completed(words: str, **environment: str) -> list[str]:
