@@ -621,7 +621,9 @@ class _Piece:
             if self.not_compared[document] and document in self._candidates and not self.matches(document):
                 fingerprint = self.writes[place].fingerprint
                 nearest = [] if fingerprint is None else self._nearest(document, fingerprint.signature)
-                further[document] = [[one] for one in nearest if not self._recent.replaces(one) and one.may_match(document)]
+                further[document] = [
+                    [one] for one in nearest if not self._recent.replaces(one) and one.may_match(document)
+                ]
                 self.not_compared[document] = max(0, self.not_compared[document] - len(nearest))
         self._compare((document, one) for document, some in further.items() for (one,) in some)
         for document, some in further.items():
