@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from typing import Any
-
-from tenacity import RetryCallState
+from typing import TYPE_CHECKING, Any
 
 from es_neardupe.errors import NeardupeError, RequestError, SettingsError, Unreachable
 from es_neardupe.log_events import log_event
@@ -18,6 +16,9 @@ from es_neardupe.server.pacing import Pace, may_pass, retrying
 from es_neardupe.server.read_all import ReadQuery, Skip, pages
 from es_neardupe.server.request_sizes import can_be_split, is_too_large
 from es_neardupe.server.responses import Answer, check_complete, expected, refusal
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
 
 # The same for Elasticsearch 8 and 9, whichever major version the driver has.
 _MEDIA_TYPES = {

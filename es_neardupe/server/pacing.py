@@ -13,21 +13,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Condition
-
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    retry_if_exception,
-    stop_after_attempt,
-    stop_after_delay,
-    wait_random_exponential,
-)
+from typing import TYPE_CHECKING
 
 from es_neardupe.errors import Blocked, IncompleteAnswer, RequestError, SettingsError, Unreachable
 from es_neardupe.log_events import log_event
 from es_neardupe.server.login.settings import Retries
 from es_neardupe.server.parallel import pause
 from es_neardupe.wording import option
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState, Retrying
 
 PART_RETRIES = Retries(total=math.inf)
 """Retries of the failed items of an answered request. Their total time has no limit: large requests take long."""
@@ -63,6 +58,9 @@ def retrying(
 ) -> Retrying:
     """Calls a function again while its error is ``worthwhile``, and ``before`` before each further try; raises the last
     error when the tries are used up."""
+    # Loaded with the first request: it takes longer than all other modules of a command that needs no server.
+    from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_random_exponential
+
     return Retrying(
         before_sleep=before,
         retry=retry_if_exception(worthwhile),
