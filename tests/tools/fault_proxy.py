@@ -18,11 +18,12 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+
+from es_neardupe.server.parallel import pause
 
 EVERYTHING = ""
 WRITES = r"/_(bulk|doc|create|update)\b|^(PUT|DELETE) /[^_]"
@@ -252,9 +253,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 def short_waits(monkeypatch: pytest.MonkeyPatch, seconds: float = 0.02) -> None:
     """Waits before retries are short."""
-    pause = threading.Event()
-    nap = SimpleNamespace(sleep=lambda wanted: pause.wait(min(wanted, seconds)))
-    monkeypatch.setattr("tenacity.nap.time", nap)
+    monkeypatch.setattr("es_neardupe.server.pacing.pause", lambda wanted: pause(min(wanted, seconds)))
 
 
 # ---- kinds of faults
