@@ -30,6 +30,7 @@ RECORDS = {"decisions", "doctor", "fingerprinted", "group_history", "screened", 
 NOT_OF_REPORTS = {
     "es_neardupe.columns",  # arrays
     "es_neardupe.similarity.alignment",  # arrays
+    "es_neardupe.keys.prepare.placed",  # the text of a side, with the places of what is compared
     "es_neardupe.commands.duplicates.request_plan",  # requests, in another form
     "es_neardupe.similarity.features",  # parts of requests
 }
