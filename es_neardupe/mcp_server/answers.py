@@ -19,7 +19,7 @@ from es_neardupe.groups.reviewed import TitledPage
 from es_neardupe.json_results import plain
 from es_neardupe.options import MeasureName
 from es_neardupe.similarity.collation import CellKind, collate
-from es_neardupe.similarity.comparison import CompareReport, Side
+from es_neardupe.similarity.comparison import CompareReport, Side, placed_text
 from es_neardupe.similarity.explained_scores import Score
 from es_neardupe.similarity.weighed_places import LAYOUT, WeighedPlace, heaviest_first, weighed_places
 from es_neardupe.wording import counted
@@ -130,7 +130,7 @@ def comparison_answer(found: CompareReport) -> dict[str, Any]:
     """Two texts: how similar they are, and the passages that differ, the most important ones first."""
     values = {_measure(one): one.value for one in found.measures if one.measure is not MeasureName.ESTIMATE}
     main = MeasureName.RESEMBLANCE.value
-    collated = collate([found.a.placed, found.b.placed], passage=found.passage)
+    collated = collate([placed_text(one) for one in found.sides], passage=found.passage)
     places = weighed_places(collated)
     passages = heaviest_first(places)
     layout = sum(one.kind == LAYOUT for one in places)

@@ -57,11 +57,6 @@ class Side:
         return cls(name, len(placed.original), len(placed.spans), placed, placed.as_prepared)
 
     @property
-    def placed(self) -> PlacedText:
-        """The text, and what is compared of it."""
-        return self._text
-
-    @property
     def text(self) -> str:
         """The text that is shown: the original, or else the prepared one."""
         return self._text.original
@@ -222,9 +217,14 @@ def side_of(name: str, text: str | PlacedText) -> Side:
     return Side.of(name, text)
 
 
+def placed_text(side: Side) -> PlacedText:
+    """The text, and what is compared of it."""
+    return side._text
+
+
 def facts_of(side: Side) -> FactTokens:
     """The words and facts of a text."""
-    return fact_tokens(side.placed)
+    return fact_tokens(placed_text(side))
 
 
 def blocks_of(a: Side, b: Side, found: Alignment) -> tuple[Block, ...]:
