@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from es_neardupe.candidates.detection import DetectionCase, ShortTexts
     from es_neardupe.candidates.large_buckets import Bucket
     from es_neardupe.candidates.unrelated import UnrelatedCandidates
+    from es_neardupe.groups.clusters import RelatedCounts
     from es_neardupe.report_parts import WriteCounts
     from es_neardupe.server.dry_run import ShownRequest
     from es_neardupe.server.failures import Failure, Failures
@@ -293,3 +294,14 @@ def warn_of_detection(minimum: float, probability: float | None, cases: Sequence
 
     if words := incomplete(minimum, probability, cases):
         warn(words)
+
+
+def related_rows(counts: RelatedCounts, alone: str) -> Iterator[tuple[str, int | float | None]]:
+    """Rows about matches that are not in one group. ``alone``: the name of the row with documents alone."""
+    if counts.alone:
+        indent = " " * (len(alone) - len(alone.lstrip()))
+        yield alone, counts.alone
+        yield f"{indent}  highest similarity", counts.alone_similarity
+    if counts.pairs:
+        yield "matching pairs in different groups", counts.pairs
+        yield "  highest similarity", counts.similarity

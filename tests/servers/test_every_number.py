@@ -49,7 +49,7 @@ from recount import (
     word_edits,
 )
 from scheme_oracle import GOLDEN, M32, M64, mix64, oracle_signature, oracle_token_hash, oracle_tokens
-from server_tools import JSON, change, family, make_index, mapping, put, words
+from server_tools import JSON, change, family, hits, make_index, mapping, put, words
 from star_model import star_model
 from unit_tools import set_resemblance
 
@@ -540,6 +540,22 @@ def _related(index: Snapshot, made: Star, minimum: float) -> JSON:
         "alone_similarity": max(alone.values(), default=None),
         "pairs": len(split),
         "similarity": max(split, default=None),
+    }
+
+
+def _related_records(case: Case) -> JSON:
+    """The same, from the records of the registry."""
+    stored = [one["_source"] for one in hits(case.world.client, f"{case.world.index}-neardupe-groups")]
+    records = [one for one in stored if one["kind"] == "cluster"]
+    highest = {
+        name: max((one[name] for one in records if one[name] is not None), default=None)
+        for name in ("alone_similarity", "split_similarity")
+    }
+    return {
+        "alone": sum(one["alone_matching"] for one in records),
+        "alone_similarity": highest["alone_similarity"],
+        "pairs": sum(one["split_pairs"] for one in records),
+        "similarity": highest["split_similarity"],
     }
 
 
@@ -1982,6 +1998,7 @@ def of_audit(case: Case) -> JSON:
         "members": len(members),
         "denied": 0,
         "precision": 1.0,
+        "related": _related_records(case),
         **case.seconds,
     }
 

@@ -11,7 +11,7 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName, Output
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
-from es_neardupe.cli.messages import warn_of_boilerplate
+from es_neardupe.cli.messages import related_rows, warn_of_boilerplate
 from es_neardupe.cli.output import (
     ExitCode,
     check_output,
@@ -120,6 +120,8 @@ def _expectations(report: AuditReport) -> Iterator[tuple[str, object]]:
     yield "  verified pairs of texts", report.claims
     yield "  members of stored groups", report.members
     yield "  wrong according to the texts", report.denied
+    if report.related is not None:
+        yield from related_rows(report.related, "documents alone although they match another document")
     if (reviewed := report.reviewed) is not None:
         yield "precision as judged by reviewers", reviewed.precision
         yield f"  pairs at least {report.min:g} similar: same", reviewed.same

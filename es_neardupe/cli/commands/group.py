@@ -17,6 +17,7 @@ from es_neardupe.cli.messages import (
     left_by,
     outcome_rows,
     range_text,
+    related_rows,
     say_common,
     say_measure,
     say_next,
@@ -36,7 +37,6 @@ from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.group.steps import GroupReport
-    from es_neardupe.groups.clusters import RelatedCounts
     from es_neardupe.index.index import Index
     from es_neardupe.verification.criterion import MatchRules
     from es_neardupe.verification.facts_in_groups import GroupFacts
@@ -109,7 +109,7 @@ def _show_groups(report: GroupReport) -> None:
             ("enriched documents", scope.documents),
             (f"  in {counted(groups.count, 'group')}", groups.grouped),
             ("  alone", groups.alone),
-            *_related(groups.related),
+            *related_rows(groups.related, "    although they match another document"),
             *([("documents not enriched", scope.unprocessed)] if scope.unprocessed else []),
             ("largest group", groups.largest),
             ("minimum similarity to a principal", groups.min_similarity),
@@ -134,16 +134,6 @@ def _show_groups(report: GroupReport) -> None:
             )
     say_tuning(report.tuned)
     say_next(command("groups", report.index), report.dry_run)
-
-
-def _related(counts: RelatedCounts) -> Iterator[tuple[str, int | float | None]]:
-    """Rows about matches that are not in one group."""
-    if counts.alone:
-        yield "    although they match another document", counts.alone
-        yield "      highest similarity", counts.alone_similarity
-    if counts.pairs:
-        yield "matching pairs in different groups", counts.pairs
-        yield "  highest similarity", counts.similarity
 
 
 def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:

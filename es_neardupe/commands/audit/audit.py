@@ -59,6 +59,7 @@ def audit(
         grouped_by_resemblance,
         memberships,
         pairs_of_sample,
+        related_counts,
         reviewed,
     )
     from es_neardupe.commands.audit.true_pairs import SampleTexts
@@ -111,6 +112,7 @@ def audit(
         precision=1 - len(wrong) / claimed if claimed else None,
         precision_without_boilerplate=claims.share_without(held, progress) if len(claims) and held.clusters else None,
         wrong=tuple(wrong[:EXAMPLES]),
+        related=related_counts(index),
         reviewed=reviewed(index, scope.corpus, minimum),
         advice=advice(index.target, minimum, counts, whole),
         seconds=time.monotonic() - started,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from es_neardupe.commands.audit.all_true_pairs import PairSimilarities
 from es_neardupe.commands.audit.why_missed import FOUND, LENGTHS, DocumentStates, LossReason, lost
+from es_neardupe.groups.clusters import RelatedCounts
 from es_neardupe.keys.arrays import Flags, Ints, Positions
 from es_neardupe.keys.intervals import wilson_interval
 from es_neardupe.keys.scheme import Scheme
@@ -155,6 +156,9 @@ class AuditReport(Tabular):
     and without such passages."""
     wrong: tuple[RefutedPair, ...]
     """Some of the refuted pairs."""
+    related: RelatedCounts | None
+    """Matches of the whole index that are not in one group, as the last run of ``group`` counted them; None if no run
+    has finished."""
     reviewed: ReviewedPairs | None
     """What reviewers say about pairs of the whole index; None if there are no decisions."""
     advice: BandsAdvice | None

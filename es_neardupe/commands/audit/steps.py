@@ -32,6 +32,7 @@ from es_neardupe.commands.audit.why_missed import (
     states_of,
 )
 from es_neardupe.errors import IndexUnusable, SettingsError
+from es_neardupe.groups.clusters import RelatedCounts
 from es_neardupe.groups.decisions import Decision, Decisions, Verdict, agreed_verdict
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index import queries
@@ -253,6 +254,13 @@ def grouped_by_resemblance(index: Index) -> bool:
     """Whether the last run of ``group`` has finished and used the resemblance, so that its groups can be checked."""
     last = Registry(index).last_run()
     return last is not None and last.finished and last.rules is not None and last.rules.match.by_resemblance
+
+
+def related_counts(index: Index) -> RelatedCounts | None:
+    """The matches that are not in one group, by the last run of ``group``; None if it has not finished."""
+    registry = Registry(index)
+    last = registry.last_run()
+    return registry.related_counts() if last is not None and last.finished else None
 
 
 def memberships(index: Index, sample: Sequence[Reference], scope: _AuditScope, minimum: float) -> Iterator[_Membership]:
