@@ -22,7 +22,6 @@ import numpy as np
 
 from es_neardupe.candidates.fingerprints import read_corpus, requested
 from es_neardupe.candidates.memory_limit import MemoryLimit
-from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.errors import Forbidden, NameTaken, SettingsError
 from es_neardupe.groups.clusters import ClusterSum
 from es_neardupe.groups.decisions import (
@@ -41,7 +40,7 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.storage.change_feed import ChangeFeed
 from es_neardupe.index.stored_fields import group_of, stored_fields
 from es_neardupe.keys.arrays import Flags
-from es_neardupe.progress import Progress, silent
+from es_neardupe.progress import Progress
 from es_neardupe.records import Address, FingerprintColumns, Hit
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.parallel import in_threads
@@ -98,37 +97,46 @@ class RunScope:
     """That of the records of clusters after the last run."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class GroupRun:
+    """What a run of ``group`` reads, and the rules by which it decides."""
+
+    index: Index
+    registry: Registry
+    rules: RunRules
+    criterion: MatchCriterion
+    evidence: Evidence | None
+    decisions: Decisions | None
+    """None: they are ignored."""
+    limit: MemoryLimit | None
+    progress: Progress
+    feed: ChangeFeed | None = None
+    """The documents that were written since the last run; None if each of them has no similarity."""
+    field_feed: ChangeFeed | None = None
+    """Those that were written since the last run has used their fields; None if it has not, or `feed` shows them."""
+
+    @property
+    def shards(self) -> Sequence[int | None]:
+        """The shards to read one after the other."""
+        return (None,) if self.feed is None else self.feed.shards
+
+
 def choose_scope(
-    index: Index,
-    registry: Registry,
-    last: LastRun | None,
-    rules: RunRules,
-    *,
-    feed: ChangeFeed | None,
-    field_feed: ChangeFeed | None,
-    evidence: bool,
-    only_words: bool,
-    decisions: WaitingDecisions,
-    check: bool,
-    rebuild: bool,
+    run: GroupRun, last: LastRun | None, decisions: WaitingDecisions, *, check: bool, rebuild: bool
 ) -> RunScope:
     """Choose between the whole index and a part of it. ``check`` compares all groups with the registry, and looks
     for records of clusters that others have changed; they are counted in any case. If a document that the last run has
     grouped was changed or deleted, the documents of all groups are counted. The documents that
     ``decisions`` are about are processed.
 
-    ``feed``: the documents that were written since the last run; None if each of them has no similarity.
-
-    ``field_feed``: with rules that have fields, the documents that were written since the last run has used these, if
-    ``feed`` does not show them.
-
-    ``only_words``: whether the measure depends on nothing but the words that fingerprints are made from. If it also
-    uses other fields, their changes are not noticed, so each run processes the whole index.
+    If the measure depends on more than the words that fingerprints are made from, changes of other fields are not
+    noticed, so each run processes the whole index.
     """
+    index, registry, rules, feed, field_feed = run.index, run.registry, run.rules, run.feed, run.field_feed
     changed, other_fields = _changed(index, feed, last), _other_fields(index, field_feed)
     found = _counted(index, changed, other_fields)
     documents, waiting = found["documents"], found["waiting"]
-    different = _differences(last, rules, evidence)
+    different = _differences(last, rules, run.evidence is not None)
     noted, uuids = (last.indices if last else {}), index.target.uuids
     settled = last is not None and last.finished and last.rules == rules and not different and noted == uuids
     reason = _why_whole(last, different, rebuild)
@@ -136,7 +144,7 @@ def choose_scope(
         reason = "records of related groups were changed or deleted"
     if reason is None and (copied := _copied(index, noted)):
         reason = f"restored or copied since the last run: {', '.join(copied)}"
-    if reason is None and not only_words:
+    if reason is None and not run.criterion.measure.copies_are_equal:
         reason = "the measure uses more than the words that keys are made from"
     if reason is None:
         reason = _why_unnoticed(feed, noted) or _why_unnoticed(field_feed, noted)
@@ -400,33 +408,22 @@ def _shrunk(index: Index, registered: Iterable[tuple[str, Any]]) -> frozenset[st
         return frozenset(id for part in parts for id in part)
 
 
-def affected_pairs(
-    index: Index,
-    criterion: MatchCriterion,
-    rules: GroupRules,
-    seeds: Iterable[DocumentQuery],
-    *,
-    shards: Sequence[int | None] = (None,),
-    evidence: Evidence | None = None,
-    decisions: Decisions | None = None,
-    unsatisfied: Collection[ContentPair] = (),
-    limit: MemoryLimit | None = None,
-    progress: Progress = silent,
-) -> tuple[Verified, PairDecisions]:
-    """The verified pairs of the documents that the queries ``seeds`` match, and of all others that they affect, and the
-    ``decisions`` about their texts, with those that the last run left ``unsatisfied``.
+def affected_pairs(run: GroupRun, scope: RunScope) -> tuple[Verified, PairDecisions]:
+    """The verified pairs of the documents that a part of an index starts from, and of all others that they affect, and
+    the decisions about their texts, with those that the last run left unsatisfied.
 
     Rows ``inside`` are affected. The other rows only share a key with an affected one, or have a text of an unsatisfied
-    decision: pairs between two of them are ignored. Reads the ``evidence`` about rows inside. ``shards``: the
-    shards to read one after the other. Raises `SettingsError` for more documents or pairs than the ``limit`` allows.
+    decision: pairs between two of them are ignored. Reads the evidence about rows inside. Raises `SettingsError` for
+    more documents or pairs than the limit allows.
     """
+    index, criterion, rules, evidence, limit = run.index, run.criterion, run.rules.group, run.evidence, run.limit
     memory = PairMemory()
-    area = _Neighbourhood(index, rules, shards, decisions, limit)
-    area.inside.update(hit.address for hit in area.read(seeds))
-    still = area.read_unsatisfied(unsatisfied)
+    area = _Neighbourhood(run)
+    area.inside.update(hit.address for hit in area.read(scope.seeds))
+    still = area.read_unsatisfied(scope.unsatisfied)
     earlier = None
     while True:
-        area.widen(progress)
+        area.widen(run.progress)
         hits, bands = [area.hits[address] for address in sorted(area.hits)], index.settings.scheme.bands
         corpus = read_corpus([hits], index.settings.prefix, bands, rules, index.target.uuids)
         inside = np.array([Address(index, id) in area.inside for index, id, _ in corpus.references], np.bool_)
@@ -444,9 +441,9 @@ def affected_pairs(
             and limit.holding(
                 examined_documents=len(area.hits), examined_pairs=0 if evidence is None else evidence.examined
             ),
-            progress=progress,
+            progress=run.progress,
         )
-        verified = with_facts(verified, criterion, progress)
+        verified = with_facts(verified, criterion, run.progress)
         earlier = verified.verifier
         new = _reached(verified, criterion) & ~inside
         if not new.any():
@@ -469,20 +466,13 @@ def _reached(verified: Verified, criterion: MatchCriterion) -> Flags:
 class _Neighbourhood:
     """The documents read so far, and which of them are affected."""
 
-    def __init__(
-        self,
-        index: Index,
-        rules: GroupRules,
-        shards: Sequence[int | None],
-        decisions: Decisions | None,
-        limit: MemoryLimit | None,
-    ) -> None:
-        self._index = index
-        self._registry = Registry(index)
-        self._decisions = decisions
-        self._limit = limit
-        self._shards = shards
-        self._body = requested(index.fields, rules)
+    def __init__(self, run: GroupRun) -> None:
+        self._index = run.index
+        self._registry = run.registry
+        self._decisions = run.decisions
+        self._limit = run.limit
+        self._shards = run.shards
+        self._body = requested(run.index.fields, run.rules.group)
         self._queried: dict[str, set[str]] = {"bands": set(), "group": set(), "decided": set(), "content": set()}
         self._gathered: set[Address] = set()
         self._widened: set[Address] = set()

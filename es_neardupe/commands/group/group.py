@@ -158,11 +158,11 @@ def group(
         check_linkage(rules.linkage, criterion.measure.name)
     check_permissions(index, dry_run=dry_run)
     work = Run(
-        index,
-        registry,
-        RunRules.of(match, rules, criterion, index.scheme_id, ignore_reviews=ignore_reviews),
-        criterion,
-        evidence_of(index, criterion) if evidence else None,
+        index=index,
+        registry=registry,
+        rules=RunRules.of(match, rules, criterion, index.scheme_id, ignore_reviews=ignore_reviews),
+        criterion=criterion,
+        evidence=evidence_of(index, criterion) if evidence else None,
         batch=given["batch"],
         slices=given["slices"],
         workers=given["workers"],
@@ -178,19 +178,7 @@ def group(
         fields = index.storage.field_feed(stores=not dry_run) if rules.columns else None
         work = replace(work, feed=feed, field_feed=fields)
         waiting = WaitingDecisions() if work.decisions is None else work.decisions.waiting()
-        scope = choose_scope(
-            index,
-            registry,
-            last,
-            work.rules,
-            feed=feed,
-            field_feed=fields,
-            evidence=evidence,
-            only_words=criterion.measure.copies_are_equal,
-            decisions=waiting,
-            check=check,
-            rebuild=rebuild,
-        )
+        scope = choose_scope(work, last, waiting, check=check, rebuild=rebuild)
         work = work.limited(scope)
         verified, decisions = work.verify(scope, files)
         linked = link(rules, verified, criterion, progress, decisions)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from es_neardupe.candidates.detection import DetectionCase, ShortTexts, cases_in_index, short_texts
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.join import with_passages
-from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.candidates.spill_to_disk import Scratch
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.errors import LeaseHeld, SettingsError
 from es_neardupe.groups.build import GroupingResult, LinkedClasses
-from es_neardupe.groups.decisions import Decisions, PairDecisions, WaitingDecisions
-from es_neardupe.groups.incremental import RunScope, affected_pairs
+from es_neardupe.groups.decisions import PairDecisions, WaitingDecisions
+from es_neardupe.groups.incremental import GroupRun, RunScope, affected_pairs
 from es_neardupe.groups.registry import LastRun, Registry, remembered
 from es_neardupe.groups.rules import RunRules
 from es_neardupe.groups.write import write_groups
@@ -25,7 +24,6 @@ from es_neardupe.index.permissions import check_sees_all, check_updates
 from es_neardupe.index.runs.lease import Lease
 from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.storage.interface import GroupIdsWritten
-from es_neardupe.progress import Progress
 from es_neardupe.records import Outcome, one_line
 from es_neardupe.report_parts import (
     DecisionCounts,
@@ -40,8 +38,8 @@ from es_neardupe.server.dry_run import ShownRequest
 from es_neardupe.similarity.measure import SETS
 from es_neardupe.verification.boilerplate import Boilerplate, boilerplate, groups_held
 from es_neardupe.verification.common_shingles import CommonShinglesUsed, effect, store_list, used
-from es_neardupe.verification.criterion import MatchCriterion, MatchRules
-from es_neardupe.verification.evidence import Evidence, EvidenceReport, write_evidence
+from es_neardupe.verification.criterion import MatchRules
+from es_neardupe.verification.evidence import EvidenceReport, write_evidence
 from es_neardupe.verification.facts_in_groups import GroupFacts, facts_in_groups
 from es_neardupe.verification.facts_of_matches import with_facts
 from es_neardupe.verification.verify import Verified, verified_pairs
@@ -120,31 +118,13 @@ def unchanged_last_run(index: Index, registry: Registry, before: tuple[MatchRule
     return last
 
 
-@dataclass(frozen=True)
-class Run:
-    """One run of ``group``: its rules, and how it reads and writes."""
+@dataclass(frozen=True, kw_only=True)
+class Run(GroupRun):
+    """One run of ``group``, and how it reads and writes."""
 
-    index: Index
-    registry: Registry
-    rules: RunRules
-    criterion: MatchCriterion
-    evidence: Evidence | None
     batch: int
     slices: int | None
     workers: int
-    limit: MemoryLimit | None
-    progress: Progress
-    decisions: Decisions | None = None
-    """None: they are ignored."""
-    feed: ChangeFeed | None = None
-    """The documents that were written since the last run; None if each of them has no similarity."""
-    field_feed: ChangeFeed | None = None
-    """Those that were written since the last run has used their fields; None if it has not, or `feed` shows them."""
-
-    @property
-    def shards(self) -> Sequence[int | None]:
-        """The shards to read one after the other."""
-        return (None,) if self.feed is None else self.feed.shards
 
     def limited(self, scope: RunScope) -> Run:
         """The run with the numbers of stored groups and pairs in its memory limit. Raises `SettingsError` if they do
@@ -159,20 +139,9 @@ class Run:
     def verify(self, scope: RunScope, files: Scratch) -> tuple[Verified, PairDecisions | None]:
         """The candidate pairs of the scope, each compared by its current texts, and the decisions about these texts.
         ``files``: for what does not fit into memory, until the groups are written."""
-        rules = self.rules.group
         if not scope.whole:
-            return affected_pairs(
-                self.index,
-                self.criterion,
-                rules,
-                scope.seeds,
-                shards=self.shards,
-                evidence=self.evidence,
-                decisions=self.decisions,
-                unsatisfied=scope.unsatisfied,
-                limit=self.limit,
-                progress=self.progress,
-            )
+            return affected_pairs(self, scope)
+        rules = self.rules.group
         if self.evidence is not None:
             self.evidence.read_all(self.progress)
         verified = verified_pairs(
