@@ -29,12 +29,16 @@ from es_neardupe.pages.page import (
 )
 from es_neardupe.pages.panes import MAX_SHOWN
 from es_neardupe.pages.readings import in_few_words
+from es_neardupe.records import State
 from es_neardupe.similarity.comparison import CompareReport
 from es_neardupe.similarity.pair_relation import Relation
 from es_neardupe.similarity.weighed_places import LAYOUT
 
-_WIDTH, _HEIGHT = 600, 120
+_WIDTH, _HEIGHT = 480, 120
 """Size of a bar chart."""
+
+_STEP = 60
+"""The most from one bar to the next."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class Hosted:
 @dataclass(frozen=True)
 class _Bar:
     label: str
+    short: str
+    """Below the bar."""
     groups: int
     link: str
     x: float
@@ -76,12 +82,13 @@ def _policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
 def overview_page(
     site: Site, documents: StatsScope, groups: GroupOverview, *, reviews: KnownReviews, waiting: int
 ) -> Hosted:
-    """Documents by state, groups by size and by least similarity, progress of the review. ``waiting``: decisions that
-    wait for ``group``."""
+    """What there is to do, groups by least similarity and by size, documents. ``waiting``: decisions that wait for
+    ``group``."""
     states = None if reviews.groups is None else Counter(state for _, state in reviews.groups.values())
     by_size = [
         (
             _sizes(one),
+            _sizes(one).replace(" to ", "–").replace(" or more", "+"),
             one.groups,
             site.link("/groups", min_size=int(one.first), max_size=None if one.end is None else int(one.end) - 1),
         )
@@ -90,6 +97,7 @@ def overview_page(
     by_similarity = [
         (
             "1" if one.end is None else f"{one.first:.2f} to {one.end:.2f}",
+            "1" if one.end is None else f"{one.first:.2f}",
             one.groups,
             site.link("/groups", min_similarity=one.first, below=one.end, order=GroupOrder.LEAST_SIMILAR.value),
         )
@@ -107,9 +115,24 @@ def overview_page(
         reading=reviews.reading,
         to_review=groups.different,
         waiting=waiting,
+        kinds=[(label, number) for label, number in _kinds(documents, groups) if number],
         width=_WIDTH,
         height=_HEIGHT,
     )
+
+
+def _kinds(documents: StatsScope, groups: GroupOverview) -> list[tuple[str, int]]:
+    """Documents by what they are to a reader; each is of one kind."""
+    states = documents.states
+    compared = states.get(State.SIGNED, 0) + states.get(State.SHORT, 0)
+    return [
+        ("in groups", min(groups.documents, compared)),
+        ("without near-duplicates", max(compared - groups.documents, 0)),
+        ("without words", states.get(State.EMPTY, 0)),
+        ("too long to compare", states.get(State.TOO_LARGE, 0)),
+        ("unreadable", states.get(State.FAILED, 0) + documents.unknown),
+        ("waiting for enrich", documents.unprocessed + documents.other_schemes),
+    ]
 
 
 def _sizes(one: GroupCount) -> str:
@@ -120,30 +143,38 @@ def _sizes(one: GroupCount) -> str:
     return f"{first:,}" if first == last else f"{first:,} to {last:,}"
 
 
-def _bars(counts: Sequence[tuple[str, int, str]]) -> list[_Bar]:
-    """A bar for each number; the highest one fills the height, the lowest of one group is still visible."""
-    highest = max((number for _, number, _ in counts), default=0) or 1
-    step = _WIDTH / max(len(counts), 1)
+def _bars(counts: Sequence[tuple[str, str, int, str]]) -> list[_Bar]:
+    """A bar for each number, up to the last one; the highest one fills the height, the lowest of one group is still
+    visible."""
+    counts = counts[: max((place for place, one in enumerate(counts, 1) if one[2]), default=0)]
+    highest = max((number for _, _, number, _ in counts), default=0) or 1
+    step = min(_WIDTH / max(len(counts), 1), _STEP)
     bars = []
-    for place, (label, number, link) in enumerate(counts):
+    for place, (label, short, number, link) in enumerate(counts):
         height = max(_HEIGHT * number / highest, 3) if number else 0
-        bars.append(_Bar(label, number, link, place * step, _HEIGHT - height, step * 0.86, height))
+        bars.append(_Bar(label, short, number, link, place * step, _HEIGHT - height, step * 0.86, height))
     return bars
+
+
+@dataclass(frozen=True)
+class Offered:
+    """What the filters of the list of groups offer."""
+
+    values: Sequence[CommonValues]
+    relations: Sequence[Relation]
+    reviewers: Sequence[str]
 
 
 def groups_page(
     site: Site,
     found: TitledPage,
     selection: GroupSelection,
+    offered: Offered,
     *,
-    values: Sequence[CommonValues],
-    relations: Sequence[Relation],
-    reviewers: Sequence[str],
     first: bool,
     all_decided: int = 0,
 ) -> Hosted:
-    """A page of the list of groups. ``values``, ``relations``, ``reviewers`` are offered as filters. ``all_decided``:
-    so many groups have different texts, and none of them is open."""
+    """A page of the list of groups. ``all_decided``: so many groups have different texts, and none of them is open."""
     numbers, documents, review, order = selection.numbers, selection.documents, selection.review, selection.order
     given = {
         "q": documents.text,
@@ -162,15 +193,12 @@ def groups_page(
         "groups.html.j2",
         site,
         found=found,
+        error="",
         given=given,
-        filters=_value_filters(values, documents.values),
-        relations=[one.value for one in relations],
-        states=[one.value for one in ReviewState],
+        **_filters(offered, documents.values),
         state_of=state_of,
-        reviewers=reviewers,
         orders={one.value: site.link("/groups", **{**given, "order": one.value}) for one in GroupOrder},
         differences={one.group: _difference(found.heaviest.get(one.group)) for one in found.page.groups},
-        kinds=KINDS,
         order=order,
         start=None if first else site.link("/groups", **given),
         again=site.link("/groups", **given),
@@ -178,6 +206,31 @@ def groups_page(
         most=MAX_FOUND,
         all_decided=all_decided,
     )
+
+
+def groups_error_page(site: Site, given: Mapping[str, Any], offered: Offered, error: str) -> Hosted:
+    """The form of the list of groups, with the values that were ``given``, and why there is no list."""
+    names = ("q", "value", "relation", "min_size", "max_size", "min_similarity", "below", "order", "review", "reviewer")
+    pairs = [one.partition(":") for one in given["value"]]
+    return hosted(
+        "groups.html.j2",
+        site,
+        found=None,
+        error=error,
+        given={name: given.get(name, "") for name in (*names, "difference")},
+        **_filters(offered, [(field, value) for field, colon, value in pairs if colon]),
+    )
+
+
+def _filters(offered: Offered, values: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """The choices of the form; ``values``: those that are chosen."""
+    return {
+        "filters": _value_filters(offered.values, values),
+        "relations": [one.value for one in offered.relations],
+        "reviewers": offered.reviewers,
+        "states": [one.value for one in ReviewState],
+        "kinds": KINDS,
+    }
 
 
 def _difference(one: HeaviestDifference | None) -> str:

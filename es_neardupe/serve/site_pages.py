@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
+from starlette.datastructures import QueryParams
 
 from es_neardupe.commands.group_pages import (
     MAX_WHOLE,
@@ -25,7 +26,7 @@ from es_neardupe.commands.group_pages import (
 from es_neardupe.commands.search.search import search
 from es_neardupe.commands.stats.counts import documents_in_scope
 from es_neardupe.display_text import beginning
-from es_neardupe.errors import NeardupeError, SettingsError
+from es_neardupe.errors import NeardupeError, RequestError, SettingsError
 from es_neardupe.groups.collate import CollatedTexts, read_collated
 from es_neardupe.groups.decisions import Decision, Decisions
 from es_neardupe.groups.heaviest import KINDS, HeaviestDifferences
@@ -43,7 +44,7 @@ from es_neardupe.index.shown_fields import shown_fields
 from es_neardupe.pages.application import Site
 from es_neardupe.pages.bar import Said
 from es_neardupe.pages.group import group_file, group_page
-from es_neardupe.pages.site import groups_page, overview_page, search_page
+from es_neardupe.pages.site import Offered, groups_error_page, groups_page, overview_page, search_page
 from es_neardupe.serve.answers import page_answer, status_of
 from es_neardupe.similarity.pair_relation import Relation
 
@@ -81,42 +82,32 @@ def site_pages(
     @routes.get("/groups")
     def groups(request: Request) -> HTMLResponse:
         given, current = request.query_params, opened(index_of(request), groups=True)
-        numbers = GroupFilter(
-            min_size=_whole(given, "min_size", 2) or 2,
-            max_size=_whole(given, "max_size", 2),
-            min_similarity=_share(given, "min_similarity"),
-            below=_share(given, "below"),
+        offered = Offered(
+            values=common_values(current, fields),
+            relations=list(Relation) if has_evidence(current) else [],
+            reviewers=list(Decisions(current).totals()),
         )
-        documents = DocumentFilter(
-            text=given.get("q", "").strip(),
-            values=read_values(given.getlist("value")),
-            relation=chosen(Relation, given["relation"]) if given.get("relation") else None,
-        )
-        state = chosen(ReviewState, given["review"]) if given.get("review") else None
-        review = ReviewFilter(state, given.get("reviewer") or None)
-        order = chosen(GroupOrder, given.get("order") or GroupOrder.LARGEST.value)
-        selection = GroupSelection(numbers, documents, review, order, _difference(given.get("difference", "")))
-        found = page_of_groups(
-            current,
-            selection,
-            after=given.get("after"),
-            size=_GROUPS,
-            fields=fields,
-            reviewed=reviewed,
-            patience=PATIENCE,
-            heaviest=heaviest,
-        )
-        return page_answer(
-            groups_page(
-                site(request).of(current),
-                found,
+        own = site(request).of(current)
+        try:
+            selection = _selection(given)
+            found = page_of_groups(
+                current,
                 selection,
-                values=common_values(current, fields),
-                relations=list(Relation) if has_evidence(current) else [],
-                reviewers=list(Decisions(current).totals()),
-                first=not given.get("after"),
-                all_decided=_all_decided(current, selection, found),
+                after=given.get("after"),
+                size=_GROUPS,
+                fields=fields,
+                reviewed=reviewed,
+                patience=PATIENCE,
+                heaviest=heaviest,
             )
+        except NeardupeError as error:
+            if status_of(error) != HTTPStatus.BAD_REQUEST:
+                raise
+            values = {**given, "value": given.getlist("value")}
+            return page_answer(groups_error_page(own, values, offered, _why(error)), 400)
+        decided = _all_decided(current, selection, found)
+        return page_answer(
+            groups_page(own, found, selection, offered, first=not given.get("after"), all_decided=decided)
         )
 
     def collated(request: Request, current: Index, id: str) -> tuple[Site, CollatedTexts, GroupFindings]:
@@ -162,10 +153,36 @@ def site_pages(
         except NeardupeError as error:
             if status_of(error) != HTTPStatus.BAD_REQUEST:
                 raise
-            return page_answer(search_page(site(request), text, None, error=str(error)), 400)
+            return page_answer(search_page(site(request), text, None, error=_why(error)), 400)
         return page_answer(search_page(site(request).of(current), text, found))
 
     return routes
+
+
+def _why(error: NeardupeError) -> str:
+    """Why a form has no answer. Of a query that the search server cannot read, without what it would have expected."""
+    if not isinstance(error, RequestError) or not error.reason:
+        return str(error)
+    return f"The query cannot be read. {error.reason.partition('Was expecting')[0].strip()}"
+
+
+def _selection(given: QueryParams) -> GroupSelection:
+    """The groups that a form asks for. Raises `SettingsError` for values that are not possible."""
+    numbers = GroupFilter(
+        min_size=_whole(given, "min_size", 2) or 2,
+        max_size=_whole(given, "max_size", 2),
+        min_similarity=_share(given, "min_similarity"),
+        below=_share(given, "below"),
+    )
+    documents = DocumentFilter(
+        text=given.get("q", "").strip(),
+        values=read_values(given.getlist("value")),
+        relation=chosen(Relation, given["relation"]) if given.get("relation") else None,
+    )
+    state = chosen(ReviewState, given["review"]) if given.get("review") else None
+    review = ReviewFilter(state, given.get("reviewer") or None)
+    order = chosen(GroupOrder, given.get("order") or GroupOrder.LARGEST.value)
+    return GroupSelection(numbers, documents, review, order, _difference(given.get("difference", "")))
 
 
 def _all_decided(index: Index, selection: GroupSelection, found: TitledPage) -> int:

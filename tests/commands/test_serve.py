@@ -306,7 +306,7 @@ def test_groups_by_values_and_relations(
 
 def test_relations_need_evidence(client: Client, index_name: str) -> None:
     site = browser(grouped(client, index_name))
-    assert "Relation of two documents" not in shown(site, "/groups")
+    assert "Relation to the principal" not in shown(site, "/groups")
     assert f"es-neardupe group {index_name} --evidence" in shown(site, "/groups", 400, relation="near")
 
 
@@ -367,8 +367,11 @@ def test_errors_are_pages_and_problems(client: Client, index_name: str) -> None:
     assert "Unknown group" in shown(site, "/group", 404, id="<script>alert(1)</script>")
     assert "This page cannot be shown" in shown(site, "/compare", 404, a="l0", b="<script>")
     refused = shown(site, "/search", 400, q="title:(")
-    assert 'value="title:("' in refused  # beside the form, which keeps what was asked
-    assert 'role="alert"' in refused
+    listed = shown(site, "/groups", 400, q="title:(", below="2")
+    for page in (refused, listed):
+        assert 'value="title:("' in page  # next to the form, which keeps what was asked
+        assert 'role="alert"' in page
+    assert 'name="below" min="0" max="1" step="any" value="2"' in listed
     for name, wrong in (
         ("min_size", ("many", "1", "99999999999", "٣", "2.5")),
         ("max_size", ("0", "-3", "2147483648")),

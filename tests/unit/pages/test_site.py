@@ -24,8 +24,10 @@ from es_neardupe.pages.bar import DecisionBar, Said
 from es_neardupe.pages.decisions import DecisionRequest, decision_preview_page, decisions_page
 from es_neardupe.pages.site import (
     Hosted,
+    Offered,
     comparison_page,
     error_page,
+    groups_error_page,
     groups_page,
     overview_page,
     search_page,
@@ -132,6 +134,36 @@ def test_overview_without_groups() -> None:
     assert "wait for" not in page.html
 
 
+OFFERED = Offered(
+    values=[
+        CommonValues("source", ((NASTY, 1200), ("other", 3)), 0),
+        CommonValues("town", (("Ghent", 7), ("Liège", 2)), 9),
+    ],
+    relations=list(Relation),
+    reviewers=[NASTY],
+)
+
+
+def test_groups_that_cannot_be_listed() -> None:
+    """The form keeps its values, also wrong ones."""
+    given = {
+        "q": NASTY,
+        "value": ["town:rare", "wrong"],
+        "below": "2",
+        "min_size": "many",
+        "review": "open",
+        "order": NASTY,
+    }
+    page = groups_error_page(SITE, given, OFFERED, f"Wrong: {NASTY}")
+    found = read(page)
+    assert 'role="alert"' in page.html
+    values = {str(one["name"]): one.get("value") for tag, one in found.tags if tag == "input" and "name" in one}
+    assert (values["q"], values["below"], values["min_size"]) == (NASTY, "2", "many")
+    chosen = [str(one.get("value")) for name, one in found.tags if name == "option" and "selected" in one]
+    assert chosen[0] == "town:rare"
+    assert "<table" not in page.html
+
+
 def test_groups() -> None:
     page = groups_page(
         SITE,
@@ -147,12 +179,7 @@ def test_groups() -> None:
             DocumentFilter(NASTY, (("source", NASTY), ("town", "rare"), ("gone", "x:y")), Relation.CONTAINED),
             ReviewFilter(ReviewState.OPEN, NASTY),
         ),
-        values=[
-            CommonValues("source", ((NASTY, 1200), ("other", 3)), 0),
-            CommonValues("town", (("Ghent", 7), ("Liège", 2)), 9),
-        ],
-        relations=list(Relation),
-        reviewers=[NASTY],
+        OFFERED,
         first=True,
     )
     found = read(page)
@@ -178,13 +205,11 @@ def test_a_group_whose_principal_is_gone() -> None:
         SITE,
         TitledPage(GroupPage(1, (RECORD,), None), {}, True, None, {}),
         GroupSelection(order=GroupOrder.NEWEST),
-        values=[],
-        relations=[],
-        reviewers=[],
+        Offered([], [], []),
         first=False,
     )
     read(one)
-    assert "Relation of two documents" not in one.html
+    assert "Relation to the principal" not in one.html
     assert "looked at" not in one.html
     assert "deleted or hidden" in one.html
 
