@@ -36,7 +36,9 @@ def main() -> None:
         take(browser, f"{start}/groups", "review-groups", WIDE)
         pair = f"{start}/group?id={given.pair}" if given.pair else first_pair(browser, start)
         take(browser, pair, "review-group", WIDE)
+        document = browser.find_element(By.CSS_SELECTOR, "a[href*='/document?']").get_attribute("href") or ""
         take(browser, pair, "review-group-narrow", NARROW)
+        take(browser, document, "review-document", WIDE)
         with emulated(browser, prefers_color_scheme="dark"):
             resize(browser, WIDE)
             browser.get(f"{start}/group?id={given.group}" if given.group else f"{start}/next")
