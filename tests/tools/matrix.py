@@ -104,9 +104,8 @@ def main() -> int:
                 rows.append(_run(release, None, [*files, *_SERVER_TESTS], {**os.environ, **given}))
             if arguments.matrix or arguments.services:
                 rows += run_services(release, given)
-            if arguments.services:
-                continue
-            rows += run_drivers(release, given)
+            if not arguments.services:
+                rows += run_drivers(release, given)
         record(rows)  # an interrupted run keeps the servers that it has finished
     for line in table(rows):
         print(line)
