@@ -32,7 +32,7 @@ _MAX_TEXTS = 10
 """Texts of a decision that are compared with the first one."""
 
 _MAX_PLACES = 30
-"""Places of each of these."""
+"""FormerPlaces of each of these."""
 
 _MAX_WORDS = 300
 """Characters of each text at a place."""
@@ -47,7 +47,7 @@ _MAX_SHOWN = 3
 """Changes of each."""
 
 
-class Place(NamedTuple):
+class FormerPlace(NamedTuple):
     """A place where two texts differed. An empty range is a position."""
 
     a: Range
@@ -56,20 +56,20 @@ class Place(NamedTuple):
     words_b: str
 
     @property
-    def exchanged(self) -> Place:
+    def exchanged(self) -> FormerPlace:
         """The place with the sides exchanged."""
-        return Place(self.b, self.a, self.words_b, self.words_a)
+        return FormerPlace(self.b, self.a, self.words_b, self.words_a)
 
 
-class Places(NamedTuple):
+class FormerPlaces(NamedTuple):
     """The places where two texts differed, by position."""
 
-    places: tuple[Place, ...]
+    places: tuple[FormerPlace, ...]
     complete: bool
     """False: there were more behind the last one."""
 
 
-class Change(NamedTuple):
+class TextChange(NamedTuple):
     """What one text read at a place, and what it reads now, with equal words around it."""
 
     before: str
@@ -88,25 +88,25 @@ class FormerVerdict:
     documents: tuple[Address, Address]
     changed: tuple[Address, ...]
     """Those of the two whose text has changed."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[TextChange, ...] = ()
     """Of the changed text, if the other one is unchanged: the first ones."""
-    then: tuple[Place, ...] = ()
+    then: tuple[FormerPlace, ...] = ()
     """If both have changed: the first places where they differed."""
 
 
-def places_of(a: str, b: str) -> Places:
+def places_of(a: str, b: str) -> FormerPlaces:
     """The places where two texts differ, within the limits."""
     if len(a) + len(b) > _MAX_CHARACTERS:
-        return Places((), complete=False)
+        return FormerPlaces((), complete=False)
     found = [
-        Place(one.a, one.b, a[slice(*one.a)], b[slice(*one.b)])
+        FormerPlace(one.a, one.b, a[slice(*one.a)], b[slice(*one.b)])
         for one in differences(fact_tokens(a), fact_tokens(b))
         if FactKind.TITLE not in one.kinds  # the words of titles are places of their own
     ]
     found.sort()
     long = [k for k, one in enumerate(found) if max(len(one.words_a), len(one.words_b)) > _MAX_WORDS]
     end = min([_MAX_PLACES, len(found), *long])
-    return Places(tuple(found[:end]), complete=end == len(found))
+    return FormerPlaces(tuple(found[:end]), complete=end == len(found))
 
 
 def places_of_decision(texts: Sequence[str]) -> list[Any]:
@@ -146,7 +146,7 @@ def former_verdicts(index: Index, contents: Mapping[Address, str]) -> list[Forme
 
 def _shown(
     index: Index, decision: Decision, stored: Any, two: tuple[Address, Address], changed: Sequence[Address]
-) -> tuple[tuple[Change, ...], tuple[Place, ...]]:
+) -> tuple[tuple[TextChange, ...], tuple[FormerPlace, ...]]:
     """The changes of one text, or the former differences of two."""
     numbers = sorted(decision.documents.index(one) for one in two)
     try:
@@ -164,7 +164,7 @@ def _shown(
         return (), ()  # nothing is stored, or any client has written it, or a document was deleted meanwhile
 
 
-def changes(then: Places, same: str, other: str) -> Iterator[Change]:
+def changes(then: FormerPlaces, same: str, other: str) -> Iterator[TextChange]:
     """What has changed in a text: the places where it differed from another text ``then``, which is still the ``same``,
     compared with those where it differs now."""
     now = places_of(same, other)
@@ -173,7 +173,7 @@ def changes(then: Places, same: str, other: str) -> Iterator[Change]:
     for start, stop in _joined([one.a for one in (*then.places, *now.places) if one.a[1] <= end]):
         before, after = (_read(same, places.places, start, stop) for places in (then, now))
         if before != after:
-            yield Change(_words_before(same, start), before, after, _words_after(same, stop))
+            yield TextChange(_words_before(same, start), before, after, _words_after(same, stop))
 
 
 def _joined(ranges: Sequence[Range]) -> Iterator[Range]:
@@ -189,7 +189,7 @@ def _joined(ranges: Sequence[Range]) -> Iterator[Range]:
         yield start, stop
 
 
-def _read(same: str, places: Sequence[Place], start: int, stop: int) -> str:
+def _read(same: str, places: Sequence[FormerPlace], start: int, stop: int) -> str:
     """What the other text reads in a range of the one that is the same."""
     parts, at = [], start
     for one in places:
@@ -210,4 +210,4 @@ def _words_after(text: str, start: int) -> str:
     return " ".join((words.rpartition(" ")[0] if start + _AROUND < len(text) else words).split())
 
 
-_PLACES = TypeAdapter(Places)
+_PLACES = TypeAdapter(FormerPlaces)
