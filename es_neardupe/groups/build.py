@@ -264,8 +264,9 @@ def form_groups(
             pairs = counted_pairs(len(verified.candidates), rules.group, verified.verifier.memory)
             limit.holding(documents=len(verified.corpus), groups=len(before) + groups, **pairs)
 
-    unchanged = np.flatnonzero(~linked.verified.verifier.documents.changed & (groupings.group_of >= 0))
-    records = _records(linked, groupings.only(unchanged), rules=rules, check=check, progress=progress)
+    unchanged = ~linked.verified.verifier.documents.changed & (groupings.group_of >= 0)
+    # The row numbers are not held meanwhile: the memory of a run is largest now.
+    records = _records(linked, groupings.only(np.flatnonzero(unchanged)), rules=rules, check=check, progress=progress)
     clusters = split_clusters(*_split(linked), groupings)
     others = ClusterSum() if scope.whole else scope.clusters - ClusterSum.of(known)
     before |= registry.records(records.keys() - before.keys())
