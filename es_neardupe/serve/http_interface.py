@@ -126,7 +126,9 @@ def _answer_errors(app: FastAPI, *, allow_decisions: bool, logins: bool) -> None
         if error.status_code == 404:
             return problem(404, f"There is no {request.url.path} here: {INTERFACE}/openapi.json lists all paths.")
         if error.status_code != 405:
-            return problem(error.status_code, str(error.detail))
+            answer = problem(error.status_code, str(error.detail))
+            answer.headers.update(error.headers or {})
+            return answer
         allowed = ", ".join(sorted(_methods(app, request)))
         detail = f"This path has no {request.method}, only {allowed}."
         if not allow_decisions and "/decisions" in request.url.path:
