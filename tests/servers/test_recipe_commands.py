@@ -244,12 +244,17 @@ PREPARED = {"Tags for reviewers": "body", "A nightly job": "body", "Undo everyth
 """Recipes that begin with an index that has keys, and the field of its texts."""
 
 
+TAGS = "Tags for reviewers"
+"""A recipe that needs scripts, which Elasticsearch as installed by pip does not have."""
+
 ON_BOTH = {"Hide copies in search results", "Keep the newest and delete the rest", "Undo everything"}
 """Recipes that send requests of their own, or write documents as a whole on a server without scripts."""
 
 
 def marked(title: str) -> Any:
-    return pytest.param(title, marks=pytest.mark.product("each")) if title in ON_BOTH else title
+    """With the products that a recipe runs on."""
+    product = "each" if title in ON_BOTH else "opensearch" if title == TAGS else "any"
+    return pytest.param(title, marks=pytest.mark.product(product))
 
 
 def test_each_recipe_is_tested() -> None:
@@ -292,7 +297,7 @@ def test_recipe(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world, (block,) = WORLDS[title], BLOCKS[title]
-    if title == "Tags for reviewers" and not runs_painless(client):
+    if title == TAGS and not runs_painless(client):
         pytest.skip("Elasticsearch as installed by pip has neither scripts nor update by query")
     if "curl " in block and not shutil.which("curl"):
         pytest.skip("curl is not installed")
