@@ -174,7 +174,7 @@ def test_progress_ends_at_the_total(filled: str, client: Client) -> None:
         progress=lambda stage, done, total: found.setdefault(stage, []).append((done, total)),
     )
     names = {f"{part}, {measure} 5" for part in ("sample", "candidates") for measure in ("resemblance", "jaccard")}
-    assert set(found) == names | {"reading keys", "reading the sample", "presets"}
+    assert set(found) == names | {"reading keys", "reading the sample", "presets", "facts of pairs"}
     for stage, steps in found.items():
         done = [one for one, _ in steps]
         assert done == sorted(done), stage

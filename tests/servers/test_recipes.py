@@ -237,7 +237,7 @@ def test_what_moved_prints(pages: str, server_cli: Cli, tmp_path: Path) -> None:
 
 def test_what_search_prints(news: str, server_cli: Cli) -> None:
     page = (DOCS / "search.md").read_text("utf-8")
-    blocks = [one for one in re.findall(r"```console\n(.*?)```", page, re.DOTALL) if "es-neardupe search" in one]
+    blocks = [one for one in re.findall(r"```console\n(.*?)```", page, re.DOTALL) if "es-neardupe search news" in one]
     assert len(blocks) == 2
     for block in blocks:
         more = ("--expand",) if "--expand" in block else ()

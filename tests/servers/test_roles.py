@@ -120,7 +120,7 @@ LACKING = {
     ("neardupe-analyse", "clean"): "lacks the index privilege 'delete_index' on the hidden indices "
     f"{', '.join(HIDDEN_INDICES.values())}",
     ("neardupe-read", "audit"): f"lacks the index privilege 'view_index_metadata' on {HIDDEN_INDICES['groups']}",
-    ("neardupe-group", "what-if"): f"on {HIDDEN_INDICES['pairs']}",
+    ("neardupe-read", "what-if"): f"on {HIDDEN_INDICES['groups']}",
     ("neardupe-read", "groups --history"): f"on {HIDDEN_INDICES['groups']}",
     ("neardupe-enrich", "group --evidence"): f"on {HIDDEN_INDICES['pairs']}",
     ("neardupe-group", "group --evidence"): f"on {HIDDEN_INDICES['pairs']}",

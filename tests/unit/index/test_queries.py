@@ -407,6 +407,21 @@ def test_every_query_is_tested() -> None:
         "MAX_CLAUSES",
         "MAX_TERMS",
     }
+    day = {"field": "day", "format": "strict_date"}
+    assert queries.with_value({"field": "city"}, "Rome") == {"term": {"city": "Rome"}}
+    assert queries.with_value(day, "2026-01-02") == {
+        "range": {"day": {"gte": "2026-01-02", "lte": "2026-01-02", "format": "strict_date"}}
+    }
+    assert queries.with_values({"field": "city"}, []) == {"bool": {"must_not": [{"exists": {"field": "city"}}]}}
+    assert queries.with_values({"field": "city"}, ["Oslo", "Rome"]) == {
+        "bool": {
+            "filter": [{"term": {"city": "Oslo"}}, {"term": {"city": "Rome"}}],
+            "must_not": [
+                {"range": {"city": one}} for one in ({"lt": "Oslo"}, {"gt": "Oslo", "lt": "Rome"}, {"gt": "Rome"})
+            ],
+        }
+    }
+    tested |= {"with_value", "with_values"}
     tested |= {"with_stored_keys", "UNCHANGED", "principals_by_group", "impossible_groupings", "versions"}
     none: list[object] = []
     assert queries.without({"a": 1}, None) == {"bool": {"filter": [{"a": 1}], "must_not": none}}

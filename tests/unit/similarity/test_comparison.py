@@ -286,7 +286,13 @@ def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_two_files_need_no_server(files: list[str], cli: Cli) -> None:
     done = cli("compare", *files, "--json")
     assert (done.code, done.err) == (0, "")
-    assert done.json["a"] == {"name": files[0], "characters": len(words(0, 60)), "words": 60, "fields": {}}
+    assert done.json["a"] == {
+        "name": files[0],
+        "characters": len(words(0, 60)),
+        "words": 60,
+        "as_prepared": False,
+        "fields": {},
+    }
     assert [fact["kinds"] for fact in done.json["facts"]] == [["number", "code", "negation"]]
     assert list(done.json["matchings"]) == ["literal", "information"]
     text = Path(files[0]).read_text("utf-8")
