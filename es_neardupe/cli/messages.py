@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from es_neardupe.candidates.large_buckets import Bucket
     from es_neardupe.candidates.unrelated import UnrelatedCandidates
     from es_neardupe.groups.clusters import RelatedCounts
+    from es_neardupe.groups.rules import RunRules
+    from es_neardupe.index.index import Index
     from es_neardupe.report_parts import WriteCounts
     from es_neardupe.server.dry_run import ShownRequest
     from es_neardupe.server.failures import Failure, Failures
@@ -50,15 +52,29 @@ def warn_of_buckets(skipped: int, large: Sequence[Bucket]) -> None:
         )
 
 
-def warn_of_boilerplate(index: str, found: Boilerplate, *, mend: str = "--ignore-common auto") -> None:
-    """Warn of clusters that only boilerplate holds together, and name the options that compare them by the rest."""
+def rules_of_last_run(index: Index) -> RunRules | None:
+    """The rules of the last run of ``group``; None if there was none, or if this user may not read them."""
+    from es_neardupe.errors import Forbidden, NameTaken, SettingsError
+    from es_neardupe.groups.registry import Registry
+    from es_neardupe.index.index import opened
+
+    try:
+        last = Registry(opened(index)).last_run()
+    except (Forbidden, NameTaken, SettingsError):
+        return None
+    return None if last is None else last.rules
+
+
+def warn_of_boilerplate(index: str, found: Boilerplate, *, mend: str | None = "--ignore-common auto") -> None:
+    """Warn of clusters that only boilerplate holds together, and name the options that compare them by the rest; None:
+    groups are compared so already."""
     if not found.clusters:
         return
     examined = counted(found.examined, "cluster")
+    remedy = "the last run of `group` left it out" if mend is None else f"run `{command('group', index)} {mend}`"
     warn(
         f"Of {examined} of five texts and more, {found.clusters:,} with {counted(found.documents, 'document')} "
-        f"{'is' if found.clusters == 1 else 'are'} held together only by boilerplate: run "
-        f"`{command('group', index)} {mend}`."
+        f"{'is' if found.clusters == 1 else 'are'} held together only by boilerplate: {remedy}."
     )
     for one in found.passages:
         say(f"  {counted(one.documents, 'document shares', 'documents share')}: '{one.passage}'")

@@ -188,6 +188,10 @@ def test_boilerplate_holds_unrelated_texts_together(client: Client, index_name: 
     assert (again.rules.match.ignore_common, again.boilerplate.clusters, again.writes.written) == ("auto", 0, 0)
     assert {(one.a.id, one.b.id) for one in news.pairs(ignore_common="auto")} == wanted
 
+    audited_again = server_cli("audit", index_name).err
+    assert named not in audited_again
+    assert "held together only by boilerplate: the last run of `group` left it out." in audited_again
+
     # A new mail below the footer is compared by its own words.
     put(client, index_name, {"new": {"text": f"{' '.join(words('new', 8))} {footer}"}})
     news.enrich()

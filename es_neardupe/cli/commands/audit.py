@@ -11,7 +11,7 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName, Output
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
-from es_neardupe.cli.messages import related_rows, warn_of_boilerplate
+from es_neardupe.cli.messages import related_rows, rules_of_last_run, warn_of_boilerplate
 from es_neardupe.cli.output import (
     ExitCode,
     check_output,
@@ -63,8 +63,9 @@ def audit(
     """
 
     check_output(output)
+    opened = open_index(index, prefix)
     with progress_bars() as progress:
-        report = library(open_index(index, prefix), progress=progress, **given)
+        report = library(opened, progress=progress, **given)
     if as_json:
         print_json(report)
     if output is not None:
@@ -72,6 +73,10 @@ def audit(
     elif not as_json:
         _show(report)
     _warn(report)
+    if report.boilerplate.clusters:
+        rules = rules_of_last_run(opened)
+        left_out = rules is not None and rules.match.ignore_common is not None
+        warn_of_boilerplate(report.index, report.boilerplate, mend=None if left_out else "--ignore-common auto")
     if report.denied:
         raise typer.Exit(ExitCode.FAILED)
 
@@ -146,7 +151,6 @@ def _examples(report: AuditReport, lost: list[LostPairs]) -> Iterator[tuple[obje
 def _warn(report: AuditReport) -> None:
     if not report.recall.pairs:
         warn("No document of the sample is in a true pair, so recall cannot be measured: use a larger --sample.")
-    warn_of_boilerplate(report.index, report.boilerplate)
     if report.denied:
         warn(
             f"{counted(report.denied, 'pair is', 'pairs are')} not as similar as stored or verified. Unless another "
