@@ -151,6 +151,23 @@ def test_a_table_has_the_largest_groups(client: Client, index_name: str, server_
     assert len(server_cli("groups", index_name, "--json").lines) == len(NearDupe(index_name, client).groups()) == 22
 
 
+def test_an_index_without_groups(client: Client, index_name: str, server_cli: Cli) -> None:
+    """Only before the first run, `group` is what to run."""
+    make_index(client, index_name)
+    put(client, index_name, {"a": {"text": " ".join(words("alone", 30))}})
+    near = NearDupe(index_name, client)
+    near.init(SETTINGS)
+    near.enrich()
+    before = server_cli("groups", index_name)
+    assert (
+        f"No group has 2 or more documents. `es-neardupe group {index_name}` creates groups." in before.out + before.err
+    )
+    near.group()
+    after = server_cli("groups", index_name)
+    assert "No group has 2 or more documents." in after.out + after.err
+    assert "creates groups" not in after.out + after.err
+
+
 def test_related_groups(client: Client, index_name: str, server_cli: Cli) -> None:
     """Those of one cluster, and documents of it that are alone."""
     text = words("related", 100)

@@ -12,6 +12,7 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName, Output
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import options_for, with_options_of
+from es_neardupe.cli.messages import rules_of_last_run
 from es_neardupe.cli.output import (
     check_output,
     print_json,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from es_neardupe.commands.groups.steps import KeepAdvice, SuggestKeepReport
     from es_neardupe.groups.read import Group
     from es_neardupe.groups.registry import GroupRecord
+    from es_neardupe.index.index import Index
 
 
 _TOP = 20
@@ -115,14 +117,15 @@ def groups(
         _show_group(found[0])
     elif not as_json:
         shown = found if top is not None or group is not None else found[:_TOP]
-        _show_all(with_titles(opened, shown, fields) if found else [], len(found), index, min_size)
+        _show_all(with_titles(opened, shown, fields) if found else [], len(found), opened, min_size)
     return None
 
 
-def _show_all(shown: list[Group], number: int, index: str, min_size: int) -> None:
+def _show_all(shown: list[Group], number: int, index: Index, min_size: int) -> None:
     """Print the groups shown, of a ``number`` of all."""
     if not number:
-        show(f"No group has {min_size} or more documents. `{command('group', index)}` creates groups.")
+        creates = "" if rules_of_last_run(index) else f" `{command('group', index.name)}` creates groups."
+        show(f"No group has {min_size} or more documents.{creates}")
         return
     show_groups(shown)
     if len(shown) < number:
