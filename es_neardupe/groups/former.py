@@ -69,7 +69,7 @@ class FormerPlaces(NamedTuple):
     """False: there were more behind the last one."""
 
 
-class TextChange(NamedTuple):
+class ChangedReading(NamedTuple):
     """What one text read at a place, and what it reads now, with equal words around it."""
 
     before: str
@@ -88,7 +88,7 @@ class FormerVerdict:
     documents: tuple[Address, Address]
     changed: tuple[Address, ...]
     """Those of the two whose text has changed."""
-    changes: tuple[TextChange, ...] = ()
+    changes: tuple[ChangedReading, ...] = ()
     """Of the changed text, if the other one is unchanged: the first ones."""
     then: tuple[FormerPlace, ...] = ()
     """If both have changed: the first places where they differed."""
@@ -146,7 +146,7 @@ def former_verdicts(index: Index, contents: Mapping[Address, str]) -> list[Forme
 
 def _shown(
     index: Index, decision: Decision, stored: Any, two: tuple[Address, Address], changed: Sequence[Address]
-) -> tuple[tuple[TextChange, ...], tuple[FormerPlace, ...]]:
+) -> tuple[tuple[ChangedReading, ...], tuple[FormerPlace, ...]]:
     """The changes of one text, or the former differences of two."""
     numbers = sorted(decision.documents.index(one) for one in two)
     try:
@@ -164,7 +164,7 @@ def _shown(
         return (), ()  # nothing is stored, or any client has written it, or a document was deleted meanwhile
 
 
-def changes(then: FormerPlaces, same: str, other: str) -> Iterator[TextChange]:
+def changes(then: FormerPlaces, same: str, other: str) -> Iterator[ChangedReading]:
     """What has changed in a text: the places where it differed from another text ``then``, which is still the ``same``,
     compared with those where it differs now."""
     now = places_of(same, other)
@@ -173,7 +173,7 @@ def changes(then: FormerPlaces, same: str, other: str) -> Iterator[TextChange]:
     for start, stop in _joined([one.a for one in (*then.places, *now.places) if one.a[1] <= end]):
         before, after = (_read(same, places.places, start, stop) for places in (then, now))
         if before != after:
-            yield TextChange(_words_before(same, start), before, after, _words_after(same, stop))
+            yield ChangedReading(_words_before(same, start), before, after, _words_after(same, stop))
 
 
 def _joined(ranges: Sequence[Range]) -> Iterator[Range]:

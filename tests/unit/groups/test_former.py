@@ -6,7 +6,7 @@ import pytest
 from unit_tools import words
 
 from es_neardupe.groups import former
-from es_neardupe.groups.former import TextChange, changes, places_of
+from es_neardupe.groups.former import ChangedReading, changes, places_of
 
 SAME = f"{words(0, 30)} The tank costs $9,500 and holds much water. {words(100, 30)} It opens on May 4 in Louann."
 OTHER = SAME.replace("$9,500", "$26,125").replace("Louann", "Camden")
@@ -28,7 +28,7 @@ def test_what_reads_otherwise() -> None:
 
 def test_the_words_around() -> None:
     (one,) = changes(places_of(SAME, OTHER), SAME, OTHER.replace("$26,125", "$30,000"))
-    assert one == TextChange(one.before, "$26,125", "$30,000", one.after)
+    assert one == ChangedReading(one.before, "$26,125", "$30,000", one.after)
     assert one.before.endswith("The tank costs")
     assert one.after.startswith("and holds much water")
 
