@@ -89,14 +89,15 @@ def _of_candidates(
     values = []
     shorter: frozenset[FactKind] = frozenset()
     for value, mine in FACT_NAMES.items():
+        apart = _differ(kinds, mine)
         examples: list[FactsExample] = []
         if value in LISTS:  # in the order of their lengths
-            for number in np.flatnonzero(separated(kinds, value) & ~_differ(kinds, shorter))[:_EXAMPLES].tolist():
+            for number in np.flatnonzero(apart & ~_differ(kinds, shorter))[:_EXAMPLES].tolist():
                 a, b = (Address(*documents.references[int(side[number])][:2]) for side in pairs)
                 shown = [one for one in facts[number] if not mine.isdisjoint(one.kinds)]
                 examples.append(FactsExample(similarity[number], a, b, tuple(shown[:_FACTS])))
             shorter = mine
-        values.append(FactsValue(value, int(separated(kinds, value).sum()), None, None, tuple(examples)))
+        values.append(FactsValue(value, int(apart.sum()), None, None, tuple(examples)))
     return FactsReport(len(reached), len(facts), None, None, tuple(values))
 
 
