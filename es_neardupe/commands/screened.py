@@ -616,18 +616,17 @@ class _Piece:
     def look_further(self) -> None:
         """Compare documents without a match with more of the stored ones that share most keys, those whose signatures
         are most similar: in a large family, hundreds share as many keys."""
-        further = dict[Candidate, list[list[Candidate]]]()
+        further = dict[Candidate, list[Candidate]]()
         for place, document in self.documents.items():
             if self.not_compared[document] and document in self._candidates and not self.matches(document):
                 fingerprint = self.writes[place].fingerprint
                 nearest = [] if fingerprint is None else self._nearest(document, fingerprint.signature)
-                further[document] = [
-                    [one] for one in nearest if not self._recent.replaces(one) and one.may_match(document)
-                ]
+                allowed = (one for one in nearest if not self._recent.replaces(one) and one.may_match(document))
+                further[document] = list(allowed)
                 self.not_compared[document] = max(0, self.not_compared[document] - len(nearest))
-        self._compare((document, one) for document, some in further.items() for (one,) in some)
+        self._compare((document, one) for document, some in further.items() for one in some)
         for document, some in further.items():
-            self._candidates[document] += some
+            self._candidates[document] += ([one] for one in some)
 
     def _nearest(self, document: Candidate, signature: bytes) -> list[Candidate]:
         """Stored documents that share most keys with one, without those that were compared: those whose signatures
