@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
-from es_neardupe.errors import DocumentTooLarge, InputError
+from es_neardupe.errors import Conflict, DocumentTooLarge, InputError, NotFound
 from es_neardupe.records import Hit, Server
 from es_neardupe.server.pacing import Pace
 
@@ -20,6 +20,18 @@ Params = Mapping[str, str | int | bool]
 
 NO_DOCUMENT = "es-neardupe-no-such-document"
 """An id that no document has: what the server answers to a write of it shows what it would do, and changes nothing."""
+
+
+def checks_versions(request: Callable[..., Any], index_path: str) -> bool:
+    """Whether the server rejects a write that depends on another version of a document. ``request`` sends the deletion
+    of a document that does not exist, which changes nothing. ``index_path``: the path of an index."""
+    try:
+        request("DELETE", f"{index_path}/_doc/{NO_DOCUMENT}", params={"if_seq_no": 0, "if_primary_term": 1})
+    except Conflict:
+        return True
+    except NotFound:
+        pass
+    return False
 
 
 class Client(Protocol):

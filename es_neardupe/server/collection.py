@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from functools import partial
 from threading import Lock
 from typing import Any
 
-from es_neardupe.errors import Conflict, IncompleteAnswer, NotFound, UnsupportedServer
-from es_neardupe.server.client import JSON, NO_DOCUMENT, Params
+from es_neardupe.errors import IncompleteAnswer, NotFound, UnsupportedServer
+from es_neardupe.server.client import JSON, Params, checks_versions
 from es_neardupe.server.client import path as path_of
 from es_neardupe.server.http_client import ServerClient
 from es_neardupe.server.parallel import pause
@@ -140,20 +141,10 @@ class CollectionClient(ServerClient):
         return found
 
     def _check_versions(self, index: str) -> None:
-        """Raises `UnsupportedServer` unless the collection rejects a write that depends on another version: the
-        deletion of a document that does not exist, which changes nothing."""
-        if self._versions_checked:
-            return
-        try:
-            super().request(
-                "DELETE", f"/{index}/_doc/{NO_DOCUMENT}", params={"if_seq_no": 0, "if_primary_term": 1}, again=False
+        """Raises `UnsupportedServer` unless the collection rejects a write that depends on another version."""
+        if not self._versions_checked and not checks_versions(partial(super().request, again=False), f"/{index}"):
+            raise UnsupportedServer(
+                "This collection does not check the versions of documents (if_seq_no), so a command that writes could "
+                "overwrite the changes of others: only commands that read can be used."
             )
-        except Conflict:
-            self._versions_checked = True
-            return
-        except NotFound:
-            pass
-        raise UnsupportedServer(
-            "This collection does not check the versions of documents (if_seq_no), so a command that writes could "
-            "overwrite the changes of others: only commands that read can be used."
-        )
+        self._versions_checked = True

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe.commands.doctor.checks import Check
-from es_neardupe.errors import Conflict, Forbidden, NeardupeError, NotFound
+from es_neardupe.errors import Forbidden, NeardupeError
 from es_neardupe.records import Service
-from es_neardupe.server.client import NO_DOCUMENT, Client, path
+from es_neardupe.server.client import Client, checks_versions, path
 from es_neardupe.server.read_all import open_snapshot
 
 _MOMENT = "10s"
@@ -32,15 +32,7 @@ class _Trial:
         return True
 
     def checks_versions(self) -> bool:
-        """Ask to delete a document that does not exist, which changes nothing."""
-        try:
-            version = {"if_seq_no": 0, "if_primary_term": 1}
-            self._client.request("DELETE", path(self._index.partition(",")[0], "_doc", NO_DOCUMENT), params=version)
-        except Conflict:
-            return True
-        except NotFound:
-            pass
-        return False
+        return checks_versions(self._client.request, path(self._index.partition(",")[0]))
 
     def sorts_by_shard(self) -> bool:
         return self._reads_snapshot(sort=["_doc", "_shard_doc"])
