@@ -1,4 +1,4 @@
-"""What the program itself costs, beside its limits: one table, measured on one machine.
+"""What the program itself costs, next to its limits: one table, measured on one machine.
 
     python scripts/bench_all.py [--server opensearch --server elasticsearch] [--documents 20000] [--rounds 5]
 

@@ -105,7 +105,7 @@ def run_over_stdio(server: Server[Any, Any]) -> None:
 
 
 def http_application(server: Server[Any, Any]) -> Starlette:
-    """An application that answers clients at ``/mcp`` (streamable HTTP). Whoever serves it checks hosts and origins.
+    """An application that answers clients at ``/mcp`` (streamable HTTP). It does not check hosts and origins.
 
     No tool remembers anything, so there are no sessions, which a restart would end: each request is answered alone.
     """

@@ -244,8 +244,8 @@ def test_a_rollover_that_only_the_new_keys_know_of(rolling: Rolling, client: Cli
 
     assert NearDupe(name, client).migrate(shingle=3, confirm=meanwhile).state == "done"
     assert [one.size for one in NearDupe(name, client).groups()] == [5]
-    beside = sidecars_of(client, Definitions(client, name).mappings(), "neardupe")
-    assert [one["dynamic"] for one in beside.values()] == ["strict"] * 2, "none was made by its first document"
+    sidecars = sidecars_of(client, Definitions(client, name).mappings(), "neardupe")
+    assert [one["dynamic"] for one in sidecars.values()] == ["strict"] * 2, "none was made by its first document"
 
 
 @pytest.mark.parametrize("rolling", ["stream"], indirect=True)
