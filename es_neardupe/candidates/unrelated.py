@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -63,4 +64,5 @@ def unrelated_candidates(scheme: Scheme, threshold: float, features: Sequence[U6
 
 
 def _mean_probability(scheme: Scheme, resemblance: Floats) -> float:
-    return float(np.mean([scheme.candidate_probability(one) for one in resemblance.tolist()]))
+    """The exact sum, rounded once: the same texts give the same number in whatever order they were read."""
+    return math.fsum(scheme.candidate_probability(one) for one in resemblance.tolist()) / len(resemblance)

@@ -50,3 +50,12 @@ def test_texts_of_usual_lengths(settings: dict[str, Any], most: float, too_many:
     found = unrelated_candidates(chosen.scheme, chosen.threshold)
     assert (found.documents, found.too_many) == (0, too_many)
     assert most / 1000 < found.of_a_million < most or found.of_a_million < 1 == most
+
+
+def test_the_order_of_the_texts_changes_no_digit() -> None:
+    """Servers return random documents in any order."""
+    texts = [" ".join(words(("order", row), 10 + row) + words("shared", row % 7 + 3)) for row in range(40)]
+    scheme = Scheme(bands=35, rows=3)
+    found = features(texts, scheme.shingle, scheme.unit)
+    numbers = {unrelated_candidates(scheme, 0.5, found[turn:] + found[:turn]) for turn in range(40)}
+    assert len(numbers) == 1
