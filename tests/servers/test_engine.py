@@ -8,7 +8,6 @@ import operator
 import os
 import pickle
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from cluster_tools import die_in, kill, local_cluster, programs
 from conftest import Cli
 from dask.config import set as configured
 from kill_tools import State
+from ports import claimed_ports
 from server_tools import assert_settled, delete_all, groups_of, living, make_index, one_line, put
 from sidecar_tools import PROPERTIES, document, plain_report, texts
 from tls_tools import authority
@@ -62,10 +62,10 @@ def engine(cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture
-def unused_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+def unused_port() -> Iterator[int]:
+    """A port on which nothing listens, during the whole test."""
+    with claimed_ports(1) as (port,):
+        yield port
 
 
 SETTINGS = Settings(fields=("text",), threshold=0.7)

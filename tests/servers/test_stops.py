@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 from kill_tools import State, copies_of, put_back
+from ports import claimed_ports
 from server_tools import JSON, family, make_index, new_name, one_line, ours, put, required, theirs, wait_until
 
 from es_neardupe import NearDupe, Settings
@@ -151,12 +151,11 @@ def test_a_program_that_ends_while_it_reads(client: Client, index_name: str) -> 
 def own_node(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[state.Node]:
     """A server used by this test alone, so that it can be stopped; on a port that nothing else uses."""
     monkeypatch.setenv("ES_NEARDUPE_HOME", str(tmp_path))
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with required():
-        started = control.start(request.param, port=port, heap="384m")
-    yield started
-    control.stop()
+    with claimed_ports(1) as (port,):
+        with required():
+            started = control.start(request.param, port=port, heap="384m")
+        yield started
+        control.stop()
 
 
 COMBINATIONS = [

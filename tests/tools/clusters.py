@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import random
 import re
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from typing import Any
 
 import psutil
 from jvm_tools import QUICK
+from ports import claimed_ports
 from server_tools import JSON, required
 from transport_links import TransportLinks
 
@@ -33,7 +33,6 @@ _HEAP = "320m"
 _START_TIMEOUT = 240.0
 _OF_SHORT_LIFE = f"{QUICK} -XX:ActiveProcessorCount=2"
 """For virtual machines that spend most of their time on starting."""
-_FIRST_PORT, _LAST_PORT = 9500, 9950
 _DETECTION = {
     f"cluster.fault_detection.{kind}_check.{name}": value
     for kind in ("follower", "leader")
@@ -167,25 +166,19 @@ def _started(
 ) -> Iterator[Cluster]:
     require_extra()
     download.ensure(release)
-    free = _free_ports(2 * size)
-    found = Cluster(release, home, more, free[:size], free[size:])
-    if links:
-        found.links = TransportLinks(found.transport, found.node_with_port)
-    try:
-        for number in range(size):
-            found.spawn(number)
-        for number in range(size):
-            found.join(number)
-        yield found
-    finally:
-        for number in list(found.processes):
-            found.kill(number)
-
-
-def _free_ports(number: int) -> list[int]:
-    """Ports below those of outgoing connections, so that a restarted node finds its port free."""
-    choice = random.Random(os.getpid()).sample(range(_FIRST_PORT, _LAST_PORT), 100)
-    return [port for port in choice if control.is_free(port)][:number]
+    with claimed_ports(2 * size) as ports:
+        found = Cluster(release, home, more, ports[:size], ports[size:])
+        if links:
+            found.links = TransportLinks(found.transport, found.node_with_port)
+        try:
+            for number in range(size):
+                found.spawn(number)
+            for number in range(size):
+                found.join(number)
+            yield found
+        finally:
+            for number in list(found.processes):
+                found.kill(number)
 
 
 def manager(client: Client) -> int:

@@ -13,7 +13,6 @@ import hashlib
 import json
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import threading
@@ -23,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ports import claimed_ports
 from tls_tools import Pem, Shown, authority, issue
 
 from es_neardupe import folders
@@ -94,10 +94,12 @@ def secured(home: Path, users: Sequence[User], roles: Mapping[str, Any]) -> Iter
     _write_users(home / "config", users, roles)
     tls = authority("127.0.0.1", "localhost")
     ca_file, certificates = _write_certificates(home / "config", tls, users)
-    port = free_port()
     log = home / "secured.log"
     try:
-        with running("secured_process.py", [str(home), VERSION, str(port)], home, log):
+        with (
+            claimed_ports(1) as (port,),
+            running("secured_process.py", [str(home), VERSION, str(port)], home, log),
+        ):
             if skipped := re.findall(r"ERROR (.*skipping role.*)", log.read_text("utf-8", "replace")):
                 raise NodeError(f"the secured Elasticsearch cannot read a role: {skipped[0]}")
             yield Secured(f"https://127.0.0.1:{port}", {user.name: user for user in users}, tls, ca_file, certificates)
@@ -213,9 +215,3 @@ def _hashed(password: str) -> str:
     salt = hashlib.sha256(password.encode()).digest()
     digest = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, _ROUNDS, 32)
     return f"{{PBKDF2}}{_ROUNDS}${base64.b64encode(salt).decode()}${base64.b64encode(digest).decode()}"
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])

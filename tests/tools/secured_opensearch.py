@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import tenacity
-from secured import Archive, Secured, User, free_port, running
+from ports import claimed_ports
+from secured import Archive, Secured, User, running
 from tls_tools import authority
 
 from es_neardupe.commands.doctor.roles import ROLES, RoleNames
@@ -96,18 +97,19 @@ def secured_opensearch(home: Path, users: Sequence[User], roles: Mapping[str, An
     Raises `NodeError` if it cannot be downloaded or does not start.
     """
     require_extra()
-    port, config = free_port(), home / "node_1" / "config"
+    config = home / "node_1" / "config"
     tls = authority("127.0.0.1", "localhost")
     _lay_out(home, config)
     _write_users(config / "opensearch-security", users, roles)
     ca_file = tls.write(config, "node")
     launch = {"server": "opensearch", "version": VERSION, "heap": _HEAP, "home": str(home), "jars": str(home / "jars")}
-    node = json.dumps({**launch, "settings": _settings(port), "plugins": [_CLASS]})
     try:
-        with running("cluster_process.py", [node], home, home / "secured.log"):
-            server = Secured(f"https://127.0.0.1:{port}", {one.name: one for one in users}, tls, ca_file, {})
-            _wait_for_users(server, users[0])
-            yield server
+        with claimed_ports(2) as (port, transport):
+            node = json.dumps({**launch, "settings": _settings(port, transport), "plugins": [_CLASS]})
+            with running("cluster_process.py", [node], home, home / "secured.log"):
+                server = Secured(f"https://127.0.0.1:{port}", {one.name: one for one in users}, tls, ca_file, {})
+                _wait_for_users(server, users[0])
+                yield server
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
@@ -159,7 +161,7 @@ def _write_users(config: Path, users: Sequence[User], roles: Mapping[str, Any]) 
         (config / f"{name}.yml").write_text(json.dumps(meta | content), "utf-8")  # JSON is YAML
 
 
-def _settings(port: int) -> dict[str, Any]:
+def _settings(port: int, transport: int) -> dict[str, Any]:
     files = {"pemcert_filepath": "node.pem", "pemkey_filepath": "node.key", "pemtrustedcas_filepath": "ca.pem"}
     ssl = {f"{layer}.{name}": file for layer in ("http", "transport") for name, file in files.items()}
     security = {
@@ -176,6 +178,6 @@ def _settings(port: int) -> dict[str, Any]:
         "discovery.type": "single-node",
         "network.host": "127.0.0.1",
         "http.port": str(port),
-        "transport.port": str(free_port()),
+        "transport.port": str(transport),
         "cluster.routing.allocation.disk.threshold_enabled": "false",
     }
