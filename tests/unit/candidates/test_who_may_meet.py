@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unit_tools import SETTINGS, hits
+from unit_tools import SETTINGS, columns, hits
 
 from es_neardupe.candidates.fingerprints import classes_of, read_corpus
 from es_neardupe.candidates.who_may_meet import GroupRules, Policy, ReadField, Window, parse_policy, parse_window
@@ -68,6 +68,14 @@ def test_dates_are_days() -> None:
     window = Window(DAY, 3)
     assert window.day({"published": ["86400000", "172800000.5"]}) == 1
     assert math.isnan(window.day({}))
+
+
+def test_documents_as_far_apart_as_the_window_may_meet() -> None:
+    """But none farther, and none without a date."""
+    rules, corpus = GroupRules(window=Window(DAY, 3)), columns(4, days=np.array([0.0, 3.0, 6.5, np.nan]))
+    allowed = [rules.allow(corpus, np.full(4, row), np.arange(4)).tolist() for row in range(4)]
+    none = [False] * 4
+    assert allowed == [[True, True, False, False], [True, True, False, False], [False, False, True, False], none]
 
 
 def test_what_is_read() -> None:
