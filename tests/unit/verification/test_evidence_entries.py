@@ -12,12 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from unit_tools import SETTINGS, hits, words
+from verifier_tools import all_pairs, verifier_of
 
 from es_neardupe.candidates.fingerprints import read_corpus
+from es_neardupe.candidates.join import find_candidates
 from es_neardupe.columns import References
 from es_neardupe.records import Action, FingerprintColumns, Hit
 from es_neardupe.similarity.pair_relation import compared_texts
 from es_neardupe.verification import evidence
+from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.evidence import (
     EvidenceBasis,
     JudgedPairs,
@@ -26,6 +29,7 @@ from es_neardupe.verification.evidence import (
     plan,
     read_entries,
 )
+from es_neardupe.verification.verify import Verified
 
 BASIS = EvidenceBasis("v1-aaaaaaaa", "resemblance", 0.8, 1.0)
 TEXTS = {id: words(k, 20) for k, id in enumerate("abcdef")}
@@ -64,6 +68,21 @@ def stored(actions: list[Action]) -> list[Hit]:
 
 def ids(actions: list[Action]) -> dict[frozenset[str], str]:
     return {frozenset((one.body["a"]["id"], one.body["b"]["id"])): one.id for one in actions}
+
+
+def test_a_copy_that_was_changed_is_in_no_pair() -> None:
+    """The first document of a class is the first that still has its text."""
+    copies = dict.fromkeys("abc", words(0, 20))
+    verifier, _ = verifier_of(copies | {"d": words(1, 20)}, {"a": OTHER})
+    left, right = all_pairs(len(verifier.classes))
+    inside = np.ones(len(verifier.corpus), np.bool_)
+    candidates = find_candidates(verifier.corpus.keys, rows=verifier.classes.first)
+    similarity = verifier.similarities(left, right)
+    verified = Verified(verifier.corpus, verifier.classes, candidates, verifier, similarity, inside)
+    criterion = MatchCriterion(verifier.measure, 0.5, 1.0, None, None)
+    judged = evidence._judged(verified, np.zeros(len(verifier.classes), np.intp), criterion, None)
+    ids = [[verifier.corpus.references[row][1] for row in side] for side in (judged.left, judged.right)]
+    assert {frozenset(pair) for pair in zip(*ids, strict=True)} == {frozenset("bc"), frozenset("bd")}
 
 
 before = st.sampled_from(["absent", "same", "other min", "other max", "other verdict", "other measure", "other scheme"])
