@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from es_neardupe.api import NearDupe
-    from es_neardupe.commands.bands.bands import bands
+    from es_neardupe.commands.bands import bands
     from es_neardupe.commands.distinct import distinct
     from es_neardupe.commands.moved.steps import moved_table
-    from es_neardupe.commands.shingles.shingles import shingles_of
+    from es_neardupe.commands.shingles import shingles_of
     from es_neardupe.errors import NeardupeError
     from es_neardupe.index.settings import Settings
     from es_neardupe.keys.fingerprint import fingerprints
@@ -59,7 +59,7 @@ _MODULES = {
     "Scheme": "keys.scheme",
     "Settings": "index.settings",
     "asgi": "serve.application",
-    "bands": "commands.bands.bands",
+    "bands": "commands.bands",
     "compare_page": "pages.page",
     "compare_texts": "similarity.comparison",
     "distinct": "commands.distinct",
@@ -68,7 +68,7 @@ _MODULES = {
     "fingerprints": "keys.fingerprint",
     "moved_table": "commands.moved.steps",
     "resemblance": "similarity.formulas",
-    "shingles_of": "commands.shingles.shingles",
+    "shingles_of": "commands.shingles",
     "tokenize": "keys.text",
 }
 

@@ -13,34 +13,34 @@ from types import TracebackType
 from typing import Any, ParamSpec, TypeGuard, TypeVar, cast
 
 from es_neardupe import options
+from es_neardupe.commands import audit as _audit
+from es_neardupe.commands import clean as _clean
+from es_neardupe.commands import compare as _compare
+from es_neardupe.commands import contained as _contained
 from es_neardupe.commands import decide as _decide
+from es_neardupe.commands import distribution as _distribution
+from es_neardupe.commands import doctor as _doctor
+from es_neardupe.commands import documents as _documents
+from es_neardupe.commands import duplicates as _duplicates
+from es_neardupe.commands import enrich as _enrich
 from es_neardupe.commands import fingerprinted as _fingerprinted
+from es_neardupe.commands import fold as _fold
+from es_neardupe.commands import group as _group
+from es_neardupe.commands import groups as _groups
+from es_neardupe.commands import init as _init
+from es_neardupe.commands import load as _load
+from es_neardupe.commands import migrate as _migrate
+from es_neardupe.commands import moved as _moved
+from es_neardupe.commands import pairs as _pairs
+from es_neardupe.commands import pipeline as _pipeline
 from es_neardupe.commands import screened as _screened
-from es_neardupe.commands.audit import audit as _audit
-from es_neardupe.commands.clean import clean as _clean
-from es_neardupe.commands.compare import compare as _compare
-from es_neardupe.commands.contained import contained as _contained
-from es_neardupe.commands.distribution import distribution as _distribution
-from es_neardupe.commands.doctor import doctor as _doctor
-from es_neardupe.commands.documents import documents as _documents
-from es_neardupe.commands.duplicates import duplicates as _duplicates
-from es_neardupe.commands.enrich import enrich as _enrich
-from es_neardupe.commands.fold import fold as _fold
-from es_neardupe.commands.group import group as _group
-from es_neardupe.commands.groups import groups as _groups
-from es_neardupe.commands.init import init as _init
-from es_neardupe.commands.load import load as _load
-from es_neardupe.commands.migrate import migrate as _migrate
-from es_neardupe.commands.moved import moved as _moved
-from es_neardupe.commands.pairs import pairs as _pairs
-from es_neardupe.commands.pipeline import pipeline as _pipeline
-from es_neardupe.commands.search import search as _search
-from es_neardupe.commands.shingles import shingles as _shingles
-from es_neardupe.commands.similar import similar as _similar
-from es_neardupe.commands.stats import stats as _stats
-from es_neardupe.commands.version import version as _version
-from es_neardupe.commands.watch import watch as _watch
-from es_neardupe.commands.what_if import what_if as _what_if
+from es_neardupe.commands import search as _search
+from es_neardupe.commands import shingles as _shingles
+from es_neardupe.commands import similar as _similar
+from es_neardupe.commands import stats as _stats
+from es_neardupe.commands import version as _version
+from es_neardupe.commands import watch as _watch
+from es_neardupe.commands import what_if as _what_if
 from es_neardupe.index.index import Index
 from es_neardupe.keywords import Unpack, with_defaults
 from es_neardupe.log_events import is_logged, log_event, loggable_arguments, logged_progress, new_run

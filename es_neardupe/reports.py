@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from es_neardupe.candidates.detection import (
     BandsByLengths,
+    BandsReport,
     Changes,
     DetectionCase,
     ShortTexts,
@@ -37,7 +38,6 @@ from es_neardupe.commands.audit.report import (
 from es_neardupe.commands.audit.why_missed import (
     LossReason,
 )
-from es_neardupe.commands.bands.report import BandsReport
 from es_neardupe.commands.clean.steps import CleanReport
 from es_neardupe.commands.contained.steps import ContainedHit, ContainedReport, SampledDetection
 from es_neardupe.commands.decide import (
@@ -80,7 +80,7 @@ from es_neardupe.commands.duplicates.results import (
 )
 from es_neardupe.commands.enrich.report import EnrichReport
 from es_neardupe.commands.fold.steps import FoldReport
-from es_neardupe.commands.group.group import GroupOptions
+from es_neardupe.commands.group import GroupOptions
 from es_neardupe.commands.group.steps import GroupReport
 from es_neardupe.commands.groups.steps import GroupsReport, KeepAdvice, Redundant, SuggestKeepReport
 from es_neardupe.commands.init.prepared_sample import (
@@ -91,7 +91,7 @@ from es_neardupe.commands.init.steps import InitReport, Sampling
 from es_neardupe.commands.load.records import LoadReport
 from es_neardupe.commands.migrate.report import MigrateReport, MigrateWrites
 from es_neardupe.commands.moved.steps import MovedReport, NewPlace
-from es_neardupe.commands.pairs.pairs import PairsOptions
+from es_neardupe.commands.pairs import PairsOptions
 from es_neardupe.commands.pairs.report import Pair, PairsReport
 from es_neardupe.commands.pipeline.steps import PipelineReport
 from es_neardupe.commands.screened import (
@@ -105,7 +105,7 @@ from es_neardupe.commands.search.steps import Copy, SearchHit, SearchReport
 from es_neardupe.commands.shingles.steps import Band, SampledKey, Shingle, ShinglesReport, Slot, StoredKeys, Token
 from es_neardupe.commands.similar.steps import Detection, SimilarHit, SimilarReport
 from es_neardupe.commands.stats.counts import BucketSize, GroupSizes, LargestBuckets, StatsReport, StatsScope
-from es_neardupe.commands.version.report import VersionReport
+from es_neardupe.commands.version import VersionReport
 from es_neardupe.commands.watch.rounds import Lag, Round, RoundPairs, RoundScope, RoundWrites, WatchReport
 from es_neardupe.commands.what_if.steps import Threshold, WhatIfReport
 from es_neardupe.groups.clusters import RelatedCounts

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from es_neardupe.commands.groups.groups import groups
+from es_neardupe.commands.groups import groups
 from es_neardupe.commands.search.steps import query_of
 from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.groups.decisions import Decisions

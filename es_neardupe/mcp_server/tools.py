@@ -8,14 +8,14 @@ from typing import Annotated, Any
 from mcp.server.lowlevel import Server
 from pydantic import Field
 
-from es_neardupe.commands.compare.compare import compare as compare_
-from es_neardupe.commands.contained.contained import contained as contained_
+from es_neardupe.commands.compare import compare as compare_
+from es_neardupe.commands.contained import contained as contained_
 from es_neardupe.commands.document_pages import part_of_document
-from es_neardupe.commands.documents.documents import documents as documents_
+from es_neardupe.commands.documents import documents as documents_
 from es_neardupe.commands.group_pages import MAX_WHOLE, DocumentFilter, GroupSelection, page_of_groups
-from es_neardupe.commands.groups.groups import groups as list_groups
-from es_neardupe.commands.similar.similar import similar as similar_
-from es_neardupe.commands.stats.stats import stats as stats_
+from es_neardupe.commands.groups import groups as list_groups
+from es_neardupe.commands.similar import similar as similar_
+from es_neardupe.commands.stats import stats as stats_
 from es_neardupe.groups.collate import MAX_MEMBERS, collate_group
 from es_neardupe.groups.listing import GroupFilter, GroupOrder
 from es_neardupe.index.index import Index, opened

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
-from es_neardupe.commands.compare.compare import compare
+from es_neardupe.commands.compare import compare
 from es_neardupe.commands.compare.texts import text_of_document
 from es_neardupe.commands.document_pages import DocumentReview, review_of_documents
-from es_neardupe.commands.similar.similar import similar
+from es_neardupe.commands.similar import similar
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.shown_fields import shown_fields

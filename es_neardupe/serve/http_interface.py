@@ -13,15 +13,15 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
-from es_neardupe.commands.compare.compare import compare
+from es_neardupe.commands.compare import compare
 from es_neardupe.commands.compare.texts import characters
-from es_neardupe.commands.contained.contained import contained
+from es_neardupe.commands.contained import contained
 from es_neardupe.commands.decide import decide, withdraw
 from es_neardupe.commands.document_pages import part_of_document
-from es_neardupe.commands.documents.documents import documents
+from es_neardupe.commands.documents import documents
 from es_neardupe.commands.group_pages import group_of_id, page_of_groups, read_after
-from es_neardupe.commands.similar.similar import similar
-from es_neardupe.commands.stats.stats import stats
+from es_neardupe.commands.similar import similar
+from es_neardupe.commands.stats import stats
 from es_neardupe.display_text import validation_message
 from es_neardupe.errors import LoginRefused, NeardupeError, SettingsError
 from es_neardupe.groups.collate import MAX_MEMBERS, collate_group

@@ -12,11 +12,11 @@ from typing import Annotated
 from fastapi import Path, Query
 from pydantic import BaseModel, BeforeValidator, StringConstraints, WithJsonSchema
 
-from es_neardupe.commands.contained.contained import contained
-from es_neardupe.commands.documents.documents import documents
+from es_neardupe.commands.contained import contained
+from es_neardupe.commands.documents import documents
 from es_neardupe.commands.group_pages import MAX_WHOLE, DocumentFilter, GroupSelection, read_values
-from es_neardupe.commands.groups.groups import groups
-from es_neardupe.commands.similar.similar import similar
+from es_neardupe.commands.groups import groups
+from es_neardupe.commands.similar import similar
 from es_neardupe.groups.collate import MAX_MEMBERS
 from es_neardupe.groups.decisions import Verdict
 from es_neardupe.groups.listing import GroupFilter, GroupOrder

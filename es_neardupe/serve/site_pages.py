@@ -23,7 +23,7 @@ from es_neardupe.commands.group_pages import (
     read_values,
     titles_of,
 )
-from es_neardupe.commands.search.search import search
+from es_neardupe.commands.search import search
 from es_neardupe.commands.stats.counts import documents_in_scope
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import NeardupeError, RequestError, SettingsError

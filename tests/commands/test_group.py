@@ -25,7 +25,7 @@ from server_tools import (
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.candidates import memory_limit, spill_to_disk
-from es_neardupe.commands.bands.bands import bands
+from es_neardupe.commands.bands import bands
 from es_neardupe.errors import SettingsError
 from es_neardupe.groups.related import linked_groups
 from es_neardupe.index import queries

@@ -31,7 +31,7 @@ from tls_tools import authority
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands import group_pages
-from es_neardupe.commands.compare.compare import compare
+from es_neardupe.commands.compare import compare
 from es_neardupe.errors import SettingsError
 from es_neardupe.groups import collate
 from es_neardupe.groups.heaviest import KINDS, HeaviestDifferences

@@ -12,7 +12,7 @@ import pytest
 from server_tools import family, make_index, put
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.bands.bands import bands
+from es_neardupe.commands.bands import bands
 from es_neardupe.commands.duplicates.request_json import example
 from es_neardupe.server.client import Client
 

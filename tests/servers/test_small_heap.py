@@ -48,7 +48,7 @@ SETTINGS = {"number_of_shards": 1, "number_of_replicas": 0, "sort.field": "n", "
 NOT_TEXTS = {"doctor", "bands", "fold", "pipeline", "version", "stats"}
 PEAK = """
 import sys
-import es_neardupe.commands.distribution.distribution, es_neardupe.commands.enrich, es_neardupe.commands.group
+import es_neardupe.commands.distribution, es_neardupe.commands.enrich, es_neardupe.commands.group
 from es_neardupe.cli.app import main
 before = peak()
 try:

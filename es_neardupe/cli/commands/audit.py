@@ -23,7 +23,7 @@ from es_neardupe.cli.output import (
     warn,
     write_output,
 )
-from es_neardupe.commands.audit.audit import audit as library
+from es_neardupe.commands.audit import audit as library
 from es_neardupe.display_text import named, score_text
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted

@@ -8,7 +8,7 @@ from es_neardupe.cli.arguments import AsJson
 from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import show_unrelated
 from es_neardupe.cli.output import plot_curve, print_json, print_table, show, warn
-from es_neardupe.commands.bands.bands import bands as library
+from es_neardupe.commands.bands import bands as library
 from es_neardupe.display_text import score_text
 from es_neardupe.wording import counted
 

@@ -23,7 +23,7 @@ from es_neardupe.cli.output import (
     warn,
 )
 from es_neardupe.cli.run_log import result
-from es_neardupe.commands.clean.clean import clean as library
+from es_neardupe.commands.clean import clean as library
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import counted
 

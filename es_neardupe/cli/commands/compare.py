@@ -18,7 +18,7 @@ from es_neardupe.cli.arguments import AsJson
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.output import print_json, print_table, printable, results, say, show, warn
-from es_neardupe.commands.compare.compare import compare as library
+from es_neardupe.commands.compare import compare as library
 from es_neardupe.display_text import beginning, score_text
 from es_neardupe.errors import InputError
 from es_neardupe.options import DEFAULT_PREFIX, Matching

@@ -12,7 +12,7 @@ from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import say_ignored
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
-from es_neardupe.commands.contained.contained import contained as library
+from es_neardupe.commands.contained import contained as library
 from es_neardupe.display_text import named, score_text
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted

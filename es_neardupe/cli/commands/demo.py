@@ -112,13 +112,13 @@ def _client(url: str | None) -> Client:
 
 def _run(index: Index, records: list[FileRecord], settings: Settings, words: str | None) -> None:
     from es_neardupe.commands.demo import create_index, index_plain, search_hits
-    from es_neardupe.commands.enrich.enrich import enrich
-    from es_neardupe.commands.group.group import group
-    from es_neardupe.commands.groups.groups import groups
-    from es_neardupe.commands.init.init import init
+    from es_neardupe.commands.enrich import enrich
+    from es_neardupe.commands.group import group
+    from es_neardupe.commands.groups import groups
+    from es_neardupe.commands.init import init
     from es_neardupe.commands.load.records import LoadRun, load_records
-    from es_neardupe.commands.similar.similar import similar
-    from es_neardupe.commands.stats.stats import stats
+    from es_neardupe.commands.similar import similar
+    from es_neardupe.commands.stats import stats
     from es_neardupe.index.index import opened
 
     started = time.monotonic()

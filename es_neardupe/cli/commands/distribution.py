@@ -21,7 +21,7 @@ from es_neardupe.cli.output import (
     warn,
     write_output,
 )
-from es_neardupe.commands.distribution.distribution import distribution as library
+from es_neardupe.commands.distribution import distribution as library
 from es_neardupe.display_text import named, score_text
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, connection_in_commands, counted

@@ -10,7 +10,7 @@ from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.output import ExitCode, print_json, print_table
 from es_neardupe.cli.run_log import result
-from es_neardupe.commands.doctor.doctor import doctor as library
+from es_neardupe.commands.doctor import doctor as library
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import connection_in_commands
 

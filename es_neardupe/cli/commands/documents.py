@@ -10,7 +10,7 @@ from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import range_text, say_measure, warn_of_buckets, warn_of_detection
 from es_neardupe.cli.output import check_output, print_json, print_table, progress_bars, say, warn, write_output
-from es_neardupe.commands.documents.documents import documents as library
+from es_neardupe.commands.documents import documents as library
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 

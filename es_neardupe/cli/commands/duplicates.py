@@ -15,7 +15,7 @@ from es_neardupe.cli.arguments import AsJson, Output, complete_example, complete
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.output import check_output, print_json, progress_bars, say, warn, write_output
-from es_neardupe.commands.duplicates.duplicates import duplicates as library
+from es_neardupe.commands.duplicates import duplicates as library
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import DEFAULT_PREFIX
 

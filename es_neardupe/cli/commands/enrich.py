@@ -25,7 +25,7 @@ from es_neardupe.cli.messages import (
 )
 from es_neardupe.cli.output import check_output, print_json, print_table, progress_bars, warn
 from es_neardupe.cli.run_log import result
-from es_neardupe.commands.enrich.enrich import enrich as library
+from es_neardupe.commands.enrich import enrich as library
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 

@@ -13,7 +13,7 @@ from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import show_first
 from es_neardupe.cli.output import print_json, print_table, printable, say, show, warn
 from es_neardupe.cli.run_log import result
-from es_neardupe.commands.fold.fold import fold as library
+from es_neardupe.commands.fold import fold as library
 from es_neardupe.options import DEFAULT_PREFIX, FoldAction
 from es_neardupe.wording import command, counted
 

@@ -31,7 +31,7 @@ from es_neardupe.cli.messages import (
 )
 from es_neardupe.cli.output import check_output, print_json, print_table, printable, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
-from es_neardupe.commands.group.group import group as library
+from es_neardupe.commands.group import group as library
 from es_neardupe.options import DEFAULT_PREFIX, Linkage
 from es_neardupe.wording import command, counted
 

@@ -25,9 +25,9 @@ from es_neardupe.cli.output import (
     warn,
     write_output,
 )
-from es_neardupe.commands.groups.groups import group_history
-from es_neardupe.commands.groups.groups import groups as library
-from es_neardupe.commands.groups.groups import suggest_keep as advice_of
+from es_neardupe.commands.groups import group_history
+from es_neardupe.commands.groups import groups as library
+from es_neardupe.commands.groups import suggest_keep as advice_of
 from es_neardupe.display_text import named, score_text
 from es_neardupe.errors import NotFound
 from es_neardupe.folders import check_file, replacing

@@ -13,8 +13,8 @@ from es_neardupe.cli.derived import options_for, with_options_of
 from es_neardupe.cli.messages import show_first, show_unrelated, warn_of_short
 from es_neardupe.cli.output import print_json, say, show, warn
 from es_neardupe.cli.run_log import result
-from es_neardupe.commands.bands.bands import bands
-from es_neardupe.commands.init.init import init as library
+from es_neardupe.commands.bands import bands
+from es_neardupe.commands.init import init as library
 from es_neardupe.display_text import score_text
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted

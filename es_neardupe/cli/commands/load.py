@@ -26,7 +26,7 @@ from es_neardupe.cli.messages import (
 )
 from es_neardupe.cli.output import ExitCode, as_json_text, check_output, print_json, print_table, progress_bars, warn
 from es_neardupe.cli.run_log import result
-from es_neardupe.commands.load.load import load as library
+from es_neardupe.commands.load import load as library
 from es_neardupe.errors import InputError
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted

@@ -13,7 +13,7 @@ from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import say_tuning, show_first, show_left, show_unrelated, warn_of_failures
 from es_neardupe.cli.output import ExitCode, check_output, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
-from es_neardupe.commands.migrate.migrate import migrate as library
+from es_neardupe.commands.migrate import migrate as library
 from es_neardupe.display_text import named
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted

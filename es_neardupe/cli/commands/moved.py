@@ -27,8 +27,8 @@ from es_neardupe.cli.output import (
     warn,
     write_output,
 )
-from es_neardupe.commands.moved.moved import moved as library
-from es_neardupe.commands.moved.moved import moved_all
+from es_neardupe.commands.moved import moved as library
+from es_neardupe.commands.moved import moved_all
 from es_neardupe.display_text import beginning, score_text
 from es_neardupe.options import DEFAULT_PREFIX, MAX_VERSIONS
 from es_neardupe.wording import command, counted

@@ -28,8 +28,8 @@ from es_neardupe.cli.output import (
     warn,
     write_output,
 )
-from es_neardupe.commands.pairs.pairs import MAX_SHOWN
-from es_neardupe.commands.pairs.pairs import pairs as library
+from es_neardupe.commands.pairs import MAX_SHOWN
+from es_neardupe.commands.pairs import pairs as library
 from es_neardupe.display_text import named
 from es_neardupe.json_results import by_measure
 from es_neardupe.options import DEFAULT_PREFIX

@@ -13,7 +13,7 @@ from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import show_first
 from es_neardupe.cli.output import ExitCode, print_json, print_table, show, warn
 from es_neardupe.cli.run_log import result
-from es_neardupe.commands.pipeline.pipeline import pipeline as library
+from es_neardupe.commands.pipeline import pipeline as library
 from es_neardupe.options import DEFAULT_PREFIX, PipelineAction
 from es_neardupe.wording import command, counted
 

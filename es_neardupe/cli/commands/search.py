@@ -13,8 +13,8 @@ from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import options_for, with_options_of
 from es_neardupe.cli.output import as_json_text, print_json, print_table, say, show, warn
-from es_neardupe.commands.search.search import search as library
-from es_neardupe.commands.search.search import search_request
+from es_neardupe.commands.search import search as library
+from es_neardupe.commands.search import search_request
 from es_neardupe.display_text import beginning, named, score_text
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import DEFAULT_PREFIX

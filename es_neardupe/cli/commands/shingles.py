@@ -14,9 +14,9 @@ from es_neardupe.cli.arguments import AsJson
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.output import print_json, print_table, show, warn
-from es_neardupe.commands.bands.bands import bands
-from es_neardupe.commands.shingles.shingles import shingles as library
-from es_neardupe.commands.shingles.shingles import shingles_of
+from es_neardupe.commands.bands import bands
+from es_neardupe.commands.shingles import shingles as library
+from es_neardupe.commands.shingles import shingles_of
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import InputError
 from es_neardupe.options import DEFAULT_PREFIX

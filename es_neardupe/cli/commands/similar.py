@@ -12,7 +12,7 @@ from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import say_measure, warn_of_candidates, warn_of_detection
 from es_neardupe.cli.output import check_output, print_json, print_table, say, value_cells, warn, write_output
-from es_neardupe.commands.similar.similar import similar as library
+from es_neardupe.commands.similar import similar as library
 from es_neardupe.display_text import named
 from es_neardupe.json_results import similar_json
 from es_neardupe.options import DEFAULT_PREFIX

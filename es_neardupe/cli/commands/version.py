@@ -12,11 +12,11 @@ from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.output import print_json, print_table, warn
 from es_neardupe.cli.run_log import result
-from es_neardupe.commands.version.version import version as library
+from es_neardupe.commands.version import version as library
 from es_neardupe.errors import NeardupeError
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.version.report import VersionReport
+    from es_neardupe.commands.version import VersionReport
 
 
 @with_options_of(library)

@@ -28,7 +28,7 @@ from es_neardupe.cli.messages import (
 )
 from es_neardupe.cli.output import check_output, print_json, say, warn
 from es_neardupe.cli.run_log import result
-from es_neardupe.commands.watch.watch import watch as library
+from es_neardupe.commands.watch import watch as library
 from es_neardupe.errors import SettingsError
 from es_neardupe.folders import install_extra
 from es_neardupe.options import DEFAULT_PREFIX

@@ -10,7 +10,7 @@ from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import range_text, warn_of_detection
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, warn
-from es_neardupe.commands.what_if.what_if import what_if as library
+from es_neardupe.commands.what_if import what_if as library
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 

@@ -1,0 +1,114 @@
+"""``clean``: removes the fields, hidden indices and settings of es-neardupe from an index."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from es_neardupe import options
+from es_neardupe.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from es_neardupe.commands.clean.steps import CleanReport
+    from es_neardupe.index.index import Index
+
+
+CleanDecisions = Annotated[
+    bool, typer.Option("--decisions", help="Also delete the decisions of reviewers, which are kept otherwise.")
+]
+
+
+def clean(
+    index: Index,
+    *,
+    workers: options.Workers = 2,
+    batch: options.Batch = 500,
+    decisions: CleanDecisions = False,
+    dry_run: options.DryRun = False,
+    show_requests: options.ShowRequests = 0,
+    progress: Progress = silent,
+) -> CleanReport:
+    """Remove keys and groups from all documents, and the settings from the mapping.
+
+    The object field and the copy of the group id are removed from every document, the hidden indices are deleted, and
+    the settings are removed from ``_meta``.
+
+    A server with scripts removes the field itself. Without scripts, each document is written back as a whole without
+    the field, unless it changed in the meantime; ingest pipelines are bypassed. A sidecar index is deleted; its
+    documents lose only their group ids, if these were written. The decisions of reviewers are kept, unless
+    ``decisions`` is given: they cannot be made again by a program. Afterwards ``init`` accepts other settings. An index
+    without settings and without a sidecar index is left unchanged. A dry run returns its first ``show_requests`` write
+    requests.
+
+    >>> report = news.clean()
+    >>> report.documents, report.writes.written
+    (9, 9)
+    """
+    from es_neardupe.commands.clean.steps import (
+        Cleaning,
+        CleanReport,
+        check_callers,
+        check_migration,
+        delete,
+        is_clean,
+        remove_folding,
+        remove_pipelines,
+    )
+    from es_neardupe.groups.decisions import Decisions
+    from es_neardupe.index.hidden_indices import HiddenIndex, find, remove
+    from es_neardupe.index.index import opened
+    from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines
+    from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
+    from es_neardupe.index.runs.tuning import restore_abandoned, tuned_mappings
+    from es_neardupe.report_parts import WriteCounts
+    from es_neardupe.server.dry_run import DryRunClient
+
+    started = time.monotonic()
+    dry_client = DryRunClient(index.client, show_requests, dry_run=dry_run)
+    if is_clean(index):
+        seconds = time.monotonic() - started
+        return CleanReport(index.name, False, 0, WriteCounts(written=0), (), 0, (), (), dry_run, seconds)
+    check_migration(index)
+    index = opened(index, adopting=True, groups=True)
+    plain = index.server
+    check_sees_all(index, "cleaning")
+    sidecars = index.storage.sidecars
+    kinds = [kind for kind in HiddenIndex if decisions or kind is not HiddenIndex.DECISIONS]
+    hidden = [name for kind in kinds if (name := find(index, kind)) is not None]
+    decided = sum(Decisions(index).totals().values())
+    cleaning = Cleaning(index, batch, workers, progress)
+    own = OwnPipelines(index)
+    check_callers(own)
+    unfolded: tuple[str, ...] = ()
+    if dry_run:
+        deleted_pipelines = remove_pipelines(own, dry_client)
+        unfolded = remove_folding(index, dry_client)
+        cleaning.dry_run(dry_client)
+        delete(dry_client, *sidecars)
+    else:
+        check_may_delete(plain, [*hidden, *sidecars])
+        index.storage.check_writable()
+        check_updates(index, "cleaning", whole=cleaning.rewrites_documents)
+        restore_abandoned(plain, tuned_mappings(index), progress)
+        deleted_pipelines = remove_pipelines(own, plain)  # first: it would make keys again
+        unfolded = remove_folding(index, plain)  # first: documents without a group fold into one hit
+        cleaning.run()
+        if not cleaning.writes.left:
+            remove(index, kinds)
+            delete(plain, *sidecars)
+            index.storage.remove_settings()
+    return CleanReport(
+        index=index.name,
+        prepared=True,
+        documents=cleaning.total,
+        writes=cleaning.writes,
+        deleted_indices=() if cleaning.writes.left else (*hidden, *sidecars),
+        kept_decisions=0 if decisions else decided,
+        unfolded=unfolded,
+        deleted_pipelines=deleted_pipelines,
+        dry_run=dry_run,
+        seconds=time.monotonic() - started,
+        requests=dry_client.shown,
+    )

@@ -1,0 +1,181 @@
+"""``migrate``: switches an index to new keys without downtime."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from es_neardupe import options
+from es_neardupe.errors import SettingsError
+from es_neardupe.keywords import Unpack, with_defaults
+from es_neardupe.options import DEFAULT_MAX_CHARS
+from es_neardupe.run_options import WRITE_DEFAULTS, WriteOptions, tunable
+from es_neardupe.wording import option
+
+if TYPE_CHECKING:
+    from es_neardupe.commands.migrate.report import MigrateReport
+    from es_neardupe.groups.compare_groupings import GroupChanges
+    from es_neardupe.index.index import Index
+
+
+_KEYS = {"show_default": "unchanged", "rich_help_panel": "New keys"}
+"""A setting that is not given stays."""
+
+NewPreset = Annotated[str | None, options.like(options.Preset, **_KEYS)]
+NewThreshold = Annotated[float | None, options.like(options.Threshold, **_KEYS)]
+NewThresholdMeasure = Annotated[
+    str | None,
+    options.one_of(
+        options.names_of(options.BY_LENGTHS),
+        "--measure",
+        help=f"Measure of the new threshold: choose bands for it from the lengths of texts. {options.JACCARD}",
+        show_default="resemblance",
+        rich_help_panel=_KEYS["rich_help_panel"],
+    ),
+]
+NewDetection = Annotated[float | None, options.like(options.Detection, **_KEYS)]
+NewShingle = Annotated[int | str | None, options.like(options.Shingle, **_KEYS)]
+NewClean = Annotated[
+    str | None,
+    options.one_of(
+        [*options.words_of(options.Clean), "none"],
+        "--clean",
+        help="What to leave out of texts; none: nothing.",
+        **_KEYS,
+    ),
+]
+NewMask = Annotated[
+    str | None,
+    typer.Option(
+        "--mask",
+        metavar="KINDS",
+        help="Parts of texts to replace by placeholders, separated by commas; all, or none.",
+        **_KEYS,
+    ),
+]
+NewPermutations = Annotated[int | None, options.like(options.Permutations, **_KEYS)]
+NewBands = Annotated[int | None, options.like(options.Bands, **_KEYS)]
+NewRows = Annotated[int | None, options.like(options.Rows, **_KEYS)]
+NewAgree = Annotated[int | None, options.like(options.Agree, **_KEYS)]
+NewSampleMod = Annotated[int | None, options.like(options.SampleMod, **_KEYS)]
+NewSampleKeys = Annotated[int | None, options.like(options.SampleKeys, rich_help_panel=_KEYS["rich_help_panel"])]
+NewFields = Annotated[
+    Sequence[str],
+    typer.Option(
+        "--field",
+        metavar="FIELD",
+        help="Text fields to use from now on. Repeatable.",
+        **_KEYS,
+    ),
+]
+Prepare = Annotated[bool, typer.Option("--prepare", help="Stop before the switch, with the old and the new groups.")]
+Abort = Annotated[bool, typer.Option("--abort", help="Cancel before the switch: remove the new keys.")]
+
+
+@with_defaults(WRITE_DEFAULTS)
+@tunable
+def migrate(
+    index: Index,
+    *,
+    fields: NewFields = (),
+    preset: NewPreset = None,
+    threshold: NewThreshold = None,
+    measure: NewThresholdMeasure = None,
+    detection: NewDetection = None,
+    shingle: NewShingle = None,
+    clean: NewClean = None,
+    mask: NewMask = None,
+    permutations: NewPermutations = None,
+    bands: NewBands = None,
+    rows: NewRows = None,
+    agree: NewAgree = None,
+    sample_mod: NewSampleMod = None,
+    sample_keys: NewSampleKeys = None,
+    prepare: Prepare = False,
+    abort: Abort = False,
+    confirm: Callable[[GroupChanges | None], bool] = lambda comparison: True,
+    evidence: options.Evidence = False,
+    max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
+    **run: Unpack[WriteOptions],
+) -> MigrateReport:
+    """Switch an index to new keys without downtime.
+
+    Settings that are not given stay, as do the rules of the last run of `group`.
+
+    New keys and groups (and, with ``evidence``, the evidence) are made under a second prefix, while searches use the
+    old ones; ``prepare`` stops there. Then both groupings are compared. If ``confirm`` returns true, the new fields
+    replace the old ones in each document, and those of the second prefix are removed. Group ids and their history are
+    kept. ``abort`` cancels a migration before the switch.
+
+    Without options it continues an interrupted migration. ``tune``: see `tunable`. A dry run returns its first
+    ``show_requests`` write requests. Raises `SchemeMismatch` for settings that differ from those of a migration that
+    has begun, `LeaseHeld` while another run migrates the index, `NameTaken` if another index has the name of a hidden
+    index, and the errors of `init`, `enrich` and `group`.
+
+    >>> news.migrate(threshold=0.7, dry_run=True).changes
+    ('threshold: 0.7, not 0.8', 'bands: 17, not 16', 'rows: 4, not 6')
+    """
+    from es_neardupe.commands.migrate.plan import MigrationOptions, open_plan
+    from es_neardupe.commands.migrate.report import (
+        LEASE,
+        DryRun,
+        check_both_names,
+        check_phase,
+        check_rules,
+        plan_to_abort,
+        remove_abandoned_lease,
+        report,
+        temporary_indices,
+    )
+    from es_neardupe.commands.migrate.steps import MigrationProgress, MigrationRun, MigrationWork
+    from es_neardupe.index.index import opened
+    from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines, check_keys
+    from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
+    from es_neardupe.index.runs.lease import held
+    from es_neardupe.server.dry_run import DryRunClient, ShownRequest
+
+    dry_run = run["dry_run"]
+    started = time.monotonic()
+    dry_client = DryRunClient(index.server, run["show_requests"], dry_run=dry_run)
+    numbers = {"threshold": threshold, "detection": detection, "shingle": shingle, "permutations": permutations}
+    numbers |= {"clean": clean, "mask": mask, "bands": bands, "rows": rows, "agree": agree, "sample_mod": sample_mod}
+    given = MigrationOptions(fields, preset, numbers, sample_keys, measure or options.preset_measure(preset), evidence)
+    if abort and (given.any_given or prepare):
+        raise SettingsError(f"{option('abort')} cannot be combined with settings or {option('prepare')}.")
+    plan = plan_to_abort(index) if abort else open_plan(index, given)
+    if plan is None:
+        current, done = opened(index), MigrationProgress("aborted" if abort else "done")
+        if abort and not dry_run:
+            remove_abandoned_lease(current)
+        return report(current, done, dry_run, started)
+    check_sees_all(plan.old, "migrating")
+    if plan.phase is None:
+        check_rules(plan.old)
+    if not abort and OwnPipelines(plan.after).names:  # it will be replaced
+        check_keys(index, plan.after.settings)
+    work = MigrationWork(index, plan, MigrationRun(run["workers"], run["batch"], max_chars, run["progress"]))
+    requests: tuple[ShownRequest, ...] = ()
+    if dry_run:
+        check_both_names(plan)
+        requests = DryRun(dry_client, work, run["show_requests"]).requests(abort=abort, prepare=prepare)
+    else:
+        check_may_delete(index.server, temporary_indices(plan))
+        plan.old.storage.check_writable()
+        check_updates(plan.old, "migrating")
+        check_both_names(plan)
+        with held(plan.coming, "migrate", id=LEASE, progress=run["progress"]):
+            check_phase(plan)
+            plan.old.storage.prepare_rolled_over()
+            if abort:
+                work.undo()
+                to_clean = True
+            else:
+                to_clean = work.resume(None if prepare else confirm)
+        if to_clean:
+            work.clean("aborted" if abort else "done")
+    made = report(plan.after, work.done, dry_run, started)
+    return replace(made, unrelated=plan.unrelated, requests=requests)

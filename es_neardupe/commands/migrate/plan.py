@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from es_neardupe.candidates.unrelated import UnrelatedCandidates
-from es_neardupe.commands.init.init import init
+from es_neardupe.commands.init import init
 from es_neardupe.errors import IndexUnusable, NotInitialised, SchemeMismatch, SettingsError
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import Migration, Phase, migration_of, next_prefix, phase_of, replaced_prefix

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from es_neardupe.candidates.unrelated import UnrelatedCandidates
-from es_neardupe.commands.clean.clean import clean
-from es_neardupe.commands.enrich.enrich import enrich
+from es_neardupe.commands.clean import clean
+from es_neardupe.commands.enrich import enrich
 from es_neardupe.commands.migrate.plan import MigrationOptions, MigrationPlan, open_plan
 from es_neardupe.commands.migrate.steps import MigrationProgress, MigrationWork, refresh_both
-from es_neardupe.commands.pipeline.pipeline import pipeline
+from es_neardupe.commands.pipeline import pipeline
 from es_neardupe.errors import BeingMigrated
 from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.groups.registry import Registry, remembered

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from es_neardupe.commands.clean.clean import clean
-from es_neardupe.commands.enrich.enrich import enrich
-from es_neardupe.commands.group.group import group
+from es_neardupe.commands.clean import clean
+from es_neardupe.commands.enrich import enrich
+from es_neardupe.commands.group import group
 from es_neardupe.commands.migrate.plan import MigrationPlan
-from es_neardupe.commands.pipeline.pipeline import pipeline
+from es_neardupe.commands.pipeline import pipeline
 from es_neardupe.errors import RequestError
 from es_neardupe.groups.compare_groupings import GroupChangeExample, GroupChanges, compare_groups
 from es_neardupe.groups.registry import Registry

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from itertools import chain
 from threading import Event
 
-from es_neardupe.commands.enrich.enrich import enrich
+from es_neardupe.commands.enrich import enrich
 from es_neardupe.commands.enrich.report import EnrichReport
-from es_neardupe.commands.group.group import group
+from es_neardupe.commands.group import group
 from es_neardupe.commands.group.steps import GroupReport
 from es_neardupe.errors import (
     BeingMigrated,

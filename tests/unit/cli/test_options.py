@@ -26,8 +26,8 @@ from es_neardupe.cli import connection, run_log
 from es_neardupe.cli.app import app
 from es_neardupe.cli.command import _OTHER_NAMES, ConnectedCommand, UsageError, shared_parameters
 from es_neardupe.cli.plain_values import PlainValues
-from es_neardupe.commands.bands.bands import bands
-from es_neardupe.commands.watch.watch import parse_duration
+from es_neardupe.commands.bands import bands
+from es_neardupe.commands.watch import parse_duration
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import parse_fraction, parse_query, parse_since
 from es_neardupe.signatures import option_of, option_parameters, signature_of

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from es_neardupe.commands.bands.bands import bands
+from es_neardupe.commands.bands import bands
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.scheme import Scheme
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shingle_steps import check_steps
 
-from es_neardupe.commands.shingles.shingles import shingles_of
+from es_neardupe.commands.shingles import shingles_of
 from es_neardupe.errors import InputError
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.unit import Unit

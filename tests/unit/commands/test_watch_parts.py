@@ -11,9 +11,9 @@ from dataclasses import replace
 import pytest
 
 from es_neardupe.cli.commands.watch import metrics, serving
+from es_neardupe.commands.watch import parse_duration
 from es_neardupe.commands.watch.rounds import Lag, Round, RoundScope, RoundWrites
 from es_neardupe.commands.watch.rounds import pause as _pause
-from es_neardupe.commands.watch.watch import parse_duration
 from es_neardupe.errors import SettingsError
 from es_neardupe.folders import install_extra
 

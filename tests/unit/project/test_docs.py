@@ -19,10 +19,10 @@ from docs_pages import DOCS, FENCE, blocks, section, sections, table
 
 import es_neardupe
 from es_neardupe import NearDupe, Scheme, Settings, features, fingerprints, tokenize
+from es_neardupe.candidates.detection import BandsReport
 from es_neardupe.cli.app import app
 from es_neardupe.commands.audit.report import AuditReport, LostPairs, MissedPair, Recall, RecallPart
-from es_neardupe.commands.bands.bands import bands
-from es_neardupe.commands.bands.report import BandsReport
+from es_neardupe.commands.bands import bands
 from es_neardupe.commands.clean.steps import CleanReport
 from es_neardupe.commands.contained.steps import ContainedHit, ContainedReport, SampledDetection
 from es_neardupe.commands.distribution.report import (
@@ -50,11 +50,11 @@ from es_neardupe.commands.migrate.report import MigrateReport, MigrateWrites
 from es_neardupe.commands.moved.steps import MovedReport, NewPlace
 from es_neardupe.commands.pipeline.steps import PipelineReport
 from es_neardupe.commands.search.steps import Copy, SearchHit, SearchReport
-from es_neardupe.commands.shingles.shingles import shingles_of
+from es_neardupe.commands.shingles import shingles_of
 from es_neardupe.commands.shingles.steps import ShinglesReport
 from es_neardupe.commands.similar.steps import Detection, SimilarHit, SimilarReport
 from es_neardupe.commands.stats.counts import GroupSizes, LargestBuckets, StatsReport, StatsScope
-from es_neardupe.commands.version.report import VersionReport
+from es_neardupe.commands.version import VersionReport
 from es_neardupe.commands.watch.rounds import Round, RoundPairs, RoundScope, RoundWrites
 from es_neardupe.commands.what_if.steps import Threshold, WhatIfReport
 from es_neardupe.groups.compare_groupings import GroupChanges

@@ -19,7 +19,7 @@ from unit_tools import JSON, SETTINGS
 from es_neardupe.candidates.who_may_meet import parse_policy, parse_window
 from es_neardupe.cli.commands.search import _read
 from es_neardupe.commands.moved import documents
-from es_neardupe.commands.watch.watch import parse_duration
+from es_neardupe.commands.watch import parse_duration
 from es_neardupe.errors import NeardupeError
 from es_neardupe.groups import registry
 from es_neardupe.index.document_text import readable_text

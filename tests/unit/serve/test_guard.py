@@ -11,7 +11,7 @@ from starlette.routing import Mount
 from starlette.testclient import TestClient
 from unit_tools import FakeClient
 
-from es_neardupe.commands.similar.similar import similar
+from es_neardupe.commands.similar import similar
 from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import Index
 from es_neardupe.serve.application import asgi

@@ -1,13 +1,18 @@
-"""Result of ``version``."""
+"""``version``: the versions of this package, its dependencies, the system and the server, for bug reports."""
 
 from __future__ import annotations
 
+import platform
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
+from typing import TYPE_CHECKING
 
-from es_neardupe.records import one_line
+if TYPE_CHECKING:
+    from es_neardupe.index.index import Index
+
 
 PACKAGES = (
     *("urllib3", "elasticsearch", "elastic-transport", "opensearch-py"),
@@ -38,6 +43,8 @@ class VersionReport:
     """Why the version of the server is unknown, if it was requested."""
 
     def __repr__(self) -> str:
+        from es_neardupe.records import one_line
+
         return one_line(
             self,
             version=self.version,
@@ -48,7 +55,34 @@ class VersionReport:
         )
 
 
-def installed(name: str) -> str | None:
+def version(index: Index | None) -> VersionReport:
+    """Show the versions of the program, the scheme, Python, the libraries and the server, for bug reports.
+
+    With an index also the version of its server.
+
+    >>> report = news.version()
+    >>> report.scheme_version
+    1
+    """
+    from es_neardupe.index.settings import Settings
+    from es_neardupe.keys import hashing
+    from es_neardupe.keys.scheme import Scheme
+    from es_neardupe.similarity import batch
+
+    scheme: Scheme = Settings(("text",)).scheme
+    return VersionReport(
+        version=version_of("es-neardupe"),
+        scheme_version=scheme.version,
+        scheme=scheme.id,
+        compiled={"keys": hashing.kernel is not None, "pairs": batch.kernel is not None},
+        python=f"{platform.python_implementation()} {sys.version.split()[0]}",
+        system=f"{platform.system()} {platform.release()} {platform.machine()}",
+        packages={name: _installed(name) for name in PACKAGES},
+        server=None if index is None else str(index.client.server),
+    )
+
+
+def _installed(name: str) -> str | None:
     """The version of a package; None if it is not installed."""
     try:
         return version_of(name)
