@@ -94,13 +94,6 @@ from es_neardupe.commands.moved.steps import MovedReport, NewPlace
 from es_neardupe.commands.pairs import PairsOptions
 from es_neardupe.commands.pairs.report import Pair, PairsReport
 from es_neardupe.commands.pipeline.steps import PipelineReport
-from es_neardupe.commands.screened import (
-    Match,
-    MatchedAction,
-    OtherMatch,
-    ScreenCounts,
-    ScreenReport,
-)
 from es_neardupe.commands.search.steps import Copy, SearchHit, SearchReport
 from es_neardupe.commands.shingles.steps import Band, SampledKey, Shingle, ShinglesReport, Slot, StoredKeys, Token
 from es_neardupe.commands.similar.steps import Detection, SimilarHit, SimilarReport
@@ -128,6 +121,13 @@ from es_neardupe.groups.registry import (
 )
 from es_neardupe.groups.rules import (
     RunRules,
+)
+from es_neardupe.incoming.matches import (
+    Match,
+    MatchedAction,
+    OtherMatch,
+    ScreenCounts,
+    ScreenReport,
 )
 from es_neardupe.index.on_server.ingest_pipeline import (
     IndexPipelines,

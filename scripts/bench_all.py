@@ -33,7 +33,7 @@ import psutil
 from bench_tools import _VOCABULARY, drop_index, make_texts, read_texts, timed
 
 from es_neardupe import NearDupe
-from es_neardupe.commands.screened import ScreenReport
+from es_neardupe.incoming.matches import ScreenReport
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features

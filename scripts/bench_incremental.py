@@ -17,7 +17,7 @@ from typing import Any
 from bench_tools import create_index, drop_index, timed
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.fingerprinted import fingerprinted_actions
+from es_neardupe.incoming.writes import fingerprinted_actions
 from es_neardupe.index.target import Definitions, open_target
 from es_neardupe.local_server import control
 from es_neardupe.options import DEFAULT_MAX_CHARS

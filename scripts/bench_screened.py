@@ -25,7 +25,7 @@ import opensearchpy.helpers
 from bench_tools import _VOCABULARY, drop_index, timed, wait_for_merges
 
 from es_neardupe import NearDupe, Settings, features, fingerprints
-from es_neardupe.commands.screened import Match, OtherMatch, ScreenReport
+from es_neardupe.incoming.matches import Match, OtherMatch, ScreenReport
 from es_neardupe.local_server import control
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client

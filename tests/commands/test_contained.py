@@ -15,8 +15,8 @@ from server_tools import change, make_index, mapping, one_line, ours, put, send,
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.contained import steps
-from es_neardupe.commands.fingerprinted import fingerprinted_actions
 from es_neardupe.errors import IndexUnusable, SchemeMismatch, SettingsError
+from es_neardupe.incoming.writes import fingerprinted_actions
 from es_neardupe.index import queries
 from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.keys.fingerprint import fingerprints

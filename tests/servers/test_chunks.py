@@ -11,8 +11,8 @@ from conftest import Cli, read_jsonl
 from server_tools import JSON, TEXT, assert_settled, change, family, groups_of, make_index, put, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.screened import ScreenReport
 from es_neardupe.errors import SettingsError
+from es_neardupe.incoming.matches import ScreenReport
 from es_neardupe.server.client import Client, path
 
 FIELDS = TEXT | {"doc_id": {"type": "keyword"}, "n": {"type": "integer"}}

@@ -14,8 +14,8 @@ from conftest import Cli, read_jsonl
 from server_tools import TEXT, assert_settled, change, groups_of, make_index, put, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.screened import ScreenReport
 from es_neardupe.groups.related import linked_groups
+from es_neardupe.incoming.matches import ScreenReport
 from es_neardupe.index.index import Index, opened
 from es_neardupe.reports import GroupFacts
 from es_neardupe.server.client import Client, path

@@ -32,10 +32,10 @@ from server_tools import (
 )
 
 from es_neardupe import NearDupe, Settings, features, fingerprints
-from es_neardupe.candidates.recent_documents import RecentDocuments
-from es_neardupe.commands import screened as module
-from es_neardupe.commands.screened import Match, MatchedAction, OtherMatch, ScreenReport
 from es_neardupe.errors import IndexUnusable, SettingsError
+from es_neardupe.incoming import piece as module
+from es_neardupe.incoming.matches import Match, MatchedAction, OtherMatch, ScreenReport
+from es_neardupe.incoming.recent_documents import RecentDocuments
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path, to_json
 

@@ -32,7 +32,7 @@ from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.screened import ScreenCounts, ScreenReport
+    from es_neardupe.incoming.matches import ScreenCounts, ScreenReport
     from es_neardupe.readers.files import Problem
 
 
@@ -156,8 +156,8 @@ def _matches(counts: ScreenCounts | None) -> list[tuple[str, int]]:
 @contextmanager
 def _match_file(file: Path | None, read: Sequence[str]) -> Iterator[ScreenReport | None]:
     """A report that writes each match to the file at once: a run that is started again would not find it again."""
-    from es_neardupe.commands.screened import MatchedAction, ScreenReport
     from es_neardupe.folders import check_file
+    from es_neardupe.incoming.matches import MatchedAction, ScreenReport
 
     if file is None:
         yield None

@@ -10,9 +10,10 @@ from dataclasses import replace as changed
 from functools import partial
 from typing import Any
 
-from es_neardupe.commands.fingerprinted import ChooseGroups, Incoming, first_fields, of_their_own
-from es_neardupe.commands.screened import Screen, ScreenCounts, ScreenReport
 from es_neardupe.errors import InputError
+from es_neardupe.incoming.matches import ScreenCounts, ScreenReport
+from es_neardupe.incoming.screen import Screen
+from es_neardupe.incoming.writes import ChooseGroups, Incoming, first_fields, of_their_own
 from es_neardupe.index.document_text import fingerprint_sources, has_any
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import relation_in

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from es_neardupe.candidates.recent_documents import Candidate, RecentDocuments, sharing
+from es_neardupe.incoming.recent_documents import Candidate, RecentDocuments, sharing
 
 
 def document(id: str, keys: str, **more: Any) -> Candidate:

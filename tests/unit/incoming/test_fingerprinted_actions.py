@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from opensearchpy.helpers.actions import expand_action as expand_for_opensearch
 from unit_tools import AT, SETTINGS, FakeClient, index_of
 
-from es_neardupe.commands import fingerprinted
-from es_neardupe.commands.fingerprinted import fingerprinted_actions, of_their_own
 from es_neardupe.commands.load.records import LoadOptions, LoadReport, LoadRun, load_records
 from es_neardupe.errors import InputError
+from es_neardupe.incoming import writes
+from es_neardupe.incoming.writes import fingerprinted_actions, of_their_own
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, group_of, own_group
 from es_neardupe.index.target import IndexTarget
@@ -32,8 +32,8 @@ TWO = Settings(("title", "page.body"), prefix="nd")
 
 @pytest.fixture(autouse=True)
 def _now(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("fingerprinted", "load.records"):
-        monkeypatch.setattr(f"es_neardupe.commands.{module}.timestamp", lambda: AT)
+    for module in ("incoming.writes", "commands.load.records"):
+        monkeypatch.setattr(f"es_neardupe.{module}.timestamp", lambda: AT)
 
 
 def ours(text: str, settings: Settings = SETTINGS, group: str | None = None) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def test_order_and_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = list(fingerprinted_actions(iter(actions), SETTINGS, index="i", max_chars=100))
     assert [action["n"] for action in whole] == list(range(50))
     for size in (1, 2, 7, 50):
-        monkeypatch.setattr(fingerprinted, "_CHUNK", size)
+        monkeypatch.setattr(writes, "_CHUNK", size)
         assert list(fingerprinted_actions(iter(actions), SETTINGS, index="i", max_chars=100)) == whole
     by_id = {action.get("_id"): action for action in whole}
     assert by_id["a"]["neardupe"]["state"] == "signed"
@@ -184,7 +184,7 @@ def test_it_is_a_stream() -> None:
 
     made = fingerprinted_actions(endless(), SETTINGS, index="i")
     next(made)
-    assert len(taken) == fingerprinted._CHUNK
+    assert len(taken) == writes._CHUNK
 
 
 TEXTS = st.sampled_from([TEXT, TEXT.upper(), "short", "", "漢字 かな", {"no": "text"}, None, 5, ["a b c", "d e f"]])

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit_tools import SETTINGS, FakeClient, index_of
 
-from es_neardupe.commands import fingerprinted
-from es_neardupe.commands.fingerprinted import fingerprinted_actions
-from es_neardupe.commands.screened import Screen, ScreenReport
+from es_neardupe.incoming import writes
+from es_neardupe.incoming.matches import ScreenReport
+from es_neardupe.incoming.screen import Screen
+from es_neardupe.incoming.writes import fingerprinted_actions
 from es_neardupe.index.stored_fields import own_group
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.fingerprint import fingerprints
@@ -95,7 +96,7 @@ def modelled(steps: Sequence[Step], skips: bool) -> tuple[list[int], dict[int, d
 @given(STEPS, st.sampled_from(list(OnMatch)))
 def test_a_run_finds_what_the_model_finds(steps: list[Step], on_match: OnMatch) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fingerprinted, "_CHUNK", PIECE)
+        patch.setattr(writes, "_CHUNK", PIECE)
         made, report = run(steps, on_match)
     yielded, found = modelled(steps, on_match is OnMatch.SKIP)
     assert [action["number"] for action in made] == yielded
@@ -115,7 +116,7 @@ def test_a_document_that_is_deleted_and_written_again() -> None:
     actions = [{"_op_type": "delete", "_id": "a"}, {"_id": "b", "text": ""}, {"_id": "c", "text": ""}] * 2
     actions += [{"_id": "a", "text": TEXTS[0]}, {"_id": "d", "text": TEXTS[3]}]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fingerprinted, "_CHUNK", PIECE)
+        patch.setattr(writes, "_CHUNK", PIECE)
         list(fingerprinted_actions(actions, SETTINGS, index="i", choose_groups=screen.choose_groups))
     assert [(one.reference[1], one.rewritten) for one in screen._recent.documents] == [("a", True), ("d", False)]
 
@@ -143,7 +144,7 @@ def test_actions_before_an_error_are_yielded() -> None:
 @given(STEPS)
 def test_marked_documents_are_similar_to_the_founder_of_their_group(steps: list[Step]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fingerprinted, "_CHUNK", PIECE)
+        patch.setattr(writes, "_CHUNK", PIECE)
         made, _ = run([step for step in steps if step[0] != "create"], "mark")
     current: dict[str, tuple[str, bool | None, str]] = {}
     for action in made:

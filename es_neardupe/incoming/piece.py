@@ -1,0 +1,378 @@
+"""Comparison of the new documents of one piece of writes with those that share keys with them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from operator import eq
+from typing import Any, TypeVar
+
+import numpy as np
+
+from es_neardupe.candidates.who_may_meet import ReadField
+from es_neardupe.errors import CorruptFingerprint
+from es_neardupe.groups.rules import rules_of
+from es_neardupe.incoming.recent_documents import ByKey, Candidate, RecentDocuments, insert, sharing
+from es_neardupe.incoming.writes import Piece
+from es_neardupe.index import mapping, queries
+from es_neardupe.index.document_text import TextFields, prepared_text, values_of
+from es_neardupe.index.index import Index
+from es_neardupe.index.stored_fields import count_of, decode_signature, group_of, stored_fields
+from es_neardupe.keys.text import contents
+from es_neardupe.records import Hit, Reference
+from es_neardupe.server.responses import hit_of
+from es_neardupe.similarity.facts.agreement import facts_agree
+from es_neardupe.similarity.facts.tokens import FactTokens, fact_tokens
+from es_neardupe.verification.criterion import MatchCriterion
+from es_neardupe.verification.current_texts import current_sources, similarities
+
+_Result = TypeVar("_Result")
+
+_PAGE = 2000
+"""Maximum number of documents found by one search for a piece. If more share keys, each document has its own search."""
+
+_NEAREST = 1000
+"""Maximum number of documents that share most keys with one without a match, whose stored signatures are compared."""
+
+_THREADS = ThreadPoolExecutor(4, "screened")
+"""Threads that send the first requests for a piece; they are started when they are needed."""
+
+_SEARCHES = ThreadPoolExecutor(4, "screened-searches")
+"""Threads for searches that one of these waits for."""
+
+
+@dataclass(frozen=True)
+class ComparedFields:
+    """The fields of the rules ``within`` and ``across``: the name of each in the index, and that in documents, where a
+    multi-field has the values of its field."""
+
+    within: Mapping[str, str]
+    across: Mapping[str, str]
+    """One at most."""
+
+    @classmethod
+    def of(cls, index: Index, within: Sequence[str], across: str | None) -> ComparedFields:
+        """The fields of these names. Raises `SettingsError` if one cannot be compared."""
+        rules = rules_of(index, within=within, across=across)
+        types = (kinds for one in index.target.mappings.values() for kinds in mapping.field_types(one["properties"]))
+        kinds = dict(types)
+
+        def named(field: ReadField) -> tuple[str, str]:
+            name = field.field
+            return name, name.rpartition(".")[0] if kinds.get(name) == "multi-field" else name
+
+        return cls(dict(map(named, rules.within)), dict(map(named, [rules.across] if rules.across else [])))
+
+    @property
+    def in_source(self) -> list[str]:
+        """Their names in documents."""
+        return [*self.within.values(), *self.across.values()]
+
+    def set_values(self, document: Candidate, source: Mapping[str, Any]) -> None:
+        """Read the values of a document."""
+        document.within = tuple(frozenset(values_of(source, [name])) for name in self.within.values())
+        document.across = frozenset(values_of(source, list(self.across.values())))
+
+    def scope(self, document: Candidate) -> Mapping[str, Any] | None:
+        """The documents that may have the same values as one, and have none in common with it."""
+        scope: Mapping[str, Any] | None = None
+        for name, values in zip(self.within, document.within, strict=True):
+            scope = queries.all_of(scope, *({"term": {name: one}} for one in sorted(values)))
+        for name in self.across:
+            scope = queries.without_values(scope, name, document.across)
+        return scope
+
+
+NO_FIELDS = ComparedFields({}, {})
+
+
+class ComparedPiece:
+    """The new documents of a piece, the documents that share keys with them, and the similarities of these pairs."""
+
+    own_groups: Future[list[Mapping[str, Any]]]
+    existing: Future[set[Reference]]
+    found: Future[None]
+
+    def __init__(
+        self,
+        index: Index,
+        criterion: MatchCriterion,
+        recent: RecentDocuments,
+        maximum: int,
+        writes: Piece,
+        *,
+        fields: ComparedFields,
+    ) -> None:
+        self.writes = writes
+        self.references: list[Reference | None] = []
+        """Of each write; None for documents of other indices, and without an id."""
+        self.last: dict[Reference | None, int] = {}
+        """The place of the last write that changes the text of a document."""
+        self.documents: dict[int, Candidate] = {}
+        """The documents with keys, by their places."""
+        self.index = index
+        self.criterion = criterion
+        self.fields = fields
+        self.maximum = maximum
+        self.not_compared = Counter[Candidate]()
+        """Of each document, the number of those that share keys with it and were not compared."""
+        self._recent = recent
+        self._stored: dict[Reference, Candidate] = {}
+        self._by_key: ByKey = {}
+        self._most_shared: dict[Candidate, list[Candidate]] = {}
+        """Of new documents that share keys with very many, the stored ones that share most."""
+        self._candidates: dict[Candidate, list[list[Candidate]]] = {}
+        """Of each new document, the candidates with most shared keys first; of each content, principals first."""
+        self._similarity: dict[tuple[Candidate, Candidate], float] = {}
+        self._lost: set[Candidate] = set()
+        """First candidates with copies that were changed or deleted since they got their keys."""
+        self._leaders: dict[str, Candidate | None] = {}
+        self._facts: dict[Candidate, FactTokens] = {}
+
+    # -- candidates
+
+    def find(self, documents: Sequence[Candidate]) -> None:
+        """Search the documents that share keys with new ones."""
+        keys = sorted({key for one in documents for key in one.bands})
+        if not keys:
+            return
+        if len(keys) > queries.MAX_TERMS and len(documents) > 1:
+            half = len(documents) // 2
+            self.find(documents[:half])
+            self.find(documents[half:])
+            return
+        size = min(_PAGE, self.index.target.max_result_window)
+        found = self._search(queries.few_candidates(self.index.fields, keys, size=size, source=self._source()))
+        if found["total"]["value"] <= len(found["hits"]):
+            self._add(found["hits"])
+            return
+        searches = [in_background(partial(self._find_most_shared, one), _SEARCHES) for one in documents]
+        for one, searched in zip(documents, searches, strict=True):
+            hits, unread = searched.result()
+            self._most_shared[one] = self._add(hits)
+            self.not_compared[one] += unread
+
+    def _find_most_shared(self, document: Candidate) -> tuple[list[Mapping[str, Any]], int]:
+        """Search the documents that share most keys with one; of those with the same content, only one. Returns the
+        hits, and the number of all other documents that share keys."""
+        index, fold = self.index, self.criterion.measure.copies_are_equal
+        body = self._sharing_most(document, self.maximum, self._source())
+        found = self._search(body)
+        hits, unread = found["hits"], found["total"]["value"] - len(found["hits"])
+        stored = (stored_fields(hit["_source"], index.settings.prefix).get("content") for hit in hits)
+        known = sorted({one for one in stored if isinstance(one, str)})
+        if fold and known and unread:
+            counted = index.documents.search(queries.copies(index.fields, body["query"], known))
+            unread -= sum(one["doc_count"] - 1 for one in counted["aggregations"]["copies"]["buckets"])
+        return hits, max(0, unread)
+
+    def _sharing_most(self, document: Candidate, size: int, source: Sequence[str]) -> queries.JSON:
+        return queries.candidates(
+            self.index.fields,
+            document.bands,
+            size=min(size, self.index.target.max_result_window),
+            agree=self.index.settings.scheme.agree,
+            scope=self.fields.scope(document),
+            fold=self.criterion.measure.copies_are_equal,
+            more=source,
+        )
+
+    def _source(self) -> list[str]:
+        fields, more = self.index.fields, self.fields.in_source
+        return [fields.bands, fields.content, fields.tokens, fields.group, fields.principal, *more]
+
+    def _search(self, body: Mapping[str, Any]) -> Any:
+        return self.index.documents.search(body)["hits"]
+
+    def _add(self, hits: Iterable[Mapping[str, Any]]) -> list[Candidate]:
+        """Candidates of stored documents."""
+        added = []
+        for hit in map(hit_of, hits):
+            if (one := self._stored.get(hit.reference)) is None:
+                one = self._stored[hit.reference] = _stored_candidate(hit, self.index.settings.prefix)
+                self.fields.set_values(one, hit.source)
+                insert(self._by_key, one)
+                if one.principal and one.group is not None:
+                    self._leaders[one.group] = one
+            added.append(one)
+        return added
+
+    # -- comparison
+
+    def choose_candidates(self, document: Candidate) -> None:
+        """Choose the candidates of a new document: those that are stored, and those that the run wrote before."""
+        fold, agree = self.criterion.measure.copies_are_equal, self.index.settings.scheme.agree
+        stored = self._by_key
+        if document in self._most_shared:
+            stored = {}
+            for one in self._most_shared[document]:
+                insert(stored, one)
+        found, left_out = sharing(document, agree, self._recent.by_key, stored)
+        self.not_compared[document] += left_out
+        by_content: dict[object, list[Candidate]] = {}
+        for one in found:
+            content = one.content if fold and one.content else one
+            if self._recent.replaces(one) or not one.may_match(document):
+                continue
+            if content in by_content:
+                by_content[content].append(one)
+            elif len(by_content) < self.maximum:
+                by_content[content] = [one]
+            else:
+                self.not_compared[document] += 1
+        self._candidates[document] = [sorted(copies, key=_preference) for copies in by_content.values()]
+
+    def compare(self) -> None:
+        """Compare each new document with its candidates: of those with the same content, one that is unchanged."""
+        pairs = [(document, copies) for document, some in self._candidates.items() for copies in some]
+        self._compare((document, copies[0]) for document, copies in pairs)
+        self._lost = self._changed({copies[0] for _, copies in pairs if len(copies) > 1})
+        self._compare((document, one) for document, copies in pairs if copies[0] in self._lost for one in copies)
+
+    def look_further(self) -> None:
+        """Compare documents without a match with more of the stored ones that share most keys, those whose signatures
+        are most similar: in a large family, hundreds share as many keys."""
+        further = dict[Candidate, list[Candidate]]()
+        for place, document in self.documents.items():
+            if self.not_compared[document] and document in self._candidates and not self.matches(document):
+                fingerprint = self.writes[place].fingerprint
+                nearest = [] if fingerprint is None else self._nearest(document, fingerprint.signature)
+                allowed = (one for one in nearest if not self._recent.replaces(one) and one.may_match(document))
+                further[document] = list(allowed)
+                self.not_compared[document] = max(0, self.not_compared[document] - len(nearest))
+        self._compare((document, one) for document, some in further.items() for one in some)
+        for document, some in further.items():
+            self._candidates[document] += ([one] for one in some)
+
+    def _nearest(self, document: Candidate, signature: bytes) -> list[Candidate]:
+        """Stored documents that share most keys with one, without those that were compared: those whose signatures
+        agree in most slots."""
+        body = self._sharing_most(document, _NEAREST, [*self._source(), self.index.fields.signature])
+        known = {one.reference for copies in self._candidates[document] for one in copies}
+        hits = [hit for hit in self._search(body)["hits"] if hit_of(hit).reference not in known]
+
+        def agreeing(hit: Mapping[str, Any]) -> int:
+            try:
+                stored = decode_signature(stored_fields(hit["_source"], self.index.settings.prefix))
+            except CorruptFingerprint:
+                return 0
+            return sum(map(eq, stored, signature))
+
+        return self._add(sorted(hits, key=agreeing, reverse=True)[: self.maximum])
+
+    def _changed(self, candidates: Iterable[Candidate]) -> set[Candidate]:
+        """Those that were changed or deleted since they got their keys."""
+        read = [one for one in candidates if one.source is not None or not one.exists]
+        found = contents([prepared_text(one.source or {}, self.index.settings) for one in read])
+        return {one for one, content in zip(read, found, strict=True) if content != one.content}
+
+    def _compare(self, pairs: Iterable[tuple[Candidate, Candidate]]) -> None:
+        measure, fields = self.criterion.measure, TextFields.of(self.index.settings)
+        waiting = list[tuple[Candidate, Candidate]]()
+        for pair in pairs:
+            if pair in self._similarity:
+                continue
+            if measure.copies_are_equal and pair[0].content == pair[1].content:
+                self._similarity[pair] = 1.0
+            else:
+                waiting.append(pair)
+        if not waiting:
+            return
+        unread = list(dict.fromkeys(one for _, one in waiting if one.source is None and one.exists))
+        sources = current_sources(
+            self.index.client,
+            [one.reference for one in unread],
+            [one.tokens for one in unread],
+            measure.fields(fields.names),
+        )
+        for one, source in zip(unread, sources, strict=True):
+            one.source, one.exists = source, source is not None
+        places: dict[Candidate, int] = {}
+        for pair in waiting:
+            for one in pair:
+                places.setdefault(one, len(places))
+        left, right = (np.array([places[pair[side]] for pair in waiting], np.intp) for side in (0, 1))
+        compared = similarities(measure, [one.source or {} for one in places], fields, left, right)
+        self._similarity.update(zip(waiting, compared.tolist(), strict=True))
+
+    def matches(self, document: Candidate) -> list[tuple[Candidate, float]]:
+        """The matches of a new document that are, or will be, in the index, with their similarity, most similar
+        first."""
+        found: list[tuple[Candidate, float]] = []
+        for copies in self._candidates[document]:
+            common = 0.0 if copies[0] in self._lost else self._similarity[document, copies[0]]
+            values = ((one, self._similarity.get((document, one), common)) for one in copies if one.exists)
+            similar = (pair for pair in values if pair[1] >= self.criterion.min)
+            agreeing = (pair for pair in similar if self._facts_agree(document, self._read_copy(copies, pair[0])))
+            found += islice(agreeing, 1)
+        return sorted(found, key=lambda pair: (-pair[1], *_preference(pair[0])))
+
+    def _read_copy(self, copies: Sequence[Candidate], one: Candidate) -> Candidate:
+        """The one of some copies that was read, for one of them: the first, unless it was changed."""
+        return one if copies[0] in self._lost else copies[0]
+
+    def _facts_agree(self, *pair: Candidate) -> bool:
+        """Whether no facts that decide differ between two documents."""
+        kinds = self.criterion.facts
+        if not kinds or pair[0].content == pair[1].content:
+            return True
+        for one in pair:
+            if one not in self._facts:
+                self._facts[one] = fact_tokens(prepared_text(one.source or {}, self.index.settings))
+        return facts_agree(self._facts[pair[0]], self._facts[pair[1]], kinds)
+
+    # -- groups
+
+    def group_to_join(self, document: Candidate, matches: Sequence[tuple[Candidate, float]]) -> str | None:
+        """The group of the most similar match whose principal is similar to the document too; None if there is none."""
+        for one, _ in matches:
+            leader = one if one.principal else self._leader(one.group)
+            if one.group is None or leader is None or leader is document:
+                continue
+            if not leader.may_match(document):
+                continue
+            self._compare([(document, leader)])
+            similar = leader.exists and self._similarity[document, leader] >= self.criterion.min
+            if similar and self._facts_agree(document, leader):
+                return one.group
+        return None
+
+    def _leader(self, group: str | None) -> Candidate | None:
+        """The principal of a group."""
+        if group is None:
+            return None
+        if (recent := self._recent.leader(group)) is not None:
+            return recent
+        if group not in self._leaders:
+            body = {"size": 1, "query": queries.groups_by_id(self.index.fields, [group]), "_source": self._source()}
+            self._add(self._search(body)["hits"])
+        stored = self._leaders.setdefault(group, None)
+        return None if stored is None or self._recent.replaces(stored) else stored
+
+
+def in_background(work: Callable[[], _Result], threads: ThreadPoolExecutor = _THREADS) -> Future[_Result]:
+    return threads.submit(copy_context().run, work)
+
+
+def _stored_candidate(hit: Hit, prefix: str) -> Candidate:
+    """A document as a search found it."""
+    stored = stored_fields(hit.source, prefix)
+    bands, content, principal = stored.get("bands"), stored.get("content"), stored.get("principal")
+    return Candidate(
+        hit.reference,
+        [bands] if isinstance(bands, str) else list(bands or ()),
+        content if isinstance(content, str) else None,
+        count_of(stored, "tokens"),
+        group_of(stored),
+        principal if isinstance(principal, bool) else None,
+    )
+
+
+def _preference(candidate: Candidate) -> tuple[bool, str, str]:
+    """The order of equally similar candidates: principals first."""
+    return not candidate.principal, *candidate.reference[:2]
