@@ -17,7 +17,6 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WithJsonS
 from es_neardupe.commands.contained import contained
 from es_neardupe.commands.contained.steps import ContainedReport
 from es_neardupe.commands.decide import DecisionReport
-from es_neardupe.commands.document_pages import DocumentPart
 from es_neardupe.commands.documents.report import DocumentsReport
 from es_neardupe.commands.pairs.report import Pair
 from es_neardupe.commands.similar import similar
@@ -31,6 +30,7 @@ from es_neardupe.records import Address
 from es_neardupe.signatures import defaults_of, meaning_of
 from es_neardupe.similarity.comparison import CompareReport
 from es_neardupe.similarity.facts.kinds import FACT_NAMES
+from es_neardupe.views.document_pages import DocumentPart
 
 _STRICT = ConfigDict(extra="forbid")
 _QUERY = ConfigDict(extra="forbid", use_attribute_docstrings=True)

@@ -1,4 +1,4 @@
-"""Fields to show of documents: which ones, and their values."""
+"""Fields of the user: those to search, and those to show, with their values."""
 
 from __future__ import annotations
 
@@ -53,6 +53,22 @@ class UserFields:
         """The first of these names that a readable field has, in each of the mappings; none where none has."""
         found = (next((name for name in names if name in readable), None) for readable in self.readable)
         return tuple(dict.fromkeys(name for name in found if name is not None))
+
+    def query_of(self, text: str) -> dict[str, Any]:
+        """A query for documents that match a query string in any text field.
+
+        A server indexes nested objects as documents of their own: one of them must match the whole query, and the best
+        one counts.
+        """
+        by_object: dict[str | None, list[str]] = {None: []}
+        for name in sorted(name for name, kind in self.types.items() if kind in schema.TEXT_TYPES):
+            by_object.setdefault(schema.lies_in(name, self.nested), []).append(name)
+        parts = {path: {"query_string": {"query": text, "fields": names}} for path, names in by_object.items()}
+        plain = parts.pop(None)
+        if not parts:
+            return plain
+        inside = [{"nested": {"path": path, "query": query, "score_mode": "max"}} for path, query in parts.items()]
+        return {"bool": {"should": [*([plain] if by_object[None] else ()), *inside], "minimum_should_match": 1}}
 
 
 def user_fields(mappings: Iterable[Mapping[str, Any]], *prefixes: str) -> UserFields:

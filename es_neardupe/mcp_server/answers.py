@@ -10,7 +10,6 @@ from typing import Any
 
 from es_neardupe.candidates.detection import DetectionCase, incomplete
 from es_neardupe.commands.contained.steps import ContainedReport
-from es_neardupe.commands.document_pages import DocumentPart
 from es_neardupe.commands.documents.report import DocumentsReport
 from es_neardupe.commands.similar.steps import SimilarReport
 from es_neardupe.display_text import score_text
@@ -22,6 +21,7 @@ from es_neardupe.similarity.collation import CellKind, collate
 from es_neardupe.similarity.comparison import CompareReport, Side, placed_text
 from es_neardupe.similarity.explained_scores import Score
 from es_neardupe.similarity.weighed_places import LAYOUT, WeighedPlace, heaviest_first, weighed_places
+from es_neardupe.views.document_pages import DocumentPart
 from es_neardupe.wording import counted
 
 MAX_CHARACTERS = 1000

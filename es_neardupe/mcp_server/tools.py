@@ -10,9 +10,7 @@ from pydantic import Field
 
 from es_neardupe.commands.compare import compare as compare_
 from es_neardupe.commands.contained import contained as contained_
-from es_neardupe.commands.document_pages import part_of_document
 from es_neardupe.commands.documents import documents as documents_
-from es_neardupe.commands.group_pages import MAX_WHOLE, DocumentFilter, GroupSelection, page_of_groups
 from es_neardupe.commands.groups import groups as list_groups
 from es_neardupe.commands.similar import similar as similar_
 from es_neardupe.commands.stats import stats as stats_
@@ -26,6 +24,8 @@ from es_neardupe.mcp_server import answers
 from es_neardupe.mcp_server.protocol import server_of
 from es_neardupe.records import by_address
 from es_neardupe.signatures import defaults_of, meaning_of
+from es_neardupe.views.document_pages import part_of_document
+from es_neardupe.views.group_pages import MAX_WHOLE, DocumentFilter, GroupSelection, page_of_groups
 
 _INSTRUCTIONS = (
     "Finds near-duplicates in one search index. All tools only read. Similarities are exact, from 0 to 1, and of the "

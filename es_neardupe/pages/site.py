@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from es_neardupe.commands.document_pages import DocumentReview
-from es_neardupe.commands.group_pages import MAX_FOUND, CommonValues, GroupSelection
 from es_neardupe.commands.search.steps import SearchReport
 from es_neardupe.commands.similar.steps import SimilarHit
 from es_neardupe.commands.stats.counts import StatsScope
@@ -33,6 +31,8 @@ from es_neardupe.records import State
 from es_neardupe.similarity.comparison import CompareReport
 from es_neardupe.similarity.pair_relation import Relation
 from es_neardupe.similarity.weighed_places import LAYOUT
+from es_neardupe.views.document_pages import DocumentReview
+from es_neardupe.views.group_pages import MAX_FOUND, CommonValues, GroupSelection
 
 _WIDTH, _HEIGHT = 480, 120
 """Size of a bar chart."""

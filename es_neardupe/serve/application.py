@@ -14,7 +14,6 @@ from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Red
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
-from es_neardupe.commands.group_pages import load_for_filters
 from es_neardupe.display_text import validation_message
 from es_neardupe.errors import LoginRefused, NeardupeError, SettingsError
 from es_neardupe.groups.reviewed import ReviewedGroups
@@ -30,6 +29,7 @@ from es_neardupe.serve.problem import problem
 from es_neardupe.serve.site_pages import site_pages
 from es_neardupe.server.drivers.driver import user_name
 from es_neardupe.server.http_client import ServerClient
+from es_neardupe.views.group_pages import load_for_filters
 from es_neardupe.wording import option
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from es_neardupe.commands.decide import DecisionReport, decide, withdraw
-from es_neardupe.commands.group_pages import next_to_review, read_after, titles_of
 from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.groups.decisions import Decisions, Verdict
 from es_neardupe.groups.reviewed import ReviewedGroups, is_open
@@ -27,6 +26,7 @@ from es_neardupe.serve.guard import same
 from es_neardupe.serve.site_pages import PATIENCE
 from es_neardupe.server.bulk import chunked
 from es_neardupe.tables import Cell, Table, check_format, has_format
+from es_neardupe.views.group_pages import next_to_review, read_after, titles_of
 
 REVIEWER = "es-neardupe-reviewer"
 """Cookie with the name of the reviewer, percent-encoded."""

@@ -17,15 +17,15 @@ from es_neardupe.commands.compare import compare
 from es_neardupe.commands.compare.texts import characters
 from es_neardupe.commands.contained import contained
 from es_neardupe.commands.decide import decide, withdraw
-from es_neardupe.commands.document_pages import part_of_document
 from es_neardupe.commands.documents import documents
-from es_neardupe.commands.group_pages import group_of_id, page_of_groups, read_after
+from es_neardupe.commands.groups import groups as groups_of
 from es_neardupe.commands.similar import similar
 from es_neardupe.commands.stats import stats
 from es_neardupe.display_text import validation_message
 from es_neardupe.errors import LoginRefused, NeardupeError, SettingsError
 from es_neardupe.groups.collate import MAX_MEMBERS, collate_group
 from es_neardupe.groups.decisions import Decisions
+from es_neardupe.groups.read import unknown_group
 from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
@@ -61,6 +61,8 @@ from es_neardupe.serve.large_work import large_work
 from es_neardupe.serve.problem import PROBLEM_JSON, problem
 from es_neardupe.signatures import defaults_of
 from es_neardupe.similarity.comparison import MAX_CHARS
+from es_neardupe.views.document_pages import part_of_document
+from es_neardupe.views.group_pages import page_of_groups, read_after
 
 _PROBLEM: dict[str, Any] = {
     "description": "Problem JSON (RFC 9457)",
@@ -185,7 +187,11 @@ def http_interface(
         summary="One group: `groups --group ID`",
     )
     def group(request: Request, group: parameters.Group) -> Any:
-        return group_json(group_of_id(index_of(request), group, fields))
+        index = index_of(request)
+        found = groups_of(index, group=group, fields=fields)
+        if not found:
+            raise unknown_group(index, group)
+        return group_json(found[0])
 
     @app.get(
         "/groups/{group}/collation",

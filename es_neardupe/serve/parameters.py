@@ -14,7 +14,6 @@ from pydantic import BaseModel, BeforeValidator, StringConstraints, WithJsonSche
 
 from es_neardupe.commands.contained import contained
 from es_neardupe.commands.documents import documents
-from es_neardupe.commands.group_pages import MAX_WHOLE, DocumentFilter, GroupSelection, read_values
 from es_neardupe.commands.groups import groups
 from es_neardupe.commands.similar import similar
 from es_neardupe.groups.collate import MAX_MEMBERS
@@ -25,6 +24,7 @@ from es_neardupe.json_models import CommonShare, FactNames
 from es_neardupe.signatures import defaults_of, meaning_of
 from es_neardupe.similarity.comparison import MAX_CHARS
 from es_neardupe.similarity.pair_relation import Relation
+from es_neardupe.views.group_pages import MAX_WHOLE, DocumentFilter, GroupSelection, read_values
 
 
 def _digits(given: object) -> object:

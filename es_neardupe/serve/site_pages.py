@@ -13,16 +13,6 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from starlette.datastructures import QueryParams
 
-from es_neardupe.commands.group_pages import (
-    MAX_WHOLE,
-    DocumentFilter,
-    GroupSelection,
-    common_values,
-    has_evidence,
-    page_of_groups,
-    read_values,
-    titles_of,
-)
 from es_neardupe.commands.search import search
 from es_neardupe.commands.stats.counts import documents_in_scope
 from es_neardupe.display_text import beginning
@@ -47,6 +37,16 @@ from es_neardupe.pages.group import group_file, group_page
 from es_neardupe.pages.site import Offered, groups_error_page, groups_page, overview_page, search_page
 from es_neardupe.serve.answers import page_answer, status_of
 from es_neardupe.similarity.pair_relation import Relation
+from es_neardupe.views.group_pages import (
+    MAX_WHOLE,
+    DocumentFilter,
+    GroupSelection,
+    common_values,
+    has_evidence,
+    page_of_groups,
+    read_values,
+    titles_of,
+)
 
 PATIENCE = 0.3
 """Seconds that a page waits for the current states of reviews, if there are many decisions."""

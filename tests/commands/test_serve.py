@@ -30,7 +30,6 @@ from starlette.testclient import TestClient
 from tls_tools import authority
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands import group_pages
 from es_neardupe.commands.compare import compare
 from es_neardupe.errors import SettingsError
 from es_neardupe.groups import collate
@@ -42,6 +41,7 @@ from es_neardupe.serve import document_pages, large_work
 from es_neardupe.serve.application import asgi
 from es_neardupe.server.client import Client
 from es_neardupe.similarity import collation
+from es_neardupe.views import group_pages
 
 pytestmark = pytest.mark.either("storage")
 

@@ -20,13 +20,13 @@ from server_tools import JSON, change, delete_all, family, hits, make_index, put
 from starlette.testclient import TestClient
 
 from es_neardupe import Address, NearDupe, Settings
-from es_neardupe.commands.group_pages import next_to_review
 from es_neardupe.display_text import shown
 from es_neardupe.groups.decisions import Decisions
 from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import opened
 from es_neardupe.serve.application import asgi
 from es_neardupe.server.client import Client
+from es_neardupe.views.group_pages import next_to_review
 
 pytestmark = pytest.mark.either("storage")
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.groups.related import folded
-from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.queries import JSON
@@ -93,12 +92,6 @@ class SearchReport:
         )
 
 
-def query_of(index: Index, text: str) -> JSON:
-    """A query for the documents of an opened index that match a query string, as `search` finds them."""
-    known = user_fields(Definitions(index.client, index.path).mappings().values(), index.prefix, index.settings.prefix)
-    return _limited(_query_string(text, known), None, index.target)
-
-
 def hit_of(
     request: CollapsedSearch, raw: JSON, group: str | None, near_copies: int = 0, members: tuple[Copy, ...] = ()
 ) -> SearchHit:
@@ -176,7 +169,7 @@ def _parsed(text: str | Mapping[str, Any], known: UserFields) -> tuple[JSON, Any
     if isinstance(text, str):
         if not text.strip():
             raise SettingsError("The query is empty. `*` finds every document.")
-        return _query_string(text, known), None
+        return known.query_of(text), None
     body = text if "query" in text else {"query": text}
     if others := sorted(set(body) - {"query", "sort"}):
         raise SettingsError(
@@ -186,20 +179,3 @@ def _parsed(text: str | Mapping[str, Any], known: UserFields) -> tuple[JSON, Any
     if not isinstance(body["query"], Mapping) or not body["query"]:
         raise SettingsError('The query must be an object such as {"match": {"body": "bridge"}}.')
     return dict(body["query"]), body.get("sort")
-
-
-def _query_string(text: str, known: UserFields) -> JSON:
-    """A query for documents with these words in any text field.
-
-    A server indexes nested objects as documents of their own: one of them must match the whole query, and the best one
-    counts.
-    """
-    by_object: dict[str | None, list[str]] = {None: []}
-    for name in sorted(name for name, kind in known.types.items() if kind in schema.TEXT_TYPES):
-        by_object.setdefault(schema.lies_in(name, known.nested), []).append(name)
-    parts = {path: {"query_string": {"query": text, "fields": names}} for path, names in by_object.items()}
-    plain = parts.pop(None)
-    if not parts:
-        return plain
-    inside = [{"nested": {"path": path, "query": query, "score_mode": "max"}} for path, query in parts.items()]
-    return {"bool": {"should": [*([plain] if by_object[None] else ()), *inside], "minimum_should_match": 1}}

@@ -10,8 +10,6 @@ import pytest
 from page_reader import NASTY, Reader
 
 from es_neardupe.commands.decide import Contradiction, DecisionReport
-from es_neardupe.commands.document_pages import CurrentDocument, DocumentReview
-from es_neardupe.commands.group_pages import CommonValues, DocumentFilter, GroupSelection
 from es_neardupe.commands.search.steps import Copy, SearchHit, SearchReport
 from es_neardupe.commands.stats.counts import StatsScope
 from es_neardupe.groups.decisions import Decision, DecisionPage, Verdict
@@ -35,6 +33,8 @@ from es_neardupe.pages.site import (
 from es_neardupe.records import Address
 from es_neardupe.similarity.comparison import compare_texts
 from es_neardupe.similarity.pair_relation import Relation
+from es_neardupe.views.document_pages import CurrentDocument, DocumentReview
+from es_neardupe.views.group_pages import CommonValues, DocumentFilter, GroupSelection
 
 SITE = Site("/below", "news", "csrf-of-the-tests", f"ann {NASTY}")
 STATES = {"signed": 90, "short": 5, "empty": 1, "too_large": 0, "failed": 0}

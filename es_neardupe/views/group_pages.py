@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from es_neardupe.commands.groups import groups
-from es_neardupe.commands.search.steps import query_of
 from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.groups.decisions import Decisions
 from es_neardupe.groups.heaviest import HeaviestDifferences
 from es_neardupe.groups.listing import GroupFilter, GroupOrder, list_groups
-from es_neardupe.groups.read import Group, groups_of_texts, groups_with, unknown_group
+from es_neardupe.groups.read import groups_of_texts, groups_with
 from es_neardupe.groups.registry import Registry
 from es_neardupe.groups.reviewed import ReviewedGroups, ReviewFilter, ReviewState, TitledPage, review_of_groups
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
 from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.shown_fields import ShownFields, shown_fields
+from es_neardupe.index.shown_fields import ShownFields, shown_fields, user_fields
+from es_neardupe.index.target import Definitions
 from es_neardupe.records import Address
 from es_neardupe.server.search import find
 from es_neardupe.similarity.pair_relation import Relation
@@ -60,7 +59,7 @@ class DocumentFilter:
         complete = True
         if self.text or self.values:
             clauses = [{"term": {_checked_field(index, field): value}} for field, value in self.values]
-            query = queries.all_of(query_of(index, self.text) if self.text else None, *clauses)
+            query = queries.all_of(_matching(index, self.text) if self.text else None, *clauses)
             found = list(islice(groups_with(index, query), MAX_FOUND + 1))
             complete = len(found) <= MAX_FOUND
             only = only.among(found[:MAX_FOUND])
@@ -69,6 +68,12 @@ class DocumentFilter:
             complete = complete and all_of_them
             only = only.among(related)
         return only, complete
+
+
+def _matching(index: Index, text: str) -> Mapping[str, Any] | None:
+    """A query for the documents of an opened index that match a query string, as `search` finds them."""
+    known = user_fields(Definitions(index.client, index.path).mappings().values(), index.prefix, index.settings.prefix)
+    return index.target.within(known.query_of(text))
 
 
 @dataclass(frozen=True)
@@ -264,11 +269,3 @@ def titles_of(index: Index, shown: ShownFields, addresses: Sequence[Address]) ->
             ids[address.index].add(address.id)
     hits = (hit for concrete, some in ids.items() for hit in find(index.client, concrete, sorted(some), shown.names))
     return {Address(hit["_index"], hit["_id"]): shown.of(hit.get("_source", {})) for hit in hits}
-
-
-def group_of_id(index: Index, id: str, fields: Sequence[str] | None) -> Group:
-    """One group with the ``fields`` of all members; None: none. Raises `NotFound` for an unknown id."""
-    found = groups(index, group=id, fields=fields)
-    if not found:
-        raise unknown_group(index, id)
-    return found[0]
