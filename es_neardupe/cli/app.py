@@ -28,6 +28,21 @@ _PANELS = {
     "Inspect": ("stats", "doctor", "bands", "shingles", "audit", "distribution", "what-if", "version", "help"),
 }
 _WITHOUT_CONNECTION = {"demo", "bands", "help"}
+_OTHER_NAMES: Mapping[str, str] = {
+    name: command
+    for names, command in {
+        "cluster dedup dedupe deduplicate": "group",
+        "delete remove reset rollback undo uninstall": "clean",
+        "find": "similar",
+        "import index ingest": "load",
+        "info status": "stats",
+        "check health": "doctor",
+        "diff": "compare",
+        "review server ui web": "serve",
+    }.items()
+    for name in names.split()
+}
+"""Word that people try -> the command with this meaning."""
 
 
 class _LazyCommands(Mapping[str, Any]):
@@ -90,6 +105,12 @@ class _Program(typer.core.TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         with _printable_errors():
             return super().invoke(ctx)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is named; for a word that other tools have, the error names the command."""
+        if meant := _OTHER_NAMES.get(args[0]):
+            raise UsageError(f"No such command '{args[0]}'. The command for this is {meant}.", ctx=ctx)
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of the commands, without importing them."""

@@ -30,15 +30,30 @@ _OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     for names, options in {
         "num-perm num-permutations num-hashes hash-count": ("--permutations",),
         "ngram-size ngram ngrams n-gram n-grams window-size min-shingle-size": ("--shingle",),
-        "num-bands num-buckets bucket-count": ("--bands",),
-        "num-rows rows-per-band num-rows-per-band hashes-per-bucket minhashes-per-band": ("--rows",),
-        "threshold jaccard-threshold similarity similarity-threshold min-similarity": ("--min", "--threshold"),
-        "minimum-should-match percent-terms-to-match min": ("--min", "--threshold"),
+        "b num-bands num-buckets bucket-count": ("--bands",),
+        "r num-rows rows-per-band num-rows-per-band hashes-per-bucket minhashes-per-band": ("--rows",),
+        "threshold jaccard jaccard-threshold similarity similarity-threshold min-similarity": ("--min", "--threshold"),
+        "sim cutoff score min-score minimum-should-match percent-terms-to-match min": ("--min", "--threshold"),
+        "column fields text-field text-column content-field": ("--field",),
+        "host hosts endpoint": ("--url",),
+        "k top-k limit size": ("--top", "--size"),
+        "doc doc-id": ("--id",),
+        "filter": ("--query",),
+        "sort keep": ("--principal", "--keep-policy"),
+        "min-cluster-size min-group-size": ("--min-size",),
+        "n-jobs num-proc num-workers processes threads": ("--workers",),
+        "batch-size chunk-size": ("--batch",),
+        "requests-per-second rate-limit": ("--max-rate",),
+        "force confirm": ("--yes",),
+        "csv format": ("--output",),
     }.items()
     for name in names.split()
 }
 """Name of a parameter in other tools -> the options with this meaning, the first that a command has; see
 docs/parameters.md."""
+
+_CHOSEN_BY_INIT = {"--permutations", "--shingle", "--bands", "--rows", "--threshold", "--field"}
+"""Options that fix the keys of an index: other commands do not have them."""
 
 _REPEATED = ("--url", "--profile", "--prefix")
 """Options that a suggested command repeats."""
@@ -77,10 +92,11 @@ class Command(typer.core.TyperCommand):
         if not hasattr(error, "possibilities"):  # not about an unknown option
             return error
         known = _OTHER_NAMES.get(error.option_name.lstrip("-").replace("_", "-"), ())
-        here = [option for option in known if option in _options_of(self.params).values()]
-        if known:
-            meant = here[0] if here else f"{known[-1]} of `es-neardupe init`"
-            return UsageError(f"No such option: {error.option_name}. The option for this is {meant}.", ctx=error.ctx)
+        here = _options_of(self.params).values()
+        meant = [option for option in known if option in here]
+        meant += [f"{option} of `es-neardupe init`" for option in known if option in _CHOSEN_BY_INIT]
+        if meant:
+            return UsageError(f"No such option: {error.option_name}. The option for this is {meant[0]}.", ctx=error.ctx)
         return error
 
     def _refuse_repeated(self, ctx: Any, args: list[str]) -> None:

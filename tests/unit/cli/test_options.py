@@ -23,8 +23,9 @@ from unit_tools import FakeClient
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.cli import connection, run_log
+from es_neardupe.cli.app import _OTHER_NAMES as OTHER_COMMANDS
 from es_neardupe.cli.app import app
-from es_neardupe.cli.command import _OTHER_NAMES, ConnectedCommand, UsageError, shared_parameters
+from es_neardupe.cli.command import _CHOSEN_BY_INIT, _OTHER_NAMES, ConnectedCommand, UsageError, shared_parameters
 from es_neardupe.cli.plain_values import PlainValues
 from es_neardupe.commands.bands import bands
 from es_neardupe.commands.watch import parse_duration
@@ -570,6 +571,25 @@ def test_similarities_that_are_percentages(value: str, message: str) -> None:
         ("group news --minimum_should_match 80%", "--min"),
         ("group news --num_perm 128", "--permutations of `es-neardupe init`"),
         ("compare a b --ngram-size 5", "--shingle"),
+        ("init news --b 9", "--bands"),
+        ("init news --r 13", "--rows"),
+        ("init news --jaccard-threshold 0.8", "--threshold"),
+        ("init news --text-column body", "--field"),
+        ("init news --host http://localhost:9200", "--url"),
+        ("group news --cutoff 0.8", "--min"),
+        ("group news --column body", "--field of `es-neardupe init`"),
+        ("group news --n_jobs 2", "--workers"),
+        ("group news --keep newest", "--principal"),
+        ("groups news --keep newest", "--keep-policy"),
+        ("groups news --min-cluster-size 3", "--min-size"),
+        ("pairs news --limit 10", "--top"),
+        ("pairs news --format csv", "--output"),
+        ("search news bridge --limit 10", "--size"),
+        ("similar news --doc-id 1001", "--id"),
+        ("similar news --id 1001 --filter x", "--query"),
+        ("enrich news --batch-size 100", "--batch"),
+        ("enrich news --requests-per-second 100", "--max-rate"),
+        ("clean news --force", "--yes"),
     ],
 )
 def test_parameters_of_other_tools(cli: Cli, arguments: str, option: str) -> None:
@@ -579,14 +599,28 @@ def test_parameters_of_other_tools(cli: Cli, arguments: str, option: str) -> Non
     assert f"The option for this is {option}." in words
 
 
-def test_an_unknown_option_of_no_tool(cli: Cli) -> None:
-    assert "The option for this is" not in cli("group", "news", "--colour", "red").err
+@pytest.mark.parametrize("arguments", ["group news --colour red", "bands --limit 10"])
+def test_an_unknown_option_of_no_tool(cli: Cli, arguments: str) -> None:
+    assert "The option for this is" not in cli(*arguments.split()).err
 
 
 def test_other_names_lead_to_options() -> None:
-    """Each name is that of no option of `init`, and leads to one; it is explained on the page of other tools."""
-    init = {option for parameter in PROGRAM.commands["init"].params for option in parameter.opts}
+    """Each option is one of some command; what the keys depend on is explained on the page of other tools."""
+    options = {name: {one for option in PROGRAM.commands[name].params for one in option.opts} for name in DATA_COMMANDS}
     page = (Path(__file__).parents[3] / "docs" / "parameters.md").read_text("utf-8")
+    assert options["init"] >= _CHOSEN_BY_INIT
     for name, found in _OTHER_NAMES.items():
-        assert found[-1] in init, name
-        assert any(option in page for option in found), name
+        assert set().union(*options.values()) >= set(found), name
+        assert not _CHOSEN_BY_INIT & set(found) or any(option in page for option in found), name
+
+
+@pytest.mark.parametrize(("word", "command"), [("dedupe", "group"), ("undo", "clean"), ("index", "load")])
+def test_commands_of_other_tools(cli: Cli, word: str, command: str) -> None:
+    run = cli(word, "news")
+    assert run.code == 2
+    assert f"No such command '{word}'. The command for this is {command}." in " ".join(run.err.split())
+
+
+def test_other_names_of_commands_lead_to_commands() -> None:
+    assert set(OTHER_COMMANDS.values()) <= set(PROGRAM.commands)
+    assert not set(OTHER_COMMANDS) & set(PROGRAM.commands)
