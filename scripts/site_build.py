@@ -2,7 +2,8 @@
 
 docs/README.md is the start page, and its list of pages is the navigation: a section is a heading, a page is the link in
 the first cell of a row. A page that is not in the list is an error, as is every link without a target. A comment
-``<!-- search: words; other words -->`` names searches that this place answers, before all others. The site loads
+``<!-- search: words; other words -->`` names searches that this place answers, before all others, also in other words
+(``site_static/search.js``). The site loads
 nothing from other servers, and can be read and searched as files. Sphinx and nbconvert are imported where they are
 needed, because tests import this module.
 """
@@ -66,6 +67,7 @@ CONFIGURATION: dict[str, Any] = {
     "html_use_index": False,
     "html_static_path": [str(Path(__file__).parent / "site_static")],
     "html_css_files": ["site.css"],
+    "html_js_files": [("search.js", {"defer": "defer"})],
     "smartquotes": False,  # options begin with two hyphens
     "html_show_sphinx": False,
     "html_show_copyright": False,

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote_plus, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import nbformat
 import pytest
@@ -145,20 +145,23 @@ def test_a_page_that_is_not_listed_is_an_error(tmp_path: Path, capsys: pytest.Ca
 def search(site: Path) -> Iterator[Callable[[str], str]]:
     """Search the site, as files; returns the address of the first hit."""
     with chromium() as browser:
+        browser.get((site / "search.html").as_uri())
+        WebDriverWait(browser, 60).until(lambda driver: driver.execute_script("return Search.hasIndex()"))
 
         def first(words: str) -> str:
-            browser.get(f"{(site / 'search.html').as_uri()}?q={quote_plus(words)}")
-            hits = WebDriverWait(browser, 60).until(
-                lambda driver: driver.find_elements(By.CSS_SELECTOR, "#search-results ul.search li a")
-            )
-            return str(hits[0].get_attribute("href")).rpartition("/")[2].partition("?")[0]
+            script = "const [page, , anchor] = Search._performSearch(...Search._parseQuery(arguments[0])).at(-1) ?? []"
+            return str(browser.execute_script(f"{script}; return page + anchor", words)).rpartition("/")[2]
 
         yield first
 
 
-@pytest.mark.parametrize("words", ["locality-sensitive hashing", "plagiarism", "max_bucket"])
-def test_the_search_works_on_files(words: str, search: Callable[[str], str]) -> None:
-    assert search(words).partition("#")[0].endswith(".html")
+def test_the_search_works_on_files(site: Path) -> None:
+    with chromium() as browser:
+        browser.get(f"{(site / 'search.html').as_uri()}?q=locality-sensitive+hashing")
+        hits = WebDriverWait(browser, 60).until(
+            lambda driver: driver.find_elements(By.CSS_SELECTOR, "#search-results ul.search li a")
+        )
+        assert ".html" in str(hits[0].get_attribute("href"))
 
 
 def answers() -> Iterator[tuple[str, str]]:
@@ -166,30 +169,59 @@ def answers() -> Iterator[tuple[str, str]]:
     for file in build.pages():
         if file.suffix == ".md":
             for found in build.ANSWERS.findall(file.read_text("utf-8")):
-                yield from ((words, Path(build.place(file)).with_suffix(".html").name) for words in found.split("; "))
+                yield from ((words, Path(build.place(file)).stem) for words in found.split("; "))
 
 
 QUESTIONS = {
-    "pick a threshold": "init.html",
-    "how big will my index become": "scale.html",
-    "undo": "recipes.html",
-    "rollback": "recipes.html",
-    "nightly": "recipes.html",
-    "delete duplicates": "recipes.html",
-    "0.8": "resemblance.html",
-    "hide copies": "recipes.html",
-    "num_perm": "parameters.html",
-    "rag": "recipes.html",
-    "email": "recipes.html",
-    "training data": "recipes.html",
+    "pick a threshold": "init",
+    "how big will my index become": "scale",
+    "undo": "recipes",
+    "rollback": "recipes",
+    "nightly": "recipes",
+    "delete duplicates": "recipes",
+    "0.8": "resemblance",
+    "hide copies": "recipes",
+    "num_perm": "parameters",
+    "rag": "recipes",
+    "email": "recipes",
+    "training data": "recipes",
+    "remove all traces": "recipes",
+    "fold results": "recipes",
+    "same text different id": "plain-requests",
+    "opensearch serverless": "managed",
+    "read-only index": "sidecar",
+    "recall": "accuracy",
+    "datasketch": "comparison",
+    "permissions": "roles",
+    "docker": "containers",
+    "install": "install",
 }
 """Questions of newcomers, and the pages that answer them."""
 
+IN_OTHER_WORDS = {
+    "How do I pick the right threshold?": "init",
+    "which threshold is best": "init",
+    "how much disk space does the index need": "scale",
+    "how much for 10 million documents": "scale",
+    "how do I roll back": "recipes",
+    "remove all traces of it from my index": "recipes",
+    "run it nightly": "recipes",
+    "how can I delete the duplicates": "recipes",
+    "what does 0.8 mean": "resemblance",
+    "the same text with different ids": "plain-requests",
+    "does it work on OpenSearch Serverless": "managed",
+    "how do I change the threshold": "migrate",
+    "why are these two in one group?": "evidence",
+    "is anything sent to the cloud": "threat-model",
+    "group is too large": "boilerplate",
+}
+"""Such questions in words that no page lists."""
 
-@pytest.mark.parametrize("words", QUESTIONS)
-def test_the_first_hit_answers_the_question(words: str, search: Callable[[str], str]) -> None:
+
+@pytest.mark.parametrize(("words", "answer"), [*QUESTIONS.items(), *IN_OTHER_WORDS.items()])
+def test_the_first_hit_answers_the_question(words: str, answer: str, search: Callable[[str], str]) -> None:
     page, _, anchor = search(words).partition("#")
-    assert page == QUESTIONS[words]
+    assert page == answer
     assert anchor.startswith("index-")
 
 
@@ -199,10 +231,10 @@ def test_each_search_has_one_answer() -> None:
     assert QUESTIONS.items() <= dict(found).items()
 
 
-@pytest.mark.parametrize("page", sorted({*QUESTIONS.values()}))
+@pytest.mark.parametrize("page", sorted({*QUESTIONS.values(), *IN_OTHER_WORDS.values()}))
 def test_answers_are_two_clicks_from_the_readme(page: str) -> None:
     """At most: a link of the README, and one of a page that it links to."""
-    target, linked = DOCS / f"{page.removesuffix('.html')}.md", {ROOT / "README.md"}
+    target, linked = DOCS / f"{page}.md", {ROOT / "README.md"}
     for _ in range(2):
         linked |= {
             (file.parent / link).resolve()
