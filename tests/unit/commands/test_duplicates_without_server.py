@@ -66,10 +66,12 @@ def test_wrong_usage(cli: Cli, arguments: tuple[str, ...]) -> None:
     assert cli("duplicates", *arguments).code == 2
 
 
-def test_the_page_has_all_example_requests() -> None:
-    blocks = re.findall(r"```json\n(.*?)```", (DOCS / "duplicates.md").read_text("utf-8"), re.DOTALL)
-    requests = [block for block in blocks if block.startswith('{\n  "components"')]
-    assert sorted(requests) == sorted(map(example, names()))
+def test_the_page_lists_all_example_requests_and_shows_one() -> None:
+    text = (DOCS / "duplicates.md").read_text("utf-8")
+    listed = re.findall(r"^\| `([a-z][a-z-]+)` \| ", text.partition("## Example requests")[2], re.MULTILINE)
+    assert sorted(listed) == sorted(names())
+    blocks = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    assert [block for block in blocks if block.startswith('{\n  "components"')] == [example("near-identical-abstracts")]
     assert all(json.loads(block) for block in blocks)
 
 
