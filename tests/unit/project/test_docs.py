@@ -215,6 +215,15 @@ def test_commands_in_examples_can_be_parsed(file: Path) -> None:
         command.make_context("es-neardupe", left)
 
 
+def test_managed_services_have_every_command() -> None:
+    """Each command once, and each cell says how it is known."""
+    rows = table(section("managed.md", "Commands"))
+    listed = [word for row in rows for word in re.findall(r"`([a-z][a-z-]*)`", row[0])]
+    assert set(listed) == {name.split()[0] for name in COMMANDS if name} | {"decide"}
+    ways = r"need no server|from the specification|tried|unknown|refuses|Elasticsearch has no"
+    assert [cell for row in rows for cell in row[1:] if not re.match(ways, cell)] == []
+
+
 def test_examples_are_many() -> None:
     """The parser of examples finds them: every command is shown somewhere."""
     shown = {" ".join(words[: 2 if words[0] == "node" else 1]) for file in TEXTS for words in shown_commands(file)}
