@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import inspect
 import os
@@ -19,7 +20,7 @@ from es_neardupe.cli.command import Command, ConnectedCommand, UsageError
 from es_neardupe.cli.output import ExitCode, fail, printable, say
 from es_neardupe.cli.plain_values import without_pydantic
 from es_neardupe.cli.run_log import end, program_version
-from es_neardupe.errors import NeardupeError, SettingsError
+from es_neardupe.errors import InputError, NeardupeError, SettingsError
 
 _PANELS = {
     "Prepare": ("init", "load", "enrich", "pipeline", "migrate", "clean", "demo", "node"),
@@ -183,6 +184,10 @@ def main() -> None:
     sys.exit(code)
 
 
+_NOT_WRITTEN = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of a closed pipe and of a full disk."""
+
+
 def _run() -> tuple[int, BaseException | None]:
     """Run the command. Returns the exit code, and the error that ended the command."""
     try:
@@ -192,13 +197,16 @@ def _run() -> tuple[int, BaseException | None]:
         return ExitCode.USAGE if isinstance(error, SettingsError) else ExitCode.FAILED, error
     except SystemExit as stop:
         if isinstance(stop.__context__, BrokenPipeError):  # typer and rich turn it into an exit code
-            return _discard_output(), None
+            return _stop_output(stop.__context__), None
         code = stop.code if isinstance(stop.code, int) else ExitCode.FAILED if stop.code else ExitCode.DONE
         if code == ExitCode.INTERRUPTED:  # typer turns KeyboardInterrupt into it
             say("Interrupted. What was written stays; run the same command again for the rest.")
         return _flush(code), None
-    except BrokenPipeError:
-        return _discard_output(), None
+    except OSError as error:
+        if error.errno not in _NOT_WRITTEN:
+            end(ExitCode.FAILED, error)
+            raise
+        return _stop_output(error), error
     except BaseException as error:  # a bug in this program: the traceback follows
         end(ExitCode.FAILED, error)
         raise
@@ -206,16 +214,20 @@ def _run() -> tuple[int, BaseException | None]:
 
 
 def _flush(code: int) -> int:
-    """Flush stdout, unless it was closed. Returns ``code``, or the exit code for a closed pipe."""
+    """Flush stdout, unless it was closed. Returns ``code``, or the exit code for output that cannot be written."""
     try:
         if not sys.stdout.buffer.closed:  # `mcp` closes it at the end of a session
             sys.stdout.flush()
-    except BrokenPipeError:
-        return _discard_output()
+    except OSError as error:
+        return _stop_output(error)
     return code
 
 
-def _discard_output() -> int:
-    """Redirect stdout, else Python reports the error again when closing it. Returns the exit code for a closed pipe."""
+def _stop_output(error: OSError) -> int:
+    """Discard further output, else Python reports the error again when closing stdout. Returns the exit code: a reader
+    that has closed its pipe is no error, a full disk is one."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return ExitCode.DONE
+    if isinstance(error, BrokenPipeError):
+        return ExitCode.DONE
+    fail(InputError(f"The output cannot be written: {error.strerror or error}."))
+    return ExitCode.FAILED

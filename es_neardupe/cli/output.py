@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
+from io import TextIOWrapper
 from math import log10
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from rich import box
 from rich.console import Console
@@ -24,8 +27,6 @@ from es_neardupe.json_results import plain
 from es_neardupe.log_events import log_event, logged_progress
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from es_neardupe.similarity.histogram import Histogram
     from es_neardupe.tables import Table as ResultTable
 
@@ -38,6 +39,19 @@ _FILE_WIDTH = 140
 
 _shown = [logging.INFO]
 """Minimum level of printed messages."""
+
+
+def _for_any_text(stream: TextIO | None) -> TextIO:
+    """A standard stream that accepts all characters: those that its encoding lacks are escaped. What is written to a
+    closed one, for which Python has None, is discarded."""
+    if stream is None:
+        return Path(os.devnull).open("w", encoding="utf-8")
+    if isinstance(stream, TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+    return stream
+
+
+sys.stdout, sys.stderr = _for_any_text(sys.stdout), _for_any_text(sys.stderr)
 
 messages = Console(stderr=True, highlight=False, emoji=False)
 results = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
@@ -136,7 +150,9 @@ def print_lines(values: Iterable[Any]) -> None:
 
 def print_csv(table: ResultTable) -> None:
     """Print rows as CSV as they are made, with U+FFFD instead of control characters, but for tabs and line breaks in
-    values, which are in quotes."""
+    values, which are in quotes. In a file or a pipe, it is UTF-8 in any locale."""
+    if isinstance(sys.stdout, TextIOWrapper) and not sys.stdout.isatty():
+        sys.stdout.reconfigure(encoding="utf-8")
     for line in table.csv_lines():
         sys.stdout.write(re.sub(r"[^\t\n]+", lambda part: without_controls(part[0]), line.replace("\r\n", "\n")) + "\n")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import json
 import os
@@ -501,6 +502,36 @@ def test_a_closed_pipe_is_no_error(words: str) -> None:
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
     os.close(write)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_an_error() -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "es_neardupe", "bands"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"error: The output cannot be written: {os.strerror(errno.ENOSPC)}.\n",
+    )
+
+
+def test_a_closed_stdout_is_no_error() -> None:
+    """As schedulers start programs: Python has None for such a stream."""
+    command = ["sh", "-c", '"$0" -m es_neardupe bands >&-', sys.executable]
+    done = subprocess.run(command, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_characters_that_the_encoding_of_stdout_lacks(tmp_path: Path) -> None:
+    """In the C locale of a scheduler, or in a file on Windows."""
+    names = [str(tmp_path / "a.txt"), str(tmp_path / "b.txt")]
+    for name in names:
+        Path(name).write_text("Yeni köprü için ihale", "utf-8")
+    command = [sys.executable, "-m", "es_neardupe", "compare", *names, "--shingle", "1"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert rb"Yeni k\xf6pr\xfc i\xe7in ihale" in done.stdout
 
 
 def _commands() -> Iterator[tuple[str, Any]]:
