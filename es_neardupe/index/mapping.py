@@ -304,14 +304,14 @@ def check_source(index: str, mapping: Mapping[str, Any], settings: Settings) -> 
     if source.get("enabled") is False or source.get("mode") == "disabled":
         raise IndexUnusable(
             f"Index {index} has _source disabled, so updates are impossible. If its texts are stored fields (`store: "
-            f"true`), store the keys in a sidecar index: `{command('init', index)} --sidecar`. Otherwise re-index it "
+            f"true`), store the keys in a sidecar index: `{command('init', index)} --field FIELD --sidecar`. Otherwise re-index it "
             f"from the original texts, with _source."
         )
     if source.get("excludes") or source.get("includes"):
         raise IndexUnusable(
             f"Index {index} keeps only a part of each document in _source (includes/excludes): any partial update "
             f"would lose the rest, so {settings.prefix} fields are not written there. Store the keys in a sidecar "
-            f"index: `{command('init', index)} --sidecar`."
+            f"index: `{command('init', index)} --field FIELD --sidecar`."
         )
 
 

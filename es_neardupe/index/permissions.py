@@ -205,10 +205,12 @@ def block_names(blocks: Blocks) -> list[str]:
 
 
 def how_to_unblock(name: str, blocks: Blocks, *, new: bool = False) -> str:
-    """How to fix the `write_blocks` of a name, for a message. ``new``: see `check_writable`."""
+    """How to fix the `write_blocks` of a name, for a message. ``new``: see `check_writable`; an index that has keys in
+    its documents can have a sidecar index under another prefix only."""
     frozen = [index for index, keys in blocks.items() if _STORE in keys]
     others = {index: keys for index, keys in blocks.items() if index not in frozen}
-    sidecar, sentences = f"`{command('init', name)} --sidecar`", []
+    init, sentences = command("init", name, prefix=None if new else "OTHER"), []
+    sidecar = f"`{init} --field FIELD --sidecar`"
     if frozen:
         sentences.append(
             f"{', '.join(frozen)}: a searchable snapshot, which cannot be written. Store keys and group ids in a "

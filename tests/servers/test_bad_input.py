@@ -80,6 +80,9 @@ def test_read_only_index(blocked: str, client: Client, server_cli: Cli, tmp_path
     refused(server_cli("enrich", blocked), "blocked", *lift)
     refused(server_cli("group", blocked), "blocked", *lift)
     refused(server_cli("clean", blocked, "--yes"), "blocked", *lift)
+    migrating = server_cli("migrate", blocked, "--threshold", "0.7", "--yes")
+    refused(migrating, "blocked", *lift)
+    assert "--sidecar" not in migrating.err  # for an index without keys only
     file = tmp_path / "more.jsonl"
     file.write_text('{"id": "new", "text": "a b c d e f"}\n', "utf-8")
     refused(server_cli("load", blocked, str(file)), "blocked", *lift)

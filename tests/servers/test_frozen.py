@@ -47,7 +47,9 @@ def test_a_frozen_index_and_one_that_is_written(archive: Client) -> None:
     before = mapping(archive, "news-1"), versions(archive, "news-1")
     ways: list[dict[str, Any]] = [{}, {"sidecar": True, "write_group": True}]
     for write_group in ways:
-        with pytest.raises(Blocked, match=r"news-1: a searchable snapshot.*`es-neardupe init news --sidecar`"):
+        with pytest.raises(
+            Blocked, match=r"news-1: a searchable snapshot.*`es-neardupe init news --field FIELD --sidecar`"
+        ):
             NearDupe("news", archive).init(SETTINGS, **write_group)
     (blocks,) = [one for one in NearDupe("news-1", archive).doctor() if one.name == "blocks"]
     assert (blocks.level, "searchable snapshot" in blocks.message) == ("error", True)

@@ -192,3 +192,12 @@ def test_a_closed_index_is_opened_as_the_message_says(
         assert (done.code, f"Open it with `POST /{name}/_open`" in re.sub(r"\s+", " ", done.err)) == (1, True), done.err
     client.request("POST", path(name, "_open"))
     assert_settled(client, index_name)
+
+
+@pytest.mark.parametrize("line", [["init", "--field", "text"], ["doctor"]])
+def test_a_block_is_kept_as_the_message_says(line: list[str], client: Client, index_name: str, server_cli: Cli) -> None:
+    fresh(client, index_name)
+    client.request("PUT", path(index_name, "_settings"), body={"index.blocks.write": True})
+    one = next(one for one in complaints(server_cli(line[0], index_name, *line[1:])) if "--sidecar" in one)
+    for done in (followed(one, server_cli), *(server_cli(name, index_name) for name in ("enrich", "group", "doctor"))):
+        assert done.code == 0, done.err

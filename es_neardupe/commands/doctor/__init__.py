@@ -62,11 +62,11 @@ def doctor(index: Index) -> list[Check]:
     except NameTaken as error:
         return [*checks, Check("hidden indices", "error", str(error))]
     checks += fields(mappings, sidecars, prefix)
-    checks += rights(client, role_names(mappings, family, name, prefix), sidecars, prefix)
+    prepared = bool(sidecars) or any(prefix in mapping.get("_meta", {}) for mapping in mappings.values())
+    checks += rights(client, role_names(mappings, family, name, prefix), sidecars, prefix, prepared=prepared)
     checks += migration(name, with_settings, prefix)
     named_sidecars = {sidecar_name(one, prefix): mapping for one, mapping in sidecars.items()}
     checks += tuning({**mappings, **named_sidecars})
-    prepared = bool(sidecars) or any(prefix in mapping.get("_meta", {}) for mapping in mappings.values())
     try:
         index = opened(index)
     except NeardupeError as error:

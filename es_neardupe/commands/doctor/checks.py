@@ -88,7 +88,9 @@ def _tried(name: str, check: Callable[[], object], message: str) -> Check:
     return Check(name, "ok", message)
 
 
-def rights(client: Client, names: RoleNames, sidecars: Mapping[str, Any], prefix: str) -> Iterator[Check]:
+def rights(
+    client: Client, names: RoleNames, sidecars: Mapping[str, Any], prefix: str, *, prepared: bool
+) -> Iterator[Check]:
     """Sidecar indices, privileges, and blocks on the indices that are written."""
     sidecar_names = [sidecar_name(one, prefix) for one in sorted(sidecars)]
     group_ids_written = any(writes_group(one) for one in sidecars.values())
@@ -104,7 +106,7 @@ def rights(client: Client, names: RoleNames, sidecars: Mapping[str, Any], prefix
     yield from privilege_checks(client, names)
     written = [*([names.index] if group_ids_written else []), *sidecar_names]
     name = ",".join(written) or names.index
-    yield _blocks(name, write_blocks(Definitions(client, name)))
+    yield _blocks(name, write_blocks(Definitions(client, name)), prepared=prepared)
 
 
 def role_names(mappings: Mapping[str, Any], family: RolloverAlias | None, name: str, prefix: str) -> RoleNames:
@@ -182,12 +184,11 @@ def _missing(needed: Mapping[str, tuple[str, ...]], answer: Mapping[str, Any]) -
     return [f"{', '.join(missing)} on {index}" for index, missing in by_index.items() if missing]
 
 
-def _blocks(name: str, blocks: Blocks) -> Check:
+def _blocks(name: str, blocks: Blocks, *, prepared: bool) -> Check:
     if not blocks:
         return Check("blocks", "ok", "none")
-    return Check(
-        "blocks", "error", f"writes are blocked by {', '.join(block_names(blocks))}. {how_to_unblock(name, blocks)}"
-    )
+    message = f"writes are blocked by {', '.join(block_names(blocks))}. "
+    return Check("blocks", "error", message + how_to_unblock(name, blocks, new=not prepared))
 
 
 def migration(name: str, mappings: Mapping[str, Mapping[str, Any]], prefix: str) -> Iterator[Check]:

@@ -223,7 +223,8 @@ def _prepare(index: UnpreparedIndex, name: str) -> None:
             raise
         raise IndexUnusable(
             f"Index {name} derives _source from its fields (index.derived_source), which the {index.settings.prefix} "
-            f"fields do not support: store the keys in a sidecar index, with `{command('init', name)} --sidecar`."
+            f"fields do not support: store the keys in a sidecar index, with "
+            f"`{command('init', name)} --field FIELD --sidecar`."
         ) from error
 
 

@@ -129,6 +129,7 @@ def open_plan(index: Index, given: MigrationOptions) -> MigrationPlan | None:
             f"Index {index.name} already has keys under {settings.prefix!r}, the prefix that migrate needs for the new "
             f"keys: remove them with `{command('clean', index.name, prefix=settings.prefix)}`."
         )
+    old.storage.check_writable()
     # As with init, a stored sample_mod is kept.
     keys = given.sample_keys if given.numbers["sample_mod"] or not old.settings.sample_mod else None
     coming = Index(index.name, index.server, settings.prefix)

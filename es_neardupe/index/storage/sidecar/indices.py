@@ -292,7 +292,7 @@ def open_sidecar_target(
     new = tuple(index for index in mappings if index not in sidecars)
     if unknown := not_rolled_over(aliases, new=new, prepared=sidecars.keys()):
         raise NotInitialised(
-            f"Index {', '.join(unknown)} has no sidecar index yet: run `{command('init', name)} --sidecar` with the "
+            f"Index {', '.join(unknown)} has no sidecar index yet: run `{command('init', name)} --field FIELD --sidecar` with the "
             f"same settings again."
         )
     check_unprepared(name, prefix, aliases, new=new, prepared=sidecars.keys(), adopting=adopting)
@@ -340,5 +340,5 @@ def _check_each(name: str, mappings: Mapping[str, JSON], sidecars: Mapping[str, 
     if unreadable:
         raise NotInitialised(
             f"The sidecar index of {', '.join(unreadable)} has lost its settings: run `{command('init', name)} "
-            f"--sidecar` with the same settings again."
+            f"--field FIELD --sidecar` with the same settings again."
         )
