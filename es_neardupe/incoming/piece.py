@@ -356,6 +356,7 @@ class ComparedPiece:
 
 
 def in_background(work: Callable[[], _Result], threads: ThreadPoolExecutor = _THREADS) -> Future[_Result]:
+    """The result to come of work that another thread does, in the context of this one."""
     return threads.submit(copy_context().run, work)
 
 

@@ -304,8 +304,8 @@ def check_source(index: str, mapping: Mapping[str, Any], settings: Settings) -> 
     if source.get("enabled") is False or source.get("mode") == "disabled":
         raise IndexUnusable(
             f"Index {index} has _source disabled, so updates are impossible. If its texts are stored fields (`store: "
-            f"true`), store the keys in a sidecar index: `{command('init', index)} --field FIELD --sidecar`. Otherwise re-index it "
-            f"from the original texts, with _source."
+            f"true`), store the keys in a sidecar index: `{command('init', index)} --field FIELD --sidecar`. "
+            "Otherwise re-index it from the original texts, with _source."
         )
     if source.get("excludes") or source.get("includes"):
         raise IndexUnusable(

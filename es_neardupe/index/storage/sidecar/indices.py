@@ -292,8 +292,8 @@ def open_sidecar_target(
     new = tuple(index for index in mappings if index not in sidecars)
     if unknown := not_rolled_over(aliases, new=new, prepared=sidecars.keys()):
         raise NotInitialised(
-            f"Index {', '.join(unknown)} has no sidecar index yet: run `{command('init', name)} --field FIELD --sidecar` with "
-            "the same settings again."
+            f"Index {', '.join(unknown)} has no sidecar index yet: "
+            f"run `{command('init', name)} --field FIELD --sidecar` with the same settings again."
         )
     check_unprepared(name, prefix, aliases, new=new, prepared=sidecars.keys(), adopting=adopting)
     settings = common_settings({index: stored_settings(one, prefix) for index, one in sidecars.items()}, name)
