@@ -78,7 +78,6 @@ def watching(client: Client, index: str, lag: Lag | None = None) -> Iterator[lis
     assert reports[0].failed == sum(one.error is not None for one in rounds)
 
 
-@pytest.mark.product("each")
 def scraped(address: str) -> dict[str, float]:
     """The samples that Prometheus would read, all of one index."""
     with urllib.request.urlopen(address, timeout=60) as answer:
@@ -119,7 +118,8 @@ def test_the_service(client: Client, index_name: str) -> None:
         first["pairs"]["candidates"],
     ) == (3, 3, 2, 3)  # the principal has its fields
     assert address.startswith("http://127.0.0.1:")
-    assert (samples["documents"], samples["pairs_verified_total"], samples["round_seconds_count"]) == (3, 3, 1)
+    assert (samples["documents"], samples["pairs_verified_total"]) == (3, 3)
+    assert samples["round_seconds_count"] >= 1  # on a busy machine, further rounds have ended
     assert (later["documents"], later["lag_seconds"], later["documents_left"]) == (5, 0, 0)
     assert later["pairs_verified_total"] == sum(one["pairs"]["candidates"] for one in rounds)
     assert later["last_success_timestamp_seconds"] >= samples["last_success_timestamp_seconds"] > 1.7e9

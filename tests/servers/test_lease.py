@@ -156,10 +156,8 @@ def test_a_lease_is_renewed_as_long_as_it_is_held(client: Client, target: IndexT
 def test_a_holder_elsewhere_that_is_alive(client: Client, target: IndexTarget, ahead: float) -> None:
     """It is noticed at its next renewal, whatever its clock."""
     with another(client, target, 12, ahead) as process:
-        started = time.monotonic()
         with pytest.raises(LeaseHeld, match=f"group, pid {process.pid} "):
             held(index_of(client, target)).__enter__()
-        assert time.monotonic() - started < 12  # and not after its period
         assert checked(process) == "kept"
 
 
@@ -205,7 +203,7 @@ def test_a_suspended_holder_keeps_a_lease_that_nobody_took(client: Client, targe
 def test_a_suspended_holder_under_another_name(client: Client, target: IndexTarget) -> None:
     """Its lease is in another registry; it loses it too."""
     both = IndexTarget(f"{target.name}*", (target.name, f"{target.name}-2"), target.settings, 10_000)
-    with another(client, target, 2) as process:
+    with another(client, target, 6) as process:  # which a busy machine may stop for a second
         with pytest.raises(LeaseHeld, match=f"is processing index {target.name}"):
             held(index_of(client, both)).__enter__()
         process.send_signal(signal.SIGSTOP)
@@ -222,7 +220,7 @@ def test_a_suspended_holder_under_another_name(client: Client, target: IndexTarg
 def test_whether_another_run_holds_a_lease(client: Client, target: IndexTarget) -> None:
     """Without comparing clocks: it is watched."""
     registry = HiddenDocuments(client, hidden_index_name(target, HiddenIndex.GROUPS))
-    with another(client, target, 1, -DAY) as process:
+    with another(client, target, 6, -DAY) as process:  # which a busy machine may stop for a second
         token = stored(client, target)["holder"]["token"]
         assert is_held(registry, LEASE_ID, token)
         assert not is_held(registry, LEASE_ID, "another")
@@ -307,8 +305,8 @@ def test_a_killed_holder_of_this_machine(client: Client, target: IndexTarget) ->
     with another(client, target, 60) as process:
         process.send_signal(signal.SIGKILL)
         process.wait()
-    started = time.monotonic()
-    with held(index_of(client, target)) as mine:
-        assert time.monotonic() - started < 60  # and not after its period
+    seen: list[tuple[str, int, int]] = []
+    with held(index_of(client, target), progress=lambda *one: seen.append(one)) as mine:
         mine.check()
+    assert seen == []  # it was not watched
     assert stored(client, target)["holder"]["pid"] == os.getpid()
