@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import os
 import random
@@ -200,11 +201,11 @@ def mapping(client: Client, name: str) -> JSON:
 
 
 def wait_until(met: Callable[[], object], seconds: float = 60.0) -> None:
-    """Wait for a condition, for a limited time."""
+    """Wait for a condition, for a limited time. The failure shows the condition."""
     deadline = time.monotonic() + seconds
     pause = threading.Event()
     while not met():
-        assert time.monotonic() < deadline, f"not within {seconds} s"
+        assert time.monotonic() < deadline, f"not within {seconds} s: {inspect.getsource(met).strip()}"
         pause.wait(0.02)
 
 
