@@ -70,7 +70,7 @@ def test_no_server_no_names(silent_port: int, tmp_path: Path) -> None:
     for address in ("http://127.0.0.1:9", "nonsense", "http://nowhere.invalid", f"http://127.0.0.1:{silent_port}"):
         started = time.monotonic()
         assert completed(f"es-neardupe group --url {address} n", **home) == []
-        assert time.monotonic() - started < patience(10)
+        assert time.monotonic() - started < patience(60)  # other commands try again for minutes
     assert completed("es-neardupe group --profile nobody n", **home) == []
     assert completed("es-neardupe group --url http://127.0.0.1:9 --username me n", **home) == []
     assert completed("es-neardupe group n", **home, HOME=str(tmp_path)) == []

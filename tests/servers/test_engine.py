@@ -262,7 +262,7 @@ def _open(engine: str) -> None:
 
 
 def test_workers_of_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dask, "_CONNECT", 1)
+    monkeypatch.setattr(dask, "_CONNECT", 5)
     metadata = tmp_path / "es_neardupe-0.0.9.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: es-neardupe\nVersion: 0.0.9\n")
@@ -270,7 +270,7 @@ def test_workers_of_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         with pytest.raises(EngineError, match=f"The scheduler at {started.address} has no workers"):
             _open(started.address)
         started.start_worker({"PYTHONPATH": f"{tmp_path}{os.pathsep}{os.pathsep.join(sys.path)}"})
-        monkeypatch.setattr(dask, "_CONNECT", 10)
+        monkeypatch.setattr(dask, "_CONNECT", 60)
         versions = f"has es-neardupe 0.0.9, and this command es-neardupe {version('es-neardupe')}"
         with pytest.raises(EngineError, match=versions):
             _open(started.address)
