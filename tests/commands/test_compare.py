@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from conftest import Cli
-from server_tools import change, family, jaccard, make_index, one_line, put
+from server_tools import change, delete_all, family, jaccard, make_index, new_name, one_line, put
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import InputError, NotFound, NotInitialised, SettingsError
@@ -20,19 +21,32 @@ TEXT = "Ämter 😀 in\r\nder Stadt, e\u0301te\u0301 und 東京 im Mai"
 PROPERTIES = {"title": {"type": "text"}, "body": {"type": "text"}}
 
 
-@pytest.fixture
-def filled(client: Client, index_name: str) -> str:
-    make_index(client, index_name, PROPERTIES)
+def enriched(client: Client, index: str) -> str:
+    make_index(client, index, PROPERTIES)
     sources = {
         "one": {"title": "Head", "body": ONE},
         "other": {"title": "Head", "body": OTHER},
         "odd": {"title": TEXT, "body": "und mehr davon"},
         "empty": {"title": "…"},
     }
-    put(client, index_name, sources)
-    NearDupe(index_name, client).init(Settings(("title", "body"), shingle=4))
-    NearDupe(index_name, client).enrich()
-    return index_name
+    put(client, index, sources)
+    NearDupe(index, client).init(Settings(("title", "body"), shingle=4))
+    NearDupe(index, client).enrich()
+    return index
+
+
+@pytest.fixture(scope="module")
+def filled(client: Client) -> Iterator[str]:
+    """An index for all tests that change nothing."""
+    name = new_name()
+    yield enriched(client, name)
+    delete_all(client, name)
+
+
+@pytest.fixture
+def own(client: Client, index_name: str) -> str:
+    """The same for one test, which changes it."""
+    return enriched(client, index_name)
 
 
 @pytest.mark.product("each")
@@ -95,13 +109,13 @@ def test_weighted(filled: str, server_cli: Cli, monkeypatch: pytest.MonkeyPatch,
     assert "Omit either --shingle or --weighted" in one_line(wrong.err)
 
 
-def test_current_texts(filled: str, client: Client) -> None:
+def test_current_texts(own: str, client: Client) -> None:
     """Not those of the stored keys, and even before a refresh."""
-    change(client, filled, "other", {"body": ONE})
-    assert NearDupe(filled, client).compare("one", "other").value(MeasureName.EDIT) == 1
-    client.request("PUT", path(filled, "_doc", "fresh"), body={"title": "Head", "body": ONE})
-    assert NearDupe(filled, client).compare("one", "fresh").value(MeasureName.RESEMBLANCE) == 1
-    assert NearDupe(filled, client).compare("one", "one").changes == ()
+    change(client, own, "other", {"body": ONE})
+    assert NearDupe(own, client).compare("one", "other").value(MeasureName.EDIT) == 1
+    client.request("PUT", path(own, "_doc", "fresh"), body={"title": "Head", "body": ONE})
+    assert NearDupe(own, client).compare("one", "fresh").value(MeasureName.RESEMBLANCE) == 1
+    assert NearDupe(own, client).compare("one", "one").changes == ()
 
 
 def test_python(filled: str, client: Client) -> None:
@@ -115,30 +129,30 @@ def test_python(filled: str, client: Client) -> None:
             news.compare("one", "other", text="both")
 
 
-def test_empty_and_large(filled: str, client: Client, server_cli: Cli) -> None:
-    done = server_cli("compare", filled, "one", "empty")
+def test_empty_and_large(own: str, client: Client, server_cli: Cli) -> None:
+    done = server_cli("compare", own, "one", "empty")
     assert done.code == 0
     assert "empty has no words: it is empty." in done.err
-    put(client, filled, {"large": {"body": "word " * 2_000_001}})
-    failed = server_cli("compare", filled, "one", "large")
+    put(client, own, {"large": {"body": "word " * 2_000_001}})
+    failed = server_cli("compare", own, "one", "large")
     assert (failed.code, failed.out) == (1, "")
     assert "large is too large to compare: 10,000,005 characters" in one_line(failed.err)
 
 
-def test_a_text_too_large_for_keys_is_compared(filled: str, client: Client) -> None:
+def test_a_text_too_large_for_keys_is_compared(own: str, client: Client) -> None:
     """The comparison needs no keys."""
-    NearDupe(filled, client).enrich(all=True, max_chars=50)
-    assert NearDupe(filled, client).compare("one", "other").value(MeasureName.RESEMBLANCE) > 0.8
+    NearDupe(own, client).enrich(all=True, max_chars=50)
+    assert NearDupe(own, client).compare("one", "other").value(MeasureName.RESEMBLANCE) > 0.8
 
 
-def test_what_is_missing(filled: str, client: Client, server_cli: Cli, index_name: str) -> None:
+def test_what_is_missing(own: str, client: Client, server_cli: Cli, index_name: str) -> None:
     with pytest.raises(NotFound, match="There is no document 'none'"):
-        NearDupe(filled, client).compare("one", "none")
+        NearDupe(own, client).compare("one", "none")
     with pytest.raises(SettingsError, match="The id of a document cannot be empty"):
-        NearDupe(filled, client).compare("", "one")
-    assert "There is no document 'none'" in one_line(server_cli("compare", filled, "none", "one").err)
+        NearDupe(own, client).compare("", "one")
+    assert "There is no document 'none'" in one_line(server_cli("compare", own, "none", "one").err)
     assert "There is no index 'nowhere'" in one_line(server_cli("compare", "nowhere", "1", "2").err)
-    assert "cannot be read" in one_line(server_cli("compare", filled, "one", "--file", "/none/there").err)
+    assert "cannot be read" in one_line(server_cli("compare", own, "one", "--file", "/none/there").err)
     bare = f"{index_name}-bare"
     try:
         make_index(client, bare, PROPERTIES)

@@ -5,13 +5,27 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from conftest import Cli, read_data
-from server_tools import change, make_index, mapping, one_line, ours, put, send, shingles, versions, words
+from server_tools import (
+    change,
+    delete_all,
+    make_index,
+    mapping,
+    new_name,
+    one_line,
+    ours,
+    put,
+    send,
+    shingles,
+    versions,
+    words,
+)
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.contained import steps
@@ -41,8 +55,17 @@ def prepared(client: Client, index: str, texts: dict[str, str], settings: Settin
     return index
 
 
+@pytest.fixture(scope="module")
+def mails(client: Client) -> Iterator[str]:
+    """An index for all tests that change nothing."""
+    name = new_name()
+    yield prepared(client, name, TEXTS)
+    delete_all(client, name)
+
+
 @pytest.fixture
-def mails(client: Client, index_name: str) -> str:
+def own(client: Client, index_name: str) -> str:
+    """The same for one test, which changes it."""
     return prepared(client, index_name, TEXTS)
 
 
@@ -112,15 +135,15 @@ def test_both_directions_are_named(mails: str, client: Client) -> None:
 
 
 @pytest.mark.parametrize("linkage", ["star", "chain"])
-def test_containment_makes_no_groups(linkage: str, mails: str, client: Client) -> None:
+def test_containment_makes_no_groups(linkage: str, own: str, client: Client) -> None:
     """Neither the command nor sampled keys change groups."""
-    NearDupe(mails, client).contained(id="anthology")
-    before = versions(client, mails)
-    assert NearDupe(mails, client).contained(id="mail0").found == 2
-    assert versions(client, mails) == before
-    done = NearDupe(mails, client).group(linkage=linkage)
+    NearDupe(own, client).contained(id="anthology")
+    before = versions(client, own)
+    assert NearDupe(own, client).contained(id="mail0").found == 2
+    assert versions(client, own) == before
+    done = NearDupe(own, client).group(linkage=linkage)
     assert (done.groups.count, done.groups.alone) == (0, len(TEXTS))
-    assert len({fields["group"] for fields in ours(client, mails).values()}) == len(TEXTS)
+    assert len({fields["group"] for fields in ours(client, own).values()}) == len(TEXTS)
 
 
 @pytest.mark.parametrize("matching", list(Matching))
@@ -141,14 +164,14 @@ def test_against_comparing_everything(matching: Matching, client: Client, index_
         assert [max(hit.of_probe, hit.of_document) for hit in found.hits] == sorted(map(max, expected.values()))[::-1]
 
 
-def test_small_requests_find_the_same(mails: str, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_requests_find_the_same(own: str, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys in many requests, each of few terms and a small window."""
-    expected = NearDupe(mails, client).contained(id="anthology", top=100)
+    expected = NearDupe(own, client).contained(id="anthology", top=100)
     assert expected.keys > 100
     monkeypatch.setattr(queries, "MAX_CLAUSES", 7)
     monkeypatch.setattr(queries, "MAX_TERMS", 5)
-    client.request("PUT", path(mails, "_settings"), body={"index.max_result_window": 3})
-    assert NearDupe(mails, client).contained(id="anthology", top=100) == expected
+    client.request("PUT", path(own, "_settings"), body={"index.max_result_window": 3})
+    assert NearDupe(own, client).contained(id="anthology", top=100) == expected
 
 
 def test_omissions_are_counted(mails: str, server_cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,14 +205,14 @@ def test_few_keys_are_reported(mails: str, server_cli: Cli) -> None:
     assert "The text is empty" in empty.err
 
 
-def test_documents_without_keys_are_counted(mails: str, client: Client, server_cli: Cli) -> None:
-    put(client, mails, {f"late{n}": {"text": MAILS["mail0"], "kind": "l"} for n in range(3)})
-    done = server_cli("contained", mails, "--id", "late0")
+def test_documents_without_keys_are_counted(own: str, client: Client, server_cli: Cli) -> None:
+    put(client, own, {f"late{n}": {"text": MAILS["mail0"], "kind": "l"} for n in range(3)})
+    done = server_cli("contained", own, "--id", "late0")
     assert "2 documents are not enriched and cannot be found: run `es-neardupe enrich" in done.err
-    other = server_cli("contained", mails, "--id", "mail0", "--query", '{"term": {"kind": "r"}}', "--json")
+    other = server_cli("contained", own, "--id", "mail0", "--query", '{"term": {"kind": "r"}}', "--json")
     assert (other.json["unprocessed"], "no keys" in other.err) == (0, False)
-    NearDupe(mails, client).enrich()
-    assert NearDupe(mails, client).contained(id="late0").unprocessed == 0
+    NearDupe(own, client).enrich()
+    assert NearDupe(own, client).contained(id="late0").unprocessed == 0
 
 
 def test_progress_of_many_keys(mails: str, client: Client) -> None:
@@ -199,26 +222,26 @@ def test_progress_of_many_keys(mails: str, client: Client) -> None:
     assert report[-1] == ("comparing", 11, 11)
 
 
-def test_query_file_and_current_texts(mails: str, client: Client, server_cli: Cli, tmp_path: Path) -> None:
+def test_query_file_and_current_texts(own: str, client: Client, server_cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "quoted.txt"
     file.write_text(MAILS["mail0"], "utf-8")
-    done = server_cli("contained", mails, "--file", str(file), "--query", '{"term": {"kind": "r"}}', "--json")
+    done = server_cli("contained", own, "--file", str(file), "--query", '{"term": {"kind": "r"}}', "--json")
     assert [hit["id"] for hit in done.json["hits"]] == ["reply"]
-    none = server_cli("contained", mails, "--file", str(file), "--query", '{"term": {"kind": "x"}}', "--json")
+    none = server_cli("contained", own, "--file", str(file), "--query", '{"term": {"kind": "x"}}', "--json")
     assert (none.code, none.json["hits"], none.json["candidates"]) == (0, [], 0)
-    change(client, mails, "reply", {"text": "something else by now"})
-    send(client, [({"delete": {"_index": mails, "_id": "anthology"}}, None)])
-    assert {hit.id for hit in NearDupe(mails, client).contained(text=MAILS["mail0"]).hits} == {"mail0"}
+    change(client, own, "reply", {"text": "something else by now"})
+    send(client, [({"delete": {"_index": own, "_id": "anthology"}}, None)])
+    assert {hit.id for hit in NearDupe(own, client).contained(text=MAILS["mail0"]).hits} == {"mail0"}
 
 
-def test_malformed_keys(mails: str, client: Client, server_cli: Cli) -> None:
-    keys = ours(client, mails)["reply"]["samples"]
-    change(client, mails, "reply", {"neardupe": {"samples": [*keys, "short"]}})
-    done = server_cli("contained", mails, "--id", "mail0", "--json")
+def test_malformed_keys(own: str, client: Client, server_cli: Cli) -> None:
+    keys = ours(client, own)["reply"]["samples"]
+    change(client, own, "reply", {"neardupe": {"samples": [*keys, "short"]}})
+    done = server_cli("contained", own, "--id", "mail0", "--json")
     assert ([hit["id"] for hit in done.json["hits"]], done.json["unreadable"]) == (["anthology"], 1)
-    assert f"run `es-neardupe enrich {mails} --all`" in done.err
-    NearDupe(mails, client).enrich(all=True)
-    assert NearDupe(mails, client).contained(id="mail0").found == 2
+    assert f"run `es-neardupe enrich {own} --all`" in done.err
+    NearDupe(own, client).enrich(all=True)
+    assert NearDupe(own, client).contained(id="mail0").found == 2
 
 
 # Common shingles

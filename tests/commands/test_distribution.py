@@ -5,14 +5,28 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Cli, read_data, read_jsonl
-from server_tools import TEXT, change, family, jaccard, make_index, one_line, put, send, shingles, true_pairs, words
+from server_tools import (
+    TEXT,
+    change,
+    delete_all,
+    family,
+    jaccard,
+    make_index,
+    new_name,
+    one_line,
+    put,
+    send,
+    shingles,
+    true_pairs,
+    words,
+)
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.distribution.report import Distribution, DistributionReport, LabelCounts, ThresholdLevel
@@ -32,13 +46,26 @@ SINGLES = {f"s{number}": " ".join(words(number, 120)) for number in range(10)}
 TEXTS = FAMILIES | COPIES | SINGLES
 
 
+def enriched(client: Client, index: str) -> str:
+    make_index(client, index, TEXT, settings={"number_of_shards": 3})
+    put(client, index, {id: {"text": text} for id, text in TEXTS.items()} | {"empty": {"text": "!"}})
+    NearDupe(index, client).init(Settings(("text",), threshold=0.7))
+    NearDupe(index, client).enrich()
+    return index
+
+
+@pytest.fixture(scope="module")
+def filled(client: Client) -> Iterator[str]:
+    """An index for all tests that change nothing."""
+    name = new_name()
+    yield enriched(client, name)
+    delete_all(client, name)
+
+
 @pytest.fixture
-def filled(client: Client, index_name: str) -> str:
-    make_index(client, index_name, TEXT, settings={"number_of_shards": 3})
-    put(client, index_name, {id: {"text": text} for id, text in TEXTS.items()} | {"empty": {"text": "!"}})
-    NearDupe(index_name, client).init(Settings(("text",), threshold=0.7))
-    NearDupe(index_name, client).enrich()
-    return index_name
+def own(client: Client, index_name: str) -> str:
+    """The same for one test, which changes it."""
+    return enriched(client, index_name)
 
 
 def levels(one: Distribution) -> dict[float, ThresholdLevel]:
@@ -152,12 +179,12 @@ def test_examples_are_the_nearest_pairs(filled: str, client: Client) -> None:
     assert [example.similarity >= 0.8 for example in one.above + one.below] == [True] * 3 + [False] * 3
 
 
-def test_changed_and_deleted_documents_are_in_no_pair(filled: str, client: Client) -> None:
-    before = NearDupe(filled, client).distribution().distributions[0]
-    change(client, filled, "copy-1", {"text": "something else by now"})
-    send(client, [({"delete": {"_index": filled, "_id": "s0"}}, None)])
-    change(client, filled, "f1-0", {"text": None})
-    report = NearDupe(filled, client).distribution()
+def test_changed_and_deleted_documents_are_in_no_pair(own: str, client: Client) -> None:
+    before = NearDupe(own, client).distribution().distributions[0]
+    change(client, own, "copy-1", {"text": "something else by now"})
+    send(client, [({"delete": {"_index": own, "_id": "s0"}}, None)])
+    change(client, own, "f1-0", {"text": None})
+    report = NearDupe(own, client).distribution()
     check_totals(report)
     (one,) = report.distributions
     left = {id: text for id, text in TEXTS.items() if id not in ("copy-1", "s0", "f1-0")}
@@ -181,13 +208,13 @@ def test_progress_ends_at_the_total(filled: str, client: Client) -> None:
         assert stage == "reading keys" or (done[-1] > 0 and steps[-1] == (done[-1], done[-1]))
 
 
-def test_large_buckets_are_counted(filled: str, client: Client, server_cli: Cli) -> None:
+def test_large_buckets_are_counted(own: str, client: Client, server_cli: Cli) -> None:
     base = words("alike", 300)
-    put(client, filled, {f"alike{k}": {"text": " ".join([*base, f"ending{k}"])} for k in range(6)})
-    NearDupe(filled, client).enrich()
-    report = NearDupe(filled, client).distribution(max_bucket=2)
+    put(client, own, {f"alike{k}": {"text": " ".join([*base, f"ending{k}"])} for k in range(6)})
+    NearDupe(own, client).enrich()
+    report = NearDupe(own, client).distribution(max_bucket=2)
     assert 0 < report.skipped <= 15
-    said = server_cli("distribution", filled, "--max-bucket", "2")
+    said = server_cli("distribution", own, "--max-bucket", "2")
     comparisons = (
         "1 comparison in large buckets was"
         if report.skipped == 1
@@ -295,18 +322,18 @@ LABELLED = [(a, b, a.split("-")[0] == b.split("-")[0]) for a, b in combinations(
 """Pairs of a family are the same."""
 
 
-def test_labelled_pairs(filled: str, client: Client, tmp_path: Path) -> None:
+def test_labelled_pairs(own: str, client: Client, tmp_path: Path) -> None:
     """All figures by brute force, also those of pairs that are no candidates."""
-    change(client, filled, "s1", {"text": "something else by now"})
+    change(client, own, "s1", {"text": "something else by now"})
     file = write_labels(tmp_path, LABELLED, "f0-0,nowhere,same", "s0,gone,different")
-    report = NearDupe(filled, client).distribution(labels=file, measure=["resemblance", "S_J"], thresholds=[0.3, 0.9])
+    report = NearDupe(own, client).distribution(labels=file, measure=["resemblance", "S_J"], thresholds=[0.3, 0.9])
     used = [pair for pair in LABELLED if "s1" not in pair[:2]]
     assert report.labels is not None
     same = sum(one for *_, one in used)
     assert report.labels == LabelCounts(
         file, len(LABELLED) + 2, same, len(used) - same, missing=2, changed=len(LABELLED) - len(used)
     )
-    shown = {(pair.a.id, pair.b.id) for pair in NearDupe(filled, client).pairs(min=0.01)}
+    shown = {(pair.a.id, pair.b.id) for pair in NearDupe(own, client).pairs(min=0.01)}
     measures = (Measure(MeasureName.RESEMBLANCE), Measure(MeasureName.JACCARD))
     for one, measure in zip(report.distributions, measures, strict=True):
         prepared = dict(zip(TEXTS, measure.prepare(list(TEXTS.values())), strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Cli
-from server_tools import change, family, make_index, one_line, ours, put, send, words
+from server_tools import change, delete_all, family, make_index, new_name, one_line, ours, put, send, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import SettingsError
@@ -47,13 +47,26 @@ def sources() -> dict[str, dict[str, Any]]:
     return made | {"empty": {"text": ""}, "large": {"text": "word " * 5000}, "none": {"title": "About a"}}
 
 
+def enriched(client: Client, index: str) -> str:
+    make_index(client, index, KINDS)
+    put(client, index, sources())
+    NearDupe(index, client).init(SETTINGS)
+    NearDupe(index, client).enrich(max_chars=20_000)
+    return index
+
+
+@pytest.fixture(scope="module")
+def filled(client: Client) -> Iterator[str]:
+    """An index for all tests that change nothing."""
+    name = new_name()
+    yield enriched(client, name)
+    delete_all(client, name)
+
+
 @pytest.fixture
-def filled(client: Client, index_name: str) -> str:
-    make_index(client, index_name, KINDS)
-    put(client, index_name, sources())
-    NearDupe(index_name, client).init(SETTINGS)
-    NearDupe(index_name, client).enrich(max_chars=20_000)
-    return index_name
+def own(client: Client, index_name: str) -> str:
+    """The same for one test, which changes it."""
+    return enriched(client, index_name)
 
 
 @pytest.fixture(autouse=True)
@@ -106,25 +119,25 @@ each_measure = pytest.mark.parametrize(("measure", "options"), CASES, ids=[measu
 
 
 @each_measure
-def test_each_measure(measure: Measure, options: dict[str, Any], filled: str, client: Client) -> None:
+def test_each_measure(measure: Measure, options: dict[str, Any], own: str, client: Client) -> None:
     """pairs, similar and group agree with scoring the texts directly, for all pairs that are candidates."""
     scores = truth(measure, sources())
     close = candidates(sources())
     assert 20 <= len(close) < len(scores)
 
-    listed = NearDupe(filled, client).pairs(min=0.05, **options)
+    listed = NearDupe(own, client).pairs(min=0.05, **options)
     found = {(pair.a[1], pair.b[1]): pair.similarity for pair in listed}
     assert found == {pair: score for pair, score in scores.items() if pair in close and score >= 0.05}
     assert (listed.measure, len(listed)) == (measure.label, len(found))
     assert all(pair.resemblance == (pair.similarity if measure.by_keys else None) for pair in listed)
 
-    hits = NearDupe(filled, client).similar(id="long", min=0.05, **options).hits
+    hits = NearDupe(own, client).similar(id="long", min=0.05, **options).hits
     assert {hit.id: hit.similarity for hit in hits} == {
         next(id for id in pair if id != "long"): score for pair, score in found.items() if "long" in pair
     }
 
-    report = NearDupe(filled, client).group(min=0.4, **options)
-    stored = ours(client, filled)
+    report = NearDupe(own, client).group(min=0.4, **options)
+    stored = ours(client, own)
     principals = {one["group"]: id for id, one in stored.items() if one.get("principal")}
     members = {id: one for id, one in stored.items() if one.get("principal") is False}
     assert report.rules.measure == measure.label
@@ -135,25 +148,25 @@ def test_each_measure(measure: Measure, options: dict[str, Any], filled: str, cl
     lone = {id for id in principals.values() if id not in {principals[one["group"]] for one in members.values()}}
     assert {"empty", "large", "none"} <= lone
     assert not [pair for pair in combinations(sorted(principals.values()), 2) if found.get(pair, 0) >= 0.4]
-    assert NearDupe(filled, client).group(min=0.4, **options).writes.written == 0
+    assert NearDupe(own, client).group(min=0.4, **options).writes.written == 0
 
 
-def test_symbols_of_measures(filled: str, client: Client, server_cli: Cli) -> None:
+def test_symbols_of_measures(own: str, client: Client, server_cli: Cli) -> None:
     """A symbol gives what the name of its measure gives, and is stored as this name."""
     for name, symbol in (("resemblance", "S_R"), ("jaccard", "S_J"), ("containment-longer", "S_L")):
-        pairs = [server_cli("pairs", filled, "--min", "0.3", "--measure", one, "--json") for one in (name, symbol)]
+        pairs = [server_cli("pairs", own, "--min", "0.3", "--measure", one, "--json") for one in (name, symbol)]
         assert pairs[0].lines
         assert pairs[0].out == pairs[1].out
-        hits = [NearDupe(filled, client).similar(id="long", min=0.1, measure=one) for one in (name, symbol)]
+        hits = [NearDupe(own, client).similar(id="long", min=0.1, measure=one) for one in (name, symbol)]
         assert hits[0] == hits[1]
-        server_cli("group", filled, "--measure", symbol, "--min", "0.4")
-        (record, *_) = (one.known for one in NearDupe(filled, client).groups())
+        server_cli("group", own, "--measure", symbol, "--min", "0.4")
+        (record, *_) = (one.known for one in NearDupe(own, client).groups())
         assert record is not None
         assert record.settings is not None
         assert (record.settings.match.measure.value, record.settings.measure.partition(" ")[0]) == (name, name)
-        again = server_cli("group", filled, "--measure", name, "--min", "0.4", "--json").json
+        again = server_cli("group", own, "--measure", name, "--min", "0.4", "--json").json
         assert (again["rules"]["measure"], again["writes"]["written"]) == (record.settings.measure, 0)
-    wrong = server_cli("pairs", filled, "--measure", "s_l")
+    wrong = server_cli("pairs", own, "--measure", "s_l")
     assert (wrong.code, "'s_l' is not one of" in wrong.err) == (2, True)
 
 
@@ -179,25 +192,25 @@ def test_min_and_max_are_included(filled: str, client: Client, server_cli: Cli) 
     assert "pairs 0.7 to 0.999 similar" in server_cli("pairs", filled, "--min", "0.7", "--max", "0.999").err
 
 
-def test_groups_of_near_copies_only(filled: str, client: Client) -> None:
+def test_groups_of_near_copies_only(own: str, client: Client) -> None:
     """Exact copies do not match each other: they are members of the group of a text that each of them matches."""
-    report = NearDupe(filled, client).group(min=0.7, max=0.999)
-    stored = ours(client, filled)
+    report = NearDupe(own, client).group(min=0.7, max=0.999)
+    stored = ours(client, own)
     assert (report.pairs.copies, report.rules.match.max) == (0, 0.999)
     near = ("a", "copy", "copy2", *"bcd")
     (principal,) = (id for id in near if stored[id]["principal"])
     assert principal in "bcd"
     assert {id: stored[id]["group"] for id in near} == dict.fromkeys(near, stored[principal]["group"])
     assert all(0.7 <= stored[id]["similarity"] <= 0.999 for id in near if id != principal)
-    NearDupe(filled, client).group(min=1, max=1)
-    stored = ours(client, filled)
+    NearDupe(own, client).group(min=1, max=1)
+    stored = ours(client, own)
     assert len({stored[id]["group"] for id in ("a", "copy", "copy2")}) == 1
     assert len({stored[id]["group"] for id in "abcd"}) == 4
 
 
-def test_chains(filled: str, client: Client) -> None:
-    NearDupe(filled, client).group(min=0.3, measure="jaccard", linkage="chain")
-    scores, stored = truth(Measure(MeasureName.JACCARD), sources()), ours(client, filled)
+def test_chains(own: str, client: Client) -> None:
+    NearDupe(own, client).group(min=0.3, measure="jaccard", linkage="chain")
+    scores, stored = truth(Measure(MeasureName.JACCARD), sources()), ours(client, own)
     ids = {"long", "short", "half", "twice"}
     (principal,) = (id for id in ids if stored[id]["principal"])
     for id in ids - {principal}:
@@ -206,19 +219,19 @@ def test_chains(filled: str, client: Client) -> None:
         assert stored[id]["similarity"] == scores[a, b]
 
 
-def test_containment_makes_no_chains(filled: str, client: Client) -> None:
+def test_containment_makes_no_chains(own: str, client: Client) -> None:
     """One text that contains ten others would join them all."""
     with pytest.raises(SettingsError, match="an anthology would link all texts"):
-        NearDupe(filled, client).group(min=0.3, measure="containment", linkage="chain")
-    report = NearDupe(filled, client).group(min=0.3, measure="containment", linkage="complete", evidence=True)
+        NearDupe(own, client).group(min=0.3, measure="containment", linkage="chain")
+    report = NearDupe(own, client).group(min=0.3, measure="containment", linkage="complete", evidence=True)
     assert report.groups.count > 0
     with pytest.raises(SettingsError, match="an anthology would link all texts"):
-        NearDupe(filled, client).what_if(min=[0.5], linkage="chain")
+        NearDupe(own, client).what_if(min=[0.5], linkage="chain")
 
 
-def test_a_short_text_inside_a_long_one(filled: str, server_cli: Cli) -> None:
+def test_a_short_text_inside_a_long_one(own: str, server_cli: Cli) -> None:
     """Its containment is 1; the command says how few of such pairs the keys find, and never the default's number."""
-    done = server_cli("similar", filled, "--id", "short", "--measure", "containment", "--min", "0.9", "--json")
+    done = server_cli("similar", own, "--id", "short", "--measure", "containment", "--min", "0.9", "--json")
     answer = done.json
     assert {hit["id"]: hit["similarity"] for hit in answer["hits"]} == {"long": 1.0}
     assert set(answer["hits"][0]) == {
@@ -248,13 +261,13 @@ def test_a_short_text_inside_a_long_one(filled: str, server_cli: Cli) -> None:
     tokens = sorted(len(tokenize(source["text"])) for id, source in sources().items() if source.get("text"))
     tokens.remove(5000)  # of the text that is too large
     for command in ("pairs", "group"):
-        said = server_cli(command, filled, "--measure", "containment", "--min", "0.9").err
+        said = server_cli(command, own, "--measure", "containment", "--min", "0.9").err
         (length,) = {int(one) for one in re.findall(r"\(one passage, (\d+) and", said)}
         assert tokens[(len(tokens) - 1) // 2] <= length <= tokens[len(tokens) // 2]  # the median
         assert f"(one passage, {length} and {5 * length} words)" in said
-    report = server_cli("group", filled, "--measure", "edit", "--dry-run", "--json").json
+    report = server_cli("group", own, "--measure", "edit", "--dry-run", "--json").json
     assert (report["rules"]["measure"], report["detection"]) == ("edit", None)
-    assert "incomplete" not in server_cli("pairs", filled, "--measure", "bag").err  # all of them are found
+    assert "incomplete" not in server_cli("pairs", own, "--measure", "bag").err  # all of them are found
 
 
 def test_information_against_literal(filled: str, client: Client) -> None:
@@ -316,17 +329,17 @@ def test_refused(filled: str, server_cli: Cli) -> None:
             assert said in " ".join(done.err.replace("│", " ").split())
 
 
-def test_documents_without_keys(filled: str, client: Client, server_cli: Cli) -> None:
+def test_documents_without_keys(own: str, client: Client, server_cli: Cli) -> None:
     """Empty and too large documents are in no pair, a missing one is an error, a deleted one is counted."""
     for id, state in (("empty", "empty"), ("none", "empty")):
-        found = NearDupe(filled, client).similar(id=id, measure="edit", min=0.1)
+        found = NearDupe(own, client).similar(id=id, measure="edit", min=0.1)
         assert (found.query["state"], found.hits) == (state, ())
-    assert "large" not in {pair.b[1] for pair in NearDupe(filled, client).pairs(measure="bag", min=0.01)}
-    done = server_cli("similar", filled, "--id", "unknown", "--measure", "edit")
+    assert "large" not in {pair.b[1] for pair in NearDupe(own, client).pairs(measure="bag", min=0.01)}
+    done = server_cli("similar", own, "--id", "unknown", "--measure", "edit")
     assert (done.code, "no document 'unknown'" in one_line(done.err)) == (1, True)
-    send(client, [({"delete": {"_index": filled, "_id": "short"}}, None)])
-    change(client, filled, "half", {"text": "something else"})
-    listed = NearDupe(filled, client).pairs(measure="containment", min=0.1)
+    send(client, [({"delete": {"_index": own, "_id": "short"}}, None)])
+    change(client, own, "half", {"text": "something else"})
+    listed = NearDupe(own, client).pairs(measure="containment", min=0.1)
     assert not {"half", "short"} & {address[1] for pair in listed for address in (pair.a, pair.b)}
     assert listed.stale == 1
 
@@ -407,14 +420,14 @@ def test_damaged_frequencies_are_taken_anew(damage: str, filled: str, client: Cl
         assert all((stored[name] == arrays[name]).all() for name in ("features", "frequencies", "documents"))
 
 
-def test_an_index_made_anew_has_other_frequencies(filled: str, client: Client, cache: Path) -> None:
-    NearDupe(filled, client).similar(id="a", measure="weighted")
-    client.request("DELETE", f"/{filled}")
-    make_index(client, filled, KINDS)
-    NearDupe(filled, client).init(Settings(("text",), threshold=0.3))
-    put(client, filled, {"a": {"text": "only one text"}})
-    NearDupe(filled, client).enrich()
-    used = NearDupe(filled, client).similar(id="a", measure="weighted").weights
+def test_an_index_made_anew_has_other_frequencies(own: str, client: Client, cache: Path) -> None:
+    NearDupe(own, client).similar(id="a", measure="weighted")
+    client.request("DELETE", f"/{own}")
+    make_index(client, own, KINDS)
+    NearDupe(own, client).init(Settings(("text",), threshold=0.3))
+    put(client, own, {"a": {"text": "only one text"}})
+    NearDupe(own, client).enrich()
+    used = NearDupe(own, client).similar(id="a", measure="weighted").weights
     assert used is not None
     assert used.documents == 1
 

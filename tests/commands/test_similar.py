@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from conftest import Cli
-from server_tools import change, family, jaccard, make_index, put, send
+from server_tools import change, delete_all, family, jaccard, make_index, new_name, put, send
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, NotFound, NotInitialised
@@ -20,13 +21,26 @@ TEXTS = {f"d{n}": text for n, text in enumerate(family("similar", 8))}
 KINDS = {"text": {"type": "text"}, "kind": {"type": "keyword"}}
 
 
+def enriched(client: Client, index: str) -> str:
+    make_index(client, index, KINDS)
+    put(client, index, {id: {"text": text, "kind": f"k{n % 2}"} for n, (id, text) in enumerate(TEXTS.items())})
+    NearDupe(index, client).init(Settings(("text",)))
+    NearDupe(index, client).enrich()
+    return index
+
+
+@pytest.fixture(scope="module")
+def filled(client: Client) -> Iterator[str]:
+    """An index for all tests that change nothing."""
+    name = new_name()
+    yield enriched(client, name)
+    delete_all(client, name)
+
+
 @pytest.fixture
-def filled(client: Client, index_name: str) -> str:
-    make_index(client, index_name, KINDS)
-    put(client, index_name, {id: {"text": text, "kind": f"k{n % 2}"} for n, (id, text) in enumerate(TEXTS.items())})
-    NearDupe(index_name, client).init(Settings(("text",)))
-    NearDupe(index_name, client).enrich()
-    return index_name
+def own(client: Client, index_name: str) -> str:
+    """The same for one test, which changes it."""
+    return enriched(client, index_name)
 
 
 @pytest.mark.product("each")
@@ -70,27 +84,27 @@ def test_top_and_candidates_that_are_not_compared(filled: str, server_cli: Cli) 
 
 
 @pytest.mark.product("each")
-def test_a_small_result_window(filled: str, client: Client) -> None:
-    client.request("PUT", path(filled, "_settings"), body={"index.max_result_window": 4})
-    found = NearDupe(filled, client).similar(id="d0")
+def test_a_small_result_window(own: str, client: Client) -> None:
+    client.request("PUT", path(own, "_settings"), body={"index.max_result_window": 4})
+    found = NearDupe(own, client).similar(id="d0")
     assert (found.candidates, len(found.hits) + found.not_compared) == (7, 7)
     assert found.not_compared >= 3
-    assert "warning" in [one.level for one in NearDupe(filled, client).doctor()]
+    assert "warning" in [one.level for one in NearDupe(own, client).doctor()]
 
 
-def test_present_texts_are_compared(filled: str, client: Client) -> None:
+def test_present_texts_are_compared(own: str, client: Client) -> None:
     """Whatever was stored before: a changed text is no hit, a deleted document neither."""
-    change(client, filled, "d1", {"text": "something else by now"})
-    send(client, [({"delete": {"_index": filled, "_id": "d2"}}, None)])
-    assert {hit.id for hit in NearDupe(filled, client).similar(id="d0", min=0.8).hits} == {"d3", "d4", "d5", "d6", "d7"}
-    change(client, filled, "d0", {"text": "something else by now"})
-    assert NearDupe(filled, client).similar(id="d0", min=0.8).hits == ()
+    change(client, own, "d1", {"text": "something else by now"})
+    send(client, [({"delete": {"_index": own, "_id": "d2"}}, None)])
+    assert {hit.id for hit in NearDupe(own, client).similar(id="d0", min=0.8).hits} == {"d3", "d4", "d5", "d6", "d7"}
+    change(client, own, "d0", {"text": "something else by now"})
+    assert NearDupe(own, client).similar(id="d0", min=0.8).hits == ()
 
 
 @pytest.mark.product("each")
-def test_a_document_that_no_search_sees_yet(filled: str, client: Client) -> None:
-    client.request("PUT", path(filled, "_doc", "fresh"), body={"text": TEXTS["d0"]})
-    found = NearDupe(filled, client).similar(id="fresh", min=0.8)
+def test_a_document_that_no_search_sees_yet(own: str, client: Client) -> None:
+    client.request("PUT", path(own, "_doc", "fresh"), body={"text": TEXTS["d0"]})
+    found = NearDupe(own, client).similar(id="fresh", min=0.8)
     assert found.hits[0].id == "d0"
     assert found.hits[0].resemblance == 1.0
 
@@ -103,10 +117,10 @@ def test_file_and_standard_input(filled: str, server_cli: Cli, tmp_path: Path, m
     assert server_cli("similar", filled, "--file", "-", "--json").json["hits"][0]["id"] == "d4"
 
 
-def test_groups_are_told(filled: str, client: Client) -> None:
-    NearDupe(filled, client).group()
-    (group,) = NearDupe(filled, client).groups()
-    assert {hit.group for hit in NearDupe(filled, client).similar(id="d0").hits} == {group.group}
+def test_groups_are_told(own: str, client: Client) -> None:
+    NearDupe(own, client).group()
+    (group,) = NearDupe(own, client).groups()
+    assert {hit.group for hit in NearDupe(own, client).similar(id="d0").hits} == {group.group}
 
 
 def identical(number: int) -> dict[str, dict[str, str]]:
@@ -184,11 +198,11 @@ def test_another_copy_takes_the_place(client: Client, index_name: str, sidecar: 
     assert [(hit.id, hit.copies) for hit in found if hit.similarity == 1] == [(seen[0], 0)]
 
 
-def test_copies_that_the_measure_distinguishes(filled: str, client: Client) -> None:
+def test_copies_that_the_measure_distinguishes(own: str, client: Client) -> None:
     """Documents with the same text are compared one by one if other fields decide."""
-    put(client, filled, identical(4) | {"odd": {"text": TEXTS["d1"], "kind": "k0"}})
-    NearDupe(filled, client).enrich()
-    found = NearDupe(filled, client).similar(id="d0", features=["kind:values"], min=0.9)
+    put(client, own, identical(4) | {"odd": {"text": TEXTS["d1"], "kind": "k0"}})
+    NearDupe(own, client).enrich()
+    found = NearDupe(own, client).similar(id="d0", features=["kind:values"], min=0.9)
     assert {hit.id for hit in found.hits} == {"d2", "d4", "d6", "odd"}
     assert {hit.copies for hit in found.hits} == {0}
 
@@ -221,16 +235,16 @@ def test_an_open_handle_reads_the_settings_once(filled: str, client: Client, mon
 
 
 @pytest.mark.parametrize("how", ["text", "unseen keys", "unseen document"])
-def test_stored_keys_that_are_not_those_of_the_text(how: str, filled: str, client: Client) -> None:
+def test_stored_keys_that_are_not_those_of_the_text(how: str, own: str, client: Client) -> None:
     """The candidates are those of the text that is compared: its keys are not stored, or searches do not see them."""
     text = TEXTS["d1"] + " and some more"
-    neardupe = NearDupe(filled, client)
+    neardupe = NearDupe(own, client)
     if how == "text":
-        change(client, filled, "d0", {"text": text})
+        change(client, own, "d0", {"text": text})
     else:
         id = "d0" if how == "unseen keys" else "unseen"
-        (action,) = neardupe.fingerprinted([{"_index": filled, "_id": id, "_source": {"text": text}}])
-        client.request("PUT", path(filled, "_doc", id), body=action["_source"])
+        (action,) = neardupe.fingerprinted([{"_index": own, "_id": id, "_source": {"text": text}}])
+        client.request("PUT", path(own, "_doc", id), body=action["_source"])
     found = neardupe.similar(id="unseen" if how == "unseen document" else "d0")
     expected = [one for one in neardupe.similar(text=text).hits if one.id != found.query["id"]]
     assert found.hits == tuple(expected)
@@ -256,32 +270,32 @@ def test_texts_that_are_read_with_the_keys(client: Client, index_name: str, monk
 
 
 def test_an_open_handle_notices_what_becomes_of_its_index(
-    filled: str, client: Client, monkeypatch: pytest.MonkeyPatch
+    own: str, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Other keys, other fields, another index of the same name, none."""
     monkeypatch.setattr(opening, "_UNCHANGED", 0)
-    neardupe = NearDupe(filled, client)
+    neardupe = NearDupe(own, client)
     first = neardupe.similar(id="d0", min=0.8)
     assert first.hits
-    NearDupe(filled, client).migrate(threshold=0.5)
+    NearDupe(own, client).migrate(threshold=0.5)
     after = neardupe.similar(id="d0")
     assert (after.detection.min, len(after.hits)) == (0.5, 7)
-    client.request("PUT", path(filled, "_mapping"), body={"properties": {"title": {"type": "text"}}})
+    client.request("PUT", path(own, "_mapping"), body={"properties": {"title": {"type": "text"}}})
     assert set(neardupe.similar(id="d0").hits[0].fields) == {"title"}
-    client.request("DELETE", path(filled))
+    client.request("DELETE", path(own))
     with pytest.raises(NotFound):
         neardupe.similar(id="d0")
-    make_index(client, filled, KINDS)
+    make_index(client, own, KINDS)
     with pytest.raises(NotInitialised):
         neardupe.similar(id="d0")
 
 
-def test_an_open_handle_reads_aliases_again(filled: str, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    alias = f"{filled}-alias"
-    client.request("PUT", path(filled, "_alias", alias))
+def test_an_open_handle_reads_aliases_again(own: str, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    alias = f"{own}-alias"
+    client.request("PUT", path(own, "_alias", alias))
     neardupe = NearDupe(alias, client)
     assert len(neardupe.similar(id="d0").hits) == 7
-    client.request("PUT", path(filled, "_alias", alias), body={"filter": {"term": {"kind": "k1"}}})
+    client.request("PUT", path(own, "_alias", alias), body={"filter": {"term": {"kind": "k1"}}})
     monkeypatch.setattr(opening, "_REMEMBERED", 0)
     with pytest.raises(IndexUnusable, match="has a filter"):
         neardupe.similar(id="d0")
