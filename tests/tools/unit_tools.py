@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -173,12 +174,27 @@ def index_of(client: Any, target: IndexTarget) -> Index:
 
 
 _QUIET = 0.05
-"""Seconds that `patience` needs for its computation on a quiet machine."""
+"""Seconds of the computation of `_slowness` on a quiet machine."""
+
+
+def _slowness(clock: Callable[[], float]) -> float:
+    """How many times as long as a quiet machine this one needs now for a known computation, by a clock; at least 1."""
+    began = clock()
+    sum(number * number for number in range(1_000_000))
+    return max(1.0, (clock() - began) / _QUIET)
+
+
+@contextmanager
+def in_seconds(limit: float) -> Iterator[None]:
+    """A block that takes much less processor time than this on a quiet machine. How long it waits for other processes
+    does not count. It only separates seconds from the minutes of a wrong algorithm."""
+    began = time.process_time()
+    yield
+    taken = time.process_time() - began
+    assert taken < limit or taken < limit * _slowness(time.process_time), f"{taken:.1f} s instead of {limit:g}"
 
 
 def patience(seconds: float) -> float:
-    """A limit for work that takes much less than ``seconds`` on a quiet machine: as much longer as this one needs now,
-    busy as it is, for a known computation. It only separates seconds from the minutes of a wrong algorithm."""
-    began = time.monotonic()
-    sum(number * number for number in range(1_000_000))
-    return seconds * max(1.0, (time.monotonic() - began) / _QUIET)
+    """The same for work of several processes: a limit of the time that passes, as much longer as this machine is slower
+    now, busy as it is."""
+    return seconds * _slowness(time.monotonic)
