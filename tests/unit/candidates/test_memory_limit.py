@@ -168,11 +168,11 @@ def _needed_and_peak(size: int) -> list[int]:
 def test_a_run_takes_no_more_than_the_limit_assumes() -> None:
     """As the growth with the number of documents, 14 % of them in groups: what is constant is far below `_PROCESS`.
 
-    The peaks of two equal runs differ by up to 1 MB: the growth must be much larger.
+    The peaks of two equal runs differ by up to 1 MB, and their growth by twice as much: it must be much larger.
     """
     pytest.importorskip("resource")
     (few, small), (many, large) = _needed_and_peak(20_000), _needed_and_peak(160_000)
-    assert large - small <= many - few
+    assert large - small <= many - few + 2_000_000
 
 
 @pytest.mark.parametrize(
