@@ -17,6 +17,7 @@ from es_neardupe.options import Matching, MeasureName
 from es_neardupe.similarity.features import INDEXED, parse_all
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification import current_texts
+from es_neardupe.verification.criterion import MatchCriterion
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -43,6 +44,12 @@ def test_against_sets(seed: int, limits: tuple[int, int, int], monkeypatch: pyte
     assert max(client.requests, default=0) <= limits[1]
     assert not verifier.documents.changed_or_deleted.any()
     assert report[-1] == ("verifying pairs", len(left), len(left))
+
+
+def test_both_ends_of_the_range_match() -> None:
+    criterion = MatchCriterion(Measure(), 0.5, 0.9, None, None)
+    similarity = np.array([0.4999, 0.5, 0.7, 0.9, 0.9001, np.nan])
+    assert criterion.matches(similarity).tolist() == [False, True, True, True, False, False]
 
 
 MEASURES = [
