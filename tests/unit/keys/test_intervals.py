@@ -20,6 +20,14 @@ def test_shares(hits: int, number: int) -> None:
     assert wilson_interval(hits / number, number) == pytest.approx((wilson.low, wilson.high), abs=1e-12)
 
 
+@pytest.mark.parametrize("number", [3, 6, 10, 13])
+def test_an_interval_contains_its_share(number: int) -> None:
+    """Also where rounding errors would leave 0 or 1 outside."""
+    for hits in (0, number):
+        low, high = wilson_interval(hits / number, number)
+        assert low <= hits / number <= high
+
+
 @pytest.mark.parametrize("count", [0, 1, 3, 50, 10_000])
 def test_counts(count: int) -> None:
     """At each end, a count at least as extreme has probability 2.5 %."""
