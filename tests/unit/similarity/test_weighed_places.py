@@ -50,6 +50,14 @@ def test_figures_among_other_words_are_before_words_and_behind_facts() -> None:
     assert [kind for kind, _ in found][:2] == ["date", "amount"]
 
 
+def test_a_figure_that_stands_elsewhere_in_the_other_text_contradicts_nothing() -> None:
+    found = heaviest(
+        f"{BEFORE} more than $1,800,000 last year for housing {AFTER} {words(300, 20)}",
+        f"{BEFORE} only $360,000 to the harbour of Hancock {AFTER} {words(300, 20)} of $1,800,000 in all",
+    )
+    assert [kind for kind, _ in found] == [WORDS, WORDS]
+
+
 def test_readings_are_in_the_order_of_their_number_of_texts() -> None:
     town = f"{BEFORE} in the town of {{}} {AFTER}".format
     (one,) = heaviest_first(weighed(*map(town, ("Akron", "Salem", "Boston", "Boston!", "Boston"))))
