@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.prepare.placed import PlacedPiece, PlacedText
 from es_neardupe.options import FactKind
+from es_neardupe.similarity.facts.compatible import without_compatible
 from es_neardupe.similarity.facts.differing import Fact, differences, differing_facts
 from es_neardupe.similarity.facts.kinds import FACT_NAMES, parse_facts
 from es_neardupe.similarity.facts.scanner import decimal
+from es_neardupe.similarity.facts.spelling import is_variant
 from es_neardupe.similarity.facts.tokens import fact_tokens
 
 BEFORE = "This is to let all the members of the board know that"
@@ -310,6 +312,20 @@ def test_a_passage_that_moved() -> None:
     for place in range(len(sentences)):
         moved = sentences[:place] + sentences[place + 1 :] + [sentences[place]]
         assert facts_of(". ".join(sentences), ". ".join(moved)) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [("US", "United States", True), ("A", "Apple,", False), ("U", "United States", False), ("Co", "Company,", True)],
+)
+def test_abbreviations_have_two_letters(one: str, other: str, same: bool) -> None:
+    assert is_variant(one, other) == is_variant(other, one) == same
+
+
+def test_each_fact_cancels_one_other() -> None:
+    one, other = (tokens.part(0, len(tokens)).facts for tokens in map(fact_tokens, ("5 men and 5 women", "5 men")))
+    assert [len(left) for left in without_compatible(one, other)] == [1, 0]
+    assert [len(left) for left in without_compatible(other, one)] == [0, 1]
 
 
 def test_long_texts() -> None:
