@@ -25,6 +25,7 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import count_of, decode_signature, group_of, stored_fields
 from es_neardupe.keys.text import contents
 from es_neardupe.records import Hit, Reference
+from es_neardupe.server.client import JSON
 from es_neardupe.server.responses import hit_of
 from es_neardupe.similarity.facts.agreement import facts_agree
 from es_neardupe.similarity.facts.tokens import FactTokens, fact_tokens
@@ -171,7 +172,7 @@ class ComparedPiece:
             unread -= sum(one["doc_count"] - 1 for one in counted["aggregations"]["copies"]["buckets"])
         return hits, max(0, unread)
 
-    def _sharing_most(self, document: Candidate, size: int, source: Sequence[str]) -> queries.JSON:
+    def _sharing_most(self, document: Candidate, size: int, source: Sequence[str]) -> JSON:
         return queries.candidates(
             self.index.fields,
             document.bands,

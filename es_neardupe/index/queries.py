@@ -13,8 +13,7 @@ from typing import Any
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.mapping import Fields
 from es_neardupe.records import Address, State
-
-JSON = dict[str, Any]
+from es_neardupe.server.client import JSON
 
 MAX_CLAUSES = 1000
 """Maximum number of scored clauses in one query: servers allow 1,024 by default."""

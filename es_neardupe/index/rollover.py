@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe.errors import IndexUnusable, RequestError
-from es_neardupe.index.queries import JSON
-from es_neardupe.server.client import Client, path
+from es_neardupe.server.client import JSON, Client, path
 
 _NUMBERED = re.compile(r"(.*-)(\d+)")
 

@@ -30,11 +30,10 @@ from es_neardupe.index.mapping import (
     relations_to_skip,
 )
 from es_neardupe.index.migration_state import inherited_prefix, is_switching, next_prefix
-from es_neardupe.index.queries import JSON
 from es_neardupe.index.rollover import RolloverAlias, alias_named, rollover_aliases
 from es_neardupe.index.settings import OPTIONAL_IN_META, Settings
 from es_neardupe.options import DEFAULT_PREFIX
-from es_neardupe.server.client import Client, path
+from es_neardupe.server.client import JSON, Client, path
 from es_neardupe.wording import command
 
 _UUIDS = ("index.uuid", "index.history.uuid")

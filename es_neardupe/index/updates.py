@@ -14,6 +14,7 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import content_of, decode, encode, group_of, own_group, random_group, stored_fields
 from es_neardupe.records import Address, Fingerprint, Hit
 from es_neardupe.server.bulk import chunked
+from es_neardupe.server.client import JSON
 
 
 class FingerprintedDocument(NamedTuple):
@@ -112,12 +113,12 @@ InUse = Callable[[Sequence[str]], Collection[str]]
 """Returns those of some group ids that documents have already."""
 
 
-def alone(group: str) -> queries.JSON:
+def alone(group: str) -> JSON:
     """The group fields of a document that is in no group with others, as `encode_grouping` makes them."""
     return {"group": group, "principal": True, "similarity": 1.0}
 
 
-def waiting(group: str) -> queries.JSON:
+def waiting(group: str) -> JSON:
     """The group fields of a document that waits for ``group``. It has a group id, since ``collapse`` would merge all
     documents without one."""
     return {"group": group, "principal": None, "similarity": None}

@@ -23,7 +23,7 @@ from es_neardupe.index.migration_state import Phase, phase_of
 from es_neardupe.index.runs.lease import Lease, held
 from es_neardupe.index.runs.tuning import records, tuned
 from es_neardupe.index.storage.sidecar.indices import sidecars_of
-from es_neardupe.index.stored_settings import settings_mappings
+from es_neardupe.index.storage.stored_settings import settings_mappings
 from es_neardupe.index.target import Definitions, IndexState, open_target
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.documents import Documents

@@ -15,8 +15,8 @@ from es_neardupe.index.on_server.folding import default_pipelines, unfold
 from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines, delete_unused, users
 from es_neardupe.index.storage.field_writes import CHECKED, Change, document_writer
 from es_neardupe.index.storage.same_indices import SameIndicesClient
+from es_neardupe.index.storage.stored_settings import may_see_sidecars, settings_mappings, sidecar_mappings
 from es_neardupe.index.stored_fields import count_of, stored_fields, text_bytes
-from es_neardupe.index.stored_settings import may_see_sidecars, settings_mappings, sidecar_mappings
 from es_neardupe.index.target import stored_settings
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Address, Hit, Reference, one_line

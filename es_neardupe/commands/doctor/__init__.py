@@ -45,7 +45,7 @@ def doctor(index: Index) -> list[Check]:
     from es_neardupe.index.index import opened
     from es_neardupe.index.rollover import alias_named
     from es_neardupe.index.storage.sidecar.indices import sidecar_name, sidecars_of
-    from es_neardupe.index.stored_settings import settings_mappings
+    from es_neardupe.index.storage.stored_settings import settings_mappings
 
     client, name, prefix = index.client, index.name, index.prefix
     checks = [Check("server", "ok", f"{client.server} at {client.url}")]

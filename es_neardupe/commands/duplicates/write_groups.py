@@ -28,8 +28,8 @@ from es_neardupe.index.permissions import check_sees_all, check_updates
 from es_neardupe.index.runs.lease import held
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.storage.field_writes import checked_version
+from es_neardupe.index.storage.stored_settings import sidecar_mappings
 from es_neardupe.index.stored_fields import decode_grouping, group_of, own_group, stored_fields
-from es_neardupe.index.stored_settings import sidecar_mappings
 from es_neardupe.index.target import Definitions, stored_settings
 from es_neardupe.keys.arrays import Flags, Floats
 from es_neardupe.progress import Progress

@@ -12,7 +12,7 @@ from es_neardupe.errors import IndexUnusable, NotInitialised, SchemeMismatch, Se
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import Migration, Phase, migration_of, next_prefix, phase_of, replaced_prefix
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.stored_settings import settings_mappings
+from es_neardupe.index.storage.stored_settings import settings_mappings
 from es_neardupe.index.target import stored_group_field, stored_settings
 from es_neardupe.options import PRESETS
 from es_neardupe.server.client import Client

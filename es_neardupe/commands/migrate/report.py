@@ -22,7 +22,7 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
 from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines
 from es_neardupe.index.storage.field_writes import document_writer
-from es_neardupe.index.stored_settings import settings_mappings
+from es_neardupe.index.storage.stored_settings import settings_mappings
 from es_neardupe.index.target import stored_settings
 from es_neardupe.records import one_line
 from es_neardupe.report_parts import WriteCounts

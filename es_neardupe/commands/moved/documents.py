@@ -14,7 +14,6 @@ from es_neardupe.index.document_text import values_of
 from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore
 from es_neardupe.index.index import Index
 from es_neardupe.index.permissions import partly_visible
-from es_neardupe.index.queries import JSON
 from es_neardupe.index.shown_fields import URLS
 from es_neardupe.index.stored_fields import content_of, decode_grouping, stored_fields
 from es_neardupe.index.target import Definitions
@@ -22,6 +21,7 @@ from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.options import DEFAULT_MAX_CHARS, MAX_VERSIONS
 from es_neardupe.records import Address, Hit
 from es_neardupe.server.bulk import chunked
+from es_neardupe.server.client import JSON
 from es_neardupe.wording import option
 
 _ADDRESS_NAMES = {*URLS, "address"}

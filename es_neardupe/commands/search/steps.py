@@ -10,12 +10,12 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.groups.related import folded
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.queries import JSON
 from es_neardupe.index.shown_fields import UserFields, chosen_fields, shown_value, user_fields
 from es_neardupe.index.storage.collapse import CollapsedSearch
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.index.target import Definitions, IndexTarget
 from es_neardupe.records import one_line
+from es_neardupe.server.client import JSON
 from es_neardupe.wording import option
 
 

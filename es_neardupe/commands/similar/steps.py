@@ -13,7 +13,6 @@ from es_neardupe.groups.rules import rules_of
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import are_small, prepared_text, read_values
 from es_neardupe.index.index import Index
-from es_neardupe.index.queries import JSON
 from es_neardupe.index.shown_fields import ShownFields
 from es_neardupe.index.stored_fields import decode, group_of, stored_fields
 from es_neardupe.index.target import IndexTarget
@@ -21,6 +20,7 @@ from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.text import contents
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Address, Fingerprint, Hit, Reference, one_line
+from es_neardupe.server.client import JSON
 from es_neardupe.server.request_sizes import RequestSize, is_too_large
 from es_neardupe.server.responses import hit_of
 from es_neardupe.similarity.facts.agreement import facts_agree

@@ -21,7 +21,6 @@ from es_neardupe.index import queries
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.on_server.ingest_pipeline import check_keys, is_ours
 from es_neardupe.index.on_server.painless import MAX_CHARS, UpdateParams, fingerprint_script
-from es_neardupe.index.queries import JSON
 from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.storage.inline import counts_before, selection
 from es_neardupe.index.storage.interface import EnrichRequest, EnrichResult
@@ -30,7 +29,7 @@ from es_neardupe.index.updates import GroupIdsInUse
 from es_neardupe.log_events import log_event
 from es_neardupe.progress import Progress
 from es_neardupe.server.bulk import BulkCounts
-from es_neardupe.server.client import Params, path
+from es_neardupe.server.client import JSON, Params, path
 from es_neardupe.server.failures import Failure
 from es_neardupe.server.parallel import pause
 from es_neardupe.server.read_all import of_shard

@@ -39,10 +39,10 @@ from es_neardupe.index.hidden_indices import (
     StoredDocument,
     hidden_indices_of_all,
 )
-from es_neardupe.index.queries import JSON
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Reference
+from es_neardupe.server.client import JSON
 from es_neardupe.server.request_sizes import RequestSize, in_requests
 
 LEASE_ID = "lease"

@@ -18,7 +18,7 @@ from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.hidden_indices import HiddenDocuments
 from es_neardupe.index.index import Index
 from es_neardupe.index.runs.lease import held, is_held, written_now
-from es_neardupe.index.stored_settings import sidecar_mappings
+from es_neardupe.index.storage.stored_settings import sidecar_mappings
 from es_neardupe.index.target import Definitions
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Server

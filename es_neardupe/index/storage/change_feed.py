@@ -38,7 +38,7 @@ from es_neardupe.index import queries
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore, StoredDocument
 from es_neardupe.records import Action, Hit, Outcome
-from es_neardupe.server.client import Params, path, to_json
+from es_neardupe.server.client import JSON, Params, path, to_json
 from es_neardupe.server.responses import lacking
 from es_neardupe.server.search import refresh, search
 from es_neardupe.stored_json import StoredJson
@@ -228,7 +228,7 @@ class ChangeFeed:
         shards together, if changes cannot be noticed."""
         return [None] if self.reason is not None else range(max(map(len, self._states.values()), default=0))
 
-    def changed(self, shard: int | None) -> queries.JSON | None:
+    def changed(self, shard: int | None) -> JSON | None:
         """Query for documents in shards with this number that were written up to the checkpoints and are not processed;
         None if there were no such writes. It can match others too. Documents of `unknown` indices do not match."""
         missing = {
@@ -244,7 +244,7 @@ class ChangeFeed:
         ]
         return _any_of(clauses) if clauses else None
 
-    def later(self, shard: int | None) -> queries.JSON | None:
+    def later(self, shard: int | None) -> JSON | None:
         """Query for documents in shards with this number that were written after the checkpoints; None if changes
         cannot be noticed."""
         clauses = [
@@ -412,7 +412,7 @@ class ChangeFeed:
 
     def _document(
         self, before: StoredDocument | None, now: Mapping[str, list[_ShardState]], up_to_checkpoint: Set[str]
-    ) -> queries.JSON:
+    ) -> JSON:
         """The document to store. Noted documents beyond the checkpoints of ``now`` are left to the next run."""
         stored = _decode(before).get(self._index.scheme_id, {})
         known, processed = stored.get(self._consumer, {}), _Stored()
@@ -459,11 +459,11 @@ def _words(error: Exception) -> str:
     return (lacking(reason) or reason or str(error)).rstrip(".")
 
 
-def _any_of(clauses: Sequence[queries.JSON]) -> queries.JSON:
+def _any_of(clauses: Sequence[JSON]) -> JSON:
     return {"bool": {"should": list(clauses), "minimum_should_match": 1}}
 
 
-def _within(first: int, last: int) -> queries.JSON:
+def _within(first: int, last: int) -> JSON:
     return {"range": {"_seq_no": {"gte": first, "lte": last}}}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from es_neardupe.index import queries
 from es_neardupe.index.handle import IndexHandle
-from es_neardupe.index.queries import JSON
+from es_neardupe.server.client import JSON
 from es_neardupe.server.documents import Documents
 from es_neardupe.server.request_sizes import fits_at_once
 

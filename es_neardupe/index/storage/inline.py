@@ -16,7 +16,6 @@ from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.mapping import check_text_fields, fields_mapping
 from es_neardupe.index.migration_state import Phase, replaced_prefix
 from es_neardupe.index.permissions import check_writable
-from es_neardupe.index.queries import JSON
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.slices import read_slices
 from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
@@ -49,7 +48,7 @@ from es_neardupe.keys.arrays import Ints
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Address, Hit, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts
-from es_neardupe.server.client import Client
+from es_neardupe.server.client import JSON, Client
 from es_neardupe.server.failures import Failure
 from es_neardupe.server.request_sizes import size_of
 from es_neardupe.server.search import fetch_whole

@@ -12,7 +12,6 @@ from typing import Any, Protocol
 
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.migration_state import Phase
-from es_neardupe.index.queries import JSON
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.storage.change_feed import ChangeFeed, FeedNotes
 from es_neardupe.index.storage.collapse import CollapsedPage, CollapsedSearch
@@ -21,7 +20,7 @@ from es_neardupe.keys.arrays import Ints
 from es_neardupe.progress import Progress
 from es_neardupe.records import Action, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts
-from es_neardupe.server.client import Client
+from es_neardupe.server.client import JSON, Client
 from es_neardupe.server.failures import Failures
 
 Send = Callable[[Iterable[Action]], Iterable[Outcome]]

@@ -13,7 +13,7 @@ from typing import Any
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.handle import IndexHandle
-from es_neardupe.index.queries import JSON, TooManyDocuments
+from es_neardupe.index.queries import TooManyDocuments
 from es_neardupe.index.storage import collapse
 from es_neardupe.index.storage.collapse import MEMBERS, CollapsedHit, CollapsedPage, CollapsedSearch
 from es_neardupe.index.storage.sidecar.entries import fetch_documents, fetch_entries, reference_of
@@ -21,6 +21,7 @@ from es_neardupe.index.storage.sidecar.queries import ids_clause
 from es_neardupe.index.stored_fields import stored_fields
 from es_neardupe.records import Address
 from es_neardupe.server.bulk import chunked
+from es_neardupe.server.client import JSON
 from es_neardupe.wording import counted
 
 _STEP = 500

@@ -30,7 +30,7 @@ from typing import Any
 
 from es_neardupe.errors import Blocked, Forbidden, SettingsError
 from es_neardupe.index.handle import IndexHandle
-from es_neardupe.index.queries import JSON, TooManyDocuments
+from es_neardupe.index.queries import TooManyDocuments
 from es_neardupe.index.storage.sidecar.entries import (
     fetch_documents,
     fetch_docvalues,
@@ -53,7 +53,7 @@ from es_neardupe.index.storage.sidecar.queries import (
     without_entry,
 )
 from es_neardupe.records import Address, Hit
-from es_neardupe.server.client import ForwardingClient, Params, path
+from es_neardupe.server.client import JSON, ForwardingClient, Params, path
 from es_neardupe.server.search import count
 
 _ROUNDS = 10

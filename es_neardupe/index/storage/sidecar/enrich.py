@@ -39,6 +39,7 @@ from es_neardupe.index.updates import fingerprint_documents, fingerprint_fields,
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts
+from es_neardupe.server.client import JSON
 from es_neardupe.server.failures import Failure
 from es_neardupe.server.request_sizes import in_portions
 from es_neardupe.server.search import fetch_portions
@@ -193,7 +194,7 @@ class _SidecarEnrichment:
             self._see([hit])
             self._skip(hit.reference, error, new=True)
 
-    def _pages(self, body: queries.JSON, **options: Any) -> Iterator[list[Hit]]:
+    def _pages(self, body: JSON, **options: Any) -> Iterator[list[Hit]]:
         """The pages of a search, in slices; all documents are seen."""
 
         def read(shard: int | None, part: tuple[int, int] | None) -> Iterator[list[Hit]]:

@@ -15,14 +15,13 @@ from typing import Any
 from es_neardupe.errors import IndexUnusable
 from es_neardupe.index import queries
 from es_neardupe.index.handle import IndexHandle
-from es_neardupe.index.queries import JSON
 from es_neardupe.index.storage.sidecar.indices import REFERENCE, SidecarNames, sidecar_name
 from es_neardupe.index.storage.sidecar.queries import Source, addresses_of, ids_clause
 from es_neardupe.index.stored_fields import stored_fields
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Action, Address, Hit, Reference
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.client import path, to_json
+from es_neardupe.server.client import JSON, path, to_json
 from es_neardupe.server.documents import Documents
 
 _PAGE = 10_000

@@ -35,7 +35,6 @@ from es_neardupe.index.mapping import (
 )
 from es_neardupe.index.migration_state import inherited_prefix, next_prefix
 from es_neardupe.index.permissions import check_writable
-from es_neardupe.index.queries import JSON
 from es_neardupe.index.rollover import alias_named
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.target import (
@@ -50,7 +49,7 @@ from es_neardupe.index.target import (
     stored_settings,
 )
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.client import Client, path
+from es_neardupe.server.client import JSON, Client, path
 from es_neardupe.wording import command, option
 
 REFERENCE = "@source"

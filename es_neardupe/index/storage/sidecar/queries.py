@@ -16,11 +16,12 @@ from typing import Any
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.handle import IndexHandle
-from es_neardupe.index.queries import JSON, TooManyDocuments
+from es_neardupe.index.queries import TooManyDocuments
 from es_neardupe.index.storage.sidecar.indices import SidecarNames
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Address
 from es_neardupe.server.bulk import chunked
+from es_neardupe.server.client import JSON
 from es_neardupe.server.documents import Documents
 
 Source = bool | Sequence[str]

@@ -20,7 +20,6 @@ from es_neardupe.index import queries
 from es_neardupe.index.handle import IndexHandle, UnpreparedIndex
 from es_neardupe.index.migration_state import Phase, replaced_prefix
 from es_neardupe.index.permissions import check_writable
-from es_neardupe.index.queries import JSON
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.storage.collapse import CollapsedPage, CollapsedSearch, collapse_request
@@ -38,7 +37,7 @@ from es_neardupe.keys.arrays import Ints
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.server.bulk import write
-from es_neardupe.server.client import Client
+from es_neardupe.server.client import JSON, Client
 from es_neardupe.server.documents import Documents
 from es_neardupe.server.failures import Failure, Failures
 

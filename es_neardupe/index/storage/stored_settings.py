@@ -7,9 +7,8 @@ from collections.abc import Mapping
 
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.migration_state import next_prefix, replaced_prefix
-from es_neardupe.index.queries import JSON
 from es_neardupe.index.storage.sidecar.indices import invisible_sidecar, sidecar_name, sidecars_of
-from es_neardupe.server.client import Client
+from es_neardupe.server.client import JSON, Client
 
 
 def sidecar_mappings(client: Client, mappings: Mapping[str, JSON], prefix: str) -> dict[str, JSON]:
