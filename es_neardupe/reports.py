@@ -212,7 +212,7 @@ from es_neardupe.verification.criterion import (
     MatchRules,
     WeightsUsed,
 )
-from es_neardupe.verification.evidence import (
+from es_neardupe.verification.evidence_entries import (
     EvidenceReport,
 )
 from es_neardupe.verification.facts_in_groups import GroupFacts

@@ -11,7 +11,7 @@ from server_tools import JSON, change, family, hits, jaccard, ours, put, version
 from es_neardupe import NearDupe
 from es_neardupe.errors import SettingsError
 from es_neardupe.server.client import Client, path
-from es_neardupe.verification.evidence import EvidenceReport
+from es_neardupe.verification.evidence_entries import EvidenceReport
 
 BASE = words("base", 120)
 

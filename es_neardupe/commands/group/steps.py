@@ -39,7 +39,7 @@ from es_neardupe.similarity.measure import SETS
 from es_neardupe.verification.boilerplate import Boilerplate, boilerplate, groups_held
 from es_neardupe.verification.common_shingles import CommonShinglesUsed, effect, store_list, used
 from es_neardupe.verification.criterion import MatchRules
-from es_neardupe.verification.evidence import EvidenceReport, write_evidence
+from es_neardupe.verification.evidence_entries import EvidenceReport, write_evidence
 from es_neardupe.verification.facts_in_groups import GroupFacts, facts_in_groups
 from es_neardupe.verification.facts_of_matches import with_facts
 from es_neardupe.verification.verify import Verified, verified_pairs
@@ -185,8 +185,6 @@ class Run(GroupRun):
             store_list(self.index, self.criterion.common)
         if self.evidence is not None:
             stored = write_evidence(
-                self.index,
-                self.criterion,
                 self.evidence,
                 result.linked.verified,
                 result.linked.principal,

@@ -19,16 +19,10 @@ from es_neardupe.candidates.join import find_candidates
 from es_neardupe.columns import References
 from es_neardupe.records import Action, FingerprintColumns, Hit
 from es_neardupe.similarity.pair_relation import compared_texts
-from es_neardupe.verification import evidence
+from es_neardupe.verification import evidence_entries
 from es_neardupe.verification.criterion import MatchCriterion
-from es_neardupe.verification.evidence import (
-    EvidenceBasis,
-    JudgedPairs,
-    decisions,
-    entries,
-    plan,
-    read_entries,
-)
+from es_neardupe.verification.evidence import EvidenceBasis, read_entries
+from es_neardupe.verification.evidence_entries import JudgedPairs, decisions, entries, plan
 from es_neardupe.verification.verify import Verified
 
 BASIS = EvidenceBasis("v1-aaaaaaaa", "resemblance", 0.8, 1.0)
@@ -80,7 +74,7 @@ def test_a_copy_that_was_changed_is_in_no_pair() -> None:
     similarity = verifier.similarities(left, right)
     verified = Verified(verifier.corpus, verifier.classes, candidates, verifier, similarity, inside)
     criterion = MatchCriterion(verifier.measure, 0.5, 1.0, None, None)
-    judged = evidence._judged(verified, np.zeros(len(verifier.classes), np.intp), criterion, None)
+    judged = evidence_entries._judged(verified, np.zeros(len(verifier.classes), np.intp), criterion, None)
     ids = [[verifier.corpus.references[row][1] for row in side] for side in (judged.left, judged.right)]
     assert {frozenset(pair) for pair in zip(*ids, strict=True)} == {frozenset("bc"), frozenset("bd")}
 
@@ -174,7 +168,7 @@ def test_pairs_of_texts_that_are_away_are_left_out() -> None:
 def test_portions_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     corpus, judged = corpus_of(TEXTS), judged_of([(0, 1), (1, 2), (3, 4)])
     whole = {one.id: one.body for one in written(corpus, judged, BASIS)}
-    monkeypatch.setattr(evidence, "_BATCH_TOKENS", 1)
+    monkeypatch.setattr(evidence_entries, "_BATCH_TOKENS", 1)
     assert {one.id: one.body for one in written(corpus, judged, BASIS)} == whole
 
 
@@ -210,14 +204,14 @@ def test_few_texts_are_in_memory(limit: int, monkeypatch: pytest.MonkeyPatch) ->
     """A cluster of any size: its entries are the same, and at most two parts of it are prepared at a time."""
     corpus, judged = corpus_of(TEXTS), judged_of(PAIRS)
     expected = written(corpus, judged, BASIS)
-    monkeypatch.setattr(evidence, "_BATCH_TOKENS", limit)
+    monkeypatch.setattr(evidence_entries, "_BATCH_TOKENS", limit)
     prepared: list[int] = []
 
     def counted(texts: list[str], *given: Any) -> Any:
         prepared.append(len(texts))
         return compared_texts(texts, *given)
 
-    monkeypatch.setattr(evidence, "compared_texts", counted)
+    monkeypatch.setattr(evidence_entries, "compared_texts", counted)
     found = written(corpus, judged, BASIS)
     assert sorted(found, key=lambda one: one.id) == sorted(expected, key=lambda one: one.id)
     assert max(prepared) <= max(1, limit // 2 // 20 + 1)
@@ -227,7 +221,7 @@ def test_few_texts_are_in_memory(limit: int, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_progress_shows_the_words_of_large_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     """One pair can take as long as thousands of others."""
-    monkeypatch.setattr(evidence, "LARGE_PAIR", 1000)
+    monkeypatch.setattr(evidence_entries, "LARGE_PAIR", 1000)
     texts = {"a": words(0, 20), "b": words(1, 20), "c": words(0, 900), "d": words(1, 900)}
     reports: list[tuple[str, int, int | None]] = []
     corpus, judged = corpus_of(texts), judged_of([(0, 1), (2, 3)])
