@@ -155,24 +155,21 @@ def collate_group(
     *,
     start: int = 0,
     size: int = MAX_MEMBERS,
-    reference: str | None = None,
-    reference_index: str | None = None,
+    reference: str | Address | None = None,
     first_place: int = 1,
     order: str = "",
 ) -> GroupCollation:
     """Collate a page of the members of a group of an opened index, by their current texts.
 
-    ``start``: number of the first member of the page, which has up to ``size``. ``reference``: id of a member; by
-    default the principal, or the first member if there is none; ``reference_index`` if several indices have this id.
+    ``start``: number of the first member of the page, which has up to ``size``. ``reference``: a member, by its id,
+    or by its address if several indices have this id; by default the principal, or the first member if there is none.
     ``first_place``: of the `MAX_PLACES` to return. ``order``: of the rows, by the number of a place, by
     ``similarity``, ``id`` or ``field.`` and a field to show; with ``-`` descending.
 
     Raises `NotFound` for an unknown group or reference, `InputError` for a text that is too long to compare, and
     `SettingsError` for an unknown order.
     """
-    texts = read_collated(
-        index, group, shown, start=start, size=size, reference=reference, reference_index=reference_index
-    )
+    texts = read_collated(index, group, shown, start=start, size=size, reference=reference)
     page, found = texts.page, texts.found
     first_place = max(1, min(first_place, len(found.places)))
     numbers = range(first_place, min(first_place + MAX_PLACES, len(found.places) + 1))
@@ -240,8 +237,7 @@ def read_collated(
     *,
     start: int = 0,
     size: int = MAX_MEMBERS,
-    reference: str | None = None,
-    reference_index: str | None = None,
+    reference: str | Address | None = None,
 ) -> CollatedTexts:
     """Read a page of the members of a group of an opened index, and collate their texts: see `collate_group`."""
     page = read_members(index, group, start=start, size=size)
@@ -249,7 +245,7 @@ def read_collated(
         raise unknown_group(index, group)
     related, same_form = linked_groups(index, group)
     page = replace(page, related=related, same_form=same_form)
-    chosen, tokens = _reference(index, page, reference, reference_index)
+    chosen, tokens = _reference(index, page, reference)
     classes = _classes(page, chosen)
     read, left_out = _within_limit(classes, page, tokens)
     sources = _sources(index, [some[0] for some in read], page, shown)
@@ -292,13 +288,14 @@ def read_collated(
     )
 
 
-def _reference(index: Index, page: MemberPage, id: str | None, concrete: str | None) -> tuple[Member, int]:
+def _reference(index: Index, page: MemberPage, given: str | Address | None) -> tuple[Member, int]:
     """The reference, and its stored number of words."""
-    if id is None:
+    if given is None:
         chosen = page.principal or page.members[0]
         return chosen, page.tokens.get(chosen.address, 0)
-    found = read_member(index, page.group, id, concrete)
+    found = read_member(index, page.group, given)
     if found is None:
+        id = given.id if isinstance(given, Address) else given
         raise NotFound(f"Document {id!r} is not in group {page.group} of index {index.name}.", status=404)
     return found
 

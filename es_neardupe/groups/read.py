@@ -160,9 +160,10 @@ def _page_of_members(index: Index, group: str, start: int, size: int, first: int
     }
 
 
-def read_member(index: Index, group: str, id: str, concrete: str | None = None) -> tuple[Member, int] | None:
+def read_member(index: Index, group: str, document: str | Address) -> tuple[Member, int] | None:
     """A member of a group of an opened index, and its stored number of words; None for any other document. If several
-    indices have the id, that of the ``concrete`` index, by default of the first one."""
+    indices have an id, that of the first one."""
+    concrete, id = document if isinstance(document, Address) else (None, document)
     known = queries.all_of({"term": {index.fields.group: group}}, {"ids": {"values": [id]}})
     answer = index.documents.search({"size": 100, "query": known, "_source": _source(index)})
     found = []

@@ -165,8 +165,7 @@ def _tools_of_the_index(index: Index, fields: Sequence[str]) -> list[Callable[..
             shown_fields(current, fields, origin=True),
             start=start,
             size=size,
-            reference=reference,
-            reference_index=reference_index,
+            reference=None if reference is None else by_address(reference, reference_index),
             first_place=first_place,
         )
         return answers.limited(answers.group_answer(found))

@@ -217,8 +217,7 @@ def http_interface(
                 shown_fields(current, fields, origin=True),
                 start=start,
                 size=size,
-                reference=reference,
-                reference_index=reference_index,
+                reference=None if reference is None else by_address(reference, reference_index),
                 first_place=places,
                 order=sort,
             )
