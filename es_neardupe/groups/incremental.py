@@ -435,8 +435,7 @@ def affected_pairs(run: GroupRun, scope: RunScope) -> tuple[Verified, PairDecisi
             corpus,
             copies=criterion.copies_match,
             rules=rules,
-            memory=memory,
-            affected=AffectedRows(inside, earlier),
+            affected=AffectedRows(inside, memory, earlier),
             limit=limit
             and limit.holding(
                 examined_documents=len(area.hits), examined_pairs=0 if evidence is None else evidence.examined

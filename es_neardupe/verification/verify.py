@@ -76,6 +76,8 @@ class AffectedRows:
 
     inside: Flags
     """Pairs with at least one of these rows are verified; bool of the corpus."""
+    memory: PairMemory
+    """Similarities of all steps: pairs in it are not read again."""
     earlier: Verifier | None = None
     """Verifier of the step before, whose texts are not read again."""
 
@@ -87,17 +89,17 @@ def verified_pairs(
     *,
     copies: bool,
     rules: GroupRules = DEFAULT_RULES,
-    memory: PairMemory | None = None,
     affected: AffectedRows | None = None,
     limit: MemoryLimit | None = None,
     progress: Progress = silent,
 ) -> Verified:
     """Join the keys of a corpus, and compare each candidate pair by its current texts.
 
-    ``copies``: whether exact copies are treated as one text. ``rules`` limit which documents may form a pair. Pairs in
-    ``memory`` are not read. With ``affected``, only pairs with at least one of these rows are verified. Raises
-    `SettingsError` for more pairs than the ``limit`` allows.
+    ``copies``: whether exact copies are treated as one text. ``rules`` limit which documents may form a pair. With
+    ``affected``, only pairs with at least one of these rows are verified. Raises `SettingsError` for more pairs than
+    the ``limit`` allows.
     """
+    memory = None if affected is None else affected.memory
     classes = classes_of(corpus, copies)
 
     def check(pairs: int, bucket: int) -> None:
