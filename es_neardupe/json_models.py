@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WithJsonS
 from es_neardupe.commands.contained import contained
 from es_neardupe.commands.contained.steps import ContainedReport
 from es_neardupe.commands.decide import DecisionReport
-from es_neardupe.commands.documents.report import DocumentsReport
+from es_neardupe.commands.documents.shares import DocumentsReport
 from es_neardupe.commands.pairs.report import Pair
 from es_neardupe.commands.similar import similar
 from es_neardupe.commands.similar.steps import SimilarHit, SimilarReport

@@ -15,7 +15,7 @@ from es_neardupe.groups.clusters import RelatedCounts
 from es_neardupe.index.storage.interface import GroupIdsWritten
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.failures import Failures
-from es_neardupe.verification.facts_in_groups import GroupFacts
+from es_neardupe.verification.facts import GroupFacts
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -65,7 +65,7 @@ from es_neardupe.commands.distribution.sample import (
     EstimatedPairs,
 )
 from es_neardupe.commands.doctor.checks import Check
-from es_neardupe.commands.documents.report import DocumentsReport, SharedChunks, SharingDocuments
+from es_neardupe.commands.documents.shares import DocumentsReport, SharedChunks, SharingDocuments
 from es_neardupe.commands.duplicates.results import (
     ContentStageReport,
     DocumentPair,
@@ -215,7 +215,7 @@ from es_neardupe.verification.criterion import (
 from es_neardupe.verification.evidence_entries import (
     EvidenceReport,
 )
-from es_neardupe.verification.facts_in_groups import GroupFacts
+from es_neardupe.verification.facts import GroupFacts
 
 __all__ = [
     "AuditReport",

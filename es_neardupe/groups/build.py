@@ -44,7 +44,7 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, FingerprintColumns, Groupings
 from es_neardupe.server.bulk import chunked
 from es_neardupe.verification.criterion import MatchCriterion
-from es_neardupe.verification.facts_of_matches import facts_differ
+from es_neardupe.verification.facts import facts_differ
 from es_neardupe.verification.verify import Verified, counted_pairs
 
 _TERMS = 1000

@@ -46,7 +46,7 @@ from es_neardupe.server.bulk import chunked
 from es_neardupe.server.parallel import in_threads
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.evidence import Evidence
-from es_neardupe.verification.facts_of_matches import with_facts
+from es_neardupe.verification.facts import with_facts
 from es_neardupe.verification.verify import AffectedRows, PairMemory, Verified, verified_pairs
 from es_neardupe.wording import command, counted
 

@@ -23,7 +23,7 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.current_texts import OneWithMany
-from es_neardupe.verification.facts_of_matches import facts_in_cluster
+from es_neardupe.verification.facts import facts_in_cluster
 from es_neardupe.verification.verify import Verified
 
 PAIRS_AT_ONCE = 1_000_000

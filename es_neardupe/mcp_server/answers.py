@@ -10,7 +10,7 @@ from typing import Any
 
 from es_neardupe.candidates.detection import DetectionCase, incomplete
 from es_neardupe.commands.contained.steps import ContainedReport
-from es_neardupe.commands.documents.report import DocumentsReport
+from es_neardupe.commands.documents.shares import DocumentsReport
 from es_neardupe.commands.similar.steps import SimilarReport
 from es_neardupe.display_text import score_text
 from es_neardupe.groups.collate import CollatedRow, GroupCollation, RowState

@@ -1,4 +1,4 @@
-"""Answers to requests: pages, and for those that failed, the HTTP status of an error and problem JSON."""
+"""Answers to requests: pages, and for those that failed, problem JSON (RFC 9457) with the HTTP status of the error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,19 @@ from es_neardupe.errors import (
     SettingsError,
 )
 from es_neardupe.pages.site import Hosted
-from es_neardupe.serve.problem import problem
+
+PROBLEM_JSON = "application/problem+json"
+"""Its content type."""
+
+STATUS_ALONE = "about:blank"
+"""The type of a problem about which the status says all (RFC 9457, section 4.2.1)."""
+
+
+def problem(status: int, detail: str, kind: str = STATUS_ALONE) -> JSONResponse:
+    """An answer of problem JSON."""
+    content = {"type": kind, "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+    return JSONResponse(content, status, media_type=PROBLEM_JSON)
+
 
 _STATUSES: tuple[tuple[type[NeardupeError], int], ...] = (
     (NotFound, 404),

@@ -20,12 +20,11 @@ from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import Index, opened
 from es_neardupe.pages.application import Site
 from es_neardupe.pages.site import error_page
-from es_neardupe.serve.answers import refusal, status_of
+from es_neardupe.serve.answers import problem, refusal, status_of
 from es_neardupe.serve.decision_pages import REVIEWER, decision_pages
 from es_neardupe.serve.document_pages import document_pages
 from es_neardupe.serve.guard import INTERFACE, Guard, Keys, is_of_interface, login_required, same
 from es_neardupe.serve.http_interface import http_interface
-from es_neardupe.serve.problem import problem
 from es_neardupe.serve.site_pages import site_pages
 from es_neardupe.server.drivers.driver import user_name
 from es_neardupe.server.http_client import ServerClient

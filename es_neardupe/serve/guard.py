@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from es_neardupe.serve.problem import problem
+from es_neardupe.serve.answers import problem
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 """Names of this machine that every application accepts."""

@@ -55,10 +55,9 @@ from es_neardupe.json_results import group_json, groups_json, plain, similar_jso
 from es_neardupe.match_options import MatchOptions
 from es_neardupe.records import Address, by_address
 from es_neardupe.serve import parameters
-from es_neardupe.serve.answers import refusal
+from es_neardupe.serve.answers import PROBLEM_JSON, problem, refusal
 from es_neardupe.serve.guard import INTERFACE
 from es_neardupe.serve.large_work import large_work
-from es_neardupe.serve.problem import PROBLEM_JSON, problem
 from es_neardupe.signatures import defaults_of
 from es_neardupe.similarity.comparison import MAX_CHARS
 from es_neardupe.views.document_pages import part_of_document

@@ -19,7 +19,7 @@ from es_neardupe.incoming.matches import ScreenReport
 from es_neardupe.index.index import Index, opened
 from es_neardupe.reports import GroupFacts
 from es_neardupe.server.client import Client, path
-from es_neardupe.verification import facts_in_groups
+from es_neardupe.verification import facts
 
 FORM = " ".join(words("form", 40))
 
@@ -59,9 +59,9 @@ def test_report_counts_groups_in_which_facts_differ(
 
     all_of_it = GroupFacts(groups=2, examined=2, pairs=9, pairs_left_out=0, differ=2, figures=1, names=0, negations=1)
     assert counted() == all_of_it
-    monkeypatch.setattr(facts_in_groups, "_MEMBERS", 2)
+    monkeypatch.setattr(facts, "_MEMBERS", 2)
     assert counted() == replace(all_of_it, pairs=3, pairs_left_out=6)
-    monkeypatch.setattr(facts_in_groups, "_WORDS", 100)
+    monkeypatch.setattr(facts, "_WORDS", 100)
     assert counted() == replace(all_of_it, examined=1, pairs=1, differ=1, figures=0)
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from es_neardupe.commands.group.steps import GroupReport
     from es_neardupe.index.index import Index
     from es_neardupe.verification.criterion import MatchRules
-    from es_neardupe.verification.facts_in_groups import GroupFacts
+    from es_neardupe.verification.facts import GroupFacts
 
 
 @with_options_of(library)

@@ -47,7 +47,6 @@ def audit(
     >>> report.recall.pairs, report.recall.found
     (4, 4)
     """
-    from es_neardupe.commands.audit.all_true_pairs import InvertedIndex
     from es_neardupe.commands.audit.report import AuditReport, RecallCounts
     from es_neardupe.commands.audit.steps import (
         EXAMPLES,
@@ -62,7 +61,7 @@ def audit(
         related_counts,
         reviewed,
     )
-    from es_neardupe.commands.audit.true_pairs import SampleTexts
+    from es_neardupe.commands.audit.true_pairs import InvertedIndex, SampleTexts
     from es_neardupe.commands.audit.why_missed import verdicts
     from es_neardupe.index.index import opened
     from es_neardupe.verification.criterion import check_min

@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe.commands.audit.all_true_pairs import PairSimilarities
+from es_neardupe.commands.audit.true_pairs import PairSimilarities
 from es_neardupe.commands.audit.why_missed import FOUND, LENGTHS, DocumentStates, LossReason, lost
 from es_neardupe.groups.clusters import RelatedCounts
 from es_neardupe.keys.arrays import Flags, Ints, Positions

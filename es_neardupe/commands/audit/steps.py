@@ -12,7 +12,6 @@ import numpy as np
 from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
 from es_neardupe.candidates.join import candidate_pairs
 from es_neardupe.candidates.who_may_meet import GroupRules
-from es_neardupe.commands.audit.all_true_pairs import PairSimilarities
 from es_neardupe.commands.audit.report import (
     BandsAdvice,
     RecallCounts,
@@ -22,7 +21,7 @@ from es_neardupe.commands.audit.report import (
     ordered,
     recall_of,
 )
-from es_neardupe.commands.audit.true_pairs import SampleTexts, TruePairs, features_of, true_pairs
+from es_neardupe.commands.audit.true_pairs import PairSimilarities, SampleTexts, TruePairs, features_of, true_pairs
 from es_neardupe.commands.audit.why_missed import (
     FOUND,
     Candidacy,

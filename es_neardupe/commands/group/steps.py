@@ -40,8 +40,7 @@ from es_neardupe.verification.boilerplate import Boilerplate, boilerplate, group
 from es_neardupe.verification.common_shingles import CommonShinglesUsed, effect, store_list, used
 from es_neardupe.verification.criterion import MatchRules
 from es_neardupe.verification.evidence_entries import EvidenceReport, write_evidence
-from es_neardupe.verification.facts_in_groups import GroupFacts, facts_in_groups
-from es_neardupe.verification.facts_of_matches import with_facts
+from es_neardupe.verification.facts import GroupFacts, facts_in_groups, with_facts
 from es_neardupe.verification.verify import Verified, verified_pairs
 
 

@@ -69,7 +69,7 @@ def pairs(
     from es_neardupe.verification.boilerplate import boilerplate
     from es_neardupe.verification.common_shingles import used
     from es_neardupe.verification.criterion import MatchRules, match_criterion
-    from es_neardupe.verification.facts_of_matches import with_facts
+    from es_neardupe.verification.facts import with_facts
     from es_neardupe.verification.verify import verified_pairs
 
     progress = given["progress"]

@@ -21,7 +21,7 @@ from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress
 from es_neardupe.records import one_line
 from es_neardupe.verification.criterion import MatchCriterion, match_criterion
-from es_neardupe.verification.facts_of_matches import with_facts
+from es_neardupe.verification.facts import with_facts
 from es_neardupe.verification.verify import Verified, verified_pairs
 from es_neardupe.wording import command
 

@@ -13,10 +13,10 @@ from unit_tools import SETTINGS, hits, set_resemblance, words
 
 from es_neardupe.candidates.fingerprints import classes_of, read_corpus
 from es_neardupe.candidates.join import find_candidates
-from es_neardupe.commands.audit import all_true_pairs
-from es_neardupe.commands.audit.all_true_pairs import InvertedIndex, PairSimilarities
+from es_neardupe.commands.audit import true_pairs
 from es_neardupe.commands.audit.report import RecallCounts, effective, recall_of
 from es_neardupe.commands.audit.steps import check as _check
+from es_neardupe.commands.audit.true_pairs import InvertedIndex, PairSimilarities
 from es_neardupe.commands.audit.why_missed import (
     FOUND,
     LENGTHS,
@@ -43,7 +43,7 @@ def test_every_similar_pair_is_found_and_no_other(
     inside: list[set[int]], given: list[set[int]], cells: int, minimum: float
 ) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(all_true_pairs, "_CELLS", cells)
+        patched.setattr(true_pairs, "_CELLS", cells)
         inverted = InvertedIndex(arrays(inside))
         found = list(inverted.similar(arrays(given), minimum))
         inner = list(inverted.within(minimum))

@@ -40,7 +40,7 @@ from es_neardupe.commands.distribution.report import (
     ThresholdLevel,
 )
 from es_neardupe.commands.doctor.checks import Check
-from es_neardupe.commands.documents.report import DocumentsReport
+from es_neardupe.commands.documents.shares import DocumentsReport
 from es_neardupe.commands.enrich.report import EnrichReport
 from es_neardupe.commands.fold.steps import FoldReport
 from es_neardupe.commands.group.steps import GroupReport
