@@ -77,7 +77,7 @@ def most_parameters(folders: Iterable[Path]) -> tuple[int, str]:
     """The function in these folders with the most parameters. Class constructors do not count: they list fields."""
     here = tuple(folders)
     found = (
-        (len(parameters(one)), f"{file.stem}.{one.name}")
+        (len(parameters(one)), f"{file.parent.name if file.stem == '__init__' else file.stem}.{one.name}")
         for file, one in functions()
         if any(folder == file or folder in file.parents for folder in here) and one.name != "__init__"
     )
