@@ -52,6 +52,15 @@ def warn_of_buckets(skipped: int, large: Sequence[Bucket]) -> None:
         )
 
 
+def warn_of_unprocessed(number: int, index: str) -> None:
+    """Warn of documents without keys, which no search by keys finds."""
+    if number:
+        documents = counted(
+            number, "document is not enriched and cannot be found", "documents are not enriched and cannot be found"
+        )
+        warn(f"{documents}: run `{command('enrich', index)}`.")
+
+
 def rules_of_last_run(index: Index) -> RunRules | None:
     """The rules of the last run of ``group``; None if there was none, or if this user may not read them."""
     from es_neardupe.errors import Forbidden, NameTaken, SettingsError

@@ -10,7 +10,7 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName, TextFile
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
-from es_neardupe.cli.messages import say_ignored
+from es_neardupe.cli.messages import say_ignored, warn_of_unprocessed
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.commands.contained import contained as library
 from es_neardupe.display_text import named, score_text
@@ -101,13 +101,7 @@ def _warn(found: ContainedReport, index: str) -> None:
             "candidates with lower estimates were",
         )
         warn(f"{candidates} not compared: raise --max-candidates.")
-    if found.unprocessed:
-        documents = counted(
-            found.unprocessed,
-            "document is not enriched and cannot be found",
-            "documents are not enriched and cannot be found",
-        )
-        warn(f"{documents}: run `{command('enrich', index)}`.")
+    warn_of_unprocessed(found.unprocessed, index)
     if found.unreadable:
         warn(
             f"{counted(found.unreadable, 'candidate has sampled keys', 'candidates have sampled keys')} that cannot be "

@@ -14,7 +14,7 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName, Output
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
-from es_neardupe.cli.messages import warn_of_candidates, warn_of_detection
+from es_neardupe.cli.messages import warn_of_candidates, warn_of_detection, warn_of_unprocessed
 from es_neardupe.cli.output import (
     ExitCode,
     check_output,
@@ -31,7 +31,7 @@ from es_neardupe.commands.moved import moved as library
 from es_neardupe.commands.moved import moved_all
 from es_neardupe.display_text import beginning, score_text
 from es_neardupe.options import DEFAULT_PREFIX, MAX_VERSIONS
-from es_neardupe.wording import command, counted
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.moved.steps import MovedReport, NewPlace
@@ -180,17 +180,7 @@ def _warn(index: str, found: MovedReport) -> None:
             f"one that was compared."
         )
     warn_of_candidates(found.not_compared)
-    _warn_of_unprocessed(index, found)
-
-
-def _warn_of_unprocessed(index: str, found: MovedReport) -> None:
-    if found.unprocessed:
-        documents = counted(
-            found.unprocessed,
-            "document is not enriched and cannot be found",
-            "documents are not enriched and cannot be found",
-        )
-        warn(f"{documents}: run `{command('enrich', index)}`.")
+    warn_of_unprocessed(found.unprocessed, index)
 
 
 def _print_all(
@@ -239,7 +229,7 @@ class _Seen:
         say(_fields(self._last))
         if self._last.detection is not None:
             warn_of_detection(self._last.min, self._last.detection, ())
-        _warn_of_unprocessed(index, self._last)
+        warn_of_unprocessed(self._last.unprocessed, index)
         if self._several:
             without = counted(self._several, "address without a result has", "addresses without a result have")
             warn(
