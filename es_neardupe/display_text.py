@@ -83,6 +83,22 @@ def beginning(text: str, characters: int = _BEGINNING) -> str:
     return f"{kept}..."
 
 
+def words_before(text: str, end: int, characters: int) -> str:
+    """The last whole words before a place, in one line."""
+    start = max(end - characters, 0)
+    if start and not text[start - 1].isspace():  # in the middle of a word
+        start = next((place for place in range(start, end) if text[place].isspace()), start)
+    return " ".join(text[start:end].split())
+
+
+def words_after(text: str, start: int, characters: int) -> str:
+    """The first whole words after a place, in one line."""
+    end = start + characters
+    if end < len(text) and not text[end].isspace():  # in the middle of a word
+        end = next((place for place in range(end, start, -1) if text[place - 1].isspace()), end)
+    return " ".join(text[start:end].split())
+
+
 class Located(Protocol):
     """Anything with the address of a document."""
 

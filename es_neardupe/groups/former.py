@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
+from es_neardupe.display_text import words_after, words_before
 from es_neardupe.errors import NeardupeError
 from es_neardupe.groups.decisions import Decision, Decisions, Verdict, said_about_pairs
 from es_neardupe.index.document_text import text_of
@@ -173,7 +174,7 @@ def changes(then: FormerPlaces, same: str, other: str) -> Iterator[ChangedReadin
     for start, stop in _joined([one.a for one in (*then.places, *now.places) if one.a[1] <= end]):
         before, after = (_read(same, places.places, start, stop) for places in (then, now))
         if before != after:
-            yield ChangedReading(_words_before(same, start), before, after, _words_after(same, stop))
+            yield ChangedReading(words_before(same, start, _AROUND), before, after, words_after(same, stop, _AROUND))
 
 
 def _joined(ranges: Sequence[Range]) -> Iterator[Range]:
@@ -197,17 +198,6 @@ def _read(same: str, places: Sequence[FormerPlace], start: int, stop: int) -> st
             parts += [same[at : one.a[0]], one.words_b]
             at = one.a[1]
     return " ".join("".join([*parts, same[at:stop]]).split())
-
-
-def _words_before(text: str, end: int) -> str:
-    start = max(0, end - _AROUND)
-    words = text[start:end]
-    return " ".join((words.partition(" ")[2] if start else words).split())
-
-
-def _words_after(text: str, start: int) -> str:
-    words = text[start : start + _AROUND]
-    return " ".join((words.rpartition(" ")[0] if start + _AROUND < len(text) else words).split())
 
 
 _PLACES = TypeAdapter(FormerPlaces)

@@ -12,7 +12,7 @@ from es_neardupe.candidates.detection import DetectionCase, incomplete
 from es_neardupe.commands.contained.steps import ContainedReport
 from es_neardupe.commands.documents.shares import DocumentsReport
 from es_neardupe.commands.similar.steps import SimilarReport
-from es_neardupe.display_text import score_text
+from es_neardupe.display_text import score_text, words_before
 from es_neardupe.groups.collate import CollatedRow, GroupCollation, RowState
 from es_neardupe.groups.reviewed import TitledPage
 from es_neardupe.json_results import plain
@@ -158,15 +158,8 @@ def _side(side: Side) -> dict[str, Any]:
 
 def _difference(place: WeighedPlace, a: Side) -> dict[str, Any]:
     own, other = (one.text for one in place.readings)
-    return {"kind": place.kind, "before": _before(a.text, place.place.characters[0]), "a": own, "b": other}
-
-
-def _before(text: str, end: int) -> str:
-    """The last whole words before a character."""
-    start = max(end - _BEFORE, 0)
-    if start and not text[start - 1].isspace():  # in the middle of a word
-        start = next((k for k in range(start, end) if text[k].isspace()), start)
-    return " ".join(text[start:end].split())
+    before = words_before(a.text, place.place.characters[0], _BEFORE)
+    return {"kind": place.kind, "before": before, "a": own, "b": other}
 
 
 def contained_answer(found: ContainedReport) -> dict[str, Any]:
