@@ -118,7 +118,7 @@ def places_of_decision(texts: Sequence[str]) -> list[Any]:
 
 
 def former_verdicts(index: Index, contents: Mapping[Address, str]) -> list[FormerVerdict]:
-    """What was decided about two of some documents, with their present content hashes, before one of them or both
+    """What was decided about two of some documents, with their current content hashes, before one of them or both
     changed: the last of each reviewer."""
     store = Decisions(index)
     seen = store.seen_of({address.id for address in contents})

@@ -163,7 +163,7 @@ def versions(index: str, ids: Sequence[str], contents: Mapping[str, str], field:
 
 
 UNCHANGED = "unchanged"
-"""Name of the query that the document of `with_stored_keys` matches if searches see its present text."""
+"""Name of the query that the document of `with_stored_keys` matches if searches see its current text."""
 
 
 def with_stored_keys(

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from es_neardupe.commands.compare import compare
-from es_neardupe.commands.compare.texts import text_of_document
 from es_neardupe.commands.similar import similar
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.index import Index, opened
@@ -21,6 +20,7 @@ from es_neardupe.records import by_address
 from es_neardupe.serve.answers import page_answer
 from es_neardupe.serve.large_work import large_work
 from es_neardupe.serve.site_pages import chosen, said_before
+from es_neardupe.verification.current_texts import text_of_document
 from es_neardupe.views.document_pages import DocumentReview, review_of_documents
 
 _SIMILAR = 20

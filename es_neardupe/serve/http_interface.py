@@ -14,7 +14,6 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
 from es_neardupe.commands.compare import compare
-from es_neardupe.commands.compare.texts import characters
 from es_neardupe.commands.contained import contained
 from es_neardupe.commands.decide import decide, withdraw
 from es_neardupe.commands.documents import documents
@@ -60,6 +59,7 @@ from es_neardupe.serve.guard import INTERFACE
 from es_neardupe.serve.large_work import large_work
 from es_neardupe.signatures import defaults_of
 from es_neardupe.similarity.comparison import MAX_CHARS
+from es_neardupe.verification.current_texts import characters
 from es_neardupe.views.document_pages import part_of_document
 from es_neardupe.views.group_pages import page_of_groups, read_after
 

@@ -68,12 +68,12 @@ def compare(
     >>> [(fact.kinds[0].value, fact.words_b) for fact in report.facts]
     [('title', 'Bridge repair will cost five million'), ('number', 'five million')]
     """
-    from es_neardupe.commands.compare.texts import name_of_document, text_of_document
     from es_neardupe.index.index import opened
     from es_neardupe.index.shown_fields import NO_FIELDS, shown_fields
     from es_neardupe.keys.unit import shingle_of, shingle_text
     from es_neardupe.similarity.comparison import compare_texts
     from es_neardupe.similarity.measure import Measure
+    from es_neardupe.verification.current_texts import name_of_document, text_of_document
     from es_neardupe.verification.feature_weights import frequencies
 
     if (b is None) == (text is None):
