@@ -71,6 +71,13 @@ def range_text(low: float, high: float | None) -> str:
     return f"{low} or more" if high is None else f"{low} to {high}"
 
 
+def size_text(size: int) -> str:
+    """A size in bytes as options accept it, at least as large."""
+    unit, number = ("GB", 10**9) if size >= 10**9 else ("MB", 10**6)
+    tenths = -(-size * 10 // number)
+    return f"{tenths // 10}.{tenths % 10}{unit}".replace(".0", "")
+
+
 _BEGINNING = 200
 
 

@@ -342,13 +342,6 @@ def parse_size(value: Any) -> int:
     return round(float(match[1]) * _BYTES[match[2]])
 
 
-def size_text(size: int) -> str:
-    """A size in bytes as `parse_size` reads it, at least as large."""
-    unit = "GB" if size >= 10**9 else "MB"
-    tenths = -(-size * 10 // _BYTES[unit])
-    return f"{tenths // 10}.{tenths % 10}{unit}".replace(".0", "")
-
-
 def one_of(words: Sequence[str], *names: str, **more: Any) -> Any:
     """An option that takes one of some words. The shell completes them."""
 

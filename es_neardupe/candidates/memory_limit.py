@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from es_neardupe.display_text import size_text
 from es_neardupe.errors import SettingsError
-from es_neardupe.options import size_text
 from es_neardupe.wording import counted, option
 
 _PROCESS = 200_000_000

@@ -22,8 +22,9 @@ from es_neardupe.candidates import memory_limit, spill_to_disk
 from es_neardupe.candidates.join import find_candidates
 from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.candidates.spill_to_disk import SpilledColumn, SpilledKeys, scratch
+from es_neardupe.display_text import size_text
 from es_neardupe.errors import SettingsError
-from es_neardupe.options import parse_size, size_text
+from es_neardupe.options import parse_size
 
 
 class Disk(NamedTuple):

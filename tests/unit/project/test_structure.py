@@ -20,7 +20,10 @@ def test_every_figure_is_printed() -> None:
     run = subprocess.run(
         [sys.executable, str(ROOT / "scripts" / "structure.py")], capture_output=True, text=True, check=True
     )
-    rows = {name: int(now.replace(",", "")) for name, now in re.findall(r"^(\S.*?) {2,}(\S+) +(?:aim|apart)", run.stdout, re.M)}
+    rows = {
+        name: int(now.replace(",", ""))
+        for name, now in re.findall(r"^(\S.*?) {2,}(\S+) +(?:aim|apart)", run.stdout, re.M)
+    }
     assert len(rows) == 18
     modules = [number for name, number in rows.items() if name.startswith("modules")]
     assert sum(modules) == len(list((ROOT / "es_neardupe").rglob("*.py")))
