@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli, read_jsonl
+from forms import MONTHS, copies, invoice, table
 from server_tools import TEXT, assert_settled, change, groups_of, make_index, put, words
 
 from es_neardupe import NearDupe, Settings
@@ -209,6 +210,20 @@ def test_labels_say_which_facts_decide(client: Client, index_name: str, server_c
     assert server_cli(*group.split()).code == 0
     groups = [{amount_of(one.id) for one in found.members} for found in news.groups()]
     assert sorted(map(len, groups)) == [1, 1, 1]
+
+
+@pytest.mark.parametrize("number", [30, pytest.param(106, marks=pytest.mark.long)])
+def test_invoices_and_tables(client: Client, index_name: str, number: int) -> None:
+    """Documents of the same form with other numbers, each with four copies: with the facts that decide, each group is
+    one document with all of its copies."""
+    chance = random.Random(1)
+    forms = [invoice(language, chance).text() for language in MONTHS for _ in range(number // 5)]
+    forms += [table(chance) for _ in range(number - len(forms))]
+    texts = {f"{k}-{n}": text for k, form in enumerate(forms) for n, text in enumerate((form, *copies(form)))}
+    news = start(client, index_name, texts, threshold=0.7, shingle=3)
+    news.group(measure="edit", min=0.71, facts=["numbers", "amounts", "dates"])
+    groups = {frozenset(member.id for member in group.members) for group in groups_of(client, index_name)}
+    assert groups == {frozenset(f"{k}-{n}" for n in range(5)) for k in range(number)}
 
 
 def test_product_titles(client: Client, index_name: str, server_cli: Cli) -> None:
