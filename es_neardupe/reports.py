@@ -11,7 +11,7 @@ from es_neardupe.candidates.detection import (
     BandsReport,
     Changes,
     DetectionCase,
-    ShortTexts,
+    UnsuitedTexts,
 )
 from es_neardupe.candidates.large_buckets import (
     Bucket,
@@ -358,7 +358,6 @@ __all__ = [
     "SharingDocuments",
     "Shingle",
     "ShinglesReport",
-    "ShortTexts",
     "ShownRequest",
     "Side",
     "SimilarHit",
@@ -378,6 +377,7 @@ __all__ = [
     "Token",
     "Unit",
     "UnrelatedCandidates",
+    "UnsuitedTexts",
     "Verdict",
     "VersionReport",
     "Versions",

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from es_neardupe.candidates.unrelated import MANY, UnrelatedCandidates
 from es_neardupe.errors import SettingsError
@@ -19,7 +19,7 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.scheme import Scheme, bands_for, mean_detection
 from es_neardupe.keys.unit import Unit
-from es_neardupe.options import BY_LENGTHS, PRESETS, MeasureName
+from es_neardupe.options import BY_LENGTHS, PRESETS, SHORT, MeasureName
 from es_neardupe.records import Fingerprint, one_line
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.wording import counted
@@ -122,19 +122,24 @@ _MANY = 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShortTexts:
-    """Documents that are too short for the keys of an index: if one word of such a text is changed, both texts are less
-    similar than the threshold of the keys."""
+class UnsuitedTexts:
+    """Documents that are too short or too long for the keys of an index.
 
+    Too short: if one word of such a text is changed, both texts are less similar than the threshold of the keys. Too
+    long: different texts have phrases in common, and the keys, which are for short texts, find these too.
+    """
+
+    too: Literal["short", "long"]
     words: int
-    """Texts of fewer words are too short."""
-    short: int
+    """Texts of fewer words are too short, or texts of so many and more too long."""
+    unsuited: int
     """Documents with such a text."""
     documents: int
     """Documents with any words."""
     threshold: float
     preset: str | None
-    """The preset whose keys suit these texts; None if they are less than a quarter of the documents."""
+    """The preset whose keys suit these texts; None if they are less than a quarter of the documents, or if none suits
+    short and long ones."""
 
 
 def least_words(shingle: int, unit: Unit, threshold: float) -> int:
@@ -145,50 +150,58 @@ def least_words(shingle: int, unit: Unit, threshold: float) -> int:
     return math.ceil((needed + shingle - 1) / width)
 
 
-def short_texts(index: Index) -> ShortTexts | None:
-    """The documents that are too short for the keys of an index, as the server counts them. None if the bands were
-    chosen by the lengths of the texts, or for exact copies."""
-    limits = _limits(index.settings)
-    if not limits:
+def unsuited_texts(index: Index) -> UnsuitedTexts | None:
+    """The documents whose length does not suit the keys of an index, as the server counts them. None if the keys suit
+    all lengths."""
+    limit = _limit(index.settings)
+    if limit is None:
         return None
     name = index.fields.tokens
-    below = {f"below_{limit}": {"range": {name: {"gte": 1, "lt": limit}}} for limit in limits.values()}
+    limits = {limit.words, *_LEAST.values()}
+    below = {f"below_{words}": {"range": {name: {"gte": 1, "lt": words}}} for words in sorted(limits)}
     found = index.documents.counts(shard=None, documents={"range": {name: {"gte": 1}}}, **below)
-    return _short_texts(index.settings, limits, lambda limit: found[f"below_{limit}"], found["documents"])
+    return _unsuited(index.settings, limit, lambda words: found[f"below_{words}"], found["documents"])
 
 
-def short_of_lengths(settings: Settings, words: Sequence[int]) -> ShortTexts | None:
+def unsuited_lengths(settings: Settings, words: Sequence[int]) -> UnsuitedTexts | None:
     """The same for some texts, by their numbers of words."""
-    filled = [one for one in words if one]
-    limits = _limits(settings)
-    return _short_texts(settings, limits, lambda limit: sum(one < limit for one in filled), len(filled))
-
-
-def _limits(settings: Settings) -> dict[str | None, int]:
-    """The least words by preset, and by None those of the settings; empty if lengths do not matter."""
-    if settings.measure in BY_LENGTHS or settings.threshold == 1:
-        return {}
-    limits: dict[str | None, int] = {None: least_words(settings.shingle, settings.unit, settings.threshold)}
-    for name in _BY_WORDS:
-        limits[name] = least_words(PRESETS[name]["shingle"], Unit.WORD, PRESETS[name]["threshold"])
-    return limits
-
-
-def _short_texts(
-    settings: Settings, limits: Mapping[str | None, int], below: Callable[[int], int], documents: int
-) -> ShortTexts | None:
-    """``below``: the number of documents with fewer words than a limit."""
-    if not limits:
+    limit, filled = _limit(settings), [one for one in words if one]
+    if limit is None:
         return None
-    words, many = limits[None], _MANY * documents
-    short = below(words)
-    suited = (one for one, limit in limits.items() if one and limit < words and below(limit) < many)
-    return ShortTexts(
-        words=words,
-        short=short,
+    return _unsuited(settings, limit, lambda limit: sum(one < limit for one in filled), len(filled))
+
+
+class _Limit(NamedTuple):
+    too: Literal["short", "long"]
+    words: int
+
+
+_LEAST = {name: least_words(PRESETS[name]["shingle"], Unit.WORD, PRESETS[name]["threshold"]) for name in _BY_WORDS}
+"""Preset -> the least words of the texts that it suits."""
+
+
+def _limit(settings: Settings) -> _Limit | None:
+    """Which texts do not suit the keys; None if they are for exact copies, or for the lengths of the texts."""
+    if settings.measure in BY_LENGTHS:
+        small = settings.unit is Unit.CHARACTER or settings.shingle <= PRESETS["short"]["shingle"]
+        return _Limit("long", SHORT) if small else None
+    if settings.threshold == 1:
+        return None
+    return _Limit("short", least_words(settings.shingle, settings.unit, settings.threshold))
+
+
+def _unsuited(settings: Settings, limit: _Limit, below: Callable[[int], int], documents: int) -> UnsuitedTexts:
+    """``below``: the number of documents with fewer words than a limit."""
+    long, many = limit.too == "long", _MANY * documents
+    unsuited = documents - below(limit.words) if long else below(limit.words)
+    suited = (name for name, words in _LEAST.items() if (long or words < limit.words) and below(words) < many)
+    return UnsuitedTexts(
+        too=limit.too,
+        words=limit.words,
+        unsuited=unsuited,
         documents=documents,
         threshold=settings.threshold,
-        preset=next(suited, "short") if short and short >= many else None,
+        preset=next(suited, None if long else "short") if unsuited and unsuited >= many else None,
     )
 
 

@@ -17,7 +17,7 @@ from es_neardupe.wording import command, counted
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from es_neardupe.candidates.detection import DetectionCase, ShortTexts
+    from es_neardupe.candidates.detection import DetectionCase, UnsuitedTexts
     from es_neardupe.candidates.large_buckets import Bucket
     from es_neardupe.candidates.unrelated import UnrelatedCandidates
     from es_neardupe.groups.clusters import RelatedCounts
@@ -172,15 +172,18 @@ def show_unrelated(found: UnrelatedCandidates | None) -> None:
         )
 
 
-def warn_of_short(index: str, found: ShortTexts | None) -> None:
-    """Warn if many documents are too short for the keys, and name the preset that suits them."""
+def warn_of_lengths(index: str, found: UnsuitedTexts | None) -> None:
+    """Warn if many documents are too short or too long for the keys, and name the preset that suits them."""
     if found is None or found.preset is None:
         return
+    words = f"fewer than {counted(found.words, 'word')}"
+    why = f"one changed word makes two such texts less than {found.threshold:g} similar, so these keys miss near-copies"
+    if found.too == "long":
+        words = f"{counted(found.words, 'word')} or more"
+        why = "these keys are for shorter texts, and of such they also find different ones with common phrases"
     warn(
-        f"{found.short:,} of {counted(found.documents, 'document')} {'has' if found.short == 1 else 'have'} fewer than "
-        f"{counted(found.words, 'word')}: one changed word makes two such texts less than {found.threshold:g} similar, "
-        f"so these keys miss near-copies. `{command('migrate', index)} --preset {found.preset}` makes keys that suit "
-        f"them."
+        f"{found.unsuited:,} of {counted(found.documents, 'document')} {'has' if found.unsuited == 1 else 'have'} "
+        f"{words}: {why}. `{command('migrate', index)} --preset {found.preset}` makes keys that suit them."
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,10 @@ from es_neardupe.server.client import Client
 from es_neardupe.similarity.measure import Measure, all_pairs
 
 MAILS = {f"mail{number}{side}": text for number in (3, 4) for side, text in zip("ab", EXAMPLES[number], strict=True)}
+LONG = (
+    "{} of {} documents have 30 words or more: these keys are for shorter texts, and of such they also find different "
+    "ones with common phrases. `es-neardupe migrate {} --preset strict` makes keys that suit them."
+)
 Pairs = dict[tuple[str, str], float]
 
 
@@ -240,8 +245,8 @@ def test_long_ads_are_not_for_the_preset(client: Client, index_name: str, server
     says that it is for other texts."""
     ads = {one["id"]: one for one in read_jsonl("cases/job_ads.jsonl.xz")}
     index = filled(client, index_name, {id: one["text"] for id, one in ads.items()})
-    said = server_cli("init", index_name, "--field", "text", "--preset", "short", "--prefix", "short", "--dry-run")
-    assert "the preset short is for texts below 30 words: for these use strict, the default, or reader." in said.err
+    said = server_cli("init", index_name, "--field", "text", "--preset", "short", "--dry-run")
+    assert LONG.format(200, 200, index_name) in said.err  # of random documents
     index.init(Settings(("text",)))
     index.enrich()
     index.group()
@@ -251,6 +256,21 @@ def test_long_ads_are_not_for_the_preset(client: Client, index_name: str, server
         if one["kind"] in ("orig", "city", "repost"):
             reposted[one["job"]].add(id)
     assert grouped == {frozenset(some) for some in reposted.values() if len(some) > 1}
+
+
+def test_long_ads_in_a_new_index(server_cli: Cli, index_name: str, tmp_path: Path) -> None:
+    """An index that was created for short texts gets long ones: `load`, `enrich` and `group` say that the keys do not
+    suit them, until it is migrated to the preset that they name."""
+    ads = read_jsonl("cases/job_ads.jsonl.xz")[:40]
+    file = tmp_path / "ads.jsonl"
+    file.write_text("".join(f"{json.dumps(one)}\n" for one in ads), "utf-8")
+    server_cli("init", index_name, "--field", "text", "--create", "--preset", "short")
+    hint = LONG.format(40, 40, index_name)
+    for line in (("load", index_name, str(file)), ("enrich", index_name), ("group", index_name)):
+        assert hint in server_cli(*line).err
+    migrated = server_cli("migrate", index_name, "--preset", "strict", "--yes")
+    assert not migrated.code, migrated.err
+    assert "words" not in migrated.err + server_cli("enrich", index_name).err + server_cli("group", index_name).err
 
 
 @pytest.mark.product("each")

@@ -245,7 +245,7 @@ def of_init(case: Case) -> JSON:
     found = {"threshold": threshold, "bands": bands, "rows": rows, "agree": 1, "sample_mod": SAMPLE_MOD}
     found["detection"] = detection(threshold, bands, rows)
     found["unrelated"] = _unrelated(case.index, threshold, bands, rows)
-    found["short"] = _too_short([len(one.tokens) for one in case.index if one.tokens], threshold)
+    found["unsuited"] = _too_short([len(one.tokens) for one in case.index if one.tokens], threshold)
     if "--sample-keys" in case.line:
         wanted = case.given("--sample-keys", 0)
         read = [one for one in case.index if one.tokens]
@@ -297,6 +297,12 @@ def _init_short(case: Case) -> JSON:
             "resemblance": [least[0], least[(len(least) - 1) // 2], least[-1]],
             "detection": found(bands, rows),
             "detection_by_changes": {"in one place": in_one_place, "throughout": found(bands, rows)},
+        },
+        "unsuited": {
+            "words": 30,
+            "unsuited": sum(number >= 30 for number in words),
+            "documents": len(words),
+            "threshold": threshold,
         },
     }
 
@@ -401,7 +407,8 @@ def of_load(case: Case) -> JSON:
         "skipped_files": 0,
         "empty_lines": 0,
     }
-    return {"scope": scope, "screened": None, "writes": _fingerprints(case, added), **case.seconds}
+    writes = _fingerprints(case, added)
+    return {"scope": scope, "screened": None, "writes": writes, "unsuited": _unsuited(case.after), **case.seconds}
 
 
 def of_enrich(case: Case) -> JSON:
@@ -430,7 +437,7 @@ def of_enrich(case: Case) -> JSON:
         },
         "writes": _fingerprints(case, written, unchanged=len(unchanged)),
         "removed": case.before.orphans - (0 if dry else case.after.orphans),
-        "short": _short(case.after),
+        "unsuited": _unsuited(case.after),
         **case.seconds,
     }
 
@@ -519,7 +526,7 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
         **({"evidence": _evidence(case)} if "--evidence" in case.line and not dry else {}),
         **({"common": _common(case, index)} if "--ignore-common" in case.line else {}),
         "boilerplate": _boilerplate(index, clusters),
-        "short": _short(case.after),
+        "unsuited": _unsuited(case.after),
         **case.seconds,
     }
 
@@ -747,7 +754,7 @@ def _common(case: Case, index: Snapshot) -> JSON:
     return found
 
 
-def _short(index: Snapshot) -> JSON:
+def _unsuited(index: Snapshot) -> JSON:
     """The documents that are too short for the keys."""
     return _too_short([tokens for one in index if (tokens := one.stored.get("tokens") or 0) > 0], THRESHOLD)
 
@@ -760,7 +767,7 @@ def _too_short(lengths: Sequence[int], threshold: float) -> JSON:
         if (shingles := number - SHINGLE + 1) > SHINGLE and (shingles - SHINGLE) / (shingles + SHINGLE) >= threshold
     )
     short = sum(one < words for one in lengths)
-    return {"words": words, "short": short, "documents": len(lengths), "threshold": threshold}
+    return {"words": words, "unsuited": short, "documents": len(lengths), "threshold": threshold}
 
 
 def _unrelated(index: Snapshot, threshold: float, bands: int, rows: int, shingle: int = SHINGLE) -> JSON:

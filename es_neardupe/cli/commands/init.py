@@ -10,7 +10,7 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import options_for, with_options_of
-from es_neardupe.cli.messages import show_first, show_unrelated, warn_of_short
+from es_neardupe.cli.messages import show_first, show_unrelated, warn_of_lengths
 from es_neardupe.cli.output import print_json, say, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.commands.bands import bands
@@ -138,11 +138,6 @@ def init(
     show_first(report.requests)
     if report.by_lengths is not None:
         _show_lengths(report.by_lengths, settings.detection)
-        if preset == "short" and report.by_lengths.words[1] >= options.SHORT:
-            warn(
-                f"Half of the texts have {report.by_lengths.words[1]:,} words and more, but the preset short is for "
-                f"texts below {options.SHORT} words: for these use strict, the default, or reader."
-            )
     if (chosen := report.chosen(settings)).min is not None:
         match = f"--measure {chosen.measure.value} --min {chosen.min:g}"
         say(f"Without other options, group, pairs and similar use {match}.")
@@ -152,7 +147,7 @@ def init(
         warn(f"That is less than --detection {settings.detection:g}: the bands are those of {source}.")
     if report.preparation is not None:
         _show_preparation(report.preparation, settings.scheme.preparation)
-    warn_of_short(index, report.short)
+    warn_of_lengths(index, report.unsuited)
     _show_sampling(report)
     if given["sample_keys"] is not None and report.sampling is None:
         warn(f"The index keeps its --sample-mod: --sample-keys {given['sample_keys']:,} was ignored.")

@@ -112,7 +112,7 @@ def enrich(
     >>> report.scope.documents, report.writes.written
     (9, 9)
     """
-    from es_neardupe.candidates.detection import short_texts
+    from es_neardupe.candidates.detection import unsuited_texts
     from es_neardupe.commands.enrich.report import EnrichReport
     from es_neardupe.index.index import opened
     from es_neardupe.index.index_on_workers import enrich_slices
@@ -193,7 +193,7 @@ def enrich(
             done.tally, mirrored=mirrored, states=dict(done.states), numeric=counted["numeric"]
         ),
         removed=counted["removed"],
-        short=short_texts(index),
+        unsuited=unsuited_texts(index),
         dry_run=dry_run,
         seconds=time.monotonic() - started,
         requests=dry_client.shown,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from es_neardupe.candidates.detection import ShortTexts
+from es_neardupe.candidates.detection import UnsuitedTexts
 from es_neardupe.records import one_line
 from es_neardupe.report_parts import EnrichScope, FingerprintWrites
 from es_neardupe.server.dry_run import ShownRequest
@@ -23,8 +23,8 @@ class EnrichReport:
     writes: FingerprintWrites
     removed: int
     """Entries of deleted documents, removed from the sidecar index."""
-    short: ShortTexts | None
-    """Documents that are too short for the keys; None if the keys were chosen by the lengths of the texts."""
+    unsuited: UnsuitedTexts | None
+    """Documents that are too short or too long for the keys; None if these suit all lengths."""
     dry_run: bool
     seconds: float = field(compare=False)
     requests: tuple[ShownRequest, ...] = ()

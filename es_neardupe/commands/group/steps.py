@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from es_neardupe.candidates.detection import DetectionCase, ShortTexts, cases_in_index, short_texts
+from es_neardupe.candidates.detection import DetectionCase, UnsuitedTexts, cases_in_index, unsuited_texts
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.join import with_passages
 from es_neardupe.candidates.spill_to_disk import Scratch
@@ -64,8 +64,8 @@ class GroupReport:
     """With ``ignore_common``: the ignored shingles."""
     boilerplate: Boilerplate
     """The clusters that only boilerplate holds together, of the documents that the run processed."""
-    short: ShortTexts | None
-    """Documents that are too short for the keys; None if the keys were chosen by the lengths of the texts."""
+    unsuited: UnsuitedTexts | None
+    """Documents that are too short or too long for the keys; None if these suit all lengths."""
     scope: GroupScope
     pairs: PairCounts
     decisions: DecisionCounts
@@ -298,7 +298,7 @@ class Run(GroupRun):
             detection_cases=cases_in_index(index, criterion.measure, criterion.min),
             common=self.common_shingles(verified, with_effect=dry_run),
             boilerplate=by_boilerplate,
-            short=short_texts(index),
+            unsuited=unsuited_texts(index),
             scope=group_scope,
             pairs=_pairs(index, result),
             decisions=_decisions(result),

@@ -11,12 +11,12 @@ import numpy as np
 
 from es_neardupe.candidates.detection import (
     BandsByLengths,
-    ShortTexts,
     TextLength,
+    UnsuitedTexts,
     bands_by_lengths,
     default_lengths,
     settings_by_lengths,
-    short_of_lengths,
+    unsuited_lengths,
 )
 from es_neardupe.candidates.unrelated import UnrelatedCandidates, unrelated_candidates
 from es_neardupe.commands.init.prepared_sample import PreparedSample, prepared_sample, sampled_texts
@@ -113,8 +113,9 @@ class InitReport:
     unrelated: UnrelatedCandidates | None = None
     """How many of a million unrelated texts become candidates; None if this user may not read documents, and for a new
     index with bands for short texts."""
-    short: ShortTexts | None = None
-    """Random documents that are too short for the keys; None if this user may not read documents."""
+    unsuited: UnsuitedTexts | None = None
+    """Random documents that are too short or too long for the keys; None if these suit all lengths, or if this user may
+    not read documents."""
     skipped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Join field -> the relations whose documents are not processed."""
     rolls_over: bool = False
@@ -493,7 +494,7 @@ def _with_sample(report: InitReport, index: UnpreparedIndex) -> InitReport:
         report,
         preparation=prepared_sample(preparation, sampled),
         unrelated=unrelated_candidates(settings.scheme, settings.threshold, found),
-        short=short_of_lengths(settings, [len(one) for one in token_hashes(texts)]),
+        unsuited=unsuited_lengths(settings, [len(one) for one in token_hashes(texts)]),
     )
 
 

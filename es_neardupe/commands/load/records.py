@@ -10,6 +10,7 @@ from dataclasses import replace as changed
 from functools import partial
 from typing import Any
 
+from es_neardupe.candidates.detection import UnsuitedTexts, unsuited_texts
 from es_neardupe.errors import InputError
 from es_neardupe.incoming.matches import ScreenCounts, ScreenReport
 from es_neardupe.incoming.screen import Screen
@@ -55,6 +56,8 @@ class LoadReport:
     """The first write requests of a dry run, up to ``show_requests``."""
     tuned: Mapping[str, Mapping[str, str | None]] | None = None
     """With ``tune``: index -> the settings that were lowered, with their restored values."""
+    unsuited: UnsuitedTexts | None = None
+    """Documents of the index that are too short or too long for the keys; None if these suit all lengths."""
     screened: ScreenCounts | None = None
     """With ``on_match``: the documents by the result of their comparison."""
 
@@ -164,6 +167,7 @@ def load_records(
         dry_run=run.dry_run,
         seconds=time.monotonic() - started,
         requests=dry_client.shown,
+        unsuited=unsuited_texts(index),
         screened=screened,
     )
 

@@ -6,16 +6,27 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
+from typing import Any
 
 import pytest
 from unit_tools import words
 
-from es_neardupe.candidates.detection import DetectionCase, TextLength, detection_cases, detection_of, least_words
+from es_neardupe.candidates.detection import (
+    DetectionCase,
+    TextLength,
+    default_lengths,
+    detection_cases,
+    detection_of,
+    least_words,
+    settings_by_lengths,
+    unsuited_lengths,
+)
+from es_neardupe.index.settings import Settings
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features
 from es_neardupe.keys.unit import Unit
-from es_neardupe.options import Matching, MeasureName
+from es_neardupe.options import Matching, MeasureName, preset_measure
 from es_neardupe.similarity.formulas import resemblance
 from es_neardupe.similarity.measure import Measure
 
@@ -154,3 +165,32 @@ def test_least_words(shingle: int, unit: Unit, threshold: float, words: int) -> 
         other = [*text[: number // 2], "new", *text[number // 2 + 1 :]]
         one, two = features([" ".join(text), " ".join(other)], shingle, unit)
         assert (resemblance(one, two) >= threshold) == reaches
+
+
+@pytest.mark.parametrize(
+    ("preset", "given", "lengths", "expected"),
+    [
+        ("strict", {}, [48] * 3 + [49] * 9, ("short", 49, 3, "reader")),
+        ("strict", {}, [48] * 2 + [49] * 9, ("short", 49, 2, None)),
+        ("strict", {}, [18] * 3 + [49] * 9, ("short", 49, 3, "short")),
+        ("short", {}, [29] * 9 + [30] * 3, ("long", 30, 3, "reader")),
+        ("short", {}, [29] * 9 + [30] * 2, ("long", 30, 2, None)),
+        ("short", {}, [300] * 9, ("long", 30, 9, "strict")),
+        ("short", {}, [18] * 3 + [30] * 9, ("long", 30, 9, None)),  # no preset suits both
+        ("short", {"shingle": "5c"}, [300] * 9, ("long", 30, 9, "strict")),
+        ("short", {"shingle": 3}, [300] * 9, None),  # chosen for longer texts
+    ],
+)
+def test_texts_that_do_not_suit_the_keys(
+    preset: str, given: dict[str, Any], lengths: list[int], expected: tuple[object, ...] | None
+) -> None:
+    settings = Settings.chosen(("text",), preset=preset, measure=preset_measure(preset), **given)
+    if preset == "short":
+        settings = settings_by_lengths(settings, MeasureName.JACCARD, default_lengths(settings))
+    found = unsuited_lengths(settings, [*lengths, 0])
+    if expected is None:
+        assert found is None
+        return
+    assert found is not None
+    assert (found.too, found.words, found.unsuited, found.preset) == expected
+    assert found.documents == len(lengths)

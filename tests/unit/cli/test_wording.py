@@ -13,7 +13,7 @@ import typer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from es_neardupe.candidates.detection import ShortTexts
+from es_neardupe.candidates.detection import UnsuitedTexts
 from es_neardupe.candidates.large_buckets import Bucket
 from es_neardupe.cli import messages
 from es_neardupe.cli.app import app
@@ -141,7 +141,9 @@ def _of_group(number: int, index: str) -> None:
     report.rules = SimpleNamespace(measure="resemblance", weights=None, min=0.8, match=MatchRules())
     shared = SharedPassage(index, number, number)
     report.boilerplate = Boilerplate(number, number, number, (shared,), ())
-    report.short = ShortTexts(words=49, short=number, documents=number, threshold=0.8, preset="reader")
+    report.unsuited = UnsuitedTexts(
+        too="short", words=49, unsuited=number, documents=number, threshold=0.8, preset="reader"
+    )
     report.common, report.detection, report.detection_cases = None, 1.0, ()
     group._warn_of_groups(report)
 
