@@ -225,6 +225,12 @@ static uint8_t *written(uint8_t *to, uint32_t point)
     return to;
 }
 
+static int is_invisible(uint32_t point)
+{
+    return point == 0x200B || point == 0x200E || point == 0x200F || (point >= 0x202A && point <= 0x202E) ||
+           (point >= 0x2066 && point <= 0x2069) || point == 0xFEFF;
+}
+
 /* Write a line in lower case, with blanks for some kinds of them, and without invisible characters; where it ends. */
 static uint8_t *fold(Part part, uint8_t *restrict to)
 {
@@ -244,7 +250,7 @@ static uint8_t *fold(Part part, uint8_t *restrict to)
             *to++ = ' ';
         else if (point == 0x130) /* the one whose lower case has two characters */
             to = written(written(to, 'i'), DOT_ABOVE);
-        else if (point != 0x200B && point != 0x200E && point != 0x200F && point != 0xFEFF)
+        else if (!is_invisible(point))
             to = written(to, point < cased ? lower[point] : point);
     }
     return to;
@@ -533,6 +539,46 @@ static int ends_with_address(Part part)
     return date_end((Part){part.at, open}, 1, 0, 0) && date_end((Part){year, open}, 0, '.', '.');
 }
 
+/* [^<>@ ]+ at the beginning of a part: its end, NULL for none */
+static Place address_end(Part part)
+{
+    Place at = part.at;
+    while (at < part.end && *at != '<' && *at != '>' && *at != '@' && *at != ' ')
+        at++;
+    return at > part.at ? at : NULL;
+}
+
+/* ADDRESS = [<(][^<>@ ]+@[^<>@ ]+[>)] at the beginning of a part: its first end, NULL for none */
+static Place bracketed_address(Part part)
+{
+    if (part.at == part.end || (*part.at != '<' && *part.at != '('))
+        return NULL;
+    Place name_end = address_end((Part){part.at + 1, part.end});
+    if (!name_end || name_end == part.end || *name_end != '@')
+        return NULL;
+    Place domain_end = address_end((Part){name_end + 1, part.end});
+    if (!domain_end)
+        return NULL;
+    for (Place at = name_end + 2; at < domain_end; at++)
+        if (*at == ')')
+            return at + 1;
+    return domain_end < part.end && *domain_end == '>' ? domain_end + 1 : NULL;
+}
+
+/* .*DATE.*ADDRESS.* or .*ADDRESS.*DATE.*, where DATE is (?:[0-9]{4}|TIME) */
+static int has_date_and_address(Part part)
+{
+    Place last = NULL, first_end = NULL;
+    for (Place at = part.at; at < part.end; at++) {
+        Place end = bracketed_address((Part){at, part.end});
+        if (end) {
+            last = at;
+            first_end = !first_end || end < first_end ? end : first_end;
+        }
+    }
+    return last && (date_end((Part){part.at, last}, 1, '.', '.') || date_end((Part){first_end, part.end}, 1, '.', '.'));
+}
+
 typedef struct {
     const Line *lines;
     int first[ATTRIBUTION_LINES];
@@ -598,6 +644,9 @@ static int attribution_start(const Line *lines, int last, int before_quote)
         if (has_address_before_verb(part) || ends_with_address(part))
             return joined.first[k];
     }
+    for (int k = 0; before_quote && k < joined.count && last - joined.first[k] < 2; k++)
+        if (has_date_and_address((Part){joined.begins[k], end}))
+            return joined.first[k];
     return -1;
 }
 

@@ -14,6 +14,7 @@ from es_neardupe.keys.prepare.mail_phrases import (
     BARRED,
     BLANKS,
     DATED,
+    DATED_ADDRESS,
     DATED_VERB,
     FORWARDED_LINE,
     HEADER,
@@ -227,7 +228,8 @@ def _mark_attributions(lines: list[_Line]) -> None:
 def _attribution_start(lines: Sequence[_Line], last: int, *, before_quote: bool) -> int | None:
     """The first line of an attribution that ends with a line; None if that is none."""
     joined = list(_joined(lines, last, before_quote=before_quote))
-    for patterns, reach in ((OPENED, _ATTRIBUTION_LINES), (DATED_VERB, 2), (ADDRESSED, 2)):
+    groups = ((OPENED, _ATTRIBUTION_LINES), (DATED_VERB, 2), (ADDRESSED, 2), (DATED_ADDRESS, 2))
+    for patterns, reach in groups if before_quote else groups[:-1]:
         for first, text in joined:
             if last - first < reach and any(pattern.fullmatch(text) for pattern in patterns):
                 return first

@@ -1,4 +1,4 @@
-"""Phrases of mail programs in eleven languages: attributions, headers, marks of forwarded mails, footers.
+"""Phrases of mail programs in some thirty languages: attributions, headers, marks of forwarded mails, footers.
 
 Phrases and expressions are matched against lines in lower case without blanks at the end. None of them ever changes:
 the keys of mails depend on them. ``_mail.c`` is given the same phrases, and does by hand what the expressions say.
@@ -19,6 +19,7 @@ BLANKS = str.maketrans(
         "\u200e": None,
         "\u200f": None,
         "\ufeff": None,
+        **dict.fromkeys(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A)))),  # directions of writing
     }
 )
 
@@ -99,6 +100,12 @@ OPENED, DATED_VERB, ADDRESSED = (
 )
 #: Accepted only if a quoted line follows.
 NAME_WROTE = re.compile(rf".{{1,120}}{_VERBS} ?(?:\([^()]*\))? ?[:：]")
+_ADDRESS = r"[<(][^<>@ ]+@[^<>@ ]+[>)]"
+#: With a date and an address in brackets, in any language. Accepted only if a quoted line follows.
+DATED_ADDRESS = (
+    re.compile(rf".*(?:[0-9]{{4}}|{_TIME}).*{_ADDRESS}.*[:：]"),
+    re.compile(rf".*{_ADDRESS}.*(?:[0-9]{{4}}|{_TIME}).*[:：]"),
+)
 DATED = re.compile(r"[0-9]{4}|[0-9]{1,2}[:.h][0-9]{2}|@")
 
 ORIGINALS = (
@@ -113,6 +120,9 @@ ORIGINALS = (
     ),
     *("исходное сообщение", "оригинальное сообщение", "元のメッセージ", "原始邮件", "原邮件", "原始郵件", "原始信件"),
     *("oprindelig meddelelse", "ursprungligt meddelande", "opprinnelig melding", "původní zpráva", "reply message"),
+    *("oprindelig besked", "alkuperäinen viesti", "eredeti üzenet", "orijinal mesaj", "özgün ileti", "원본 메시지"),
+    *("원본 메일", "αρχικό μήνυμα", "оригінальне повідомлення", "mesaj original", "missatge original", "pesan asli"),
+    *("thư gốc", "pôvodná správa", "הודעה מקורית", "الرسالة الأصلية"),
 )
 FORWARDS = (
     *("forwarded message", "weitergeleitete nachricht", "message transféré", "message réexpédié", "mensaje reenviado"),
@@ -128,6 +138,10 @@ FORWARDS = (
         "转发信息",
     ),
     *("轉寄的郵件", "videresendt meddelelse", "vidarebefordrat meddelande", "videresendt melding", "přeposlaná zpráva"),
+    *("videresendt besked", "välitetty viesti", "továbbított üzenet", "yönlendirilen mesaj", "iletilen ileti"),
+    *("전달된 메시지", "전달된 메일", "προωθημένο μήνυμα", "переслане повідомлення", "mesaj redirecționat"),
+    *("missatge reenviat", "pesan terusan", "pesan yang diteruskan", "tin nhắn được chuyển tiếp", "preposlaná správa"),
+    *("הודעה שהועברה", "رسالة معاد توجيهها"),
 )
 FORWARDED_BY = "forwarded by "
 FORWARDS_WITHOUT_RULE = (
@@ -148,7 +162,21 @@ RULE_LINE = re.compile(r"[-_*=~‐-―─ ]{5,}")
 
 SENDERS = (
     *("from", "von", "de", "da", "van", "od", "от", "от кого", "差出人", "送信者", "发件人", "寄件者", "寄件人", "fra"),
-    "från",
+    *(
+        "från",
+        "lähettäjä",
+        "feladó",
+        "küldő",
+        "kimden",
+        "gönderen",
+        "보낸 사람",
+        "보낸사람",
+        "από",
+        "від",
+        "de la",
+        "từ",
+    ),
+    *("dari", "מאת", "من"),
 )
 """Headers with the sender."""
 SUBJECTS_AND_DATES = (
@@ -168,12 +196,32 @@ SUBJECTS_AND_DATES = (
         "日付",
     ),
     *("件名", "发送时间", "日期", "时间", "主题", "寄件日期", "傳送時間", "主旨", "sendt", "dato", "emne", "skickat"),
-    *("ämne", "odesláno", "předmět"),
+    *("ämne", "odesláno", "předmět", "lähetetty", "päivämäärä", "aihe", "elküldve", "dátum", "tárgy", "gönderilme"),
+    *("gönderildi", "tarih", "konu", "보낸 날짜", "보낸날짜", "날짜", "제목", "αποστολή", "στάλθηκε", "ημερομηνία"),
+    *("θέμα", "надіслано", "відправлено", "trimis", "subiect", "enviat", "assumpte", "đã gửi", "ngày", "chủ đề"),
+    *("tiêu đề", "terkirim", "dikirim", "tanggal", "subjek", "perihal", "odoslané", "poslano", "predmet", "zadeva"),
+    *("изпратено", "относно", "נשלח", "תאריך", "נושא", "تم الإرسال", "التاريخ", "الموضوع"),
 )
 OTHER_HEADERS = (
     *("to", "cc", "bcc", "reply-to", "importance", "attachments", "organization", "an", "kopie", "antwort an", "à"),
     *("copie", "pièces jointes", "para", "a", "aan", "do", "dw", "кому", "копия", "宛先", "收件人", "抄送", "收件者"),
-    *("副本", "til", "kopi", "till", "komu"),
+    *("副本", "til", "kopi", "till", "komu", "vastaanottaja", "kopio", "címzett", "másolat", "másolatot kap", "kime"),
+    *(
+        "bilgi",
+        "받는 사람",
+        "받는사람",
+        "참조",
+        "προς",
+        "προσ",
+        "κοιν",
+        "κοινοποίηση",
+        "копія",
+        "către",
+        "per a",
+        "đến",
+        "kepada",
+    ),
+    *("ke", "kópia", "za", "до", "копие", "אל", "עותק", "إلى", "نسخة"),
 )
 HEADER = re.compile(
     rf"[*_ ]{{0,3}}(?:(?P<sender>{_any(SENDERS)})|(?P<dated>{_any(SUBJECTS_AND_DATES)})|(?:{_any(OTHER_HEADERS)}))"
@@ -220,6 +268,11 @@ FOOTERS = (
     Footer("", 40, "から送信"),
     *(Footer("发自我的", 40), Footer("发自", 40), Footer("從我的", 40, "傳送"), Footer("從我的", 40, "寄出")),
     *(Footer("sendt fra ", 60), Footer("skickat från ", 60), Footer("odesláno z ", 60)),
+    *(Footer("从我的", 40, "发送"), Footer("надіслано з ", 60), Footer("trimis de pe ", 60)),
+    *(Footer(f"lähetetty {device}", 40) for device in ("iphone", "ipad", "outlook")),
+    *(Footer(device, 20, "gönderildi") for device in ("iphone", "ipad")),
+    *(Footer(f"{whose} ", 40, "에서 보냄") for whose in ("나의", "내")),
+    Footer("στάλθηκε από ", 60),
 )
 MOBILE = re.compile("|".join(one.expression for one in FOOTERS))
 
@@ -234,7 +287,20 @@ SEPARATOR_STARTS = (
 )
 _FOOTER_STARTS = (
     *("sent ", "get outlook", "von ", "aus ", "gesendet", "envoy", "enviado", "inviato", "verstuurd", "verzonden"),
-    *("wysłan", "отправлено", "发自", "從我的", "sendt", "skickat", "odesláno"),
+    *(
+        "wysłan",
+        "отправлено",
+        "发自",
+        "從我的",
+        "sendt",
+        "skickat",
+        "odesláno",
+        "从我的",
+        "надіслано",
+        "trimis",
+        "lähetetty",
+    ),
+    *("iphone", "ipad", "나의 ", "내 ", "στάλθηκε"),
 )
 
 

@@ -323,6 +323,58 @@ def test_what_the_module_for_mails_takes_for_granted() -> None:
     assert max(growth) <= 1.5
 
 
+OWN = "We will meet at the harbour office on Monday and bring the plans with us."
+
+
+@pytest.mark.parametrize(
+    "attribution",
+    [
+        "to 12. maalisk. 2026 klo 10.15 Anna Virtanen (anna@example.fi) kirjoitti:",
+        "Anna Kaya <anna@example.tr>, 12 Mar 2026 Per, 10:15 tarihinde şunu yazdı:",
+        "2026년 3월 12일 (목) 오전 10:15, 홍길동 <anna@example.kr>님이 작성:",
+        "Nagy Anna <anna@example.hu> ezt írta (időpont: 2026. márc. 12., Cs, 10:15):",
+        "În joi, 12 mar. 2026 la 10:15, Ana Pop <ana@example.ro> a scris:",
+        "чт, 12 бер. 2026 р. о 10:15 Іван Франко\n<ivan@example.ua> пише:",
+        "Στις Πέμ 12 Μαρ 2026 στις 10:15 π.μ., ο/η Άννα <anna@example.gr> έγραψε:",
+        "Vào Th 5, 12 thg 3, 2026 vào lúc 10:15 Nguyen An <an@example.vn> đã viết:",
+        "\u200fבתאריך יום ה׳, 12 במרץ 2026 ב-10:15 מאת \u202aאנה\u202c <anna@example.il\u200f>:\u202c",
+        "* Anna Smith <anna@example.com> [2026-03-12 10:15]:",
+    ],
+)
+def test_attributions_in_any_language_stand_before_a_quote(attribution: str) -> None:
+    """With a date and an address in brackets; elsewhere such a line may be a sentence."""
+    assert mail.own_text(f"{OWN}\n\n{attribution}\n\n> Which plans do you mean?\n") == OWN
+    (dated, *_) = attribution.split("<")
+    assert mail.own_text(f"{OWN}\n\n{dated}:\n\nWhich plans do you mean?") != OWN
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        "Lähettäjä: A\nLähetetty: torstai 12. maaliskuuta 2026 10.15\nVastaanottaja: B\nAihe: x",
+        "Kimden: A\nGönderilme: 12 Mart 2026 Perşembe 10:15\nKime: B\nKonu: x",
+        "Feladó: A\nElküldve: 2026. március 12. 10:15\nCímzett: B\nTárgy: x",
+        "보낸 사람: A\n보낸 날짜: 2026년 3월 12일\n받는 사람: B\n제목: x",
+        "ΑΠΌ: A\nΣΤΆΛΘΗΚΕ: 12 Μαρτίου 2026\nΠΡΟΣ: B\nΘΈΜΑ: x",
+        "Від: A\nНадіслано: 12 березня 2026 р. 10:15\nКому: B\nТема: x",
+        "מאת: A\nנשלח: 12 במרץ 2026\nאל: B\nנושא: x",
+        "من: A\nتم الإرسال: 12 مارس 2026\nإلى: B\nالموضوع: x",
+    ],
+)
+def test_headers_of_other_languages(headers: str) -> None:
+    assert mail.own_text(f"{OWN}\n\n{headers}\n\nThe text of the other mail.") == OWN
+    mark = "---------- Välitetty viesti ---------"
+    assert mail.own_text(f"{OWN}\n\n{mark}\n{headers}\n\nPassed on.") == f"{OWN}\n\n\nPassed on."
+
+
+@pytest.mark.parametrize(
+    "footer", ["从我的iPhone发送", "iPhone'umdan gönderildi", "Lähetetty iPhonesta", "나의 iPhone에서 보냄"]
+)
+def test_footers_of_other_languages(footer: str) -> None:
+    assert mail.own_text(f"{OWN}\n\n{footer}") == OWN
+    assert mail.own_text(f"{footer}\n\n{OWN}") == f"{footer}\n\n{OWN}"
+
+
 @given(MAILS)
 def test_mails_keep_whole_lines(text: str) -> None:
     check_places(text, Preparation(Clean.MAIL))
