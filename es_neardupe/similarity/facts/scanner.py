@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import islice
 
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import vocabulary as words
 
 _RAW = re.compile(
-    r"(?P<plain>(?:[A-Z]?[a-z]+|[A-Z]+)(?=[ ,;\n]))"  # most words, found without the other alternatives
+    r"(?P<run>(?<!\S)[a-z]+(?:[ \n][a-z]+)+(?=[ ,;\n]))"  # most words, several at once
+    r"|(?P<plain>(?:[A-Z]?[a-z]+|[A-Z]+)(?=[ ,;\n]))"  # most others, found without the other alternatives
     r"|(?P<address>\bhttps?://[^\s<>\"]+|\bwww\.[^\s<>\"]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
     r"|(?P<phone>\+\d[\d ()/.-]{5,}\d|\(\d{3}\)\s?\d{3}[-. ]\d{4}\b|\b\d{3}[-.]\d{3}[-.]\d{4}\b|\b\d{3}[-/]\d{4}\b)"
     r"|(?P<iso>\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?\b)"
@@ -24,11 +26,18 @@ _RAW = re.compile(
     r"|(?P<word>[A-Z]{2,}(?=[A-Z][a-z])|[^\W\d_]+)"
     r"|(?P<sign>[$€£¥₹%‰°§©])"
 )
+_RUN, _WORD = re.compile(r"(?P<run>[a-z]+(?:[ \n][a-z]+)*)"), re.compile(r"(?P<plain>[a-z]+)")
+"""A run, and a word of it."""
+_AHEAD = 10
+"""Raw tokens of a fact, and those that are looked at to find its end."""
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _SPECIAL = frozenset().union(
     words.MONTHS, words.WEEKDAYS, words.SPELLED_NUMBERS, words.ORDINALS, words.CODES_BEFORE_AMOUNTS
 )
 """Words that may be, or begin, a fact."""
+_CONTRACTED = frozenset(["cannot", *(f"{verb}n" for verb in words.AUXILIARIES)])
+"""Words that are two, or the beginning of two: ``doesn`` is that of ``doesn't``."""
+_READ = _SPECIAL | _CONTRACTED
 _WORDS = ("plain", "word")
 _BLANKS = " \u00a0\u202f\n"
 _ONE_BLANK = ("", " ")
@@ -37,26 +46,25 @@ _MAX_BLANKS = 20
 """Characters between the parts of a fact, which an indented line may separate."""
 
 
-class FactToken(NamedTuple):
-    """A word or a fact of a text."""
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The words and facts of a text, in order, as columns: most are words, of which there is nothing to say."""
 
-    kind: FactKind | None
-    """None: a word."""
-    key: str
+    keys: list[str]
     """Equal tokens have equal keys: a word in lower case, or the normalised value of a fact after its type."""
-    start: int
-    end: int
+    starts: list[int]
+    ends: list[int]
+    kinds: dict[int, FactKind]
+    """The kind of each fact, by its number, in order."""
+    values: dict[int, str]
+    """The key of each token that is not that of a word as written, by its number."""
+
+    def __len__(self) -> int:
+        return len(self.keys)
 
 
-class _Raw(NamedTuple):
-    group: str
-    text: str
-    start: int
-    end: int
-
-
-def scan(text: str) -> list[FactToken]:
-    """The tokens of a text in NFC, in order."""
+def scan(text: str) -> Tokens:
+    """The tokens of a text in NFC."""
     return _Scanner(text).tokens
 
 
@@ -106,53 +114,111 @@ class _Scanner:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._raw = [_Raw(match.lastgroup or "", match[0], match.start(), match.end()) for match in _RAW.finditer(text)]
-        self.tokens: list[FactToken] = []
-        readers: dict[str, Callable[[int], int]] = {
-            "plain": self._word,
-            "word": self._word,
-            "number": self._number,
-            "spaced": self._number,
-            "pack": self._pack,
-            "sign": self._sign,
-            "iso": self._iso_date,
-            "date": self._date_of_numbers,
-            "time": self._time,
-            "version": self._version,
-            "code": self._code,
-            "phone": self._phone,
-            "address": self._address,
-        }
+        self._raw = list(_RAW.finditer(text))
+        self.tokens = Tokens([], [], [], {}, {})
+        self._read(
+            {
+                "plain": self._word,
+                "word": self._word,
+                "number": self._number,
+                "spaced": self._number,
+                "pack": self._pack,
+                "sign": self._sign,
+                "iso": self._iso_date,
+                "date": self._date_of_numbers,
+                "time": self._time,
+                "version": self._version,
+                "code": self._code,
+                "phone": self._phone,
+                "address": self._address,
+            }
+        )
+
+    def _read(self, readers: Mapping[str, Callable[[int], int]]) -> None:
+        raw, tokens = self._raw, self.tokens
         i = 0
-        while i < len(self._raw):
-            i = readers[self._raw[i].group](i)
+        while i < len(raw):
+            match = raw[i]
+            group = match.lastgroup or ""
+            if group == "run":
+                i = self._run(i)
+            elif group in _WORDS and (low := match[0].lower()) not in _READ:
+                tokens.keys.append(low)
+                tokens.starts.append(match.start())
+                tokens.ends.append(match.end())
+                i += 1
+            else:
+                for k in range(i + 1, i + _AHEAD):
+                    if k < len(raw) and raw[k].lastgroup == "run":
+                        self._split(k)
+                i = readers[group](i)
+
+    def _run(self, i: int) -> int:
+        """Words in lower case, up to one that may begin a fact."""
+        match = self._raw[i]
+        found = match[0].split()
+        if not _READ.isdisjoint(found):
+            found = found[: next(k for k, word in enumerate(found) if word in _READ)]
+        at = match.start()
+        for word in found:
+            self.tokens.starts.append(at)
+            at += len(word)
+            self.tokens.ends.append(at)
+            at += 1
+        self.tokens.keys.extend(found)
+        if at >= match.end():
+            return i + 1
+        if found:
+            self._raw[i : i + 1] = _RUN.finditer(self._text, at, match.end())
+        self._split(i)
+        return i
+
+    def _split(self, i: int) -> None:
+        """Make the first words of a run raw tokens, which a fact may consist of."""
+        start, end = self._raw[i].span()
+        found = list(islice(_WORD.finditer(self._text, start, end), _AHEAD))
+        rest = found[-1].end() + 1
+        self._raw[i : i + 1] = [*found, *_RUN.finditer(self._text, rest, end)]
 
     def _add(self, kind: FactKind | None, key: str, start: int, end: int) -> None:
-        self.tokens.append(FactToken(kind, key, start, end))
+        tokens = self.tokens
+        number = len(tokens.keys)
+        if kind is not None:
+            tokens.kinds[number] = kind
+        if kind is not None or key != self._text[start:end].lower():
+            tokens.values[number] = key
+        tokens.keys.append(key)
+        tokens.starts.append(start)
+        tokens.ends.append(end)
+
+    def _part(self, i: int) -> tuple[str, int, int]:
+        """A raw token and its place."""
+        match = self._raw[i]
+        return match[0], match.start(), match.end()
 
     def _near(self, i: int) -> str:
         """A raw token in lower case, if only blanks, one line break and one of ``.,-`` separate it from the one before
         it; else the empty string."""
         if not 0 < i < len(self._raw):
             return ""
-        between = self._text[self._raw[i - 1].end : self._raw[i].start]
+        between = self._text[self._raw[i - 1].end() : self._raw[i].start()]
         if between not in _ONE_BLANK:
             sign = between.strip(_BLANKS)
             if len(between) > _MAX_BLANKS or between.count("\n") > 1 or sign not in _SEPARATORS:
                 return ""
-        return self._raw[i].text.lower()
+        return self._raw[i][0].lower()
 
     def _is_adjacent(self, i: int) -> bool:
-        return i < len(self._raw) and self._raw[i].start == self._raw[i - 1].end
+        return i < len(self._raw) and self._raw[i].start() == self._raw[i - 1].end()
 
     def _is_year(self, i: int) -> bool:
-        return bool(self._near(i) and _YEAR.fullmatch(self._raw[i].text))
+        return bool(self._near(i) and _YEAR.fullmatch(self._raw[i][0]))
 
     def _word(self, i: int) -> int:
-        _, text, start, end = self._raw[i]
+        text, start, end = self._part(i)
         low = text.lower()
         if low not in _SPECIAL:
-            if (low[-1] == "n" or low == "cannot") and (after := self._contraction(i)):
+            if low in _CONTRACTED and (after := self._contraction(i)):
                 return after
             self._add(None, low, start, end)
             return i + 1
@@ -165,7 +231,7 @@ class _Scanner:
             self._add(FactKind.DATE, _date_key("", words.MONTHS[low]), start, end)
         elif low in words.WEEKDAYS and is_capitalised and low not in words.NOT_A_WEEKDAY_ALONE:
             self._add(FactKind.DATE, f"d:w{words.WEEKDAYS[low]}", start, end)
-        elif low in words.CODES_BEFORE_AMOUNTS and self._near(i + 1) and self._raw[i + 1].group == "number":
+        elif low in words.CODES_BEFORE_AMOUNTS and self._near(i + 1) and self._raw[i + 1].lastgroup == "number":
             return self._value(i + 1, currency=words.CURRENCIES[low], start=start)
         elif low in words.SPELLED_NUMBERS:
             return self._value(i, spelled=words.SPELLED_NUMBERS[low])
@@ -177,14 +243,14 @@ class _Scanner:
 
     def _contraction(self, i: int) -> int:
         """``doesn't`` as two words, ``does`` and ``not``; 0 if it is something else."""
-        _, text, start, end = self._raw[i]
+        text, start, end = self._part(i)
         low = text.lower()
         if low == "cannot":
             last = end
-        elif low[:-1] in words.AUXILIARIES and i + 1 < len(self._raw) and self._raw[i + 1].text in ("t", "T"):
-            if self._text[end : self._raw[i + 1].start] not in ("'", "’", " "):  # a blank: lost punctuation
+        elif i + 1 < len(self._raw) and self._raw[i + 1][0] in ("t", "T"):
+            if self._text[end : self._raw[i + 1].start()] not in ("'", "’", " "):  # a blank: lost punctuation
                 return 0
-            last = self._raw[i + 1].end
+            last = self._raw[i + 1].end()
         else:
             return 0
         middle = start + 3 if low == "cannot" else end - 1
@@ -195,60 +261,61 @@ class _Scanner:
 
     def _month_first(self, i: int) -> int:
         """``March 1st, 2026``, ``March 1``, ``March 2026``; 0 if it is none of these."""
-        start, month = self._raw[i].start, words.MONTHS[self._raw[i].text.lower()]
+        start, month = self._raw[i].start(), words.MONTHS[self._raw[i][0].lower()]
         k = i + 1
-        if not self._near(k) or self._raw[k].group not in ("number", "code"):
+        if not self._near(k) or self._raw[k].lastgroup not in ("number", "code"):
             return 0
-        number = self._raw[k].text
+        number = self._raw[k][0]
         if number.isdigit() and len(number) <= 2 and int(number) <= 31:
             k += 1
-            if self._is_adjacent(k) and self._raw[k].text.lower() in words.ORDINAL_ENDINGS:
+            if self._is_adjacent(k) and self._raw[k][0].lower() in words.ORDINAL_ENDINGS:
                 k += 1
-            year = self._raw[k].text if self._is_year(k) else ""
+            year = self._raw[k][0] if self._is_year(k) else ""
             k += bool(year)
-            self._add(FactKind.DATE, _date_key(year, month, int(number)), start, self._raw[k - 1].end)
+            self._add(FactKind.DATE, _date_key(year, month, int(number)), start, self._raw[k - 1].end())
             return k
         if number.isdigit() and len(number) == 4:
-            self._add(FactKind.DATE, _date_key(number, month), start, self._raw[k].end)
+            self._add(FactKind.DATE, _date_key(number, month), start, self._raw[k].end())
             return k + 1
         return 0
 
     def _day_first(self, i: int, day: str, start: int) -> int:
         """A date whose month is at ``i``, after a day."""
-        month, k = words.MONTHS[self._raw[i].text.lower()], i + 1
+        month, k = words.MONTHS[self._raw[i][0].lower()], i + 1
         if self._near(k) in ("de", "del") and self._near(k + 1).isdigit():
             k += 1
         if self._is_year(k):
-            self._add(FactKind.DATE, _date_key(self._raw[k].text, month, int(day)), start, self._raw[k].end)
+            self._add(FactKind.DATE, _date_key(self._raw[k][0], month, int(day)), start, self._raw[k].end())
             return k + 1
-        self._add(FactKind.DATE, _date_key("", month, int(day)), start, self._raw[i].end)
+        self._add(FactKind.DATE, _date_key("", month, int(day)), start, self._raw[i].end())
         return i + 1
 
     def _number(self, i: int) -> int:
         return self._value(i)
 
     def _sign(self, i: int) -> int:
-        _, sign, start, end = self._raw[i]
-        is_before = i + 1 < len(self._raw) and self._raw[i + 1].group in ("number", "spaced")
-        if sign in words.CURRENCIES and is_before and not self._text[end : self._raw[i + 1].start].strip():
+        sign, start, end = self._part(i)
+        is_before = i + 1 < len(self._raw) and self._raw[i + 1].lastgroup in ("number", "spaced")
+        if sign in words.CURRENCIES and is_before and not self._text[end : self._raw[i + 1].start()].strip():
             return self._value(i + 1, currency=words.CURRENCIES[sign], start=start)
         return i + 1
 
     def _pack(self, i: int) -> int:
         """``24 x 85 g``."""
-        _, text, start, _ = self._raw[i]
-        if i + 1 == len(self._raw) or self._raw[i + 1].group != "number":
+        text, start, _ = self._part(i)
+        if i + 1 == len(self._raw) or self._raw[i + 1].lastgroup != "number":
             return i + 1
-        before = len(self.tokens)
         after = self._value(i + 1)
-        one = self.tokens[before]
         count = text[: len(text.rstrip(" \t\n\u00a0x×"))].lstrip("0")
-        kind = FactKind.UNIT if one.kind is FactKind.UNIT else FactKind.NUMBER
-        self.tokens[before:] = [FactToken(kind, f"{one.key}x{count}", start, one.end)]
+        last, tokens = len(self.tokens) - 1, self.tokens
+        tokens.starts[last] = start
+        tokens.keys[last] = tokens.values[last] = f"{tokens.keys[last]}x{count}"
+        if tokens.kinds[last] is not FactKind.UNIT:
+            tokens.kinds[last] = FactKind.NUMBER
         return after
 
     def _iso_date(self, i: int) -> int:
-        _, text, start, end = self._raw[i]
+        text, start, end = self._part(i)
         self._add(FactKind.DATE, _date_key(text[:4], int(text[5:7]), int(text[8:10])), start, start + 10)
         if len(text) > 10:
             self._add(FactKind.DATE, f"d:t{text[11:16].lstrip('0')}", start + 11, end)
@@ -256,7 +323,7 @@ class _Scanner:
 
     def _date_of_numbers(self, i: int) -> int:
         """``01.03.2026``, ``3/4/26``. Without a full stop the month may come first: if both can be, they are a pair."""
-        _, text, start, end = self._raw[i]
+        text, start, end = self._part(i)
         one, other, year = re.split(r"[./ -]", text)
         first, second, year = int(one), int(other), _whole_year(year)
         kind = FactKind.DATE
@@ -272,43 +339,43 @@ class _Scanner:
         return i + 1
 
     def _time(self, i: int) -> int:
-        _, text, start, end = self._raw[i]
+        text, start, end = self._part(i)
         hour, minute = re.split("[:h]", text)[:2]
         is_afternoon = self._near(i + 1) in ("p", "pm") and int(hour) < 12
         self._add(FactKind.DATE, f"d:t{int(hour) + 12 * is_afternoon}:{minute}", start, end)
         return i + 1
 
     def _version(self, i: int) -> int:
-        _, text, start, end = self._raw[i]
+        text, start, end = self._part(i)
         self._add(FactKind.CODE, f"c:{text.lower().lstrip('v')}", start, end)
         return i + 1
 
     def _code(self, i: int) -> int:
-        _, text, start, end = self._raw[i]
+        text, start, end = self._part(i)
         low = text.lower()
         key = low[1:] if low[0] == "v" and low[1:].isdigit() else low.replace("-", "")
         self._add(FactKind.CODE, f"c:{key}", start, end)
         return i + 1
 
     def _phone(self, i: int) -> int:
-        _, text, start, end = self._raw[i]
+        text, start, end = self._part(i)
         self._add(FactKind.CONTACT, "p:" + "".join(filter(str.isdigit, text)), start, end)
         return i + 1
 
     def _address(self, i: int) -> int:
-        _, text, start, end = self._raw[i]
+        text, start, end = self._part(i)
         key = re.sub(r"^https?://(?:www\.)?|^www\.|[/.,;:)]+$", "", text.lower())
         self._add(FactKind.CONTACT, f"u:{key}", start, end)
         return i + 1
 
     def _value(self, i: int, *, spelled: int = 0, currency: str = "", start: int = -1) -> int:
         """A number with its magnitude, currency, unit or month."""
-        _, text, first, _ = self._raw[i]
+        text, first, _ = self._part(i)
         start = first if start < 0 else start
         if spelled:
             value, k = self._spelled(i, spelled)
         else:
-            before = self.tokens[-1].key if self.tokens else ""
+            before = self.tokens.keys[-1] if self.tokens.keys else ""
             value, k = decimal(text, keeps_zeros=before in words.NUMBERED), i + 1
             joined = 0 if currency else self._with_letters(i, value, start) or self._with_month(i, k, value, start)
             if joined:
@@ -321,13 +388,13 @@ class _Scanner:
         if not currency:
             currency, k = self._currency(k)
         if currency:
-            self._add(FactKind.AMOUNT, f"a:{currency}:{value}", start, self._raw[k - 1].end)
+            self._add(FactKind.AMOUNT, f"a:{currency}:{value}", start, self._raw[k - 1].end())
             return k
         after = self._measured(k, value, start)
         if after:
             return after
         is_year = not spelled and k == i + 1 and _YEAR.fullmatch(text)
-        self._add(FactKind.DATE if is_year else FactKind.NUMBER, f"n:{value}", start, self._raw[k - 1].end)
+        self._add(FactKind.DATE if is_year else FactKind.NUMBER, f"n:{value}", start, self._raw[k - 1].end())
         return k
 
     def _spelled(self, i: int, value: int) -> tuple[str, int]:
@@ -343,36 +410,40 @@ class _Scanner:
     def _with_letters(self, i: int, value: str, start: int) -> int:
         """A number with letters that follow it immediately: an ordinal, the day of a date, or a code. 0 if none do."""
         k = i + 1
-        if not self._is_adjacent(k) or self._raw[k].group not in (*_WORDS, "code") or self._raw[i].group != "number":
+        if (
+            not self._is_adjacent(k)
+            or self._raw[k].lastgroup not in (*_WORDS, "code")
+            or self._raw[i].lastgroup != "number"
+        ):
             return 0
-        letters = self._raw[k].text.lower()
+        letters = self._raw[k][0].lower()
         if letters in words.UNITS or letters in words.PERCENT:
             return 0
         if letters in words.ORDINAL_ENDINGS:
             month = k + 2 if self._near(k + 1) == "of" else k + 1
-            if self._near(month) in words.MONTHS and self._raw[month].text[0].isupper() and float(value) <= 31:
+            if self._near(month) in words.MONTHS and self._raw[month][0][0].isupper() and float(value) <= 31:
                 return self._day_first(month, str(int(float(value))), start)
-            self._add(FactKind.NUMBER, f"o:{value}", start, self._raw[k].end)
+            self._add(FactKind.NUMBER, f"o:{value}", start, self._raw[k].end())
             return k + 1
         if letters in words.MAGNITUDES or letters in words.CURRENCIES:
             return 0
-        while self._is_adjacent(k) and self._raw[k].group in (*_WORDS, "number", "code"):
+        while self._is_adjacent(k) and self._raw[k].lastgroup in (*_WORDS, "number", "code"):
             k += 1
-        end = self._raw[k - 1].end
+        end = self._raw[k - 1].end()
         self._add(FactKind.CODE, f"c:{self._text[start:end].lower().replace('-', '')}", start, end)
         return k
 
     def _with_month(self, i: int, k: int, value: str, start: int) -> int:
         """``1 March 2026``, ``1 de marzo de 2026``; 0 if no month follows."""
-        text = self._raw[i].text
+        text = self._raw[i][0]
         if not (text.isdigit() and len(text) <= 2 and 0 < int(text) <= 31):
             return 0
         k += self._near(k) in ("of", "de")
         month = self._near(k)
-        if month not in words.MONTHS or self._raw[k].group not in _WORDS:
+        if month not in words.MONTHS or self._raw[k].lastgroup not in _WORDS:
             return 0
-        is_month = self._raw[k].text[0].isupper() or (len(month) > 3 and month not in words.NOT_BEFORE_A_YEAR)
-        end = self._raw[k].end + 1
+        is_month = self._raw[k][0][0].isupper() or (len(month) > 3 and month not in words.NOT_BEFORE_A_YEAR)
+        end = self._raw[k].end() + 1
         if is_month or re.match(r"(?:del?\s)?(?:19|20)\d\d\b", self._text[end : end + 8]):
             return self._day_first(k, text, start)
         return 0
@@ -381,33 +452,33 @@ class _Scanner:
         """The currency at ``k``, and what follows it; the empty string if there is none."""
         at = k
         if self._near(k) in ("de", "of", "d") and k + 1 < len(self._raw):  # 5 millions d'euros
-            at += self._text[self._raw[k].end : self._raw[k + 1].start] in (*_BLANKS, "'", "’")
-        currency = self._raw[at].text.lower() if self._near(k) else ""
+            at += self._text[self._raw[k].end() : self._raw[k + 1].start()] in (*_BLANKS, "'", "’")
+        currency = self._raw[at][0].lower() if self._near(k) else ""
         if currency not in words.CURRENCIES or not self._only_blanks_before(at, "'’"):
             return "", k
         belongs_to_the_next = (
-            self._raw[at].group == "sign" and self._is_adjacent(at + 1) and self._raw[at + 1].group == "number"
+            self._raw[at].lastgroup == "sign" and self._is_adjacent(at + 1) and self._raw[at + 1].lastgroup == "number"
         )
         return ("", k) if belongs_to_the_next else (words.CURRENCIES[currency], at + 1)
 
     def _only_blanks_before(self, k: int, others: str = "") -> bool:
-        return not self._text[self._raw[k - 1].end : self._raw[k].start].strip(f" \u00a0\n-{others}")
+        return not self._text[self._raw[k - 1].end() : self._raw[k].start()].strip(f" \u00a0\n-{others}")
 
     def _measured(self, k: int, value: str, start: int) -> int:
         """A number whose unit, or sign of percent, is at ``k``; 0 if there is none."""
         unit = self._near(k)
         if not unit or not self._only_blanks_before(k):
             return 0
-        as_written = self._raw[k].text
+        as_written = self._raw[k][0]
         if unit in words.PERCENT or (unit, self._near(k + 1)) in words.PER_CENT:
             last = k if unit in words.PERCENT else k + 1
-            self._add(FactKind.NUMBER, f"%:{value}", start, self._raw[last].end)
+            self._add(FactKind.NUMBER, f"%:{value}", start, self._raw[last].end())
             return last + 1
-        if unit == "°" and k + 1 < len(self._raw) and self._raw[k + 1].text in ("C", "F"):
-            self._add(FactKind.UNIT, f"u:°{self._raw[k + 1].text}:{value}", start, self._raw[k + 1].end)
+        if unit == "°" and k + 1 < len(self._raw) and self._raw[k + 1][0] in ("C", "F"):
+            self._add(FactKind.UNIT, f"u:°{self._raw[k + 1][0]}:{value}", start, self._raw[k + 1].end())
             return k + 2
         if unit in words.UNITS and (len(unit) > 1 or (unit in words.UNITS_OF_ONE_LETTER and as_written != "M")):
             dimension, factor = words.UNITS[unit]
-            self._add(FactKind.UNIT, f"u:{dimension}:{float(value) * factor:.6g}", start, self._raw[k].end)
+            self._add(FactKind.UNIT, f"u:{dimension}:{float(value) * factor:.6g}", start, self._raw[k].end())
             return k + 1
         return 0

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from es_neardupe.keys.arrays import U64, Ints, Octets
+from es_neardupe.keys.arrays import U64, Flags, Ints, Octets
 from es_neardupe.keys.prepare.placed import PlacedPiece, PlacedText
 from es_neardupe.keys.shingles import token_runs
 from es_neardupe.keys.text import Range
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts.marks import marks_of
-from es_neardupe.similarity.facts.scanner import FactToken, scan
+from es_neardupe.similarity.facts.scanner import Tokens, scan
 from es_neardupe.similarity.facts.vocabulary import FUNCTION_WORDS
 
 _SENTENCE_END = re.compile(r"[.!?…:;•\n\t]|--")
@@ -30,6 +30,9 @@ TITLE = 20
 
 _LINES = 10
 """Lines that show how wide a text is."""
+
+_ASCII = 127
+"""Largest code of an ASCII character."""
 
 _SPACED_CODE = 3
 """Maximum number of letters of a code that is written with a blank, such as ``A 12``."""
@@ -215,24 +218,23 @@ def fact_tokens(text: str | PlacedText) -> FactTokens:
     """Find the words and facts of a text, once for all comparisons. Of a prepared text, those that are left."""
     placed = _in_nfc(PlacedText(text, text) if isinstance(text, str) else text)
     tokens = scan(placed.prepared)
-    facts = [k for k, one in enumerate(tokens) if one.kind is not None]
-    kinds = {k: kind for k in facts if (kind := tokens[k].kind)}
-    marks = {k: mark for k, mark in enumerate(marks_of(placed.prepared, tokens)) if mark}
+    kinds, marks = tokens.kinds, marks_of(placed.prepared, tokens)
     if not marks:  # a text that is only a contact
-        for k in facts:
-            if kinds[k] is FactKind.CONTACT:
-                kinds[k] = FactKind.NUMBER if tokens[k].key[0] == "p" else FactKind.CODE
+        for k, kind in kinds.items():
+            if kind is FactKind.CONTACT:
+                kinds[k] = FactKind.NUMBER if tokens.keys[k][0] == "p" else FactKind.CODE
+    spans = np.stack([np.array(side, np.int64) for side in (tokens.starts, tokens.ends)], axis=1)
     title = _title_size(placed.prepared, tokens)
     return FactTokens(
         placed,
-        _hashes([one.key for one in tokens]),
-        _flags(placed.prepared, tokens, title),
-        np.array([(one.start, one.end) for one in tokens], np.int64).reshape(-1, 2),
+        _hashes(tokens.keys),
+        _flags(placed.prepared, tokens, spans, title),
+        spans,
         kinds,
-        _values(placed.prepared, tokens),
+        tokens.values,
         marks,
         title,
-        _spaced_codes(tokens, facts),
+        _spaced_codes(tokens),
     )
 
 
@@ -252,64 +254,59 @@ def _hashes(keys: Iterable[str]) -> U64:
     return hashes
 
 
-def _values(text: str, tokens: list[FactToken]) -> dict[int, str]:
-    written = (text[one.start : one.end].lower() for one in tokens)
-    return {
-        k: one.key for k, (one, word) in enumerate(zip(tokens, written, strict=True)) if one.kind or one.key != word
-    }
-
-
-def _title_size(text: str, tokens: list[FactToken]) -> int:
+def _title_size(text: str, tokens: Tokens) -> int:
     """The number of tokens of the first line if it is a title, and not the beginning of a paragraph: if a word in lower
     case follows, or one that has no room in the line, the line is wrapped."""
     end = text.find("\n")
-    size = sum(one.end <= end for one in tokens[: TITLE + 1])
+    size = sum(one <= end for one in tokens.ends[: TITLE + 1])
     if not 0 < size <= TITLE <= len(tokens) - size:
         return 0
-    following = tokens[size]
+    following = tokens.starts[size]
     lines = text[end + 1 :].split("\n", _LINES)
     if lines[0].strip():
         width = max(map(len, lines[:_LINES]))
-        if text[following.start].islower() or end + 1 + following.end - following.start > width:
+        if text[following].islower() or end + 1 + tokens.ends[size] - following > width:
             return 0
     return size
 
 
-def _flags(text: str, tokens: list[FactToken], title: int) -> Octets:
-    flags = bytearray(len(tokens))
-    end = 0
-    for k, token in enumerate(tokens):
-        start = token.start
-        flag = 0
-        if not k or (start - end > 1 and _SENTENCE_END.search(text, end, start)):
-            flag = _START
-        end = token.end
-        if token.kind is None:
-            if token.key not in FUNCTION_WORDS:
-                flag |= _CONTENT
-            if text[start].islower():
-                flag |= _LOWER
-            elif flag & _START:
-                flag |= _UNCERTAIN
-            elif not (end - start > 1 and text[start:end].isupper()):
-                flag |= _INNER
-        flags[k] = flag
-    if 2 * sum(flag & _CONTENT and not flag & _LOWER for flag in flags[:title]) > title:
-        for k in range(title):
-            if not flags[k] & _LOWER:
-                flags[k] = flags[k] & ~_INNER | _UNCERTAIN
-    return np.frombuffer(bytes(flags), np.uint8)
+def _flags(text: str, tokens: Tokens, spans: Ints, title: int) -> Octets:
+    starts, ends = spans.T
+    flags = np.zeros(len(tokens), np.uint8)
+    for k in (np.flatnonzero(starts[1:] - ends[:-1] > 1) + 1).tolist():
+        if _SENTENCE_END.search(text, tokens.ends[k - 1], tokens.starts[k]):
+            flags[k] = _START
+    flags[:1] = _START
+    is_word = np.ones(len(tokens), np.bool_)
+    is_word[list(tokens.kinds)] = False
+    is_function_word = np.fromiter(map(FUNCTION_WORDS.__contains__, tokens.keys), np.bool_, len(tokens))
+    lower = _begin_in_lower_case(text, starts)
+    flags[is_word & ~is_function_word] |= _CONTENT
+    flags[is_word & lower] |= _LOWER
+    for k in np.flatnonzero(is_word & ~lower).tolist():
+        if flags[k] & _START:
+            flags[k] |= _UNCERTAIN
+        elif tokens.ends[k] - tokens.starts[k] == 1 or not text[tokens.starts[k] : tokens.ends[k]].isupper():
+            flags[k] |= _INNER
+    first = flags[:title]
+    if 2 * np.count_nonzero((first & _CONTENT != 0) & (first & _LOWER == 0)) > title:
+        upper = first & _LOWER == 0
+        first[upper] = first[upper] & ~np.uint8(_INNER) | _UNCERTAIN
+    return flags
 
 
-def _spaced_codes(tokens: list[FactToken], facts: list[int]) -> dict[str, tuple[int, ...]]:
+def _begin_in_lower_case(text: str, starts: Ints) -> Flags:
+    """Whether the character at each place is a letter in lower case."""
+    first = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)[starts]
+    lower = (first >= ord("a")) & (first <= ord("z"))
+    for k in np.flatnonzero(first > _ASCII).tolist():
+        lower[k] = chr(first[k]).islower()
+    return lower
+
+
+def _spaced_codes(tokens: Tokens) -> dict[str, tuple[int, ...]]:
     found: dict[str, list[int]] = {}
-    for k in facts:
-        token = tokens[k]
-        if (
-            k
-            and token.kind is FactKind.NUMBER
-            and tokens[k - 1].kind is None
-            and len(tokens[k - 1].key) <= _SPACED_CODE
-        ):
-            found.setdefault(f"c:{tokens[k - 1].key}{token.key[2:]}", []).append(k - 1)
+    for k, kind in tokens.kinds.items():
+        if kind is FactKind.NUMBER and k and k - 1 not in tokens.kinds and len(tokens.keys[k - 1]) <= _SPACED_CODE:
+            found.setdefault(f"c:{tokens.keys[k - 1]}{tokens.keys[k][2:]}", []).append(k - 1)
     return {key: tuple(its) for key, its in found.items()}
