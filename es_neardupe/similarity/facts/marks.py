@@ -22,6 +22,7 @@ _PAGE = re.compile(r"(?:\bpage|\bpages|\bp\.|\bpp\.|\bseite|\bpágina|\bslide)\s
 _STATE = re.compile(r"\b[A-Z]{2},?\s+$")
 _PLUS_FOUR = re.compile(r"-\d{4}")
 _FULL_DATE = re.compile(r"d:\d{4}-.*-")
+_LIST_NUMBER = re.compile(r"\d{1,3}(?:\.\d{1,2})*")
 _AFTER_LIST_NUMBER = re.compile(r"[.)\]]\s|\s*[-–—]?\s*(?:\n|$)")
 _BULLETS = " \t-–—(*[#•"
 
@@ -46,6 +47,8 @@ def marks_of(text: str, tokens: Tokens) -> dict[int, FactKind]:
                 marks[k] = FactKind.STAMP
         elif kind is FactKind.NUMBER and (mark := _mark_of_number(text, tokens, marks, k)):
             marks[k] = mark
+        elif kind is FactKind.CODE and _begins_an_item(text, tokens, k):  # 1.2.3 is read as a version
+            marks[k] = FactKind.COUNTER
     _mark_enumerations(tokens, marks)
     return {} if len(tokens) - len(tokens.kinds) < _MIN_WORDS else marks
 
@@ -75,7 +78,7 @@ def _mark_of_number(text: str, tokens: Tokens, marks: Mapping[int, FactKind], k:
     low = max(start - _BEFORE, 0)
     if end - start == 5 and _STATE.search(text, low, start):
         return FactKind.CONTACT
-    if _PAGE.search(text, low, start) or _begins_an_item(text, tokens, k, low):
+    if _PAGE.search(text, low, start) or _begins_an_item(text, tokens, k):
         return FactKind.COUNTER
     return None
 
@@ -86,16 +89,16 @@ def _ends_a_postcode(text: str, tokens: Tokens, k: int) -> bool:
     return end - tokens.starts[k - 1] == 5 and bool(_PLUS_FOUR.fullmatch(text, end, tokens.ends[k]))
 
 
-def _begins_an_item(text: str, tokens: Tokens, k: int, low: int) -> bool:
-    """Whether a number of up to three digits, alone or before ``.`` or ``)``, begins a line."""
+def _begins_an_item(text: str, tokens: Tokens, k: int) -> bool:
+    """Whether a number such as 3 or 1.8.1, alone or before ``.`` or ``)``, begins a line."""
     start, end = tokens.starts[k], tokens.ends[k]
+    low = max(start - _BEFORE, 0)
     line = text.rfind("\n", low, start) + 1
     if not line and low:
         return False
     return (
-        len(tokens.keys[k]) < 6
-        and text[start:end].isdigit()
-        and not text[line:start].strip(_BULLETS)
+        not text[line:start].strip(_BULLETS)
+        and bool(_LIST_NUMBER.fullmatch(text, start, end))
         and bool(_AFTER_LIST_NUMBER.match(text, end, end + 4))
     )
 
