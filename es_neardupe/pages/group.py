@@ -21,6 +21,7 @@ from es_neardupe.pages.page import rendered
 from es_neardupe.pages.readings import (
     AS_REFERENCE,
     ShownReading,
+    each_in_few_words,
     field_value,
     in_few_words,
     shown_reading,
@@ -31,6 +32,7 @@ from es_neardupe.similarity.collation import MAX_WORDS
 from es_neardupe.similarity.weighed_places import (
     FACTS,
     LAYOUT,
+    WORDS,
     PlaceReading,
     WeighedPlace,
     heaviest_first,
@@ -308,10 +310,14 @@ def _documents(reading: PlaceReading, texts: Sequence[TextOfGroup]) -> int:
 
 def _values_of(readings: Sequence[PlaceReading], own: str, kind: str, texts: Sequence[TextOfGroup]) -> Iterator[Value]:
     used = 0
-    for number, one in enumerate(readings):
-        reading = shown_reading(one.text, own, kind, _VALUE)
-        if kind in FACTS and len(one.text) > _VALUE:
-            reading = shown_reading(in_few_words(one.text, own, kind), "", kind, _VALUE)
+    facts = [in_few_words(one.text, own, kind) if kind in FACTS else "" for one in readings]
+    for number, (one, fact) in enumerate(zip(readings, facts, strict=True)):
+        if not fact or len(one.text) <= _VALUE:
+            reading = shown_reading(one.text, own, kind, _VALUE)
+        elif facts.count(fact) == 1:
+            reading = shown_reading(fact, "", kind, _VALUE)
+        else:  # the words tell them apart
+            reading = shown_reading(one.text, own, WORDS, _VALUE)
         used += min(reading.size or len("omitted"), _VALUE) + 6
         yield Value(reading, one.rows, _documents(one, texts), number > 0 and used > _VALUE_LINE)
 
@@ -373,13 +379,13 @@ def _data(marked: Sequence[tuple[WeighedPlace, DifferenceRow]], rows: Sequence[W
     data: dict[str, Any] = {}
     for place, one in marked:
         if place.place.number == one.number:
-            own, *others = place.readings
-            against = others[0].text if others else ""
-            readings = [(in_few_words(own.text, against, place.kind), own.rows)]
-            readings += [(in_few_words(each.text, own.text, place.kind), each.rows) for each in others]
+            words = each_in_few_words([each.text for each in place.readings], place.kind)
             data[str(one.number)] = {
                 "kind": place.kind,
-                "values": [{"text": text or "omitted", "texts": list(of)} for text, of in readings],
+                "values": [
+                    {"text": text or "omitted", "texts": list(each.rows)}
+                    for text, each in zip(words, place.readings, strict=True)
+                ],
             }
     return data
 
@@ -389,10 +395,9 @@ def _by_reading(texts: Sequence[TextOfGroup], differences: Sequence[DifferenceRo
     if not differences:
         return [(number, "", False) for number in range(len(texts))]
     first = differences[0]
-    own, *others = first.readings
+    own, *_ = first.readings
     listed = []
-    for each in first.readings:
-        against = own.text if each is not own else others[0].text
-        words = in_few_words(each.text, against, first.kind) or "omitted"
-        listed += [(row, words, place == 0 and each is not own) for place, row in enumerate(each.rows)]
+    words = each_in_few_words([each.text for each in first.readings], first.kind)
+    for text, each in zip(words, first.readings, strict=True):
+        listed += [(row, text or "omitted", place == 0 and each is not own) for place, row in enumerate(each.rows)]
     return listed

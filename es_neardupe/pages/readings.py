@@ -4,6 +4,7 @@ lacks."""
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -98,6 +99,15 @@ def in_few_words(text: str, reference: str, kind: str) -> str:
     if kind in FACTS and len(text.split()) > _SHORT and (bold := [run.text.strip() for run in runs if run.bold]):
         return ", ".join(dict.fromkeys(bold[:2]))[:60]
     return " ".join(shown(text).split())[:60]
+
+
+def each_in_few_words(texts: Sequence[str], kind: str) -> list[str]:
+    """Different readings of a place in a few words each, the first that of the reference: of a fact, the fact, but of
+    several with the same one, the words that it stands among."""
+    own, *others = texts
+    few = [in_few_words(own, others[0] if others else "", kind), *(in_few_words(one, own, kind) for one in others)]
+    number = Counter(few)
+    return [one if number[one] == 1 else in_few_words(text, own, PASSAGE) for one, text in zip(few, texts, strict=True)]
 
 
 def _from_difference(text: str, reference: str) -> str:

@@ -20,7 +20,7 @@ from es_neardupe.groups.reviewed import GroupFindings
 from es_neardupe.pages.application import Site
 from es_neardupe.pages.bar import Said
 from es_neardupe.pages.group import MAX_PLACES, group_file, group_page, letter
-from es_neardupe.pages.readings import field_value, in_few_words, shown_reading
+from es_neardupe.pages.readings import each_in_few_words, field_value, in_few_words, shown_reading
 from es_neardupe.similarity.collation import collate
 
 SITE = Site("/below", "news", "csrf-of-the-tests", f"ann {NASTY}")
@@ -153,6 +153,13 @@ def test_of_a_fact_the_fact_is_bold() -> None:
     assert in_few_words(clause, other, "amount") == "$620,000"
     assert in_few_words("Monday", "Tuesday", "date") == "Monday"
     assert not any(run.bold for run in shown_reading(clause, other, "passage", 150).runs)
+
+
+def test_readings_with_the_same_fact_are_told_apart() -> None:
+    texts = ["the Upstream License of 1999", "the Open Software License of 2005", "the Academic Free License of 2005"]
+    own, *others = each_in_few_words(texts, "number")
+    assert own == "1999"
+    assert others == texts[1:]
 
 
 def test_letters() -> None:
