@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from es_neardupe import options
 from es_neardupe.errors import SettingsError
-from es_neardupe.wording import option
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
@@ -69,39 +67,10 @@ def compare(
     [('title', 'Bridge repair will cost five million'), ('number', 'five million')]
     """
     from es_neardupe.index.index import opened
-    from es_neardupe.index.shown_fields import NO_FIELDS, shown_fields
-    from es_neardupe.keys.unit import shingle_of, shingle_text
-    from es_neardupe.similarity.comparison import compare_texts
-    from es_neardupe.similarity.measure import Measure
-    from es_neardupe.verification.current_texts import name_of_document, text_of_document
-    from es_neardupe.verification.feature_weights import frequencies
+    from es_neardupe.verification.texts_to_compare import ReadText, compared, read_texts
 
     if (b is None) == (text is None):
         raise SettingsError("Give either the id of a second document or a text.")
     index = opened(index, texts=True)
-    scheme = index.settings.scheme
-    size, unit = (scheme.shingle, scheme.unit) if shingle is None else shingle_of(shingle)
-    of_index = (size, unit) == (scheme.shingle, scheme.unit)
-    if weighted and not of_index:
-        raise SettingsError(
-            f"The feature frequencies of {index.name} are for shingles of {shingle_text(scheme.shingle, scheme.unit)}. "
-            f"Omit either {option('shingle')} or {option('weighted')}."
-        )
-    shown = shown_fields(index, fields)
-    if shown.beginning_of is not None:  # of the texts that are compared anyway
-        shown = NO_FIELDS
-    one, fields_a = text_of_document(index, a, shown)
-    other, fields_b = (
-        text_of_document(index, b, shown) if b is not None else (scheme.preparation.placed(text or ""), {})
-    )
-    found = compare_texts(
-        one,
-        other,
-        names=(name_of_document(index, a), name if b is None else name_of_document(index, b)),
-        shingle=size,
-        unit=unit,
-        passage=passage,
-        weights=frequencies(index, Measure(shingle=size, unit=unit)).weights if weighted else None,
-        scheme=scheme if of_index else None,
-    )
-    return replace(found, a=replace(found.a, fields=fields_a), b=replace(found.b, fields=fields_b))
+    texts = read_texts(index, a, ReadText(name, [text or ""]) if b is None else b, fields)
+    return compared(index, texts, shingle=shingle, passage=passage, weighted=weighted)

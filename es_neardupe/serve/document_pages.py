@@ -20,7 +20,7 @@ from es_neardupe.records import by_address
 from es_neardupe.serve.answers import page_answer
 from es_neardupe.serve.large_work import large_work
 from es_neardupe.serve.site_pages import chosen, said_before
-from es_neardupe.verification.current_texts import text_of_document
+from es_neardupe.verification.texts_to_compare import read_document
 from es_neardupe.views.document_pages import DocumentReview, review_of_documents
 
 _SIMILAR = 20
@@ -76,12 +76,13 @@ def document_pages(
         own = site(request).of(found)
         review = review_of_documents(found, [by_address(id, index)], own.reviewer)
         address = review.documents[0].address
-        placed, values = text_of_document(found, address, shown_fields(found, fields, origin=True))
+        read = read_document(found, address, shown_fields(found, fields, origin=True))
+        text = found.settings.scheme.preparation.placed(read.values).original
         threshold = found.settings.threshold_of(found.settings.measure)
         lowest = min(_LOWEST, threshold)
         hits = similar(index_of(request), id=address, min=lowest, max=threshold, top=_SIMILAR, fields=fields).hits
         below = [one for one in hits if one.similarity < threshold]
-        document = DocumentText(placed.original, values, below, threshold, _SIMILAR)
+        document = DocumentText(text, read.fields, below, threshold, _SIMILAR)
         bar = bar_of(request, found, review, own.document_link(address))
         return page_answer(document_page(own, document, review, bar))
 

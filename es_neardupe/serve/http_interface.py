@@ -13,7 +13,6 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
-from es_neardupe.commands.compare import compare
 from es_neardupe.commands.contained import contained
 from es_neardupe.commands.decide import decide, withdraw
 from es_neardupe.commands.documents import documents
@@ -59,7 +58,7 @@ from es_neardupe.serve.guard import INTERFACE
 from es_neardupe.serve.large_work import large_work
 from es_neardupe.signatures import defaults_of
 from es_neardupe.similarity.comparison import MAX_CHARS
-from es_neardupe.verification.current_texts import characters
+from es_neardupe.verification.texts_to_compare import compared, read_texts
 from es_neardupe.views.document_pages import part_of_document
 from es_neardupe.views.group_pages import page_of_groups, read_after
 
@@ -351,8 +350,9 @@ _TYPES = {"str", "constrained-str", *(one.__name__ for one in (AddressQuery, Ver
 
 def _compared(index: Index, a: str | Address, b: str | Address, fields: Sequence[str]) -> Any:
     current = opened(index, texts=True)
-    with large_work(characters(current, [a, b])):
-        return plain(compare(current, a, b, fields=fields))
+    texts = read_texts(current, a, b, fields)
+    with large_work(texts.characters):
+        return plain(compared(current, texts))
 
 
 def _document(given: str | AddressQuery) -> str | Address:

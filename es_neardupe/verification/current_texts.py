@@ -7,7 +7,6 @@ pair.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -17,15 +16,12 @@ from numpy.typing import NDArray
 from es_neardupe.candidates.pair_arrays import Portion, blocks, portions
 from es_neardupe.candidates.spill_to_disk import SpilledRows, scratch
 from es_neardupe.columns import References
-from es_neardupe.display_text import named
-from es_neardupe.errors import InputError, NotFound, SettingsError
+from es_neardupe.errors import NotFound, SettingsError
 from es_neardupe.index import queries
-from es_neardupe.index.document_text import TextFields, prepared_text, read_values, text_of, values_by_field
+from es_neardupe.index.document_text import TextFields, prepared_text, text_of, values_by_field
 from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.shown_fields import ShownFields
 from es_neardupe.keys.arrays import U64, Bytes, Flags, Floats, Ints, Numbers, Positions
-from es_neardupe.keys.prepare.placed import PlacedText
 from es_neardupe.keys.text import contents, packed_hashes
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, DocumentsInScope, Hit, Reference, TextClasses
@@ -508,34 +504,6 @@ def _by_address(index: Index, indices: Sequence[str], id: str, fields: Sequence[
     references: list[Reference] = [(concrete, id, None) for concrete in indices]
     found = index.documents.fetch(references, fields)
     return [(hit.address, hit.source) for hit in found if hit is not None and hit.routing is None]
-
-
-def name_of_document(index: Index, document: str | Address) -> str:
-    """The name by which a document is shown."""
-    if not isinstance(document, Address):
-        return document
-    return named(document, several=len(index.target.indices) > 1)
-
-
-def characters(index: Index, documents: Sequence[str | Address]) -> int:
-    """The characters of the texts of some documents together, without those that cannot be read. Raises errors as
-    `current_source`."""
-    number = 0
-    for one in documents:
-        _, source = current_source(index, one, index.settings.fields)
-        with suppress(InputError):
-            number += len(text_of(source, index.settings.fields))
-    return number
-
-
-def text_of_document(index: Index, document: str | Address, shown: ShownFields) -> tuple[PlacedText, dict[str, str]]:
-    """The prepared text of a document, and its fields to show."""
-    address, source = current_source(index, document, [*index.settings.fields, *shown.names])
-    try:
-        values = read_values(source, index.settings.fields)
-    except InputError as error:
-        raise InputError(f"Document {address.id!r} of index {address.index} cannot be compared: {error}") from error
-    return index.settings.scheme.preparation.placed(values), shown.of(source)
 
 
 class OneWithMany:

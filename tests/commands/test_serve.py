@@ -41,6 +41,8 @@ from es_neardupe.serve import document_pages, large_work
 from es_neardupe.serve.application import asgi
 from es_neardupe.server.client import Client
 from es_neardupe.similarity import collation
+from es_neardupe.verification import texts_to_compare
+from es_neardupe.verification.current_texts import current_source
 from es_neardupe.views import group_pages
 
 pytestmark = pytest.mark.either("storage")
@@ -337,7 +339,15 @@ def test_large_texts_are_compared_one_after_the_other(
         shown(site, "/groups")
         goes_on.set()
         assert first.result().status_code == 200
+    read: list[str] = []
+
+    def once(index: Any, document: str, *rest: Any) -> Any:
+        read.append(document)
+        return current_source(index, document, *rest)
+
+    monkeypatch.setattr(texts_to_compare, "current_source", once)
     assert site.get("/api/compare", params={"a": "l2", "b": "l3"}).status_code == 200
+    assert read == ["l2", "l3"]
 
 
 def test_large_work_waits_for_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
