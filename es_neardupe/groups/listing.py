@@ -28,12 +28,14 @@ class GroupOrder(str, Enum):
     """Order of groups. Groups that are equal are sorted by id."""
 
     LARGEST = "largest"
+    MOST_TEXTS = "most-texts"
     LEAST_SIMILAR = "least-similar"
     NEWEST = "newest"
 
 
 _ORDERS = {
     GroupOrder.LARGEST: {"size": "desc"},
+    GroupOrder.MOST_TEXTS: {"texts": "desc"},
     GroupOrder.LEAST_SIMILAR: {"min_similarity": "asc"},
     GroupOrder.NEWEST: {"updated": "desc"},
 }

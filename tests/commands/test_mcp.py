@@ -287,7 +287,7 @@ def test_bad_input_is_an_error_of_the_tool(client: Client, index_name: str) -> N
             ("group", {"id": f"<script>{NASTY}"}, "Unknown group"),
             ("groups", {"query": "title:("}, "title:("),
             ("groups", {"after": "[{}]"}, "previous page"),
-            ("groups", {"order": "none"}, "`order`: Input should be 'largest', 'least-similar' or 'newest'."),
+            ("groups", {"order": "none"}, "`order`: Input should be 'largest', 'most-texts', "),
             ("document", {"id": "none"}, "There is no document 'none'"),
             ("document", {"id": "l0", "start": -1}, "`start`: Input should be greater than or equal to 0."),
             ("compare", {"a": "l0"}, "second document or a text"),

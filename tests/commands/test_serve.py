@@ -505,6 +505,8 @@ def test_many_groups_are_paged_through_the_registry(client: Client, index_name: 
     assert found == expected
     least = list_groups(index, order=GroupOrder.LEAST_SIMILAR, size=1000).groups
     assert [one.min_similarity for one in least] == sorted(one.min_similarity for one in least)
+    texts = list_groups(index, order=GroupOrder.MOST_TEXTS, size=1000).groups
+    assert [one.texts for one in texts] == sorted((one.texts for one in texts), reverse=True)
     overview = group_overview(index)
     assert (overview.groups, overview.documents) == (60, sum(size for _, size in expected))
     assert sum(one.groups for one in overview.sizes) == sum(one.groups for one in overview.similarities) == 60
@@ -518,6 +520,8 @@ def test_many_groups_are_paged_through_the_registry(client: Client, index_name: 
     first = shown(site, "/groups")
     following = re.findall(r'rel="next" href="([^"]*)"', first)
     assert first.count('href="/group?id=') == 50
+    by_texts = shown(site, "/groups", order="most-texts")
+    assert 'aria-sort="descending"><a href="/groups?order=most-texts">texts</a>' in by_texts
     second = shown(site, following[0].replace("&amp;", "&"))
     assert second.count('href="/group?id=') == 10
     assert "First page" in second
