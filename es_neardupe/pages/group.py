@@ -215,6 +215,7 @@ def _values(site: Site, texts: CollatedTexts, findings: GroupFindings) -> dict[s
         "counts": counts,
         "layout": _samples(layout),
         "in_layout": len(layout),
+        "prepared": any(one.prepared != one.text or one.as_prepared for one in map(found.side, range(len(found.rows)))),
         "unshown": max(len(rows) - MAX_PLACES, 0),
         "table": _table(all_texts, differences[:TABLE_PLACES]) if len(all_texts) > 2 else [],
         "table_places": differences[:TABLE_PLACES],

@@ -17,6 +17,8 @@ from es_neardupe.groups.decisions import Claim, Decision, Verdict
 from es_neardupe.groups.listing import QueuePlace
 from es_neardupe.groups.read import Member, MemberPage
 from es_neardupe.groups.reviewed import GroupFindings
+from es_neardupe.keys.prepare.placed import PlacedText
+from es_neardupe.keys.prepare.preparation import Preparation
 from es_neardupe.pages.application import Site
 from es_neardupe.pages.bar import Said
 from es_neardupe.pages.group import MAX_PLACES, group_file, group_page, letter
@@ -27,7 +29,7 @@ SITE = Site("/below", "news", "csrf-of-the-tests", f"ann {NASTY}")
 FIELDS = {"title": f"\u202eTitle {NASTY}", "source": NASTY}
 
 
-def group(*texts: str, copies: int = 1) -> CollatedTexts:
+def group(*texts: str | PlacedText, copies: int = 1) -> CollatedTexts:
     """The texts of a group, each with so many documents."""
     found = collate(texts)
     rows = []
@@ -160,6 +162,15 @@ def test_readings_with_the_same_fact_are_told_apart() -> None:
     own, *others = each_in_few_words(texts, "number")
     assert own == "1999"
     assert others == texts[1:]
+
+
+def test_prepared_texts_have_a_note() -> None:
+    quoted = "> an older mail\n"
+    mails = [f"{quoted}{words(0, 30)} {end}\n" for end in ("red", "blue")]
+    _, plain = read(group(*mails))
+    _, prepared = read(group(*(Preparation.named("mail", ()).placed(mail) for mail in mails)))
+    assert "Compared as prepared" not in plain
+    assert "Compared as prepared: parts of the texts are left out or masked." in prepared
 
 
 def test_letters() -> None:
