@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
-from operator import eq
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,12 +16,23 @@ import numpy as np
 from es_neardupe.candidates.who_may_meet import ReadField
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.groups.rules import rules_of
-from es_neardupe.incoming.recent_documents import ByKey, Candidate, RecentDocuments, insert, sharing
+from es_neardupe.incoming.recent_documents import (
+    ByKey,
+    Candidate,
+    RecentDocuments,
+    equal_slots,
+    insert,
+    preference,
+    sharing,
+    slots_of,
+)
+from es_neardupe.incoming.stored_buckets import MAXIMUM, NEAREST, NO_TEXTS, Nearest, StoredBuckets
 from es_neardupe.incoming.writes import Piece
 from es_neardupe.index import mapping, queries
 from es_neardupe.index.document_text import TextFields, prepared_text, values_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import count_of, decode_signature, group_of, stored_fields
+from es_neardupe.keys.arrays import Ints
 from es_neardupe.keys.text import contents
 from es_neardupe.records import Hit, Reference
 from es_neardupe.server.client import JSON
@@ -35,10 +45,14 @@ from es_neardupe.verification.current_texts import current_sources, similarities
 _Result = TypeVar("_Result")
 
 _PAGE = 2000
-"""Maximum number of documents found by one search for a piece. If more share keys, each document has its own search."""
+"""Maximum number of documents found by one search for a piece. If more share keys, all of them are read at once; if
+they are too many for this, each document of the piece has its own search."""
 
-_NEAREST = 1000
-"""Maximum number of documents that share most keys with one without a match, whose stored signatures are compared."""
+_FIRST = 10
+"""Number of texts that are compared first if more share keys with a document than may be compared."""
+
+_COPIES = 100
+"""Maximum number of documents with the same text that are looked at, until one is unchanged."""
 
 _THREADS = ThreadPoolExecutor(4, "screened")
 """Threads that send the first requests for a piece; they are started when they are needed."""
@@ -104,9 +118,10 @@ class ComparedPiece:
         index: Index,
         criterion: MatchCriterion,
         recent: RecentDocuments,
-        maximum: int,
+        buckets: StoredBuckets,
         writes: Piece,
         *,
+        maximum: int,
         fields: ComparedFields,
     ) -> None:
         self.writes = writes
@@ -123,12 +138,19 @@ class ComparedPiece:
         self.not_compared = Counter[Candidate]()
         """Of each document, the number of those that share keys with it and were not compared."""
         self._recent = recent
+        self._buckets = buckets
+        self._left: Ints | None = None
+        """The number of documents of each text of the buckets that the run has not replaced."""
         self._stored: dict[Reference, Candidate] = {}
         self._by_key: ByKey = {}
         self._most_shared: dict[Candidate, list[Candidate]] = {}
         """Of new documents that share keys with very many, the stored ones that share most."""
         self._candidates: dict[Candidate, list[list[Candidate]]] = {}
         """Of each new document, the candidates with most shared keys first; of each content, principals first."""
+        self._texts: dict[Candidate, list[list[Candidate]]] = {}
+        """Of new documents that share keys with very many, the texts that are not in the buckets."""
+        self._left_out = Counter[Candidate]()
+        """Of each of these, the number of documents with a key that were not looked at."""
         self._similarity: dict[tuple[Candidate, Candidate], float] = {}
         self._lost: set[Candidate] = set()
         """First candidates with copies that were changed or deleted since they got their keys."""
@@ -139,7 +161,7 @@ class ComparedPiece:
 
     def find(self, documents: Sequence[Candidate]) -> None:
         """Search the documents that share keys with new ones."""
-        keys = sorted({key for one in documents for key in one.bands})
+        keys = sorted({key for one in documents for key in one.bands} - self._buckets.keys)
         if not keys:
             return
         if len(keys) > queries.MAX_TERMS and len(documents) > 1:
@@ -148,15 +170,20 @@ class ComparedPiece:
             self.find(documents[half:])
             return
         size = min(_PAGE, self.index.target.max_result_window)
-        found = self._search(queries.few_candidates(self.index.fields, keys, size=size, source=self._source()))
+        body = queries.few_candidates(self.index.fields, keys, size=size, source=self._source())
+        found = self._search(body)
         if found["total"]["value"] <= len(found["hits"]):
-            self._add(found["hits"])
-            return
-        searches = [in_background(partial(self._find_most_shared, one), _SEARCHES) for one in documents]
-        for one, searched in zip(documents, searches, strict=True):
-            hits, unread = searched.result()
-            self._most_shared[one] = self._add(hits)
-            self.not_compared[one] += unread
+            self._add(map(hit_of, found["hits"]))
+        elif len(self._buckets) + found["total"]["value"] <= MAXIMUM:
+            pages = self.index.documents.pages({"query": body["query"], "_source": body["_source"]})
+            self._buckets.add(map(self._stored_candidate, chain.from_iterable(pages)), keys)
+        else:
+            self._buckets.expire()
+            searches = [in_background(partial(self._find_most_shared, one), _SEARCHES) for one in documents]
+            for one, searched in zip(documents, searches, strict=True):
+                hits, unread = searched.result()
+                self._most_shared[one] = self._add(map(hit_of, hits))
+                self.not_compared[one] += unread
 
     def _find_most_shared(self, document: Candidate) -> tuple[list[Mapping[str, Any]], int]:
         """Search the documents that share most keys with one; of those with the same content, only one. Returns the
@@ -185,86 +212,146 @@ class ComparedPiece:
 
     def _source(self) -> list[str]:
         fields, more = self.index.fields, self.fields.in_source
-        return [fields.bands, fields.content, fields.tokens, fields.group, fields.principal, *more]
+        known = (fields.bands, fields.content, fields.tokens, fields.group, fields.principal, fields.signature)
+        return [*known, *more]
 
     def _search(self, body: Mapping[str, Any]) -> Any:
         return self.index.documents.search(body)["hits"]
 
-    def _add(self, hits: Iterable[Mapping[str, Any]]) -> list[Candidate]:
+    def _stored_candidate(self, hit: Hit) -> Candidate:
+        """A document as a search found it."""
+        found = _stored_candidate(hit, self.index.settings.prefix)
+        self.fields.set_values(found, hit.source)
+        return found
+
+    def _add(self, hits: Iterable[Hit]) -> list[Candidate]:
         """Candidates of stored documents."""
         added = []
-        for hit in map(hit_of, hits):
+        for hit in hits:
             if (one := self._stored.get(hit.reference)) is None:
-                one = self._stored[hit.reference] = _stored_candidate(hit, self.index.settings.prefix)
-                self.fields.set_values(one, hit.source)
+                one = self._stored[hit.reference] = self._stored_candidate(hit)
                 insert(self._by_key, one)
                 if one.principal and one.group is not None:
                     self._leaders[one.group] = one
             added.append(one)
         return added
 
+    def _of_this_piece(self, one: Candidate) -> Candidate:
+        """The same document, unless it is one of the buckets, whose text is read again for each piece."""
+        if one.reference in self._recent:
+            return one
+        if one.reference not in self._stored:
+            self._stored[one.reference] = replace(one)
+        return self._stored[one.reference]
+
     # -- comparison
 
     def choose_candidates(self, document: Candidate) -> None:
         """Choose the candidates of a new document: those that are stored, and those that the run wrote before."""
-        fold, agree = self.criterion.measure.copies_are_equal, self.index.settings.scheme.agree
+
         stored = self._by_key
         if document in self._most_shared:
             stored = {}
             for one in self._most_shared[document]:
                 insert(stored, one)
-        found, left_out = sharing(document, agree, self._recent.by_key, stored)
+        found, left_out = sharing(document, self.index.settings.scheme.agree, self._recent.by_key, stored)
+        texts = self._by_text(self._may_match(document, found))
         self.not_compared[document] += left_out
-        by_content: dict[object, list[Candidate]] = {}
-        for one in found:
-            content = one.content if fold and one.content else one
-            if self._recent.replaces(one) or not one.may_match(document):
-                continue
-            if content in by_content:
-                by_content[content].append(one)
-            elif len(by_content) < self.maximum:
-                by_content[content] = [one]
-            else:
-                self.not_compared[document] += 1
-        self._candidates[document] = [sorted(copies, key=_preference) for copies in by_content.values()]
+        first = min(_FIRST, self.maximum)
+        near = self._nearest_in_buckets(document, first)
+        if len(texts) + near.number <= self.maximum:
+            first, near = (
+                self.maximum,
+                NO_TEXTS if not near.number else self._nearest_in_buckets(document, self.maximum),
+            )
+        if near.number or len(texts) > self.maximum:
+            self._texts[document] = texts
+            self._left_out[document] = self.not_compared[document]
+            self._choose_most_similar(document, first, near)
+        else:
+            self._candidates[document] = texts
+
+    def _choose_most_similar(self, document: Candidate, number: int, near: Nearest) -> None:
+        """Choose so many texts as candidates of a new document: those with the most similar signatures. ``near``: as
+        many of the buckets."""
+        texts = [*near.texts, *self._texts[document]]
+        sizes = [*near.sizes, *map(len, self._texts[document])]
+        equal = self._equal_slots(document, [copies[0] for copies in self._texts[document]])
+        best = np.argsort(-np.concatenate([near.equal_slots, equal]), kind="stable")[:number].tolist()
+        chosen = (one for place in best for one in self._may_match(document, texts[place][:_COPIES]))
+        self._candidates[document] = self._by_text(map(self._of_this_piece, chosen))
+        left = sum(sizes) + near.others - sum(sizes[place] for place in best)
+        self.not_compared[document] = self._left_out[document] + left
+
+    @staticmethod
+    def _equal_slots(document: Candidate, others: Sequence[Candidate]) -> Ints:
+        slots = slots_of([one.signature for one in others], len(document.signature))
+        return equal_slots(document.signature, slots)
+
+    def _by_text(self, documents: Iterable[Candidate]) -> list[list[Candidate]]:
+        """The documents with each text, principals first."""
+        fold, documents = self.criterion.measure.copies_are_equal, list(documents)
+        texts = [one.content if fold and one.content else one for one in documents]
+        if len(set(texts)) == len(texts):
+            return [[one] for one in documents]
+        found = dict[object, list[Candidate]]()
+        for text, one in zip(texts, documents, strict=True):
+            found.setdefault(text, []).append(one)
+        return [sorted(some, key=preference) if len(some) > 1 else some for some in found.values()]
+
+    def _may_match(self, document: Candidate, others: Iterable[Candidate]) -> list[Candidate]:
+        """Those of some documents that the run has not replaced, and whose values allow a match."""
+        current = self._recent.current(others)
+        return [one for one in current if one.may_match(document)] if self.fields.in_source else current
+
+    def _nearest_in_buckets(self, document: Candidate, number: int) -> Nearest:
+        """The texts of the buckets with the most similar signatures."""
+        if self._buckets.keys.isdisjoint(document.bands):
+            return NO_TEXTS
+        if self._left is None:
+            self._left = self._buckets.sizes(self._recent.references)
+        allowed = partial(self._may_match, document) if self.fields.in_source else None
+        return self._buckets.nearest(document, self.index.settings.scheme.agree, self._left, number, allowed)
 
     def compare(self) -> None:
-        """Compare each new document with its candidates: of those with the same content, one that is unchanged."""
-        pairs = [(document, copies) for document, some in self._candidates.items() for copies in some]
+        """Compare each new document with its candidates. Of those that share keys with very many, only those without a
+        match are compared with more texts than the first."""
+        self._compare_candidates(self._candidates)
+        for number in (self.maximum, 2 * self.maximum):
+            unmatched = [one for one in self._texts if self.not_compared[one] and not self.matches(one)]
+            for document in unmatched:
+                self._choose_most_similar(document, number, self._nearest_in_buckets(document, number))
+            self._compare_candidates(unmatched)
+        self._look_further()
+
+    def _compare_candidates(self, documents: Iterable[Candidate]) -> None:
+        """Compare new documents with their candidates: of those with the same content, one that is unchanged."""
+        pairs = [(document, copies) for document in documents for copies in self._candidates[document]]
         self._compare((document, copies[0]) for document, copies in pairs)
-        self._lost = self._changed({copies[0] for _, copies in pairs if len(copies) > 1})
+        self._lost |= self._changed({copies[0] for _, copies in pairs if len(copies) > 1})
         self._compare((document, one) for document, copies in pairs if copies[0] in self._lost for one in copies)
 
-    def look_further(self) -> None:
-        """Compare documents without a match with more of the stored ones that share most keys, those whose signatures
-        are most similar: in a large family, hundreds share as many keys."""
+    def _look_further(self) -> None:
+        """Compare documents that had a search of their own and no match with more of the stored ones that share most
+        keys, those whose signatures are most similar: in a large family, hundreds share as many keys."""
         further = dict[Candidate, list[Candidate]]()
-        for place, document in self.documents.items():
-            if self.not_compared[document] and document in self._candidates and not self.matches(document):
-                fingerprint = self.writes[place].fingerprint
-                nearest = [] if fingerprint is None else self._nearest(document, fingerprint.signature)
-                allowed = (one for one in nearest if not self._recent.replaces(one) and one.may_match(document))
-                further[document] = list(allowed)
+        for document in self._most_shared.keys() & self._candidates.keys():
+            if self.not_compared[document] and not self.matches(document):
+                nearest = self._nearest(document)
+                further[document] = self._may_match(document, nearest)
                 self.not_compared[document] = max(0, self.not_compared[document] - len(nearest))
         self._compare((document, one) for document, some in further.items() for one in some)
         for document, some in further.items():
             self._candidates[document] += ([one] for one in some)
 
-    def _nearest(self, document: Candidate, signature: bytes) -> list[Candidate]:
+    def _nearest(self, document: Candidate) -> list[Candidate]:
         """Stored documents that share most keys with one, without those that were compared: those whose signatures
         agree in most slots."""
-        body = self._sharing_most(document, _NEAREST, [*self._source(), self.index.fields.signature])
+        found = self._search(self._sharing_most(document, NEAREST, self._source()))["hits"]
         known = {one.reference for copies in self._candidates[document] for one in copies}
-        hits = [hit for hit in self._search(body)["hits"] if hit_of(hit).reference not in known]
-
-        def agreeing(hit: Mapping[str, Any]) -> int:
-            try:
-                stored = decode_signature(stored_fields(hit["_source"], self.index.settings.prefix))
-            except CorruptFingerprint:
-                return 0
-            return sum(map(eq, stored, signature))
-
-        return self._add(sorted(hits, key=agreeing, reverse=True)[: self.maximum])
+        others = [one for one in self._add(map(hit_of, found)) if one.reference not in known]
+        equal = self._equal_slots(document, others)
+        return [others[place] for place in np.argsort(-equal, kind="stable")[: self.maximum].tolist()]
 
     def _changed(self, candidates: Iterable[Candidate]) -> set[Candidate]:
         """Those that were changed or deleted since they got their keys."""
@@ -311,7 +398,7 @@ class ComparedPiece:
             similar = (pair for pair in values if pair[1] >= self.criterion.min)
             agreeing = (pair for pair in similar if self._facts_agree(document, self._read_copy(copies, pair[0])))
             found += islice(agreeing, 1)
-        return sorted(found, key=lambda pair: (-pair[1], *_preference(pair[0])))
+        return sorted(found, key=lambda pair: (-pair[1], *preference(pair[0])))
 
     def _read_copy(self, copies: Sequence[Candidate], one: Candidate) -> Candidate:
         """The one of some copies that was read, for one of them: the first, unless it was changed."""
@@ -349,9 +436,11 @@ class ComparedPiece:
             return None
         if (recent := self._recent.leader(group)) is not None:
             return recent
+        if group not in self._leaders and (known := self._buckets.leaders.get(group)) is not None:
+            self._leaders[group] = self._of_this_piece(known)
         if group not in self._leaders:
             body = {"size": 1, "query": queries.groups_by_id(self.index.fields, [group]), "_source": self._source()}
-            self._add(self._search(body)["hits"])
+            self._add(map(hit_of, self._search(body)["hits"]))
         stored = self._leaders.setdefault(group, None)
         return None if stored is None or self._recent.replaces(stored) else stored
 
@@ -372,9 +461,13 @@ def _stored_candidate(hit: Hit, prefix: str) -> Candidate:
         count_of(stored, "tokens"),
         group_of(stored),
         principal if isinstance(principal, bool) else None,
+        _signature(stored),
     )
 
 
-def _preference(candidate: Candidate) -> tuple[bool, str, str]:
-    """The order of equally similar candidates: principals first."""
-    return not candidate.principal, *candidate.reference[:2]
+def _signature(stored: Mapping[str, Any]) -> bytes:
+    """A stored signature; empty if it cannot be read."""
+    try:
+        return decode_signature(stored)
+    except CorruptFingerprint:
+        return b""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
+
+from es_neardupe.keys.arrays import Ints, Octets
 from es_neardupe.records import Reference
 from es_neardupe.server.request_sizes import size_of
 
@@ -24,6 +27,8 @@ class Candidate:
     group: str | None
     principal: bool | None
     """None if it waits for ``group``."""
+    signature: bytes = b""
+    """Empty if it cannot be read."""
     source: Mapping[str, Any] | None = None
     """None until it is read."""
     exists: bool = True
@@ -38,6 +43,23 @@ class Candidate:
     def may_match(self, other: Candidate) -> bool:
         """Whether the values allow that both match."""
         return self.within == other.within and self.across.isdisjoint(other.across)
+
+
+def preference(document: Candidate) -> tuple[bool, str, str]:
+    """The order of equally similar documents: principals first."""
+    return not document.principal, *document.reference[:2]
+
+
+def slots_of(signatures: Sequence[bytes], size: int) -> Octets:
+    """Signatures as rows; one of another size is zero."""
+    alike = b"".join(one if len(one) == size else bytes(size) for one in signatures)
+    return np.frombuffer(alike, np.uint8).reshape(len(signatures), size)
+
+
+def equal_slots(signature: bytes, others: Octets) -> Ints:
+    """How many slots a signature has in common with each of some others."""
+    equal: Ints = np.count_nonzero(others == np.frombuffer(signature, np.uint8), axis=1)
+    return equal
 
 
 ByKey = dict[str, "Candidate | list[Candidate]"]
@@ -79,9 +101,19 @@ class RecentDocuments:
         """Whether this run has written another version of the document, or deleted it."""
         return self._written.get(document.reference, document) is not document
 
+    def current(self, documents: Iterable[Candidate]) -> list[Candidate]:
+        """Those of which this run has not written another version, and which it has not deleted."""
+        written = self._written
+        return [one for one in documents if written.get(one.reference, one) is one]
+
     def exists(self, reference: Reference) -> bool:
         """Whether this run has written the document, and has not deleted it since."""
         return reference in self._written and self._written[reference].exists
+
+    @property
+    def references(self) -> Collection[Reference]:
+        """All of them, also those that were deleted."""
+        return self._written.keys()
 
     @property
     def full(self) -> bool:
@@ -108,6 +140,9 @@ class RecentDocuments:
         """A document is not written after all, or is written again with another text."""
         del self._written[document.reference]
         document.exists = False
+        for key in document.bands:
+            if isinstance(others := self.by_key.get(key), list):
+                others.remove(document)
         self._bytes -= size_of(document.source)
         self._count(document, -1)
 

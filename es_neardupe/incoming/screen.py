@@ -9,6 +9,7 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.incoming.matches import Match, MatchedAction, OtherMatch, ScreenReport, WhatToDo
 from es_neardupe.incoming.piece import NO_FIELDS, ComparedFields, ComparedPiece, in_background
 from es_neardupe.incoming.recent_documents import Candidate, RecentDocuments
+from es_neardupe.incoming.stored_buckets import StoredBuckets
 from es_neardupe.incoming.writes import Incoming, Piece, own_groups
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
@@ -50,6 +51,7 @@ class Screen:
         self._marks = callable(on_match) or self._choose is OnMatch.MARK
         self._refreshes = refreshes
         self._recent = RecentDocuments()
+        self._buckets: StoredBuckets | None = None
         self._concrete = _concrete_names(index.target)
         self._in_use = GroupIdsInUse(index)
 
@@ -74,7 +76,18 @@ class Screen:
         if writes is None:
             return None
         self._forget()
-        piece = ComparedPiece(self.index, self.criterion, self._recent, self.max_candidates, writes, fields=self.fields)
+        if self._buckets is None or self._buckets.expired:
+            fold = self.criterion.measure.copies_are_equal
+            self._buckets = StoredBuckets(self.index.settings.scheme.permutations, fold=fold)
+        piece = ComparedPiece(
+            self.index,
+            self.criterion,
+            self._recent,
+            self._buckets,
+            writes,
+            maximum=self.max_candidates,
+            fields=self.fields,
+        )
         piece.references = [self._reference(one) for one in writes]
         piece.last = {
             reference: place for place, reference in enumerate(piece.references) if writes[place].changes_text
@@ -98,7 +111,7 @@ class Screen:
             piece.choose_candidates(document)
             self._recent.add(document)
         piece.compare()
-        piece.look_further()
+
         counts = self.report.counts
         counts.not_compared += sum(piece.not_compared.values())
         groups: list[Mapping[str, Any] | None] = list(own)
@@ -149,7 +162,9 @@ class Screen:
                 counts.without_keys += 1
             else:
                 keys = one.fingerprint
-                found[place] = Candidate(reference, keys.bands, keys.content, keys.tokens, None, None, one.source)
+                found[place] = Candidate(
+                    reference, keys.bands, keys.content, keys.tokens, None, None, keys.signature, one.source
+                )
                 self.fields.set_values(found[place], one.source)
         return found
 
@@ -211,6 +226,7 @@ class Screen:
         """If too many documents are remembered, forget those that searches see; if that is not enough, the oldest."""
         if not self._recent.full:
             return
+        self._buckets = None  # which lack the documents that only searches will find
         if self._refreshes:
             self.index.documents.refresh_if_allowed()
         blocks = chunked(self._recent.documents, _BLOCK)

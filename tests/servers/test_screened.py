@@ -34,8 +34,10 @@ from server_tools import (
 from es_neardupe import NearDupe, Settings, features, fingerprints
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.incoming import piece as module
+from es_neardupe.incoming import stored_buckets
 from es_neardupe.incoming.matches import Match, MatchedAction, OtherMatch, ScreenReport
 from es_neardupe.incoming.recent_documents import RecentDocuments
+from es_neardupe.incoming.stored_buckets import StoredBuckets
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path, to_json
 
@@ -155,8 +157,12 @@ def true_pairs(before: Mapping[str, str], after: Mapping[str, str]) -> dict[tupl
     return found
 
 
-def test_every_pair_that_the_keys_promise_is_found(news: NearDupe, client: Client, index_name: str) -> None:
+@pytest.mark.parametrize("page", [2000, 30], ids=["searched", "read"])
+def test_every_pair_that_the_keys_promise_is_found(
+    news: NearDupe, client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
     """None of them is visible to searches, and no other is reported. The groups are then those of a run without."""
+    monkeypatch.setattr(module, "_PAGE", page)
     before, after = some_texts(100, 500)
     load_texts(client, news, before)
     report = ScreenReport()
@@ -358,26 +364,71 @@ def test_two_writers_that_miss_each_other_are_repaired_by_group(
     assert groups(client, index_name) == plainly_grouped(client, {**before, **after}, f"{index_name}-plain")
 
 
+many = pytest.mark.parametrize("read", [True, False], ids=["read", "searched"])
+"""Whether the documents that share keys are few enough to be read at once, or each document has a search of its own."""
+
+
+@many
 def test_more_documents_share_keys_than_one_search_returns(
-    news: NearDupe, client: Client, monkeypatch: pytest.MonkeyPatch
+    news: NearDupe, client: Client, monkeypatch: pytest.MonkeyPatch, read: bool
 ) -> None:
     texts = family("large", 62, length=300)
     load_texts(client, news, {f"s{k}": text for k, text in enumerate(texts[:60])} | {"copy": texts[0]})
     others = [document(f"o{k}", " ".join(words(k, 50))) for k in range(6)]
     actions = [*others[:3], document("a", texts[60]), *others[3:], document("b", texts[61])]
     monkeypatch.setattr(module, "_PAGE", 30)
+    monkeypatch.setattr(module, "MAXIMUM", 1000 if read else 0)
     report = ScreenReport()
     list(news.screened(actions, on_match="pass", report=report))
     assert [(one.id, len(one.match.others)) for one in report.matches] == [("a", 59), ("b", 60)]  # the copy once
     assert report.counts.not_compared == 0
     report = ScreenReport()
     list(news.screened(actions, on_match="pass", max_candidates=20, report=report))
-    assert [len(one.match.others) for one in report.matches] == [19, 19]
-    assert report.counts.not_compared == (60 - 20) + (60 - 20 + 1)  # b shares keys with a too
+    if read:  # those with the most similar signatures suffice
+        assert [len(one.match.others) for one in report.matches] == [9, 9]
+        assert 0 <= (61 - 10) + (62 - 10) - report.counts.not_compared <= 2  # the copy is compared or not
+    else:
+        assert [len(one.match.others) for one in report.matches] == [19, 9]
+        assert report.counts.not_compared == (60 - 20) + (60 - 10 + 1)  # b shares keys with a too: with 21 texts
 
 
+@pytest.mark.parametrize(("seconds", "reads"), [(600, 1), (-1, 2)])
+def test_what_was_read_of_a_large_family_serves_later_pieces(
+    news: NearDupe, client: Client, monkeypatch: pytest.MonkeyPatch, seconds: int, reads: int
+) -> None:
+    """Texts are compared as they are now, and those that the run or others have changed do not match."""
+    texts = family("kept", 61, length=300)
+    load_texts(client, news, {f"s{k:02}": text for k, text in enumerate(texts[:60])})
+    monkeypatch.setattr(module, "_PAGE", 30)
+    monkeypatch.setattr(stored_buckets, "SECONDS", seconds)
+    read = list[int]()
+    add = StoredBuckets.add
+
+    def noted(self: StoredBuckets, *given: Any) -> None:
+        add(self, *given)
+        read.append(len(self))
+
+    monkeypatch.setattr(StoredBuckets, "add", noted)
+
+    def actions() -> Iterator[JSON]:
+        yield from [document("a", texts[60]), *filler(255)]
+        for k in range(20):
+            yield document(f"s{k:02}", " ".join(words(k, 50)))
+        yield from [document("b", texts[60]), *filler(235)]
+        for k in range(20, 40):  # while this piece is read, the first one is compared already
+            change(client, news.name, f"s{k}", {"text": "quite another text"})
+
+    report = ScreenReport()
+    list(news.screened(actions(), on_match="skip", report=report))
+    assert read == [60] * reads
+    found = {one.id: {other.id for other in named(one)} for one in report.matches}
+    assert found == {"a": {f"s{k:02}" for k in range(60)}, "b": {f"s{k}" for k in range(40, 60)}}
+    assert report.counts.not_compared == 0
+
+
+@many
 def test_the_most_similar_document_shares_fewer_keys_than_others(
-    news: NearDupe, client: Client, monkeypatch: pytest.MonkeyPatch
+    news: NearDupe, client: Client, monkeypatch: pytest.MonkeyPatch, read: bool
 ) -> None:
     """Without a match among those that share most keys, those with similar signatures are compared; if there is still
     none, the document is counted as unsure."""
@@ -411,13 +462,14 @@ def test_the_most_similar_document_shares_fewer_keys_than_others(
     _, nearest, _, sharing = places(text)
     load_texts(client, news, {f"s{k:02}": one for k, one in enumerate(stored)})
     monkeypatch.setattr(module, "_PAGE", 30)
+    monkeypatch.setattr(module, "MAXIMUM", 1000 if read else 0)
     highest = max(similarities(text))
     for minimum, matched in ((highest, [f"s{nearest:02}"]), (min(1.0, highest + 0.001), [])):
         report = ScreenReport()
         list(news.screened([document("a", text)], on_match="pass", max_candidates=1, min=minimum, report=report))
         assert [one.match.id for one in report.matches] == matched
         assert (report.counts.unique, report.counts.unsure) == ((0, 0) if matched else (1, 1))
-        assert report.counts.not_compared == sharing - 2
+        assert report.counts.not_compared == sharing - (1 if read and matched else 2)
 
 
 def test_memory_is_bounded_and_searches_take_over(

@@ -1,0 +1,158 @@
+"""Stored documents of large buckets, read once for many new documents that share keys with them."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+
+from es_neardupe.incoming.recent_documents import Candidate, equal_slots, preference, slots_of
+from es_neardupe.keys.arrays import Ints, Octets, Positions
+from es_neardupe.records import Reference
+
+MAXIMUM = 50_000
+"""Maximum number of documents that are kept, with about 1 kB each."""
+
+SECONDS = 5.0
+"""How long they are kept: what other clients write meanwhile is not among them."""
+
+NEAREST = 1000
+"""Maximum number of texts that share most keys with a new one, whose signatures are compared."""
+
+_DENSE = 8
+"""A key that one in so many texts has, is stored as a flag of each text."""
+
+
+class Nearest(NamedTuple):
+    """Texts of stored documents that share keys with a new one: those with the most similar signatures."""
+
+    texts: Sequence[Sequence[Candidate]]
+    """The documents with each text, principals first."""
+    sizes: Sequence[int]
+    """How many of them are candidates."""
+    equal_slots: Ints
+    """How many slots of its signature each text has in common with the new document."""
+    number: int
+    """The number of all texts that share keys."""
+    others: int
+    """The number of documents with other texts."""
+
+
+NO_TEXTS = Nearest((), (), np.zeros(0, np.int64), 0, 0)
+
+
+class StoredBuckets:
+    """All stored documents that have one of some keys."""
+
+    def __init__(self, slots: int, *, fold: bool) -> None:
+        """``slots``: size of a signature. ``fold``: whether documents with the same content hash are one text."""
+        self._slots, self._fold = slots, fold
+        self._until = time.monotonic() + SECONDS
+        self.keys: set[str] = set()
+        """Keys whose documents are all here."""
+        self.leaders: dict[str, Candidate] = {}
+        """Group -> its principal."""
+        self._text_of: dict[Reference, int] = {}
+        self._texts: dict[object, list[Candidate]] = {}
+        self._copies: list[list[Candidate]] = []
+        self._sizes: Ints = np.zeros(0, np.int64)
+        self._signatures: Octets = np.zeros((0, slots), np.uint8)
+        self._dense: dict[str, Octets] = {}
+        self._sparse: dict[str, Positions] = {}
+
+    @property
+    def expired(self) -> bool:
+        """Whether the documents should be read again."""
+        return time.monotonic() > self._until
+
+    def expire(self) -> None:
+        """Keep the documents for this piece only, since there is no room for others."""
+        self._until = 0
+
+    def __len__(self) -> int:
+        return len(self._text_of)
+
+    def add(self, documents: Iterable[Candidate], keys: Iterable[str]) -> None:
+        """Add all documents that have one of some keys."""
+        self.keys.update(keys)
+        for one in sorted(documents, key=preference):
+            if one.reference not in self._text_of:
+                text = (one.content, *one.bands) if self._fold and one.content else one.reference
+                copies = self._texts.setdefault(text, [])
+                if not copies:
+                    self._copies.append(copies)
+                copies.append(one)
+                self._text_of[one.reference] = -1
+                if one.principal and one.group is not None:
+                    self.leaders[one.group] = one
+        self._arrange()
+
+    def _arrange(self) -> None:
+        for place, copies in enumerate(self._copies):
+            for one in copies:
+                self._text_of[one.reference] = place
+            if len(copies) > 1:
+                copies.sort(key=preference)
+        first = [copies[0] for copies in self._copies]
+        self._sizes = np.fromiter(map(len, self._copies), np.int64, len(self._copies))
+        self._signatures = slots_of([one.signature for one in first], self._slots)
+        number: dict[str, int] = defaultdict(count().__next__)
+        numbers = [number[key] for one in first for key in one.bands]
+        of_text = np.repeat(np.arange(len(first)), [len(one.bands) for one in first])
+        order = np.argsort(numbers, kind="stable")
+        ends = np.bincount(numbers, minlength=len(number)).cumsum()
+        self._dense, self._sparse = {}, {}
+        for key, start, end in zip(number, [0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+            if (end - start) * _DENSE < len(first):
+                self._sparse[key] = of_text[order[start:end]]
+            else:
+                self._dense[key] = np.zeros(len(first), np.uint8)
+                self._dense[key][of_text[order[start:end]]] = 1
+
+    def sizes(self, replaced: Collection[Reference]) -> Ints:
+        """The number of documents of each text, without those that the run has replaced or deleted."""
+        sizes: Ints = self._sizes.copy()
+        for one in self._text_of.keys() & set(replaced):
+            sizes[self._text_of[one]] -= 1
+        return sizes
+
+    def nearest(
+        self,
+        document: Candidate,
+        minimum: int,
+        sizes: Ints,
+        maximum: int,
+        may_match: Callable[[Sequence[Candidate]], Sequence[Candidate]] | None = None,
+    ) -> Nearest:
+        """The texts of the documents that share at least ``minimum`` keys with a new one, at most ``maximum``: of the
+        1,000 with most common keys those with the most similar signatures, most similar first.
+
+        ``sizes``: see `sizes`. ``may_match`` chooses those of some documents that count, instead of ``sizes`` of them.
+        """
+        shared = np.zeros(len(self._copies), np.uint8)
+        for key in document.bands:
+            if key in self._dense:
+                shared += self._dense[key]
+            elif key in self._sparse:
+                shared[self._sparse[key]] += 1
+        if may_match is not None:
+            sizes = sizes.copy()
+            for place in np.flatnonzero(shared >= minimum).tolist():
+                sizes[place] = len(may_match(self._copies[place]))
+        shared[sizes <= 0] = 0
+        texts = np.bincount(shared, minlength=minimum + 1)[::-1].cumsum()[::-1]  # with so many common keys, or more
+        if not texts[minimum]:
+            return NO_TEXTS
+        least = max(minimum, int(np.searchsorted(-texts, -NEAREST, side="right")) - 1)
+        places = np.flatnonzero(shared > least)
+        places = np.concatenate([places, np.flatnonzero(shared == least)[: NEAREST - len(places)]])
+        equal = equal_slots(document.signature, self._signatures[places])
+        best = np.argsort(-equal, kind="stable")[:maximum]
+        chosen = sizes[places[best]]
+        others = int(sizes[shared >= minimum].sum() - chosen.sum())
+        found = [self._copies[place] for place in places[best].tolist()]
+        return Nearest(found, chosen.tolist(), equal[best], int(texts[minimum]), others)
