@@ -99,7 +99,7 @@ _PROBES = (
     _Probe(
         "sequence numbers (_stats)",
         _Trial.reports_numbers,
-        "`enrich` and `group` read all documents each time, but with a sidecar",
+        "`enrich` and `group` read all documents each time, unless keys are in a sidecar",
     ),
     _Probe("refresh (_refresh)", _Trial.refreshes, "commands wait until searches find what they wrote"),
     _Probe("versions of documents (if_seq_no)", _Trial.checks_versions, "commands that write refuse", needed=True),
