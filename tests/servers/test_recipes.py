@@ -1,15 +1,17 @@
-"""Examples of search, moved and plain requests: requests are sent as printed, output is compared."""
+"""Examples of plain requests and of commands that read: they are sent and run as printed, output is compared."""
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Cli
+from docs_pages import blocks
 from server_tools import JSON, change, new_name
 
 from es_neardupe import NearDupe, Settings
@@ -248,3 +250,38 @@ def test_what_search_prints(news: str, server_cli: Cli) -> None:
             for text in (block.partition("\n")[2], done.out + done.err)
         )
         assert expected == found
+
+
+# Commands that read the index news, on any page
+
+READING = {"compare", "contained", "groups", "pairs", "shingles", "similar", "stats", "what-if"}
+OTHER_STATE = {"moved", "roles"}
+"""Pages whose examples have another user, or an index in another state."""
+
+
+def examples() -> Iterator[Any]:
+    """(command, output) of each example that needs nothing but the index news."""
+    for page in sorted(set(DOCS.glob("*.md")) - {DOCS / f"{name}.md" for name in OTHER_STATE}):
+        for block in blocks(page, "console"):
+            for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+                line, _, output = part.partition("\n")
+                program, *words = shlex.split(line)
+                reads = program == "es-neardupe" and words[0] in READING and words[1:2] == ["news"]
+                if reads and not {"--output", "--html"} & set(words):
+                    yield pytest.param(words, output, id=f"{page.stem}-{' '.join(words)}")
+
+
+@pytest.mark.parametrize(("words", "output"), [*examples()])
+def test_what_commands_print_about_news(
+    words: list[str], output: str, news: str, client: Client, server_cli: Cli
+) -> None:
+    """Each line that a page shows is printed; names of groups depend on that of the index."""
+    ids = dict(zip(("UarK_Gkvv2CK8BnQ", "OlxsqwcMteOwZTK_"), NearDupe(news, client).groups(), strict=True))
+    run = server_cli(words[0], news, *(ids[word].group if word in ids else word for word in words[2:]))
+    found = (run.out + run.err).replace(news, "news")
+    for shown, group in ids.items():
+        found = found.replace(group.group, shown)
+    date = re.compile(r"20\d\d-\d\d-\d\dT[\d:.]+(?:Z|\+00:00)")
+    printed = bare(date.sub("DATE", found))
+    missing = [line for line in bare(date.sub("DATE", output)) if line not in printed and line != ["..."]]
+    assert missing == []
