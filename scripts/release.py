@@ -52,6 +52,7 @@ def main() -> None:
     arguments = parser.parse_args()
     folder: Path = arguments.folder.absolute()
     os.umask(0o022)  # auditwheel makes the folders of a wheel, with these permissions
+    os.environ.pop("PYTHONPATH", None)  # a wheel is checked as it is installed, not as a source tree
     version = checked_version(folder)
     environ = {**os.environ, "SOURCE_DATE_EPOCH": git("log", "-1", "--format=%ct"), "ES_NEARDUPE_REQUIRE_KERNEL": "1"}
     with tempfile.TemporaryDirectory() as temporary:

@@ -286,7 +286,11 @@ def test_links_and_addresses_of_a_release(tmp_path: Path) -> None:
 
 def test_installation_from_the_folder_of_a_wheel(built: tuple[Path, Path, str], tmp_path: Path) -> None:
     """The line of docs/install.md, with the dependencies that are here."""
-    assert "pip install --find-links dist " in (ROOT / "docs" / "install.md").read_text("utf-8")
+    text = (ROOT / "docs" / "install.md").read_text("utf-8")
+    assert all(
+        f"\n{line}" in text
+        for line in ("pip install --find-links dist ", "pipx install dist/", "uvx --find-links dist ")
+    )
     venv.create(tmp_path / "clean", with_pip=False)
     python = tmp_path / "clean" / "bin" / "python"
     options = ["--quiet", "--no-index", "--no-deps", "--find-links", str(built[0].parent)]
