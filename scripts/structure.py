@@ -43,6 +43,12 @@ def parameters(function: ast.FunctionDef) -> list[str]:
     return [name for name in names if name not in ("self", "cls")]
 
 
+def answers_requests(function: ast.FunctionDef) -> bool:
+    """Whether a function is that of a path of a web application."""
+    called = (one.func for one in function.decorator_list if isinstance(one, ast.Call))
+    return any(isinstance(one, ast.Attribute) and one.attr in ("get", "post") for one in called)
+
+
 def contracts() -> list[dict[str, Any]]:
     """The contracts of import-linter."""
     tomllib = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
@@ -86,12 +92,15 @@ def in_circles(edges: Iterable[tuple[str, str]]) -> int:
 
 
 def most_parameters(folders: Iterable[Path]) -> tuple[int, str]:
-    """The function in these folders with the most parameters. Class constructors do not count: they list fields."""
+    """The function in these folders with the most parameters. Class constructors and the functions of web pages do not
+    count: they list the fields of an object or a form."""
     here = tuple(folders)
     found = (
         (len(parameters(one)), f"{file.parent.name if file.stem == '__init__' else file.stem}.{one.name}")
         for file, one in functions()
-        if any(folder == file or folder in file.parents for folder in here) and one.name != "__init__"
+        if any(folder == file or folder in file.parents for folder in here)
+        and one.name != "__init__"
+        and not answers_requests(one)
     )
     return max(found)
 
