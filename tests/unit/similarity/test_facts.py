@@ -9,14 +9,13 @@ from random import Random
 
 import pytest
 from conftest import read_data
-from es_neardupe.similarity.facts.compatible import without_compatible
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.prepare.placed import PlacedPiece, PlacedText
 from es_neardupe.options import FactKind
-from es_neardupe.similarity.facts.differing import Fact, differences, differing_facts
+from es_neardupe.similarity.facts.differing import Fact, differences, differing_facts, without_compatible
 from es_neardupe.similarity.facts.kinds import FACT_NAMES, parse_facts
 from es_neardupe.similarity.facts.scanner import decimal
 from es_neardupe.similarity.facts.spelling import is_variant
