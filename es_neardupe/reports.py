@@ -16,6 +16,7 @@ from es_neardupe.candidates.detection import (
 from es_neardupe.candidates.large_buckets import (
     Bucket,
 )
+from es_neardupe.candidates.unprepared import UnpreparedTexts
 from es_neardupe.candidates.unrelated import (
     UnrelatedCandidates,
 )
@@ -376,6 +377,7 @@ __all__ = [
     "ThresholdLevel",
     "Token",
     "Unit",
+    "UnpreparedTexts",
     "UnrelatedCandidates",
     "UnsuitedTexts",
     "Verdict",

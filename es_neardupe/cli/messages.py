@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from es_neardupe.candidates.detection import DetectionCase, UnsuitedTexts
     from es_neardupe.candidates.large_buckets import Bucket
+    from es_neardupe.candidates.unprepared import UnpreparedTexts
     from es_neardupe.candidates.unrelated import UnrelatedCandidates
     from es_neardupe.groups.clusters import RelatedCounts
     from es_neardupe.groups.rules import RunRules
@@ -33,6 +34,13 @@ if TYPE_CHECKING:
 
 _MAX_BUCKETS = 3
 """Maximum number of large buckets shown with their passage."""
+
+_NOT_THEIR_OWN = {
+    "pages": "their keys are also made of markup and menus",
+    "mails": "their keys are also made of quotes and signatures",
+    "log lines": "their keys are also made of times and ids",
+}
+"""Kind of texts -> what their keys should not be made of."""
 
 
 def warn_of_buckets(skipped: int, large: Sequence[Bucket]) -> None:
@@ -169,6 +177,16 @@ def show_unrelated(found: UnrelatedCandidates | None) -> None:
         warn(
             "These keys make unrelated texts meet, each of which is compared: use larger shingles, a higher threshold, "
             "or bands of more rows."
+        )
+
+
+def warn_of_unprepared(index: str, found: UnpreparedTexts | None) -> None:
+    """Warn of texts that should be prepared, and name the options that do it."""
+    if found is not None:
+        warn(
+            f"{found.found:,} of {counted(found.documents, 'document is', 'documents are')} {found.kind}: "
+            f"{_NOT_THEIR_OWN[found.kind]}, which hide near-copies and make others look alike. "
+            f"`{command('migrate', index)} {found.options}` prepares the texts."
         )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from conftest import Cli
@@ -192,6 +194,25 @@ def test_a_closed_index_is_opened_as_the_message_says(
         assert (done.code, f"Open it with `POST /{name}/_open`" in re.sub(r"\s+", " ", done.err)) == (1, True), done.err
     client.request("POST", path(name, "_open"))
     assert_settled(client, index_name)
+
+
+def test_pages_are_prepared_as_load_says(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    """As they are, their markup hides that they are copies."""
+    body = " ".join(words("page", 30))
+    pages = ["".join(f"<{tag} class={tag}{one}>{body}" for one in range(9)) for tag in ("p", "div", "li")]
+    file = tmp_path / "pages.jsonl"
+    file.write_text("".join(json.dumps({"id": str(id), "text": page}) + "\n" for id, page in enumerate(pages)), "utf-8")
+    assert server_cli("init", index_name, "--field", "text", "--create").code == 0
+    done = server_cli("load", index_name, str(file))
+    assert "3 of 3 documents are pages" in done.err
+    (one,) = complaints(done)
+    assert one == f"es-neardupe migrate {index_name} --clean html"
+    assert (server_cli("group", index_name).code, NearDupe(index_name, client).groups()) == (0, [])
+    assert followed(one, server_cli).code == 0
+    (group,) = NearDupe(index_name, client).groups()
+    assert group.size == 3
+    prepared = server_cli("init", index_name, "--field", "text", "--clean", "html")
+    assert (prepared.code, complaints(prepared)) == (0, [])
 
 
 @pytest.mark.parametrize("line", [["init", "--field", "text"], ["doctor"]])

@@ -18,6 +18,7 @@ from es_neardupe.candidates.detection import (
     settings_by_lengths,
     unsuited_lengths,
 )
+from es_neardupe.candidates.unprepared import UnpreparedTexts, unprepared_texts
 from es_neardupe.candidates.unrelated import UnrelatedCandidates, unrelated_candidates
 from es_neardupe.commands.init.prepared_sample import PreparedSample, prepared_sample, sampled_texts
 from es_neardupe.errors import (
@@ -116,6 +117,8 @@ class InitReport:
     unsuited: UnsuitedTexts | None = None
     """Random documents that are too short or too long for the keys; None if these suit all lengths, or if this user may
     not read documents."""
+    unprepared: UnpreparedTexts | None = None
+    """Random documents with texts of a kind that should be prepared; None if there is none."""
     skipped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Join field -> the relations whose documents are not processed."""
     rolls_over: bool = False
@@ -495,6 +498,7 @@ def _with_sample(report: InitReport, index: UnpreparedIndex) -> InitReport:
         preparation=prepared_sample(preparation, sampled),
         unrelated=unrelated_candidates(settings.scheme, settings.threshold, found),
         unsuited=unsuited_lengths(settings, [len(one) for one in token_hashes(texts)]),
+        unprepared=unprepared_texts((text for _, text in sampled), preparation),
     )
 
 

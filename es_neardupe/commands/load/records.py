@@ -11,17 +11,19 @@ from functools import partial
 from typing import Any
 
 from es_neardupe.candidates.detection import UnsuitedTexts, unsuited_texts
+from es_neardupe.candidates.unprepared import UnpreparedTexts, beginning_of, unprepared_texts
 from es_neardupe.errors import InputError
 from es_neardupe.incoming.matches import ScreenCounts, ScreenReport
 from es_neardupe.incoming.screen import Screen
 from es_neardupe.incoming.writes import ChooseGroups, Incoming, first_fields, of_their_own
-from es_neardupe.index.document_text import fingerprint_sources, has_any
+from es_neardupe.index.document_text import fingerprint_sources, has_any, values_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import relation_in
 from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.index.updates import GroupIdsInUse
+from es_neardupe.keys.prepare.preparation import Text
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.readers.files import FileRecord, Problem
@@ -37,6 +39,8 @@ from es_neardupe.server.search import fetch
 from es_neardupe.verification.criterion import MatchRules, match_criterion
 from es_neardupe.wording import option
 
+_FIRST = 200
+"""Documents whose texts show whether they should be prepared."""
 _CHUNK = 256
 _CHUNK_SIZE = 2**24
 """Total size of the records at which a chunk is complete, so that large ones are not collected in memory."""
@@ -52,6 +56,8 @@ class LoadReport:
     writes: FingerprintWrites
     dry_run: bool
     seconds: float = field(compare=False)
+    unprepared: UnpreparedTexts | None = None
+    """The first documents with texts of a kind that should be prepared; None if there is none."""
     requests: tuple[ShownRequest, ...] = ()
     """The first write requests of a dry run, up to ``show_requests``."""
     tuned: Mapping[str, Mapping[str, str | None]] | None = None
@@ -126,6 +132,8 @@ def load_records(
 
     routed = (_routed(record, how.routing_field) for record in tracked(records, run.progress, "loading", None))
     usable = _sendable(_usable(routed, index.target, how.text_field, report_problem), index.client, report_too_large)
+    first: list[Text] = []
+    usable = _keep_first(usable, index.settings.fields, first)
     screen = None if how.on_match is None else _screen(index, how.on_match, how, run)
     choose_groups = of_their_own(GroupIdsInUse(index).among) if screen is None else screen.choose_groups
     actions = _actions(usable, index.target, how, choose_groups)
@@ -164,6 +172,7 @@ def load_records(
             empty_lines=run.reading.empty_lines,
         ),
         writes=FingerprintWrites.of(tally, whole=0, states=dict(states), numeric=numeric),
+        unprepared=unprepared_texts(first, index.settings.scheme.preparation),
         dry_run=run.dry_run,
         seconds=time.monotonic() - started,
         requests=dry_client.shown,
@@ -241,6 +250,14 @@ def _sendable(
             report_too_large(record, why)
         else:
             yield record
+
+
+def _keep_first(records: Iterable[FileRecord], fields: Sequence[str], first: list[Text]) -> Iterator[FileRecord]:
+    """The records, the texts of the first of which are appended to ``first``."""
+    for record in records:
+        if len(first) < _FIRST:
+            first.append(beginning_of(values_of(record.source, fields)))
+        yield record
 
 
 def _routed(record: FileRecord | Problem, field: str | None) -> FileRecord | Problem:
