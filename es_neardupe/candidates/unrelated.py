@@ -18,6 +18,15 @@ _MILLION = 1_000_000
 MANY = 1000
 """Unrelated candidates of a million from which keys are a poor choice."""
 
+_ENOUGH = 100
+"""Texts below which a single pair of related texts would look like many candidates of a million."""
+
+_RELATED = 0.5
+"""Share of the threshold from which a rare pair is related, such as two versions of a text."""
+
+_RARE = 0.01
+"""Share of all pairs. More pairs than that are alike because of frequent shingles."""
+
 _USUAL = {
     (Unit.WORD, 1): (0.0604, 0.0794, 0.0888, 0.0959, 0.1023, 0.1084, 0.1148, 0.1219, 0.1314, 0.1489),
     (Unit.WORD, 2): (0.0034, 0.0072, 0.0093, 0.0111, 0.0128, 0.0145, 0.0163, 0.0186, 0.0218, 0.0293),
@@ -52,14 +61,20 @@ class UnrelatedCandidates:
 
 
 def unrelated_candidates(scheme: Scheme, threshold: float, features: Sequence[U64] = ()) -> UnrelatedCandidates:
-    """The candidates of pairs of these texts (features of each) that are less similar than the threshold, or without
-    texts those of usual ones."""
+    """The candidates of pairs of these texts (features of each) that are not related, or with too few texts those of
+    usual ones. Texts that match another one are left out, and rare pairs that are nearly as similar."""
     texts = [one for one in features if len(one)]
-    found = resemblances(texts, *np.triu_indices(len(texts), 1)) if len(texts) > 1 else np.zeros(0)
-    found = found[found < threshold]
-    documents = len(texts) if len(found) else 0
-    if not documents:
-        found = np.array(_USUAL.get((scheme.unit, scheme.shingle), (0,)), np.float64)
+    left, right = np.triu_indices(len(texts), 1)
+    found = resemblances(texts, left, right) if len(texts) > 1 else np.zeros(0)
+    matching = np.union1d(left[found >= threshold], right[found >= threshold])
+    documents = len(texts) - len(matching)
+    if documents < _ENOUGH:
+        usual = np.array(_USUAL.get((scheme.unit, scheme.shingle), (0,)), np.float64)
+        return UnrelatedCandidates(of_a_million=_MILLION * _mean_probability(scheme, usual), documents=0)
+    found = found[~np.isin(left, matching) & ~np.isin(right, matching)]
+    related = found >= _RELATED * threshold
+    if related.sum() <= _RARE * len(found):
+        found = found[~related]
     return UnrelatedCandidates(of_a_million=_MILLION * _mean_probability(scheme, found), documents=documents)
 
 

@@ -167,13 +167,14 @@ def warn_of_empty(index: str, states: Mapping[str, int]) -> None:
         )
 
 
-def show_unrelated(found: UnrelatedCandidates | None) -> None:
-    """Show how many unrelated texts the keys make meet, and warn if these are many."""
+def show_unrelated(found: UnrelatedCandidates | None, *, advise: bool = True) -> None:
+    """Show how many unrelated texts the keys make meet, and warn if these are many. ``advise``: unless other advice
+    comes first, or the keys are those of a preset for such texts."""
     if found is None:
         return
     number = f"{found.of_a_million:,.0f}" if found.of_a_million >= 1 else "fewer than 1"
     show(f"Of a million unrelated texts, {number} {'becomes a candidate' if number == '1' else 'become candidates'}.")
-    if found.too_many:
+    if found.too_many and advise:
         warn(
             "These keys make unrelated texts meet, each of which is compared: use larger shingles, a higher threshold, "
             "or bands of more rows."

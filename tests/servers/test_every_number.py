@@ -244,7 +244,7 @@ def of_init(case: Case) -> JSON:
     bands, rows = chosen_bands(threshold)
     found = {"threshold": threshold, "bands": bands, "rows": rows, "agree": 1, "sample_mod": SAMPLE_MOD}
     found["detection"] = detection(threshold, bands, rows)
-    found["unrelated"] = _unrelated(case.index, threshold, bands, rows)
+    found["unrelated"] = _unrelated(bands, rows)
     found["unsuited"] = _too_short([len(one.tokens) for one in case.index if one.tokens], threshold)
     if "--sample-keys" in case.line:
         wanted = case.given("--sample-keys", 0)
@@ -287,7 +287,7 @@ def _init_short(case: Case) -> JSON:
         "agree": 1,
         "detection": detection(threshold, bands, rows),
         "sample_mod": 0,
-        "unrelated": _unrelated(case.index, threshold, bands, rows, shingle),
+        "unrelated": _unrelated(bands, rows, shingle),
         "by_lengths": {
             "min": minimum,
             "shingle": shingle,
@@ -340,16 +340,21 @@ def of_bands(case: Case) -> JSON:
         "key_bytes": len("x" * 8) * bands,
         "detection": detection(threshold, bands, rows),
         "wanted_detection": 0.99,
-        "unrelated": {"of_a_million": _usual(bands, rows), "documents": 0},
+        "unrelated": _unrelated(bands, rows),
         "step": step,
         "curve": [[k / 20, detection(k / 20, bands, rows)] for k in range(1, 21)],
     }
 
 
-def _usual(bands: int, rows: int) -> float:
-    """Nine of ten pairs of usual texts have no shingle of five words in common, the others 0.19 % of them."""
-    chances = [detection(value + (1 - value) / 256, bands, rows) for value in [0] * 9 + [0.0019]]
-    return 1e6 * sum(chances) / len(chances)
+def _unrelated(bands: int, rows: int, shingle: int = SHINGLE) -> JSON:
+    """These indices have too few texts to count, so pairs of usual ones: nine of ten have no shingle of five words in
+    common, the others 0.19 % of them."""
+    usual = {
+        2: [0.0034, 0.0072, 0.0093, 0.0111, 0.0128, 0.0145, 0.0163, 0.0186, 0.0218, 0.0293],
+        SHINGLE: [0] * 9 + [0.0019],
+    }
+    chances = [detection(value + (1 - value) / 256, bands, rows) for value in usual[shingle]]
+    return {"of_a_million": 1e6 * sum(chances) / len(chances), "documents": 0}
 
 
 def of_version(case: Case) -> JSON:
@@ -768,14 +773,6 @@ def _too_short(lengths: Sequence[int], threshold: float) -> JSON:
     )
     short = sum(one < words for one in lengths)
     return {"words": words, "unsuited": short, "documents": len(lengths), "threshold": threshold}
-
-
-def _unrelated(index: Snapshot, threshold: float, bands: int, rows: int, shingle: int = SHINGLE) -> JSON:
-    """How many of a million less similar texts become candidates, if any two of the slots agree by chance too."""
-    texts = [shingle_set(one.text or "", shingle) for one in index if one.tokens]
-    values = [value for a, b in combinations(texts, 2) if (value := len(a & b) / len(a | b)) < threshold]
-    chances = [detection(value + (1 - value) / 256, bands, rows) for value in values]
-    return {"of_a_million": 1e6 * sum(chances) / len(chances), "documents": len(texts)}
 
 
 def _boilerplate(index: Snapshot, clusters: Iterable[set[str]]) -> JSON:
@@ -2292,7 +2289,7 @@ def of_migrate(case: Case) -> JSON:
     threshold = case.given("--threshold", THRESHOLD)
     return {
         "documents": number,
-        "unrelated": _unrelated(before, threshold, *chosen_bands(threshold)),
+        "unrelated": _unrelated(*chosen_bands(threshold)),
         "groups": {
             "documents": moves.total(),
             "moved": sum(documents for (old, new), documents in moves.items() if old != new),

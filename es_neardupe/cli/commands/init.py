@@ -134,7 +134,7 @@ def init(
         return
     if preset is not None:
         show(f"Preset {preset}: {options.PRESETS_IN_WORDS[preset]}.")
-    _show(report)
+    _show(report, advise=preset is None and report.unprepared is None)
     show_first(report.requests)
     if report.by_lengths is not None:
         _show_lengths(report.by_lengths, settings.detection)
@@ -167,7 +167,7 @@ def init(
         say(f"Next: {following}")
 
 
-def _show(report: InitReport) -> None:
+def _show(report: InitReport, *, advise: bool) -> None:
     from es_neardupe.keys.scheme import agreement
 
     done = "would be " if report.dry_run else ""
@@ -190,7 +190,7 @@ def _show(report: InitReport) -> None:
         f"{counted(report.rows, 'row')}{agreement(report.agree)}; a pair exactly {report.threshold:g} similar becomes "
         f"a candidate with probability {score_text(report.detection)}."
     )
-    show_unrelated(report.unrelated)
+    show_unrelated(report.unrelated, advise=advise)
 
 
 def _show_lengths(found: BandsByLengths, wanted: float) -> None:

@@ -72,7 +72,7 @@ def migrate(
         show_first(report.requests)
         if report.groups is not None and (given["prepare"] or given["dry_run"]):
             _show_changes(report.groups)
-        _show(report)
+        _show(report, advise=given["preset"] is None)
     for name, users in report.outdated_pipelines.items():
         warn(f"Pipeline {name} makes keys of the old settings, and is still used by: {', '.join(users)}.")
     show_left(failures, report.writes.left_documents)
@@ -113,10 +113,10 @@ def _show_changes(changes: GroupChanges) -> None:
         show(f"  {one.kind}: {before} -> {after}; documents {documents}")
 
 
-def _show(report: MigrateReport) -> None:
+def _show(report: MigrateReport, *, advise: bool) -> None:
     for change in report.changes if report.state != "aborted" else ():
         show(f"{change}.")
-    show_unrelated(report.unrelated)
+    show_unrelated(report.unrelated, advise=advise)
     would = "would get" if report.dry_run else "got"
     writes = report.writes
     if writes.enriched:

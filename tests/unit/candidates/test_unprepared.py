@@ -20,7 +20,7 @@ PLAIN = [
     "Samsung 55 inch television UE55AU7172, 4K, black",
     "if a < b and c > d: print('<none>')  # neither is a tag",
     "In HTML, <p> begins a paragraph and </p> ends it.",
-    "She wrote: > is larger, < is smaller.\n\nFrom here on, the text has a second paragraph that says more about signs.",
+    "She wrote: > is larger, < is smaller.\n\nFrom here on, the text has a second paragraph that says more.",
     "日本語のテキストです。橋は月曜日に開通しました。",
 ]
 

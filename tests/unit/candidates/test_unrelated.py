@@ -52,10 +52,30 @@ def test_texts_of_usual_lengths(settings: dict[str, Any], most: float, too_many:
     assert most / 1000 < found.of_a_million < most or found.of_a_million < 1 == most
 
 
+def test_related_texts_are_not_unrelated() -> None:
+    """Copies, and versions that are nearly as similar as the threshold, should meet."""
+    texts = [" ".join(words(("single", row), 60)) for row in range(110)]
+    copies = [texts[0], f"{texts[1]} and more", texts[2].rpartition(" ")[0]]
+    versions = [" ".join(text.split()[:45] + words(("version", row), 15)) for row, text in enumerate(texts[50:55])]
+    chosen = Settings(("text",))
+    found = unrelated_candidates(chosen.scheme, chosen.threshold, features([*texts, *copies, *versions], 5))
+    assert (found.documents, found.too_many, found.of_a_million < 1) == (112, False, True)
+
+
+@pytest.mark.parametrize("count", [2, 5, 99])
+def test_a_few_texts_do_not_decide(count: int) -> None:
+    """Two versions among them would be many of a million pairs."""
+    texts = [" ".join(words(("few", row), 60)) for row in range(count - 1)]
+    texts.append(" ".join(texts[0].split()[:52] + words("version", 8)))
+    chosen = Settings(("text",))
+    found = unrelated_candidates(chosen.scheme, chosen.threshold, features(texts, 5))
+    assert found == unrelated_candidates(chosen.scheme, chosen.threshold)
+
+
 def test_the_order_of_the_texts_changes_no_digit() -> None:
     """Servers return random documents in any order."""
-    texts = [" ".join(words(("order", row), 10 + row) + words("shared", row % 7 + 3)) for row in range(40)]
+    texts = [" ".join(words(("order", row), 10 + row) + words("shared", row % 7 + 3)) for row in range(140)]
     scheme = Scheme(bands=35, rows=3)
     found = features(texts, scheme.shingle, scheme.unit)
-    numbers = {unrelated_candidates(scheme, 0.5, found[turn:] + found[:turn]) for turn in range(40)}
+    numbers = {unrelated_candidates(scheme, 0.5, found[turn:] + found[:turn]) for turn in range(0, 140, 4)}
     assert len(numbers) == 1
