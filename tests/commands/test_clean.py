@@ -7,7 +7,7 @@ import io
 import pytest
 from bad_input import fill
 from conftest import Cli
-from server_tools import versions
+from server_tools import make_index, versions
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client, path
@@ -67,6 +67,34 @@ def test_clean_of_an_index_that_does_not_exist(client: Client, index_name: str, 
     done = server_cli("clean", index_name, "--yes")
     assert (done.code, done.out) == (1, "")
     assert "There is no index" in done.err
+
+
+def test_decisions_that_were_kept_can_be_deleted_later(client: Client, filled: str, server_cli: Cli) -> None:
+    """As the first `clean` says."""
+    news = NearDupe(filled, client)
+    news.init(Settings(("text",)))
+    news.enrich()
+    news.decide("different", "d0", ["d1"], author="ann")
+    done = server_cli("clean", filled, "--yes")
+    assert "1 decision of reviewers is kept: --decisions deletes it." in done.out
+    done = server_cli("clean", filled, "--yes")
+    assert (done.code, "Nothing to clean" in done.out) == (0, True)
+    done = server_cli("clean", filled, "--yes", "--decisions")
+    assert (done.code, f"Index {filled}-neardupe-decisions deleted." in done.out) == (0, True), done.err
+    done = server_cli("clean", filled, "--yes", "--decisions")
+    assert (done.code, "Nothing to clean" in done.out) == (0, True)
+
+
+def test_groups_of_an_index_that_was_created_again(client: Client, filled: str, server_cli: Cli) -> None:
+    news = NearDupe(filled, client)
+    news.init(Settings(("text",)))
+    news.enrich()
+    news.group()
+    client.request("DELETE", path(filled))
+    make_index(client, filled)
+    assert server_cli("clean", filled, "--dry-run").out.count(f"Index {filled}-neardupe-groups would be deleted.") == 1
+    assert server_cli("clean", filled, "--yes").out.count(f"Index {filled}-neardupe-groups deleted.") == 1
+    assert_nothing_to_clean(client, filled, server_cli)
 
 
 def test_fields_without_settings_are_not_called_clean(client: Client, filled: str, server_cli: Cli) -> None:

@@ -38,9 +38,9 @@ def clean(
     A server with scripts removes the field itself. Without scripts, each document is written back as a whole without
     the field, unless it changed in the meantime; ingest pipelines are bypassed. A sidecar index is deleted; its
     documents lose only their group ids, if these were written. The decisions of reviewers are kept, unless
-    ``decisions`` is given: they cannot be made again by a program. Afterwards ``init`` accepts other settings. An index
-    without settings and without a sidecar index is left unchanged. A dry run returns its first ``show_requests`` write
-    requests.
+    ``decisions`` is given: they cannot be made again by a program. Afterwards ``init`` accepts other settings. Of an
+    index without settings and without a sidecar index, only hidden indices are deleted that were left. A dry run
+    returns its first ``show_requests`` write requests.
 
     >>> report = news.clean()
     >>> report.documents, report.writes.written
@@ -53,8 +53,10 @@ def clean(
         check_migration,
         delete,
         is_clean,
+        of_former,
         remove_folding,
         remove_pipelines,
+        without_settings,
     )
     from es_neardupe.groups.decisions import Decisions
     from es_neardupe.index.hidden_indices import HiddenIndex, find, remove
@@ -67,15 +69,20 @@ def clean(
 
     started = time.monotonic()
     dry_client = DryRunClient(index.client, show_requests, dry_run=dry_run)
+    kinds = [kind for kind in HiddenIndex if decisions or kind is not HiddenIndex.DECISIONS]
     if is_clean(index):
-        seconds = time.monotonic() - started
-        return CleanReport(index.name, False, 0, WriteCounts(written=0), (), 0, (), (), dry_run, seconds)
+        index = without_settings(index)
+        former = of_former(index, kinds)
+        if not dry_run:
+            check_may_delete(index.server, [*former.values()])
+            remove(index, former)
+        names, seconds = tuple(former.values()), time.monotonic() - started
+        return CleanReport(index.name, bool(names), 0, WriteCounts(written=0), names, 0, (), (), dry_run, seconds)
     check_migration(index)
     index = opened(index, adopting=True, groups=True)
     plain = index.server
     check_sees_all(index, "cleaning")
     sidecars = index.storage.sidecars
-    kinds = [kind for kind in HiddenIndex if decisions or kind is not HiddenIndex.DECISIONS]
     hidden = [name for kind in kinds if (name := find(index, kind)) is not None]
     decided = sum(Decisions(index).totals().values())
     cleaning = Cleaning(index, batch, workers, progress)

@@ -7,17 +7,20 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from es_neardupe.errors import BeingMigrated, IndexUnusable, NotFound
+from es_neardupe.errors import BeingMigrated, Forbidden, IndexUnusable, NameTaken, NotFound
 from es_neardupe.index import mapping as schema
+from es_neardupe.index.hidden_indices import HiddenIndex, find
 from es_neardupe.index.index import Index
 from es_neardupe.index.migration_state import is_switching, phase_of, replaced_prefix
 from es_neardupe.index.on_server.folding import default_pipelines, unfold
 from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines, delete_unused, users
+from es_neardupe.index.rollover import alias_named
+from es_neardupe.index.settings import Settings
 from es_neardupe.index.storage.field_writes import CHECKED, Change, document_writer
 from es_neardupe.index.storage.same_indices import SameIndicesClient
 from es_neardupe.index.storage.stored_settings import may_see_sidecars, settings_mappings, sidecar_mappings
 from es_neardupe.index.stored_fields import count_of, stored_fields, text_bytes
-from es_neardupe.index.target import stored_settings
+from es_neardupe.index.target import IndexTarget, stored_settings
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Address, Hit, Reference, one_line
 from es_neardupe.report_parts import WriteCounts
@@ -230,6 +233,25 @@ def check_migration(index: Index) -> None:
             f"Index {index.name} is being migrated to new keys: complete the migration with "
             f"`{command('migrate', index.name)}` first, or, before the switch, cancel it with `--abort`."
         )
+
+
+def of_former(index: Index, kinds: Iterable[HiddenIndex]) -> dict[HiddenIndex, str]:
+    """The hidden indices that a clean index still has, of those that this user may see: it was deleted and created
+    again, it was cleaned together with others by an alias, or its decisions were kept."""
+    found: dict[HiddenIndex, str] = {}
+    for kind in kinds:
+        with suppress(Forbidden, NameTaken):
+            if (name := find(index, kind)) is not None:
+                found[kind] = name
+    return found
+
+
+def without_settings(index: Index) -> Index:
+    """A clean index, with what the names of its hidden indices are made from."""
+    metadata = index.definitions.metadata()
+    rollover = alias_named(metadata.rollover_aliases(index.name), index.name)
+    settings, indices = Settings(("unknown",), prefix=index.prefix), tuple(sorted(metadata.mappings))
+    return index.with_target(IndexTarget(index.name, indices, settings, 0, rollover_alias=rollover))
 
 
 def is_clean(index: Index) -> bool:
