@@ -3,6 +3,8 @@ read and written."""
 
 from __future__ import annotations
 
+import json
+import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
@@ -16,6 +18,7 @@ from es_neardupe.errors import (
     NeardupeError,
     NotFound,
     NotInitialised,
+    RequestError,
     RolledOver,
     SchemeMismatch,
     SettingsError,
@@ -35,6 +38,10 @@ from es_neardupe.index.settings import OPTIONAL_IN_META, Settings
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.client import JSON, Client, path
 from es_neardupe.wording import command
+
+_TOO_MANY_FIELDS = re.compile(r"Limit of total fields \[(\d+)\]")
+_MORE_FIELDS = 50
+"""Enough for two prefixes, which a migration needs."""
 
 _UUIDS = ("index.uuid", "index.history.uuid")
 _FINAL_PIPELINE = "index.final_pipeline"
@@ -212,7 +219,7 @@ class Definitions:
         """Add the `neardupe` fields and settings to the mapping of a concrete index; the rest of ``_meta`` is kept.
 
         Several settings with different prefixes can be added at once. ``notes``: prefix -> JSON to store with its
-        settings.
+        settings. Raises `IndexUnusable` if the index may not have so many fields.
         """
         body: JSON = {"_meta": dict(mapping.get("_meta", {})), "properties": {}}
         for one in settings:
@@ -220,7 +227,16 @@ class Definitions:
             before = {name: value for name, value in stored.items() if name not in OPTIONAL_IN_META}
             body["_meta"][one.prefix] = {**before, **added["_meta"][one.prefix], **(notes or {}).get(one.prefix, {})}
             body["properties"] |= added["properties"]
-        self.client.request("PUT", path(self.name, "_mapping"), body=body)
+        try:
+            self.client.request("PUT", path(self.name, "_mapping"), body=body)
+        except RequestError as error:
+            if (limit := _TOO_MANY_FIELDS.search(error.reason)) is None:
+                raise
+            more = json.dumps({"index.mapping.total_fields.limit": int(limit[1]) + _MORE_FIELDS})
+            raise IndexUnusable(
+                f"Index {self.name} may have only {limit[1]} fields, and needs more for keys and groups. Raise the "
+                f"limit with `PUT /{self.name}/_settings {more}`, then run the command again."
+            ) from error
 
     def remove_settings(self, mapping: Mapping[str, Any], prefix: str) -> None:
         """Remove the settings from the ``_meta`` of a concrete index; the rest of ``_meta`` is kept."""

@@ -196,6 +196,19 @@ def test_a_closed_index_is_opened_as_the_message_says(
     assert_settled(client, index_name)
 
 
+def test_a_limit_of_fields_is_raised_as_the_message_says(client: Client, index_name: str, server_cli: Cli) -> None:
+    fresh(client, index_name)
+    client.request("PUT", path(index_name, "_settings"), body={"index.mapping.total_fields.limit": 2})
+    done = server_cli("init", index_name, "--field", "text")
+    said = re.search(r"`PUT /(\S+)/_settings (\{[^`]+\})`", re.sub(r"\s+", " ", done.err))
+    assert (done.code, said is not None) == (1, True), done.err
+    assert said is not None
+    client.request("PUT", path(said[1], "_settings"), body=json.loads(said[2]))
+    for line in (["init", "--field", "text"], ["enrich"], ["group"], ["migrate", "--threshold", "0.7", "--yes"]):
+        done = server_cli(line[0], index_name, *line[1:])
+        assert done.code == 0, done.err
+
+
 def test_pages_are_prepared_as_load_says(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
     """As they are, their markup hides that they are copies."""
     body = " ".join(words("page", 30))
