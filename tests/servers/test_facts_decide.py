@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from conftest import Cli, read_jsonl
 from forms import MONTHS, copies, invoice, table
+from hints import complaints, followed
 from server_tools import TEXT, assert_settled, change, groups_of, make_index, put, words
 
 from es_neardupe import NearDupe, Settings
@@ -45,6 +46,17 @@ LETTERS |= {"copy": f"{letter(2500)}!"}
 
 def amount_of(id: str) -> str:
     return "2500" if id == "copy" else id.split("-", maxsplit=1)[0]
+
+
+def test_group_names_the_option_for_form_letters(client: Client, index_name: str, server_cli: Cli) -> None:
+    start(client, index_name, LETTERS | {"more": letter(7700), "most": letter(9100)})
+    done = server_cli("group", index_name)
+    assert "differ in 1 of 1 group." in done.err
+    (one,) = complaints(done)
+    done = followed(one, server_cli)
+    assert (done.code, complaints(done)) == (0, []), done.err
+    amounts = [{amount_of(one.address.id) for one in group.members} for group in groups_of(client, index_name)]
+    assert sorted(amounts, key=min) == [{"100"}, {"2500"}, {"9000"}]
 
 
 def test_report_counts_groups_in_which_facts_differ(

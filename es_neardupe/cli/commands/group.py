@@ -173,6 +173,19 @@ def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
         yield "group ids written into documents", writes.mirrored.written
 
 
+_TEXTS = 10
+"""Texts compared with their principals, at least, before an option is named for facts that differ."""
+
+
+def _say_how_facts_decide(name: str, facts: GroupFacts | None) -> None:
+    """Name the option for form letters, products and others that differ in one number, if most groups mix some."""
+    if facts is not None and facts.pairs >= _TEXTS and 2 * facts.differ > facts.examined:
+        say(
+            f"Figures, names or negations differ in {facts.differ:,} of {counted(facts.examined, 'group')}. If these "
+            f"make texts different, `{command('group', name)} --facts figures,names` keeps them apart."
+        )
+
+
 def _facts(facts: GroupFacts) -> Iterator[tuple[str, int]]:
     """Rows about the groups in which facts differ."""
     yield "  with different texts", facts.groups
@@ -237,4 +250,5 @@ def _warn_of_groups(report: GroupReport) -> None:
             f"not compared, because there are too many of them. A higher --max-bucket compares more."
         )
     warn_of_lengths(name, report.unsuited)
+    _say_how_facts_decide(name, report.groups.looked_at.facts)
     warn_of_boilerplate(name, report.boilerplate, mend=_without_boilerplate(report.rules.match))
