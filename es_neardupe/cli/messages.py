@@ -195,6 +195,7 @@ def warn_of_lengths(index: str, found: UnsuitedTexts | None) -> None:
     """Warn if many documents are too short or too long for the keys, and name the preset that suits them."""
     if found is None or found.preset is None:
         return
+    logs = ", those of log lines --preset logs" if found.preset == "short" else ""
     words = f"fewer than {counted(found.words, 'word')}"
     why = f"one changed word makes two such texts less than {found.threshold:g} similar, so these keys miss near-copies"
     if found.too == "long":
@@ -202,7 +203,8 @@ def warn_of_lengths(index: str, found: UnsuitedTexts | None) -> None:
         why = "these keys are for shorter texts, and of such they also find different ones with common phrases"
     warn(
         f"{found.unsuited:,} of {counted(found.documents, 'document')} {'has' if found.unsuited == 1 else 'have'} "
-        f"{words}: {why}. `{command('migrate', index)} --preset {found.preset}` makes keys that suit them."
+        f"{words}: {why}. `{command('migrate', index)} --preset {found.preset}` makes keys that suit "
+        f"them{logs}."
     )
 
 

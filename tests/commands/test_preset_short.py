@@ -282,7 +282,8 @@ def test_short_mails_in_an_index_with_other_keys(client: Client, index_name: str
     index.init(Settings(("text",)))
     hint = (
         f"500 of 500 documents have fewer than 49 words: one changed word makes two such texts less than 0.8 similar, "
-        f"so these keys miss near-copies. `es-neardupe migrate {index_name} --preset short` makes keys that suit them."
+        f"so these keys miss near-copies. `es-neardupe migrate {index_name} --preset short` makes keys that suit them, "
+        "those of log lines --preset logs."
     )
     for name in ("enrich", "group"):
         assert hint in server_cli(name, index_name).err
