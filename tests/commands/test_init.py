@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import pytest
 from bad_input import fill, refused
 from conftest import Cli
 from existing_index import existing_index
-from server_tools import JSON, family, make_index, mapping, one_line, put, versions
+from server_tools import JSON, delete_all, family, make_index, mapping, new_name, one_line, put, versions
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import NotFound
 from es_neardupe.server.client import Client
 
 
-@pytest.fixture
-def filled(client: Client, index_name: str) -> str:
-    fill(client, index_name)
-    return index_name
+@pytest.fixture(scope="module")
+def filled(client: Client) -> Iterator[str]:
+    """An index for all tests that change nothing."""
+    name = new_name()
+    fill(client, name)
+    yield name
+    delete_all(client, name)
 
 
 @pytest.mark.product("each")
@@ -181,18 +185,19 @@ def test_settings_out_of_range(
     assert mapping(client, filled) == before
 
 
-def test_init_with_other_settings_shows_the_difference(client: Client, filled: str, server_cli: Cli) -> None:
-    assert server_cli("init", filled, "--field", "text").code == 0
-    before = mapping(client, filled)
+def test_init_with_other_settings_shows_the_difference(client: Client, index_name: str, server_cli: Cli) -> None:
+    fill(client, index_name)
+    assert server_cli("init", index_name, "--field", "text").code == 0
+    before = mapping(client, index_name)
     line = refused(
-        server_cli("init", filled, "--field", "body.en", "--threshold", "0.5", "--shingle", "3"),
+        server_cli("init", index_name, "--field", "body.en", "--threshold", "0.5", "--shingle", "3"),
         "fields: text, not body.en",
         "threshold: 0.8, not 0.5",
         "shingle: 5, not 3",
-        f"es-neardupe migrate {filled}",
+        f"es-neardupe migrate {index_name}",
     )
     assert "permutations" not in line
-    assert mapping(client, filled) == before
+    assert mapping(client, index_name) == before
 
 
 def test_the_measure_of_the_preset_reader_decides(client: Client, index_name: str, server_cli: Cli) -> None:

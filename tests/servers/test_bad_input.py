@@ -12,19 +12,56 @@ import pytest
 from bad_input import fill, refused
 from conftest import Cli
 from hostile import check_json, check_shown
-from server_tools import change, family, hits, make_index, mapping, one_line, ours, put, send, versions
+from server_tools import (
+    change,
+    delete_all,
+    family,
+    hits,
+    make_index,
+    mapping,
+    new_name,
+    one_line,
+    ours,
+    put,
+    send,
+    versions,
+)
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client, path
 
 SETTINGS = Settings(("text",))
-READ_ONLY = ("index.blocks.read_only", "index.blocks.write", "index.blocks.read_only_allow_delete")
+READ_ONLY = (
+    pytest.param("index.blocks.read_only", marks=pytest.mark.product("each")),
+    "index.blocks.write",
+    "index.blocks.read_only_allow_delete",
+)
 
 
 @pytest.fixture
 def filled(client: Client, index_name: str) -> str:
     fill(client, index_name)
     return index_name
+
+
+@pytest.fixture(scope="module")
+def unprepared(client: Client) -> Iterator[str]:
+    """An index without settings, for all tests that change nothing."""
+    name = new_name()
+    fill(client, name)
+    yield name
+    delete_all(client, name)
+
+
+@pytest.fixture(scope="module")
+def enriched(client: Client) -> Iterator[str]:
+    """An index with keys, for all tests that change nothing."""
+    name = new_name()
+    fill(client, name)
+    NearDupe(name, client).init(SETTINGS)
+    NearDupe(name, client).enrich()
+    yield name
+    delete_all(client, name)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +109,6 @@ def blocked(request: pytest.FixtureRequest, client: Client, filled: str) -> Iter
     client.request("PUT", path(filled, "_settings"), body={request.param: None})
 
 
-@pytest.mark.product("each")
 def test_read_only_index(blocked: str, client: Client, server_cli: Cli, tmp_path: Path) -> None:
     before = mapping(client, blocked), versions(client, blocked)
     lift = f"PUT /{blocked}/_settings", "index.blocks."
@@ -116,10 +152,10 @@ def test_wrong_usage(arguments: tuple[str, ...], server_cli: Cli, server_url: st
     [("enrich", ()), ("group", ()), ("groups", ()), ("pairs", ()), ("similar", ("--id", "d0")), ("stats", ()),
      ("contained", ("--id", "d0")), ("load", ("-",))],
 )  # fmt: skip
-def test_before_init(command: str, more: tuple[str, ...], client: Client, filled: str, server_cli: Cli) -> None:
-    before = versions(client, filled)
-    refused(server_cli(command, filled, *more), f"es-neardupe init {filled} --field FIELD")
-    assert versions(client, filled) == before
+def test_before_init(command: str, more: tuple[str, ...], client: Client, unprepared: str, server_cli: Cli) -> None:
+    before = versions(client, unprepared)
+    refused(server_cli(command, unprepared, *more), f"es-neardupe init {unprepared} --field FIELD")
+    assert versions(client, unprepared) == before
 
 
 @pytest.mark.parametrize(
@@ -137,17 +173,15 @@ def test_before_init(command: str, more: tuple[str, ...], client: Client, filled
 )
 @pytest.mark.product("each")
 def test_similar(
-    options: tuple[str, ...], words: tuple[str, ...], client: Client, filled: str, server_cli: Cli
+    options: tuple[str, ...], words: tuple[str, ...], client: Client, enriched: str, server_cli: Cli
 ) -> None:
-    NearDupe(filled, client).init(SETTINGS)
-    NearDupe(filled, client).enrich()
     usage = {"--min", "[]", ""} & set(options)
-    refused(server_cli("similar", filled, *options), *words, code=2 if usage else 1)
+    refused(server_cli("similar", enriched, *options), *words, code=2 if usage else 1)
 
 
 @pytest.mark.parametrize("options", [(), ("--id", "d0", "--text", "x")])
-def test_similar_to_nothing_or_to_two_things(options: tuple[str, ...], filled: str, server_cli: Cli) -> None:
-    done = server_cli("similar", filled, *options)
+def test_similar_to_nothing_or_to_two_things(options: tuple[str, ...], unprepared: str, server_cli: Cli) -> None:
+    done = server_cli("similar", unprepared, *options)
     assert done.code == 2
     assert "exactly one of" in done.err
 
@@ -160,9 +194,8 @@ def test_since_of_an_unknown_field(client: Client, filled: str, server_cli: Cli)
 
 
 @pytest.mark.parametrize("text", ["", " ... ", "\x00"])
-def test_similar_to_a_text_without_words(text: str, client: Client, filled: str, server_cli: Cli) -> None:
-    NearDupe(filled, client).init(SETTINGS)
-    done = server_cli("similar", filled, "--text", text)
+def test_similar_to_a_text_without_words(text: str, client: Client, enriched: str, server_cli: Cli) -> None:
+    done = server_cli("similar", enriched, "--text", text)
     assert (done.code, "empty" in done.err) == (0, True)
 
 
@@ -202,11 +235,10 @@ def test_files_with_bad_lines(client: Client, filled: str, server_cli: Cli, tmp_
     assert all(after[address] == version for address, version in before.items())
 
 
-def test_a_file_without_any_document(client: Client, filled: str, server_cli: Cli, tmp_path: Path) -> None:
+def test_a_file_without_any_document(client: Client, enriched: str, server_cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "lines.jsonl.gz"
     file.write_bytes(gzip.compress(b"no JSON\n" * 3000)[:-9])
-    NearDupe(filled, client).init(SETTINGS)
-    done = server_cli("load", filled, str(file))
+    done = server_cli("load", enriched, str(file))
     assert done.code == 1
     assert "3,001" in done.out
     found = done.err.splitlines()
@@ -215,13 +247,12 @@ def test_a_file_without_any_document(client: Client, filled: str, server_cli: Cl
     assert found[-1] == "No line is a document that can be indexed."
 
 
-def test_strict_stops_at_the_first_bad_line(client: Client, filled: str, server_cli: Cli, tmp_path: Path) -> None:
+def test_strict_stops_at_the_first_bad_line(client: Client, enriched: str, server_cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "lines.jsonl"
     file.write_bytes(LINES)
-    NearDupe(filled, client).init(SETTINGS)
-    before = versions(client, filled)
-    refused(server_cli("load", filled, str(file), "--strict"), f"{file}:2", "UTF-8")
-    assert versions(client, filled) == before
+    before = versions(client, enriched)
+    refused(server_cli("load", enriched, str(file), "--strict"), f"{file}:2", "UTF-8")
+    assert versions(client, enriched) == before
 
 
 @pytest.mark.parametrize(
@@ -232,12 +263,11 @@ def test_strict_stops_at_the_first_bad_line(client: Client, filled: str, server_
     ],
 )
 def test_files_that_cannot_be_loaded(
-    name: str, content: bytes | None, word: str, client: Client, filled: str, server_cli: Cli, tmp_path: Path
+    name: str, content: bytes | None, word: str, client: Client, enriched: str, server_cli: Cli, tmp_path: Path
 ) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    NearDupe(filled, client).init(SETTINGS)
-    refused(server_cli("load", filled, str(tmp_path / name)), word)
+    refused(server_cli("load", enriched, str(tmp_path / name)), word)
 
 
 @pytest.mark.product("each")
