@@ -74,8 +74,8 @@ def disturbed(client: Client, command: str, events: Mapping[int, Callable[[], No
 def fill(client: Client) -> None:
     """Families and unique texts on three shards, each with a copy; no document has keys yet."""
     make_index(client, INDEX, settings={"number_of_shards": 3, "number_of_replicas": 1})
-    texts = {f"f{n}-{k}": text for n in range(24) for k, text in enumerate(family(n, 3, length=60))}
-    texts |= {f"alone{n}": " ".join(words(n, 20)) for n in range(30)}
+    texts = {f"f{n}-{k}": text for n in range(10) for k, text in enumerate(family(n, 3, length=60))}
+    texts |= {f"alone{n}": " ".join(words(n, 20)) for n in range(10)}
     put(client, INDEX, {id: {"text": text} for id, text in texts.items()})
     NearDupe(INDEX, client).init(Settings(("text",), threshold=0.7))
     wait_for_green(client, 3)
