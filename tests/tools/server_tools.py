@@ -200,13 +200,14 @@ def mapping(client: Client, name: str) -> JSON:
     return found
 
 
-def wait_until(met: Callable[[], object], seconds: float = 60.0) -> None:
-    """Wait for a condition, for a limited time. The failure shows the condition."""
+def wait_until(met: Callable[[], object], seconds: float = 60.0, *, every: float = 0.02) -> None:
+    """Wait for a condition, which is tried again after ``every`` seconds, for a limited time. The failure shows the
+    condition."""
     deadline = time.monotonic() + seconds
     pause = threading.Event()
     while not met():
         assert time.monotonic() < deadline, f"not within {seconds} s: {inspect.getsource(met).strip()}"
-        pause.wait(0.02)
+        pause.wait(every)
 
 
 def runs_painless(client: Client) -> bool:
