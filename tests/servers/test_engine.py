@@ -75,7 +75,7 @@ def _new(client: Client, name: str, settings: Settings = SETTINGS, *, shards: in
     """An index with families of near-duplicates, copies, short and empty texts."""
     delete_all(client, name)
     make_index(client, name, PROPERTIES, settings={"number_of_shards": shards, "number_of_replicas": 0})
-    put(client, name, texts("engine", 100))
+    put(client, name, texts("engine", 50))
     news = NearDupe(name, client)
     news.init(settings, **init)
     return news
@@ -101,7 +101,7 @@ def _life(news: NearDupe, client: Client, engine: str | None, **rules: Any) -> I
         sidecars = opened(news).storage.sidecars  # whose entries have the uuid of the index
         yield _grouped(client, news.name) if sidecars else State.of(client, news.name)
     yield sorted((pair.a, pair.b, pair.similarity) for pair in news.pairs(max_bucket=2, engine=engine))
-    yield plain_report(news.audit(sample=40, min=0.5, max_bucket=2, engine=engine))
+    yield plain_report(news.audit(sample=20, min=0.5, max_bucket=2, engine=engine))
     assert news.enrich().scope.read == 0  # the engine has stored the progress of the change feed
 
 
