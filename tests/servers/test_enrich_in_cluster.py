@@ -343,21 +343,19 @@ def test_a_server_that_gives_up(painless: Client, index_name: str, monkeypatch: 
     assert enriched(painless, index_name) == {}
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
+def test_options_that_have_no_meaning_are_refused(painless: Client, index_name: str) -> None:
+    news = opened(painless, index_name, {})
+    without_meaning: tuple[dict[str, Any], ...] = (
         {"slice": (1, 2)},
         {"slices": 2},
         {"all": True},
         {"workers": 4},
         {"max_chars": 100},
         {"dry_run": True, "show_requests": 2},
-    ],
-)
-def test_options_that_have_no_meaning_are_refused(painless: Client, index_name: str, more: dict[str, Any]) -> None:
-    news = opened(painless, index_name, {})
-    with pytest.raises(SettingsError, match=r"`in_cluster` and .* are given: omit one"):
-        news.enrich(in_cluster=True, **more)
+    )
+    for more in without_meaning:
+        with pytest.raises(SettingsError, match=r"`in_cluster` and .* are given: omit one"):
+            news.enrich(in_cluster=True, **more)
 
 
 def test_a_sidecar_is_refused(painless: Client, index_name: str) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Cli
 from page_reader import NASTY, Reader
-from server_tools import JSON, Spy, family, make_index, put, words
+from server_tools import JSON, Spy, delete_all, family, make_index, new_name, put, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.duplicates.request_json import example
@@ -46,7 +46,7 @@ OF_BODIES = re.sub(
 SOURCES = {f"d{n}": source(n) for n in range(3)}
 
 
-@pytest.fixture(params=["inline", "sidecar"])
+@pytest.fixture(scope="module", params=["inline", "sidecar"])
 def storage(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -64,9 +64,12 @@ def prepared(
     return news
 
 
-@pytest.fixture
-def news(client: Client, index_name: str, storage: str) -> NearDupe:
-    return prepared(client, index_name, storage, SOURCES)
+@pytest.fixture(scope="module")
+def news(client: Client, storage: str) -> Iterator[NearDupe]:
+    """An index for all tests that change nothing."""
+    name = new_name()
+    yield prepared(client, name, storage, SOURCES)
+    delete_all(client, name)
 
 
 def test_the_title_by_default(news: NearDupe) -> None:
@@ -155,8 +158,9 @@ def test_routed_documents(client: Client, index_name: str, storage: str) -> None
         assert pair.fields["a"] == {"title": SOURCES[pair.a.id]["title"]}
 
 
-def test_deleted_documents(client: Client, news: NearDupe) -> None:
+def test_deleted_documents(client: Client, index_name: str, storage: str) -> None:
     """They have no fields."""
+    news = prepared(client, index_name, storage, SOURCES)
     pairs = news.pairs()
     client.request("DELETE", f"/{news.name}/_doc/d0", params={"refresh": True})
     assert {pair.a.id: pair.fields["a"] for pair in pairs.with_fields()}["d0"] == {}
