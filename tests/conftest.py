@@ -302,8 +302,8 @@ def secured_opensearch_server(tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(scope="session")
 def node_with_repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[versions.Release], Client]]:
-    """A connection to a node of its own, one for each release, with the repository ``kept`` of snapshots; an OpenSearch
-    also searches frozen indices."""
+    """A connection to a node of its own, one for each release, with the repository ``kept`` of snapshots. An OpenSearch
+    searches frozen indices, has no role ``ingest`` and runs no scripts."""
 
     @functools.cache
     def started(release: versions.Release) -> Client:
@@ -311,7 +311,8 @@ def node_with_repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
         more: dict[str, str | tuple[str, ...]] = {"path.repo": str(repository)}
         if release.server == "opensearch":
             search = "search" if release.version.startswith("2.") else "warm"
-            more |= {"node.roles": ("cluster_manager", "data", "ingest", search), "node.search.cache.size": "64mb"}
+            more |= {"node.roles": ("cluster_manager", "data", search), "node.search.cache.size": "64mb"}
+            more["script.allowed_types"] = "none"
         found = nodes.enter_context(cluster(release, home, size=1, more=more))
         client = nodes.enter_context(found.client(0))
         place = {"type": "fs", "settings": {"location": str(repository)}}

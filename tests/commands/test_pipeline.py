@@ -14,10 +14,22 @@ from typing import Any
 
 import java_client
 import pytest
-from clusters import cluster
 from conftest import Cli
 from opensearchpy import OpenSearch, helpers
-from server_tools import JSON, TEXT, family, groups_of, hits, make_index, one_line, plain_request, put, runs_painless
+from server_tools import (
+    JSON,
+    TEXT,
+    delete_all,
+    family,
+    groups_of,
+    hits,
+    make_index,
+    new_name,
+    one_line,
+    plain_request,
+    put,
+    runs_painless,
+)
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, NotFound, SettingsError, Unreachable, UnsupportedServer
@@ -440,20 +452,16 @@ def test_install_and_remove_on_older_servers(client: Client, index_name: str, se
 
 
 @pytest.fixture
-def own_node(tmp_path: Any) -> Iterator[Client]:
+def own_node(node_with_repository: Callable[[versions.Release], Client]) -> Client:
     """An OpenSearch whose only node has no role `ingest`, and allows no inline scripts."""
-    more = {"node.roles": ("cluster_manager", "data"), "script.allowed_types": "none"}
-    with (
-        cluster(versions.pick("opensearch", "3.8"), tmp_path, size=1, more=more) as started,
-        started.client(0) as client,
-    ):
-        yield client
+    return node_with_repository(versions.pick("opensearch", "3.8"))
 
 
 @pytest.mark.server
 def test_no_ingest_node_and_no_scripts(own_node: Client) -> None:
-    make_index(own_node, "news")
-    news = NearDupe("news", own_node)
+    name = new_name()
+    make_index(own_node, name)
+    news = NearDupe(name, own_node)
     news.init(SETTINGS)
     with pytest.raises(UnsupportedServer, match="No node of this cluster has the role `ingest`"):
         check_ingest_nodes(own_node)
@@ -461,7 +469,8 @@ def test_no_ingest_node_and_no_scripts(own_node: Client) -> None:
         check_painless(own_node)
     with pytest.raises(UnsupportedServer, match="add the role to a node, or make the keys with `enrich`"):
         news.pipeline("install", default=True)
-    assert (pipelines(own_node), used(own_node, "news")) == ({}, (None, None))
+    assert (pipelines(own_node), used(own_node, name)) == ({}, (None, None))
+    delete_all(own_node, name)
 
 
 def test_documents_of_a_java_client_are_grouped(painless: Client, news: NearDupe, tmp_path: Path) -> None:
