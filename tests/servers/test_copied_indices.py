@@ -297,6 +297,7 @@ def contents(states: Mapping[str, JSON]) -> dict[str, JSON]:
     return {name: {part: one[part] for part in ("mappings", "documents")} for name, one in states.items()}
 
 
+@pytest.mark.either("how")
 @pytest.mark.parametrize("how", RESIZED)
 def test_resized_with_a_sidecar(how: str, server: Client, name: str) -> None:
     """The keys are not in the documents, so the result has none."""
