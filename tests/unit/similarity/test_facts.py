@@ -317,6 +317,14 @@ def test_a_passage_that_moved() -> None:
 
 
 @pytest.mark.parametrize(
+    ("one", "other", "differ"),
+    [("will be", "will not be", True), ("will not be", "will never be", False)],
+)
+def test_one_negation_for_another_is_no_difference(one: str, other: str, differ: bool) -> None:
+    assert ("negation" in kinds_of(f"the bridge {one} closed", f"the bridge {other} closed")) == differ
+
+
+@pytest.mark.parametrize(
     ("one", "other", "same"),
     [("US", "United States", True), ("A", "Apple,", False), ("U", "United States", False), ("Co", "Company,", True)],
 )
