@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,8 +15,9 @@ from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.storage.sidecar.entries import redirect_bulk
-from es_neardupe.index.storage.sidecar.indices import sidecar_name
+from es_neardupe.index.storage.sidecar import queries as sidecar_queries
+from es_neardupe.index.storage.sidecar.entries import _taken_over, redirect_bulk
+from es_neardupe.index.storage.sidecar.indices import REFERENCE, sidecar_name
 from es_neardupe.index.storage.sidecar.queries import (
     FieldLocation,
     change_parts,
@@ -30,7 +32,7 @@ from es_neardupe.index.storage.sidecar.queries import (
     without_skipped_relations,
 )
 from es_neardupe.index.target import IndexTarget
-from es_neardupe.records import Address
+from es_neardupe.records import Address, Hit
 
 P = "neardupe"
 FIELDS = Fields(P)
@@ -244,3 +246,26 @@ def test_a_split_query_matches_the_same_documents(query: Query) -> None:
         assert _matches(rest, doc) or not _matches(query, doc)
         if not any(field.startswith(P) for field in doc):
             assert (bare if isinstance(bare, bool) else _matches(bare, doc)) == _matches(query, doc)
+
+
+def test_one_id_more_than_the_maximum_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that it is noticed that there are too many."""
+    addresses = [Address("i", f"{number}") for number in range(9)]
+    monkeypatch.setattr(sidecar_queries, "MAX_IDS", 3)
+    monkeypatch.setattr(sidecar_queries, "addresses_of", lambda documents, query: iter(addresses))
+    documents: Any = None  # what reads them is replaced
+    assert list(sidecar_queries._first(documents, ALL)) == addresses[:4]
+
+
+@pytest.mark.parametrize(
+    ("group", "seq_no", "mirrored"), [("g", 5, True), ("g", 4, False), ("another", 5, False), (None, None, False)]
+)
+def test_an_entry_that_is_taken_over_stays_mirrored_in_the_same_version(
+    group: str | None, seq_no: int | None, mirrored: bool
+) -> None:
+    reference = {"index": "i", "id": "d", "seq_no": 5, "primary_term": 1, "mirrored": False}
+    hit = Hit("sidecar", "d", None, 1, 1, {"old": {"group": "g"}, REFERENCE: reference})
+    before: Doc = {"new": {"group": group}, REFERENCE: {**reference, "seq_no": seq_no, "mirrored": True}}
+    found = _taken_over(hit, "old", before if group else {}, "new")
+    assert found == {"new": {"group": "g"}, REFERENCE: {**reference, "mirrored": mirrored}}
+    assert _taken_over(replace(hit, source={"old": {"group": "g"}}), "old", before, "new") is None
