@@ -22,8 +22,9 @@ from es_neardupe.keys.prepare.preparation import Preparation
 from es_neardupe.pages.application import Site
 from es_neardupe.pages.bar import Said
 from es_neardupe.pages.group import MAX_PLACES, group_file, group_page, letter
-from es_neardupe.pages.readings import each_in_few_words, field_value, in_few_words, shown_reading
+from es_neardupe.pages.readings import each_in_few_words, field_value, in_few_words, shown_reading, with_context
 from es_neardupe.similarity.collation import collate
+from es_neardupe.similarity.weighed_places import WORDS
 
 SITE = Site("/below", "news", "csrf-of-the-tests", f"ann {NASTY}")
 FIELDS = {"title": f"\u202eTitle {NASTY}", "source": NASTY}
@@ -189,3 +190,11 @@ def test_a_long_value_of_a_field_shows_what_differs() -> None:
 def test_everything_is_escaped() -> None:
     _, html = read(group(*letters(3)))
     assert NASTY in unescape(re.sub(r"<[^>]*>", "", html))
+
+
+@pytest.mark.parametrize(("room", "after"), [(45, "four five six seven"), (43, "four five six …")])
+def test_a_text_that_ends_after_a_reading_is_not_shown_as_cut(room: int, after: str) -> None:
+    text = "one two three four five six seven"
+    reading = shown_reading("three", "other", WORDS, 100)
+    found = with_context(reading, text, (8, 13), room)
+    assert (found.before, found.after) == ("one two", after)
