@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator, Mapping
 
@@ -9,11 +10,13 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.testclient import TestClient
+from starlette.types import Message
 from unit_tools import FakeClient
 
 from es_neardupe.commands.similar import similar
 from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import Index
+from es_neardupe.serve import guard
 from es_neardupe.serve.application import asgi
 from es_neardupe.serve.guard import Keys, host_of, new_token
 from es_neardupe.serve.http_interface import http_interface
@@ -198,11 +201,9 @@ def test_problems_are_json() -> None:
 
 def test_bodies_are_limited_before_they_are_read() -> None:
     """With and without the token, and whether or not the request says how large its body is."""
-    read = []
 
     def chunks() -> Iterator[bytes]:
         for _ in range(100):
-            read.append(1)
             yield b"x" * 1_000_000
 
     for path in ("/api/decisions", "/decide", CLOSED):
@@ -213,6 +214,17 @@ def test_bodies_are_limited_before_they_are_read() -> None:
         assert client().post(path, content=chunks(), headers=BEARER).status_code == 413
         assert client().post(path, content=chunks()).status_code == 401
     assert client().post("/api/decisions", content=(b"{}",), headers=BEARER).status_code == 405
+
+
+def test_a_body_without_an_end_is_read_up_to_the_limit() -> None:
+    parts = []
+
+    async def receive() -> Message:
+        parts.append(b"x" * 1_000_000)
+        assert len(parts) <= 17
+        return {"type": "http.request", "body": parts[-1], "more_body": True}
+
+    assert asyncio.run(guard._whole_body(receive)) is None
 
 
 def test_numbers_have_only_digits() -> None:
