@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fake_servers import AT_ONCE, ROOT, Fake, Reply, error, reply
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from unit_tools import FakeClient
 
@@ -148,6 +148,8 @@ def test_the_smallest_heap(nodes: dict[str, tuple[int, list[str]]] | None, docum
         st.text() | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
     )
 )
+@example("é" * 20)
+@example({"text": ["漢字" * 20]})
 def test_the_size_is_at_least_that_of_the_texts(value: Any) -> None:
     assert size_of(value) >= sum(len(text.encode()) for text in texts_in(value))
 
