@@ -352,8 +352,8 @@ def test_who_asks_gets_the_whole_answer_or_none(
 def test_an_answer_that_does_not_end(client: Client, server_url: str, proxy: FaultProxy, index_name: str) -> None:
     """An answer that comes byte by byte would take forever, although no byte is late."""
     prepared(client, index_name, enriched=False)
-    hasty = Retries(attempts=2, wait=0, longest_answer=3)
-    slow = connect(ConnectionSettings(proxy.url, retries=hasty, timeout=2))
+    hasty = Retries(attempts=3, wait=0, longest_answer=3)
+    slow = connect(ConnectionSettings(proxy.url, retries=hasty, timeout=60))
     proxy.set(Fault(dribbling(0.1), BULK, range(1, 9)))
     with pytest.raises(Unreachable, match=r"incomplete after 3 seconds"):
         NearDupe(index_name, slow).enrich()

@@ -126,4 +126,4 @@ def fake_servers() -> Iterator[Callable[..., Fake]]:
 
 
 def opened(fake: Fake, **settings: Any) -> Client:
-    return connect(ConnectionSettings(fake.url, retries=AT_ONCE, timeout=5, **settings))
+    return connect(ConnectionSettings(fake.url, retries=AT_ONCE, timeout=60, **settings))

@@ -373,10 +373,19 @@ class TestPidFiles:
 class TestStop:
     def test_it_asks_and_waits(self, tmp_path: Path) -> None:
         with stand_in(launch_of(tmp_path)) as ours:
-            (stopped,) = control.stop(timeout=20)
+            (stopped,) = control.stop()
             assert (stopped.node.pid, stopped.killed) == (ours.pid, False)
             assert ours.wait(60) != 0
         assert control.stop() == ()
+
+    def test_a_server_that_ends_takes_its_pid_file_along(self, tmp_path: Path) -> None:
+        launch = launch_of(tmp_path)
+        with stand_in(launch) as ours:
+            assert launch.pid_file.exists()
+            assert ours.stdin is not None
+            ours.stdin.close()
+            assert ours.wait(60) == 0
+            assert not launch.pid_file.exists()
 
     @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
     def test_what_does_not_close_is_killed_and_told(self, tmp_path: Path) -> None:
@@ -471,7 +480,7 @@ class TestStart:
             launch = launch_of(tmp_path, port)
             with stand_in(launch) as starting, pytest.raises(NodeError, match=f"process 1, has taken port {port}"):
                 control.start(data=tmp_path)
-            assert starting.wait(10)
+            assert starting.wait(60)
 
     def test_a_running_server_does_not_change_its_port(self, tmp_path: Path) -> None:
         launch = launch_of(tmp_path)
@@ -550,7 +559,7 @@ class TestLocks:
             with pytest.raises(NodeError), state.hold(tmp_path / "lock", timeout=0, doing="testing"):
                 pass
             holder.kill()
-            with state.hold(tmp_path / "lock", timeout=10, doing="testing"):
+            with state.hold(tmp_path / "lock", timeout=60, doing="testing"):
                 pass
 
     def test_a_lock_that_cannot_be_made(self, tmp_path: Path) -> None:
