@@ -211,6 +211,12 @@ def test_insecure_flag_beats_certificates_of_the_environment() -> None:
     assert (settings.verify, settings.ca_certs) == (False, None)
 
 
+def test_insecure_beats_certificates_of_the_same_source() -> None:
+    own = {"URL": "https://a", "CA_CERTS": "ca.pem", "CERT_FINGERPRINT": "ab" * 32, "INSECURE": "true"}
+    found = resolved({f"ES_NEARDUPE_{name}": value for name, value in own.items()})
+    assert (found.verify, found.ca_certs, found.cert_fingerprint) == (False, None, None)
+
+
 def test_secrets_are_not_shown() -> None:
     settings = [
         ConnectionSettings("http://h", api_key="SECRET"),
