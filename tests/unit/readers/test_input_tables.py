@@ -411,6 +411,16 @@ def test_arrow_that_expands(
     assert pa.total_allocated_bytes() - before < MB
 
 
+@pytest.mark.usefixtures("large")
+def test_rows_of_all_batches_count_together(tmp_path: Path) -> None:
+    batch, file = of_nulls(500_000), tmp_path / "a.arrow"
+    with ipc.new_file(file, batch.schema) as writer:
+        for _ in range(3):
+            writer.write_batch(batch)
+    ((_, said),) = problems(read(file))
+    assert said.startswith("the rest cannot be read: 1,000,000 rows: ")
+
+
 def list_of(values: pa.Array) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
 
