@@ -1,4 +1,5 @@
-"""Parts of the reports of commands that write: the documents, pairs, groups and writes of one run.
+"""Parts of the reports of commands that write: the documents, pairs, groups and writes of one run, and the report of
+`enrich`, which is a part of a round of `watch`.
 
 Every number has the same meaning in all reports. Numbers are those of the run, unless they are described as those of
 the index. Each part, or the report that contains it, states which numbers add up.
@@ -10,10 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from es_neardupe.candidates.detection import UnsuitedTexts
 from es_neardupe.candidates.large_buckets import Bucket
 from es_neardupe.groups.clusters import RelatedCounts
 from es_neardupe.index.storage.interface import GroupIdsWritten
+from es_neardupe.records import one_line
 from es_neardupe.server.bulk import BulkCounts
+from es_neardupe.server.dry_run import ShownRequest
 from es_neardupe.server.failures import Failures
 from es_neardupe.verification.facts import GroupFacts
 
@@ -239,3 +243,36 @@ class FingerprintWrites(WriteCounts):
     """Documents written, by state."""
     numeric: int
     """Signed and short documents whose tokens are all numbers."""
+
+
+@dataclass(frozen=True)
+class EnrichReport:
+    """Result of `enrich`: ``scope.read`` is the sum of the writes."""
+
+    index: str
+    scheme: str
+    prepared: tuple[str, ...]
+    """Indices from a rollover that got the fields and settings of the others in this run."""
+    scope: EnrichScope
+    writes: FingerprintWrites
+    removed: int
+    """Entries of deleted documents, removed from the sidecar index."""
+    unsuited: UnsuitedTexts | None
+    """Documents that are too short or too long for the keys; None if these suit all lengths."""
+    dry_run: bool
+    seconds: float = field(compare=False)
+    requests: tuple[ShownRequest, ...] = ()
+    """The first write requests of a dry run, up to ``show_requests``."""
+    tuned: Mapping[str, Mapping[str, str | None]] | None = None
+    """With ``tune``: index -> the settings that were lowered, with their restored values."""
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            index=self.index,
+            documents=self.scope.documents,
+            read=self.scope.read,
+            written=self.writes.written,
+            left=self.writes.left,
+            dry_run=self.dry_run,
+        )

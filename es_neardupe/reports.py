@@ -79,7 +79,6 @@ from es_neardupe.commands.duplicates.results import (
     PairsStageReport,
     SkippedGroup,
 )
-from es_neardupe.commands.enrich.report import EnrichReport
 from es_neardupe.commands.fold.steps import FoldReport
 from es_neardupe.commands.group import GroupOptions
 from es_neardupe.commands.group.steps import GroupReport
@@ -161,6 +160,7 @@ from es_neardupe.records import (
 )
 from es_neardupe.report_parts import (
     DecisionCounts,
+    EnrichReport,
     EnrichScope,
     FingerprintWrites,
     GroupCounts,

@@ -9,9 +9,9 @@ from conftest import Cli
 from server_tools import JSON, change, family, hits, jaccard, make_index, ours, put, theirs, versions, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.enrich.report import EnrichReport
 from es_neardupe.errors import DocumentTooLarge, InputError, SettingsError
 from es_neardupe.records import Product
+from es_neardupe.report_parts import EnrichReport
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.drivers import driver
 

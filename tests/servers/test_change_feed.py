@@ -19,12 +19,12 @@ from kill_tools import Moment, run_to_death
 from server_tools import TEXT, change, family, make_index, put, theirs, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.enrich.report import EnrichReport
 from es_neardupe.errors import Conflict, NotFound
 from es_neardupe.index import target
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer, SeqNos
 from es_neardupe.records import Action, Hit, Outcome
+from es_neardupe.report_parts import EnrichReport
 from es_neardupe.server.bulk import write
 from es_neardupe.server.client import Client, ForwardingClient, path
 

@@ -59,9 +59,9 @@ from server_tools import (
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.duplicates.request_json import example
-from es_neardupe.commands.enrich.report import EnrichReport
 from es_neardupe.commands.group.steps import GroupReport
 from es_neardupe.errors import RequestError, Unreachable
+from es_neardupe.report_parts import EnrichReport
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings, Retries

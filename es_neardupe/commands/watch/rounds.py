@@ -10,7 +10,6 @@ from itertools import chain
 from threading import Event
 
 from es_neardupe.commands.enrich import enrich
-from es_neardupe.commands.enrich.report import EnrichReport
 from es_neardupe.commands.group import group
 from es_neardupe.commands.group.steps import GroupReport
 from es_neardupe.errors import (
@@ -29,6 +28,7 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.progress import Progress
 from es_neardupe.records import one_line
+from es_neardupe.report_parts import EnrichReport
 from es_neardupe.server.failures import Failures
 
 

@@ -41,7 +41,6 @@ from es_neardupe.commands.distribution.report import (
 )
 from es_neardupe.commands.doctor.checks import Check
 from es_neardupe.commands.documents.shares import DocumentsReport
-from es_neardupe.commands.enrich.report import EnrichReport
 from es_neardupe.commands.fold.steps import FoldReport
 from es_neardupe.commands.group.steps import GroupReport
 from es_neardupe.commands.init.steps import InitReport
@@ -62,6 +61,7 @@ from es_neardupe.json_results import plain, similar_json
 from es_neardupe.records import State
 from es_neardupe.report_parts import (
     DecisionCounts,
+    EnrichReport,
     EnrichScope,
     FingerprintWrites,
     GroupCounts,

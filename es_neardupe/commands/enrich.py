@@ -19,8 +19,8 @@ from es_neardupe.run_options import RUN_DEFAULTS, RunOptions, on_engine, tunable
 from es_neardupe.wording import command, option
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.enrich.report import EnrichReport
     from es_neardupe.index.index import Index
+    from es_neardupe.report_parts import EnrichReport
 
 
 InCluster = Annotated[
@@ -113,7 +113,6 @@ def enrich(
     (9, 9)
     """
     from es_neardupe.candidates.detection import unsuited_texts
-    from es_neardupe.commands.enrich.report import EnrichReport
     from es_neardupe.index.index import opened
     from es_neardupe.index.index_on_workers import enrich_slices
     from es_neardupe.index.mapping import check_range_field
@@ -121,7 +120,7 @@ def enrich(
     from es_neardupe.index.permissions import check_sees_all, check_updates
     from es_neardupe.index.runs.lease import held
     from es_neardupe.index.storage.interface import EnrichRequest, Send
-    from es_neardupe.report_parts import EnrichScope, FingerprintWrites
+    from es_neardupe.report_parts import EnrichReport, EnrichScope, FingerprintWrites
     from es_neardupe.server.bulk import pretend
     from es_neardupe.server.dry_run import DryRunClient
 
