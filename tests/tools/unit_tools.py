@@ -62,8 +62,9 @@ class FakeClient:
             return {}
         if path.endswith("/_stats"):
             raise RequestError("no sequence numbers here", status=400)
-        if path.endswith("/_search"):  # no document has a group id yet
-            return {"hits": {"total": {"value": 0}, "hits": []}, "aggregations": {"ids": {"buckets": []}}}
+        if path.endswith("/_search"):  # finds nothing
+            empty = {name: {"doc_count": 0, "buckets": []} for name in body.get("aggs", ())}
+            return {"hits": {"total": {"value": 0}, "hits": []}, "aggregations": empty}
         assert (method, path) == ("POST", "/_mget")
         self.requests.append(len(body["docs"]))
         self.asked += [(doc["_index"], doc["_id"]) for doc in body["docs"]]
