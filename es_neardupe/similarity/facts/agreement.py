@@ -10,7 +10,7 @@ import numpy as np
 from es_neardupe.keys.arrays import Floats, Positions
 from es_neardupe.options import FactKind
 from es_neardupe.progress import Progress, silent
-from es_neardupe.similarity.facts.differing import differing_facts
+from es_neardupe.similarity.facts.differing import Fact, differing_facts
 from es_neardupe.similarity.facts.tokens import FactTokens, fact_tokens
 from es_neardupe.similarity.features import Document
 from es_neardupe.similarity.measure import Measure, Prepared
@@ -53,7 +53,12 @@ class FactsAgree(Measure):
 
 def facts_agree(a: FactTokens, b: FactTokens, kinds: frozenset[FactKind]) -> bool:
     """Whether no facts of these kinds differ."""
-    return all(kinds.isdisjoint(fact.kinds) for fact in differing_facts(a, b))
+    return not facts_apart(a, b, kinds)
+
+
+def facts_apart(a: FactTokens, b: FactTokens, kinds: frozenset[FactKind]) -> list[Fact]:
+    """The facts of these kinds that differ."""
+    return [fact for fact in differing_facts(a, b) if not kinds.isdisjoint(fact.kinds)]
 
 
 def _packed(text: bytes) -> Prepared:

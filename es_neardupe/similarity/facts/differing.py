@@ -49,6 +49,13 @@ class Fact:
     words_b: str
 
 
+def in_words(facts: Sequence[Fact]) -> str:
+    """Facts as text, such as ``amount: $180,000 / $195,000``."""
+    return "; ".join(
+        f"{', '.join(kind.value for kind in one.kinds)}: {one.words_a or '-'} / {one.words_b or '-'}" for one in facts
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class DifferingPlace:
     """A place where two texts differ, whether or not in facts."""

@@ -21,10 +21,13 @@ _RAW = re.compile(
     r"|(?P<version>\b(?!\d{1,3}(?:\.\d{3})+\b)v?\d+(?:\.\d+){2,}[a-z]?\b)"
     r"|(?P<pack>\b\d+\s?[x×]\s?(?=\d))"
     r"|(?P<code>\b[^\W\d_]+(?:-?\d+)(?:-?[^\W_]+)*)"
-    r"|(?P<spaced>\b\d{1,3}(?: \d{3})+(?=\s?[€$£¥]|\s(?:euros?|dollars?|EUR|USD|francs?|km|kg)\b))"
+    r"|(?P<spaced>\b\d{1,3}(?: \d{3})+(?:,\d\d)?"
+    r"(?=\s?[€$£¥₽₴]|\s(?:euros?|dollars?|EUR|USD|francs?|zł|PLN|Kč|CZK|kr|SEK|NOK|DKK|руб|грн|km|kg)\b)"
+    r"|(?:(?<=[€$£¥₽₴])|(?<=[€$£¥₽₴] )|(?<=kr )|(?<=EUR |USD |CHF |PLN |CZK |SEK |NOK |DKK |RUB ))"
+    r"\d{1,3}(?: \d{3})+(?:,\d\d)?\b)"
     r"|(?P<number>(?:(?<![^\s(\[])[-−])?\d+(?:[.,'’\u00a0\u202f]\d+)*)"
     r"|(?P<word>[A-Z]{2,}(?=[A-Z][a-z])|[^\W\d_]+)"
-    r"|(?P<sign>[$€£¥₹%‰°§©])"
+    r"|(?P<sign>[$€£¥₹₽₴₺₩₪%‰°§©])"
 )
 _RUN, _WORD = re.compile(r"(?P<run>[a-z]+(?:[ \n][a-z]+)*)"), re.compile(r"(?P<plain>[a-z]+)")
 """A run, and a word of it."""
@@ -61,6 +64,14 @@ class Tokens:
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    def remove_last(self) -> None:
+        """Remove the last token, which is a part of the next one."""
+        self.keys.pop()
+        self.starts.pop()
+        self.ends.pop()
+        self.kinds.pop(len(self), None)
+        self.values.pop(len(self), None)
 
 
 def scan(text: str) -> Tokens:
@@ -231,7 +242,11 @@ class _Scanner:
             self._add(FactKind.DATE, _date_key("", words.MONTHS[low]), start, end)
         elif low in words.WEEKDAYS and is_capitalised and low not in words.NOT_A_WEEKDAY_ALONE:
             self._add(FactKind.DATE, f"d:w{words.WEEKDAYS[low]}", start, end)
-        elif low in words.CODES_BEFORE_AMOUNTS and self._near(i + 1) and self._raw[i + 1].lastgroup == "number":
+        elif (
+            low in words.CODES_BEFORE_AMOUNTS
+            and self._near(i + 1)
+            and self._raw[i + 1].lastgroup in ("number", "spaced")
+        ):
             return self._value(i + 1, currency=words.CURRENCIES[low], start=start)
         elif low in words.SPELLED_NUMBERS:
             return self._value(i, spelled=words.SPELLED_NUMBERS[low])
@@ -297,7 +312,16 @@ class _Scanner:
         sign, start, end = self._part(i)
         is_before = i + 1 < len(self._raw) and self._raw[i + 1].lastgroup in ("number", "spaced")
         if sign in words.CURRENCIES and is_before and not self._text[end : self._raw[i + 1].start()].strip():
-            return self._value(i + 1, currency=words.CURRENCIES[sign], start=start)
+            currency, tokens = words.CURRENCIES[sign], self.tokens
+            if (
+                sign == "$"
+                and tokens.keys
+                and tokens.ends[-1] == start
+                and tokens.keys[-1] in words.LETTERS_BEFORE_DOLLARS
+            ):
+                currency, start = words.LETTERS_BEFORE_DOLLARS[tokens.keys[-1]], tokens.starts[-1]
+                tokens.remove_last()
+            return self._value(i + 1, currency=currency, start=start)
         return i + 1
 
     def _pack(self, i: int) -> int:
@@ -318,7 +342,7 @@ class _Scanner:
         text, start, end = self._part(i)
         self._add(FactKind.DATE, _date_key(text[:4], int(text[5:7]), int(text[8:10])), start, start + 10)
         if len(text) > 10:
-            self._add(FactKind.DATE, f"d:t{text[11:16].lstrip('0')}", start + 11, end)
+            self._add(FactKind.DATE, f"d:t{int(text[11:13])}:{text[14:16]}", start + 11, end)
         return i + 1
 
     def _date_of_numbers(self, i: int) -> int:
@@ -341,9 +365,15 @@ class _Scanner:
     def _time(self, i: int) -> int:
         text, start, end = self._part(i)
         hour, minute = re.split("[:h]", text)[:2]
-        is_afternoon = self._near(i + 1) in ("p", "pm") and int(hour) < 12
-        self._add(FactKind.DATE, f"d:t{int(hour) + 12 * is_afternoon}:{minute}", start, end)
+        self._add(FactKind.DATE, f"d:t{self._hour(int(hour), i + 1)}:{minute}", start, end)
         return i + 1
+
+    def _hour(self, hour: int, k: int) -> int:
+        """The hour of a day, if ``am`` or ``p.m.`` may be at ``k``."""
+        half = self._near(k)
+        if half in ("p", "pm") and hour < 12:
+            return hour + 12
+        return 0 if half in ("a", "am") and hour == 12 else hour
 
     def _version(self, i: int) -> int:
         text, start, end = self._part(i)
@@ -434,10 +464,13 @@ class _Scanner:
         return k
 
     def _with_month(self, i: int, k: int, value: str, start: int) -> int:
-        """``1 March 2026``, ``1 de marzo de 2026``; 0 if no month follows."""
+        """``1 March 2026``, ``1 de marzo de 2026``, ``10 a.m.``; 0 if no month, or half of a day, follows."""
         text = self._raw[i][0]
         if not (text.isdigit() and len(text) <= 2 and 0 < int(text) <= 31):
             return 0
+        if int(text) <= 12 and self._is_half_of_day(k):
+            self._add(FactKind.DATE, f"d:t{self._hour(int(text), k)}:00", start, self._raw[i].end())
+            return k
         k += self._near(k) in ("of", "de")
         month = self._near(k)
         if month not in words.MONTHS or self._raw[k].lastgroup not in _WORDS:
@@ -447,6 +480,14 @@ class _Scanner:
         if is_month or re.match(r"(?:del?\s)?(?:19|20)\d\d\b", self._text[end : end + 8]):
             return self._day_first(k, text, start)
         return 0
+
+    def _is_half_of_day(self, k: int) -> bool:
+        """Whether ``am``, ``pm``, ``a.m.`` or ``p.m.`` is at ``k``; in German, ``am`` is before nouns and numbers."""
+        half = self._near(k)
+        if half != "am" or self._raw[k][0] == "AM":
+            return half in ("am", "pm") or (half in ("a", "p") and self._near(k + 1) == "m")
+        following = self._text[self._raw[k].end() : self._raw[k].end() + 2].strip()
+        return not (following.isdigit() or following.isupper())
 
     def _currency(self, k: int) -> tuple[str, int]:
         """The currency at ``k``, and what follows it; the empty string if there is none."""

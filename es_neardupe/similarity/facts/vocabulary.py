@@ -1,7 +1,7 @@
 """Words of English, German, French and Spanish that make facts of numbers, or that say nothing by themselves.
 
-All in lower case. Of other languages, numbers, amounts with signs, codes and capitalised names are found; spelled-out
-numbers, months and negations are not.
+All in lower case. Of other languages, numbers, amounts, codes and capitalised names are found, and of some months;
+spelled-out numbers and negations are not.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ def _valued(lines: str) -> dict[str, int]:
 MONTHS = _numbered(
     1,
     """
-    january jan janvier janv enero ene januar jänner
-    february feb februari février févr febrero febr februar
-    march mar mars marzo märz mrz
-    april apr avril avr abril abr
-    may mai mayo
-    june jun juin junio juni
-    july jul juillet juil julio juli
-    august aug août agosto ago
-    september sep sept septembre septiembre
-    october oct octobre octubre oktober okt
-    november nov novembre noviembre
-    december dec décembre déc diciembre dic dezember dez
+    january jan janvier janv enero ene januar jänner gennaio janeiro januari stycznia января
+    february feb februari février févr febrero febr februar febbraio fevereiro lutego февраля
+    march mar mars marzo märz mrz março maart marca marts марта
+    april apr avril avr abril abr aprile kwietnia апреля
+    may mai mayo maggio maio mei maj maja мая
+    june jun juin junio juni giugno junho czerwca июня
+    july jul juillet juil julio juli luglio julho lipca июля
+    august aug août agosto ago augustus augusti sierpnia августа
+    september sep sept septembre septiembre settembre setembro września сентября
+    october oct octobre octubre oktober okt ottobre outubro października октября
+    november nov novembre noviembre novembro listopada ноября
+    december dec décembre déc diciembre dic dezember dez dicembre dezembro desember grudnia декабря
     """,
 )
 OFTEN_OTHER_WORDS = _words("mar may dec mai")
 """Months that are other words too, if they are written in lower case: no date in ``it may 3``."""
-NOT_A_MONTH_ALONE = _words("may mar jan dec march")
+NOT_A_MONTH_ALONE = _words("may mar jan dec march maja mei maj marca")
 NOT_BEFORE_A_YEAR = frozenset(("march", "mars"))
 """Months that are other words too: in lower case after a day, only with a year."""
 
@@ -130,13 +130,30 @@ CURRENCIES = {
         "GBP": "£ gbp pound pounds",
         "CHF": "chf francs franken",
         "JPY": "¥ jpy yen",
-        "INR": "₹",
+        "INR": "₹ inr rupee rupees",
         "MXN": "pesos",
+        "PLN": "pln zł złotych",
+        "CZK": "czk kč",
+        "KR": "kr sek nok dkk kronor kroner",  # which of them ``kr`` is cannot be known
+        "RUB": "₽ rub руб рублей",
+        "UAH": "₴ uah грн",
+        "TRY": "₺",
+        "KRW": "₩ krw",
+        "ILS": "₪ ils",
+        "CNY": "cny rmb yuan",
+        "AUD": "aud",
+        "CAD": "cad",
+        "BRL": "brl reais",
     }.items()
     for word in words.split()
 }
-CURRENCY_SIGNS = "$€£¥₹"
-CODES_BEFORE_AMOUNTS = _words("usd eur gbp chf jpy")
+CURRENCY_SIGNS = "$€£¥₹₽₴₺₩₪"
+CODES_BEFORE_AMOUNTS = _words("usd eur gbp chf jpy inr pln czk kr sek nok dkk rub uah krw ils cny rmb aud cad brl")
+LETTERS_BEFORE_DOLLARS = {
+    **{"us": "USD", "a": "AUD", "au": "AUD", "c": "CAD", "ca": "CAD", "hk": "HKD", "nz": "NZD", "s": "SGD", "r": "BRL"},
+    **{"mx": "MXN", "nt": "TWD"},
+}
+"""What stands directly before the sign: ``A$``."""
 
 UNITS = {
     word: (dimension, float(factor))
@@ -145,13 +162,16 @@ UNITS = {
         """
         mass 1000 kg kilo kilos kilogram kilograms kilogramm
         mass 1 g gr gram grams gramm grammes gramos
-        mass 0.001 mg
+        mass 0.001 mg milligram milligrams milligramm
+        mass 0.000001 µg μg mcg microgram micrograms
         mass 1000000 tonne tonnes tonnen
         mass 453.592 lb lbs
         mass 28.3495 oz ounce ounces
         volume 1000 l liter liters litre litres litros
         volume 1 ml milliliter millilitre
         volume 10 cl
+        volume 100 dl
+        volume 0.001 µl μl
         length 1000 m meter meters metre metres metros
         length 10 cm
         length 1 mm
@@ -159,6 +179,8 @@ UNITS = {
         length 25.4 inch inches zoll
         length 304.8 ft foot feet
         length 1609344 mile miles
+        area 1 m² sqm qm
+        area 1000000 km²
         area 10000 ha hectare hectares hektar
         area 4046.86 acre acres
         power 1 w watt watts
@@ -167,6 +189,11 @@ UNITS = {
         voltage 1 v volt volts
         charge 0.001 mah
         energy 1 kwh
+        heat 4.184 kcal
+        heat 1 kj
+        pressure 1 hpa mbar
+        pressure 1000 bar
+        pressure 68.9476 psi
         data 1 mb megabyte megabytes
         data 1000 gb gigabyte gigabytes
         data 1000000 tb
