@@ -234,9 +234,12 @@ _BY_MEASURE: Any = {
     "measure": (str | None, Field(None, description="The measure that decided, if it is another one.")),
     "similarity": (float | None, Field(None, description="The value of that measure.")),
 }
-_SIMILAR_HIT = _derived("SimilarHit", SimilarHit, ["similarity", "measure"], **_BY_MEASURE)
-PairAnswer = _derived("Pair", Pair, ["similarity", "measure"], **_BY_MEASURE)
-SimilarAnswer = _derived("SimilarReport", SimilarReport, hits=(_list_of(_SIMILAR_HIT), ...))
+_SIMILAR_HIT = _derived("SimilarHit", SimilarHit, ["similarity", "measure", "facts"], **_BY_MEASURE)
+_RELATED_HIT = _derived("RelatedHit", SimilarHit, ["similarity", "measure"], **_BY_MEASURE)
+PairAnswer = _derived("Pair", Pair, ["similarity", "measure", "facts"], **_BY_MEASURE)
+SimilarAnswer = _derived(
+    "SimilarReport", SimilarReport, hits=(_list_of(_SIMILAR_HIT), ...), related=(_list_of(_RELATED_HIT), ...)
+)
 _LISTED = _derived("ListedGroup", GroupRecord, ["settings", "history", "ended"], fields=(dict[str, str], ...))
 GroupsAnswer = create_model(
     "Groups",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from es_neardupe.server.failures import Failures
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.similar.steps import SimilarReport
+    from es_neardupe.commands.similar.steps import SimilarHit, SimilarReport
     from es_neardupe.groups.read import Group
     from es_neardupe.groups.reviewed import TitledPage
 
@@ -46,15 +46,18 @@ def by_measure(measure: str, similarity: float) -> dict[str, Any]:
 
 def similar_json(found: SimilarReport) -> dict[str, Any]:
     """The result of `similar`."""
-    hits = [
-        {"index": hit.index, "id": hit.id}
-        | by_measure(found.measure, hit.similarity)
-        | {"shared_bands": hit.shared_bands, "group": hit.group, "copies": hit.copies, "fields": hit.fields}
-        for hit in found.hits
-    ]
     return {one.name: getattr(found, one.name) for one in fields(found) if not one.name.startswith("_")} | {
-        "hits": hits
+        "hits": [_hit_json(hit) for hit in found.hits],
+        "related": [_hit_json(hit) | {"facts": hit.facts} for hit in found.related],
     }
+
+
+def _hit_json(hit: SimilarHit) -> dict[str, Any]:
+    return (
+        {"index": hit.index, "id": hit.id}
+        | by_measure(hit.measure, hit.similarity)
+        | {"shared_bands": hit.shared_bands, "group": hit.group, "copies": hit.copies, "fields": hit.fields}
+    )
 
 
 def group_json(group: Group) -> dict[str, Any]:

@@ -1155,6 +1155,7 @@ def of_similar(case: Case) -> JSON:
         "texts": between(texts, texts + replaced),  # the current text of a changed copy was compared too
         "not_compared": missed,
         "other_facts": 0,
+        "related": [],
         **_detection(case, minimum, len(probe.tokens), {"min": minimum}),
         **_weights(case),
     }

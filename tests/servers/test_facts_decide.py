@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import random
 import re
 from dataclasses import replace
@@ -118,16 +120,41 @@ def test_letters_about_other_amounts_are_apart(client: Client, index_name: str, 
     assert server_cli("group", index_name, "--facts", "prices", "--dry-run").code == 2
 
 
-def test_pairs_and_hits_with_other_facts_are_counted(client: Client, index_name: str) -> None:
+def test_pairs_and_hits_with_other_facts(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    """They are no matches, but counted and shown as related, with the facts."""
     news = start(client, index_name, LETTERS)
     every, agreeing = news.pairs(), news.pairs(facts=["amounts"])
     assert {(one.a.id, one.b.id) for one in agreeing} == {
         (one.a.id, one.b.id) for one in every if amount_of(one.a.id) == amount_of(one.b.id)
     }
     assert agreeing.other_facts == 27
+    assert agreeing.related is None
+    related = news.pairs(facts=["amounts"], related=True).related
+    assert related is not None
+    apart = [one for one in every if amount_of(one.a.id) != amount_of(one.b.id)]
+    assert {(one.a, one.b, one.similarity) for one in related} == {(one.a, one.b, one.similarity) for one in apart}
+    for one in related.with_fields():
+        (fact,) = one.facts
+        assert (fact.words_a, fact.words_b) == tuple(f"${int(amount_of(side.id)):,}" for side in (one.a, one.b))
+    line = ("pairs", index_name, "--facts", "amounts", "--related")
+    assert "Same form, different facts" in server_cli(*line).out
+    listed = list(map(json.loads, server_cli(*line, "--top", "2", "--json").out.splitlines()))
+    assert ["facts" in one for one in listed] == [False, False, True, True]
+    server_cli(*line, "--output", str(tmp_path / "pairs.csv"))
+    rows = list(csv.DictReader((tmp_path / "pairs.csv").read_text("utf-8-sig").splitlines()))
+    assert sum(bool(one["facts"]) for one in rows) == len(apart)
+    assert len(rows) == len(every)
+    assert "--related is for --facts: give it too." in server_cli("pairs", index_name, "--related").err
     found = news.similar(id="100-0", facts=["amounts"])
     assert {hit.id for hit in found.hits} == {"100-1", "100-2"}
     assert found.other_facts == 7
+    assert sorted(amount_of(hit.id) for hit in found.related) == ["2500"] * 3 + ["9000"] * 3
+    assert sum(hit.copies for hit in found.related) == 1
+    assert {(fact.words_a, fact.words_b) for hit in found.related for fact in hit.facts} == {
+        ("$100", "$2,500"),
+        ("$100", "$9,000"),
+    }
+    assert "$100 / $2,500" in server_cli("similar", index_name, "--id", "100-0", "--facts", "amounts").out
     assert {amount_of(hit.id) for hit in news.similar(text=letter(9000), facts=["facts"]).hits} == {"9000"}
     report = ScreenReport()
     actions = [{"_id": f"new{amount}", "text": letter(amount, "new")} for amount in (100, 101)]

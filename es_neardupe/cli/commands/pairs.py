@@ -65,10 +65,15 @@ def pairs(
         found = library(open_index(index, prefix), progress=progress, **given)
     if as_json:
         print_lines(map(_pair_line, found.with_fields(top)))
+        if found.related is not None:
+            print_lines(_pair_line(pair) | {"facts": pair.facts} for pair in found.related.with_fields(top))
     if output is not None:
         write_output(output, found.table(top))
     elif not as_json:
         _show(list(found.with_fields(top)), found.measure, several=len(found.indices) > 1)
+        if found.related:
+            related = list(found.related.with_fields(top))
+            _show(related, found.measure, several=len(found.indices) > 1, facts=True)
     if not as_json:
         range = range_text(found.measure, found.min, found.max)
         verified = counted(found.candidates, "verified candidate pair")
@@ -96,15 +101,21 @@ def pairs(
         warn(f"{documents}: run `{command('enrich', index)}`.")
 
 
-def _show(shown: list[Pair], measure: str, *, several: bool) -> None:
-    """Print pairs as a table."""
+def _show(shown: list[Pair], measure: str, *, several: bool, facts: bool = False) -> None:
+    """Print pairs as a table, with the facts that keep them apart."""
+    from es_neardupe.similarity.facts.differing import in_words
+
     names = list(dict.fromkeys(name for pair in shown for side in pair.fields.values() for name in side))
     columns = ["a", *(f"{name} of a" for name in names), "b", *(f"{name} of b" for name in names), measure]
+    if facts:
+        columns.append("facts: of a / of b")
     rows = []
     for pair in shown:
         cells = {side: value_cells(values, names, 3) for side, values in pair.fields.items()}
         rows.append((named(pair.a, several), *cells["a"], named(pair.b, several), *cells["b"], pair.similarity))
-    print_table(columns, rows)
+    if facts:
+        rows = [(*row, in_words(pair.facts)) for row, pair in zip(rows, shown, strict=True)]
+    print_table(columns, rows, title="Same form, different facts" if facts else None)
 
 
 def _pair_line(pair: Pair) -> dict[str, Any]:

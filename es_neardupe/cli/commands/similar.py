@@ -65,12 +65,14 @@ def similar(
 
 
 def show_similar(found: SimilarReport) -> None:
-    """Print hits as a table."""
+    """Print hits as a table, and related documents as another."""
+    from es_neardupe.similarity.facts.differing import in_words
+
     state = found.query["state"]
     if state not in ("signed", "short"):
         warn(f"The text is {state}: it has no keys, and no near-duplicates can be found by them.")
-    several = len({hit.index for hit in found.hits}) > 1
-    folded = any(hit.copies for hit in found.hits)
+    several = len({hit.index for hit in (*found.hits, *found.related)}) > 1
+    folded = any(hit.copies for hit in (*found.hits, *found.related))
     if found.hits:
         names = list(found.hits[0].fields)
         rows = [
@@ -85,6 +87,22 @@ def show_similar(found: SimilarReport) -> None:
             for hit in found.hits
         ]
         print_table(["id", *names, found.measure, "shared keys", *(["copies"] if folded else []), "group"], rows)
+    if found.related:
+        names = list(found.related[0].fields)
+        related = (
+            (
+                named(hit, several),
+                *value_cells(hit.fields, names, 3),
+                hit.similarity,
+                in_words(hit.facts),
+                *([hit.copies] if folded else []),
+                hit.group,
+            )
+            for hit in found.related
+        )
+        facts = "facts: of the given text / of this one"
+        columns = ["id", *names, found.measure, facts, *(["copies"] if folded else []), "group"]
+        print_table(columns, related, title="Same form, different facts")
     texts = counted(found.texts, "different text")
     texts = "" if found.texts + found.not_compared == found.candidates else f" with {texts}"
     say(f"{len(found.hits)} shown, {counted(found.candidates, 'candidate')}{texts}, each compared by its current text")

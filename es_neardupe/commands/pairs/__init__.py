@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from es_neardupe import options
+from es_neardupe.errors import SettingsError
 from es_neardupe.keywords import Unpack, with_defaults
 from es_neardupe.match_options import RULE_DEFAULTS, RuleOptions
 from es_neardupe.run_options import READ_DEFAULTS, ReadOptions, on_engine
+from es_neardupe.wording import option
 
 if TYPE_CHECKING:
     from es_neardupe.commands.pairs.report import PairsReport
     from es_neardupe.index.index import Index
+    from es_neardupe.keys.arrays import Flags, Floats, Numbers
+    from es_neardupe.verification.verify import Verified
 
 
 MAX_SHOWN = 10_000
@@ -21,6 +26,12 @@ MAX_SHOWN = 10_000
 WholeFields = Annotated[
     bool,
     typer.Option("--whole-fields", help=f"Show whole texts of fields, not only {MAX_SHOWN:,} characters of each."),
+]
+
+
+Related = Annotated[
+    bool,
+    typer.Option("--related", help="With `facts`: also show the pairs that are as similar, but with other facts."),
 ]
 
 
@@ -37,6 +48,7 @@ def pairs(
     memory: options.Memory = None,
     fields: options.TitleFields = (),
     whole_fields: WholeFields = False,
+    related: Related = False,
     **given: Unpack[PairsOptions],
 ) -> PairsReport:
     """List all verified pairs with their exact similarity, most similar first. Writes nothing.
@@ -46,7 +58,8 @@ def pairs(
 
     The options are those of `group`, but nothing is written, not even the list of common shingles. ``fields`` are
     shown of both documents by `PairsReport.with_fields`, the first 10,000 characters of each, or all with
-    ``whole_fields``. Raises `SettingsError` as `group` does.
+    ``whole_fields``. ``related``: with ``facts``, `PairsReport.related` has the pairs that are as similar, but differ
+    in facts that decide. Raises `SettingsError` as `group` does.
 
     >>> for pair in news.pairs(min=0.8):
     ...     print(pair.a.id, pair.b.id, round(pair.similarity, 4))
@@ -55,14 +68,12 @@ def pairs(
     1001 1003 0.8182
     1002 1004 0.8
     """
-    import numpy as np
-
     from es_neardupe.candidates.detection import cases_in_index
     from es_neardupe.candidates.fingerprints import read_fingerprints
     from es_neardupe.candidates.join import with_passages
     from es_neardupe.candidates.memory_limit import MemoryLimit
     from es_neardupe.candidates.spill_to_disk import scratch
-    from es_neardupe.commands.pairs.report import PairFields, PairsReport
+    from es_neardupe.commands.pairs.report import PairFacts, PairFields, PairsReport
     from es_neardupe.groups.rules import rules_of
     from es_neardupe.index.index import opened
     from es_neardupe.index.shown_fields import shown_fields
@@ -73,6 +84,8 @@ def pairs(
     from es_neardupe.verification.verify import verified_pairs
 
     progress = given["progress"]
+    if related and not given["facts"]:
+        raise SettingsError(f"{option('related')} is for {option('facts')}: give it too.")
     index = opened(index, texts=True)
     chosen = MatchRules.of(index.settings).having(given)
     limit = None if memory is None else MemoryLimit(memory)
@@ -92,14 +105,11 @@ def pairs(
         )
     found = with_facts(found, match, progress)
     corpus = found.corpus
-    classes, candidates, verifier, similarity = found.classes, found.candidates, found.verifier, found.similarity
+    classes, candidates, verifier = found.classes, found.candidates, found.verifier
     verifier.check_copies(progress)
-    matches = np.flatnonzero(found.matches(match.matches))
-    order = matches[np.argsort(-similarity[matches], kind="stable")]  # candidates ascend
-    del matches
-    left, right = candidates.left[order], candidates.right[order]
+    left, right, ordered = _most_similar_first(found, found.matches(match.matches))
     changed = verifier.documents.changed_or_deleted
-    return PairsReport(
+    report = PairsReport(
         indices=index.target.indices,
         measure=match.measure.label,
         min=match.min,
@@ -118,8 +128,23 @@ def pairs(
         _classes=classes.only(~changed),
         _left=left,
         _right=right,
-        _similarity=similarity[order],
+        _similarity=ordered,
         _copies=match.copies_match,
         _maximum_copies=rules.max_bucket,
         _shown=PairFields(index, shown, None if whole_fields else MAX_SHOWN),
     )
+    if not related or found.other_facts is None:
+        return report
+    left, right, ordered = _most_similar_first(found, found.other_facts)
+    apart = PairFacts(verifier.documents, match.facts)
+    others = replace(report, _left=left, _right=right, _similarity=ordered, _copies=False, _facts=apart)
+    return replace(report, related=others)
+
+
+def _most_similar_first(found: Verified, chosen: Flags) -> tuple[Numbers, Numbers, Floats]:
+    """The classes of the chosen candidates and their similarities."""
+    import numpy as np
+
+    matches = np.flatnonzero(chosen)
+    order = matches[np.argsort(-found.similarity[matches], kind="stable")]  # candidates ascend
+    return found.candidates.left[order], found.candidates.right[order], found.similarity[order]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations, islice, product, starmap
+from itertools import chain, combinations, islice, product, repeat, starmap
 from typing import NamedTuple, overload
 
 import numpy as np
@@ -16,12 +16,17 @@ from es_neardupe.columns import RowLists
 from es_neardupe.index.index import Index
 from es_neardupe.index.shown_fields import ShownFields, read_each_shown_fields
 from es_neardupe.keys.arrays import Floats, Ints, Numbers
+from es_neardupe.options import FactKind
 from es_neardupe.records import Address, Reference, one_line
 from es_neardupe.server.bulk import chunked
+from es_neardupe.similarity.facts.agreement import facts_apart
+from es_neardupe.similarity.facts.differing import Fact, in_words
+from es_neardupe.similarity.facts.tokens import fact_tokens
 from es_neardupe.tables import Table, Tabular
 from es_neardupe.verification.boilerplate import Boilerplate
 from es_neardupe.verification.common_shingles import CommonShinglesUsed
 from es_neardupe.verification.criterion import WeightsUsed
+from es_neardupe.verification.current_texts import CurrentDocuments
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,8 @@ class Pair:
     """``a`` and ``b`` -> field -> its text; only of `PairsReport.with_fields`."""
     cut: Mapping[str, Mapping[str, int]] = field(default_factory=dict, hash=False)
     """``a`` and ``b`` -> field -> number of characters of the whole text, of each one that was cut."""
+    facts: tuple[Fact, ...] = field(default=(), hash=False)
+    """The facts that decide and differ; only of `PairsReport.with_fields` of related pairs."""
 
     def __repr__(self) -> str:
         return one_line(self, a=self.a, b=self.b, similarity=self.similarity, measure=self.measure)
@@ -84,6 +91,22 @@ class PairFields:
         return _Shown(values | {name: f"{values[name][: self.maximum]}..." for name in long}, long)
 
 
+@dataclass(frozen=True)
+class PairFacts:
+    """The facts that keep related pairs apart."""
+
+    documents: CurrentDocuments
+    kinds: frozenset[FactKind]
+
+    def read(self, pairs: Sequence[Sequence[int]]) -> Iterator[tuple[Fact, ...]]:
+        """Of the documents in each pair of rows; none if one was changed or deleted meanwhile."""
+        read = self.documents.texts(np.unique(np.array(pairs, np.intp)))
+        tokens = {row: fact_tokens(text) for row, text in read}
+        for one, other in pairs:
+            known = {one, other} <= tokens.keys()
+            yield tuple(facts_apart(tokens[one], tokens[other], self.kinds)) if known else ()
+
+
 @dataclass(frozen=True, eq=False)
 class PairsReport(Sequence[Pair], Tabular):
     """A sequence of pairs, most similar first; exact copies, which need no comparison, come before all others.
@@ -126,6 +149,9 @@ class PairsReport(Sequence[Pair], Tabular):
     _shown: PairFields | None = None
     other_facts: int = 0
     """With ``facts``: pairs of distinct texts that are similar enough, and differ in these facts."""
+    related: PairsReport | None = None
+    """With ``related``: the pairs of all documents with these texts."""
+    _facts: PairFacts | None = None
 
     def __repr__(self) -> str:
         return one_line(
@@ -146,33 +172,46 @@ class PairsReport(Sequence[Pair], Tabular):
         of more than 10,000 characters are cut, unless `pairs` got ``whole_fields``.
         """
         whole = self._shown is not None and self._shown.maximum is None
-        for some in chunked(islice(self._rows(), top), _WHOLE_READ if whole else _PAIRS_READ):
+        apart = self._facts
+        for some in chunked(islice(self._rows(), top), _WHOLE_READ if whole or apart else _PAIRS_READ):
             values = (
                 {}
                 if self._shown is None
                 else self._shown.read(self._references[row] for *both, _ in some for row in both)
             )
-            for pair in starmap(self._pair, some):
+            facts = repeat(()) if apart is None else apart.read([self._in_order(*both) for *both, _ in some])
+            for pair, differing in zip(starmap(self._pair, some), facts, strict=False):
                 sides = {side: values.get(address, _Shown({}, {})) for side, address in (("a", pair.a), ("b", pair.b))}
                 yield replace(
                     pair,
                     fields={side: one.values for side, one in sides.items()},
                     cut={side: one.cut for side, one in sides.items() if one.cut},
+                    facts=differing,
                 )
 
     def table(self, top: int | None = None) -> Table:
-        """A row for each pair, or for the first ``top`` of them, with the fields to show of both documents.
+        """A row for each pair, or for the first ``top`` of them, with the fields to show of both documents; then one
+        for each related pair, if these are known, with the facts in words.
 
         Reads the fields as `with_fields` does.
         """
         names = () if self._shown is None else self._shown.shown.names
         shown = [(side, name) for side in "ab" for name in names]
         columns = {"a_index": str, "a_id": str, "b_index": str, "b_id": str, "measure": str, "similarity": float}
+        columns |= {f"fields_{side}_{name}": str for side, name in shown}
+        related = () if self.related is None else self.related.with_fields(top)
         rows = (
-            (*pair.a, *pair.b, pair.measure, pair.similarity, *(pair.fields[side].get(name) for side, name in shown))
-            for pair in self.with_fields(top)
+            (
+                *pair.a,
+                *pair.b,
+                pair.measure,
+                pair.similarity,
+                *(pair.fields[side].get(name) for side, name in shown),
+                *(() if self.related is None else [in_words(pair.facts)]),
+            )
+            for pair in chain(self.with_fields(top), related)
         )
-        return Table(columns | {f"fields_{side}_{name}": str for side, name in shown}, rows)
+        return Table(columns if self.related is None else columns | {"facts": str}, rows)
 
     @property
     def texts_cut(self) -> int:
@@ -241,6 +280,9 @@ class PairsReport(Sequence[Pair], Tabular):
         return members
 
     def _pair(self, one: int, other: int, similarity: float) -> Pair:
-        both = (Address(*self._references[row][:2]) for row in (one, other))
-        a, b = sorted(both, key=lambda address: (address[1], address[0]))
+        a, b = (Address(*self._references[row][:2]) for row in self._in_order(one, other))
         return Pair(a, b, similarity, self.measure)
+
+    def _in_order(self, *rows: int) -> list[int]:
+        """The rows of a pair in the order in which it is shown."""
+        return sorted(rows, key=lambda row: self._references[row][1::-1])

@@ -93,14 +93,18 @@ def similar(
                 scope = queries.others(scope, *(Address(*one.reference[:2]) for one in lost))
                 copies = queries.all_of(scope, {"terms": {index.fields.content: [one.content for one in lost]}})
                 candidates, _ = lookup.candidates(copies, len(lost))
-        hits = sorted(compared.hits, key=lambda hit: (-hit.similarity, -hit.shared_bands, hit.index, hit.id))
+        hits, related = (
+            sorted(some, key=lambda hit: (-hit.similarity, -hit.shared_bands, hit.index, hit.id))
+            for some in (compared.hits, compared.related)
+        )
         return SimilarReport(
             query=probe.name | {"state": fingerprint.state.value, "tokens": fingerprint.tokens},
             hits=tuple(hits[:top]),
             candidates=total,
             texts=compared.texts,
             not_compared=total - compared.documents,
-            other_facts=compared.other_facts,
+            other_facts=sum(1 + hit.copies for hit in related),
+            related=tuple(related[:top]),
             detection=Detection(match.min, match.detection),
             measure=match.measure.label,
             max=match.max,

@@ -23,7 +23,8 @@ from es_neardupe.records import Address, Fingerprint, Hit, Reference, one_line
 from es_neardupe.server.client import JSON
 from es_neardupe.server.request_sizes import RequestSize, is_too_large
 from es_neardupe.server.responses import hit_of
-from es_neardupe.similarity.facts.agreement import facts_agree
+from es_neardupe.similarity.facts.agreement import facts_apart
+from es_neardupe.similarity.facts.differing import Fact
 from es_neardupe.similarity.facts.tokens import FactTokens, fact_tokens
 from es_neardupe.similarity.features import named_fields
 from es_neardupe.tables import Cell, Table, Tabular
@@ -49,6 +50,8 @@ class SimilarHit:
     measure: str = "resemblance"
     fields: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Field -> its text, for the fields to show."""
+    facts: tuple[Fact, ...] = field(default=(), hash=False)
+    """Of a related document, the facts that decide and differ."""
 
     def __repr__(self) -> str:
         return one_line(
@@ -98,6 +101,8 @@ class SimilarReport(Tabular):
     """For the measure weighted: the source of the weights."""
     other_facts: int = 0
     """With ``facts``: candidates that are similar enough, but differ in these facts."""
+    related: tuple[SimilarHit, ...] = ()
+    """The first of these, in the order of the hits."""
     _shown: tuple[str, ...] = ()
     """Names of the fields to show."""
 
@@ -362,7 +367,8 @@ class CandidateHits:
     texts: int = 0
     documents: int = 0
     """Documents that were compared, or are exact copies of one that was."""
-    other_facts: int = 0
+    related: list[SimilarHit] = field(default_factory=list)
+    """Those that are similar enough, but differ in facts that decide."""
 
     def add(self, candidates: Sequence[_Candidate], read: Iterable[Sequence[Hit]]) -> list[_Candidate]:
         """Compare the probe with the text of each candidate, as ``read``. Candidates that were deleted are no hits.
@@ -377,9 +383,8 @@ class CandidateHits:
             if one.copies and contents([prepared_text(hit.source, index.settings)]) == [one.content]:
                 copies = one.copies
                 del lost[hit.address]
-            if match.min <= similarity <= match.max and not self._facts_agree(hit):
-                self.other_facts += 1 + copies
-            elif match.min <= similarity <= match.max:
+            if match.min <= similarity <= match.max:
+                facts = self._facts_apart(hit)
                 group = group_of(stored_fields(hit.source, index.settings.prefix))
                 found = SimilarHit(
                     index=hit.index,
@@ -390,20 +395,22 @@ class CandidateHits:
                     copies=copies,
                     measure=match.measure.label,
                     fields=self.shown.of(hit.source),
+                    facts=facts,
                 )
-                self.hits.append(found)
+                (self.related if facts else self.hits).append(found)
             self.documents += copies
         self.texts += len(candidates)
         self.documents += len(candidates)
         return list(lost.values())
 
-    def _facts_agree(self, hit: Hit) -> bool:
-        """Whether no facts that decide differ between the probe and a candidate."""
+    def _facts_apart(self, hit: Hit) -> tuple[Fact, ...]:
+        """The facts that decide and differ between the probe and a candidate."""
         if not self.match.facts:
-            return True
+            return ()
         text, other = (prepared_text(source, self.index.settings) for source in (self.probe.source, hit.source))
-        same = contents([text]) == contents([other])
-        return same or facts_agree(self._probe_facts, fact_tokens(other), self.match.facts)
+        if contents([text]) == contents([other]):
+            return ()
+        return tuple(facts_apart(self._probe_facts, fact_tokens(other), self.match.facts))
 
     @cached_property
     def _probe_facts(self) -> FactTokens:
