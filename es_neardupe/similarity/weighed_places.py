@@ -140,6 +140,8 @@ def _contradicting(found: Collation, readings: Sequence[PlaceReading]) -> str:
 def _kinds(found: Collation) -> dict[int, dict[int, set[str]]]:
     """Number of a place -> row -> kinds of the facts that differ there between the reference and the text of the row;
     `LAYOUT` if they differ in notation only."""
+    if not found.places:  # exact copies, or one text that is very long
+        return {}
     starts = [one.characters[0] for one in found.places]
     ends = [one.characters[1] for one in found.places]
     kinds: dict[int, dict[int, set[str]]] = {}

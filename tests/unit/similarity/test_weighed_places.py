@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from unit_tools import words
 
+from es_neardupe.similarity import weighed_places as places
 from es_neardupe.similarity.collation import collate
 from es_neardupe.similarity.weighed_places import LAYOUT, PASSAGE, WORDS, WeighedPlace, heaviest_first, weighed_places
 
@@ -62,3 +64,9 @@ def test_readings_are_in_the_order_of_their_number_of_texts() -> None:
     town = f"{BEFORE} in the town of {{}} {AFTER}".format
     (one,) = heaviest_first(weighed(*map(town, ("Akron", "Salem", "Boston", "Boston!", "Boston"))))
     assert [each.text for each in one.readings] == ["Akron", "Boston", "Salem"]
+
+
+def test_one_text_is_not_searched_for_facts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be one of a million words, to which the others are too long to be compared."""
+    monkeypatch.setattr(places, "facts_of", pytest.fail)
+    assert weighed(BEFORE, BEFORE) == []
