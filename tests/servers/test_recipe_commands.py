@@ -247,14 +247,10 @@ PREPARED = {"Tags for reviewers": "body", "A nightly job": "body", "Undo everyth
 TAGS = "Tags for reviewers"
 """A recipe that needs scripts, which Elasticsearch as installed by pip does not have."""
 
-ON_BOTH = {"Hide copies in search results", "Keep the newest and delete the rest", "Undo everything"}
-"""Recipes that send requests of their own, or write documents as a whole on a server without scripts."""
-
 
 def marked(title: str) -> Any:
     """With the products that a recipe runs on."""
-    product = "each" if title in ON_BOTH else "opensearch" if title == TAGS else "any"
-    return pytest.param(title, marks=pytest.mark.product(product))
+    return pytest.param(title, marks=pytest.mark.product("opensearch" if title == TAGS else "each"))
 
 
 def test_each_recipe_is_tested() -> None:
