@@ -42,6 +42,7 @@ from es_neardupe.commands import version as _version
 from es_neardupe.commands import watch as _watch
 from es_neardupe.commands import what_if as _what_if
 from es_neardupe.index.index import Index
+from es_neardupe.index.settings import check_prefix
 from es_neardupe.keywords import Unpack, with_defaults
 from es_neardupe.log_events import is_logged, log_event, loggable_arguments, logged_progress, new_run
 from es_neardupe.options import DEFAULT_PREFIX
@@ -151,6 +152,7 @@ class NearDupe(Index):
         max_load: options.MaxLoad = None,
         **connection: Unpack[ConnectionOptions],
     ) -> None:
+        check_prefix(prefix)
         self.run = run or new_run()
         """Name of the run in requests and log events."""
         if client is None:

@@ -35,10 +35,12 @@ def open_index(
 ) -> Index:
     """The index of the current command, on the server named by the options, the environment or a profile.
 
-    ``max_rate`` and ``max_load`` limit the writes: see `Pace.limit`.
+    ``max_rate`` and ``max_load`` limit the writes: see `Pace.limit`. Raises `SettingsError` for an impossible prefix.
     """
     from es_neardupe.index.index import Index
+    from es_neardupe.index.settings import check_prefix
 
+    check_prefix(prefix)
     client = open_client()
     client.pace.limit(max_rate=max_rate, max_load=max_load)
     return Index(name, client, prefix)

@@ -20,6 +20,12 @@ OPTIONAL_IN_META = ("relations", "measure", "min", "groups_only", "group_field",
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
+def check_prefix(prefix: str) -> None:
+    """Raises `SettingsError` for a prefix that no index can have."""
+    if not _PREFIX.fullmatch(prefix):
+        raise SettingsError(f"The prefix {prefix!r} is not valid: use a letter, then letters, digits, _ or -.")
+
+
 @dataclass(frozen=True)
 class Settings:
     """The settings that ``init`` chooses for an index.
@@ -143,8 +149,7 @@ class Settings:
             raise SettingsError(f"Name at least one text field with {option('fields')}.")
         if len(set(self.fields)) < len(self.fields):
             raise SettingsError(f"A field is named twice: {', '.join(self.fields)}.")
-        if not _PREFIX.fullmatch(self.prefix):
-            raise SettingsError(f"The prefix {self.prefix!r} is not valid: use a letter, then letters, digits, _ or -.")
+        check_prefix(self.prefix)
         if any(name == self.prefix or name.startswith(f"{self.prefix}.") for name in self.fields):
             raise SettingsError(
                 f"Fields under the prefix {self.prefix!r} cannot be fingerprinted: {', '.join(self.fields)}."

@@ -504,6 +504,16 @@ def test_a_closed_pipe_is_no_error(words: str) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.parametrize("prefix", ["", "_own", "a.b"])
+def test_a_prefix_that_no_index_can_have(prefix: str, cli: Cli) -> None:
+    """No command names `init` for it, which would refuse it."""
+    for command in ("group", "doctor"):
+        run = cli(command, "i", "--prefix", prefix, "--url", "http://127.0.0.1:9")
+        assert (run.code, f"The prefix {prefix!r} is not valid" in run.err) == (2, True), run.err
+    with pytest.raises(SettingsError, match="is not valid"):
+        NearDupe("i", url="http://127.0.0.1:9", prefix=prefix)
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_is_an_error() -> None:
     with Path("/dev/full").open("w") as full:
