@@ -21,6 +21,8 @@ GIVEN = "ES_NEARDUPE_TEST_URL"
 _ROOT = Path(__file__).parents[2]
 HEAP = "1g"
 """With 512 MB, several processes at a time can trip the memory circuit breaker."""
+_START_TIMEOUT = 240.0
+"""All servers of a run start at the same time, on a machine that may be busy with other work."""
 
 
 class SharedServers:
@@ -39,7 +41,7 @@ class SharedServers:
             return given[name]
         kind, _, version = name.partition("-")
         with with_a_large_heap():
-            return control.start(kind, version, data=self.folder / name, heap=HEAP).url
+            return control.start(kind, version, data=self.folder / name, heap=HEAP, timeout=_START_TIMEOUT).url
 
     def start(self, names: Iterable[str]) -> None:
         """Start servers in the background, each by a process of its own, which does not slow down the tests of this
