@@ -19,7 +19,7 @@ from unit_tools import JSON
 
 from es_neardupe.candidates.detection import DetectionCase
 from es_neardupe.cli import output
-from es_neardupe.cli.messages import warn_of_detection
+from es_neardupe.cli.messages import warn_of_detection, warn_of_empty
 from es_neardupe.cli.output import print_json, print_lines, print_table, printable, say, show, warn
 from es_neardupe.commands.similar.steps import Detection, SimilarHit, SimilarReport
 from es_neardupe.display_text import score_text, validation_message, without_passwords
@@ -298,3 +298,9 @@ def test_only_pairs_that_can_be_missed_are_warned_of(
 
 def test_words_of_the_validator_are_not_shown() -> None:
     assert validation_message({"msg": "Value error, nothing is in it"}) == "nothing is in it"
+
+
+@pytest.mark.parametrize(("empty", "warned"), [(1, False), (2, True)])
+def test_a_warning_if_most_documents_have_no_text(empty: int, warned: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    warn_of_empty("news", {"signed": 1, "empty": empty})
+    assert ("no text" in capsys.readouterr().err) == warned
