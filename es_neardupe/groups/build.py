@@ -31,7 +31,7 @@ from es_neardupe.groups.linkage import (
     principals_by,
 )
 from es_neardupe.groups.linked_pairs import LinkedPairs, link_clusters
-from es_neardupe.groups.registry import GroupHistoryUpdate, GroupRecord, Registry, Totals
+from es_neardupe.groups.registry import GroupHistoryUpdate, GroupRecord, Registry, Totals, mean_similarity
 from es_neardupe.groups.rules import RunRules
 from es_neardupe.groups.stars import Matches
 from es_neardupe.groups.write import changes
@@ -472,7 +472,7 @@ def record_of(
         texts=texts,
         principal=corpus.address(first),
         min_similarity=min(similarities),
-        mean_similarity=sum(similarities) / len(similarities),
+        mean_similarity=mean_similarity(similarities, [1] * len(similarities)),
         pairs_below=cohesion.below,
         pairs_not_compared=cohesion.not_compared,
         diameter=chained.diameter if chained else None,

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import chain
+from math import fsum
 from typing import Any
 
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
@@ -47,6 +48,13 @@ class GroupEvent:
     """``founded``, ``merged with``, ``merged into``, ``split from``, ``split into`` or ``dissolved``."""
     group: str | None = None
     """The other group."""
+
+
+def mean_similarity(similarities: Sequence[float], counts: Sequence[int]) -> float:
+    """The mean of similarities, each of which occurs ``counts`` times: the same in whatever order they come, and not
+    below their minimum or above their maximum by a rounding."""
+    mean = fsum(value * count for value, count in zip(similarities, counts, strict=True)) / sum(counts)
+    return min(max(mean, min(similarities)), max(similarities))
 
 
 @dataclass(frozen=True, slots=True)

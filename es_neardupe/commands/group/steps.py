@@ -15,7 +15,7 @@ from es_neardupe.errors import LeaseHeld, SettingsError
 from es_neardupe.groups.build import GroupingResult, LinkedClasses
 from es_neardupe.groups.decisions import PairDecisions, WaitingDecisions
 from es_neardupe.groups.incremental import GroupRun, RunScope, affected_pairs
-from es_neardupe.groups.registry import LastRun, Registry, remembered
+from es_neardupe.groups.registry import LastRun, Registry, mean_similarity, remembered
 from es_neardupe.groups.rules import RunRules
 from es_neardupe.groups.write import write_groups
 from es_neardupe.index import queries
@@ -361,7 +361,7 @@ def _decisions(result: GroupingResult) -> DecisionCounts:
 def _groups(scope: GroupScope, result: GroupingResult, only_boilerplate: int, facts: GroupFacts | None) -> GroupCounts:
     """The groups of the index: those that the run processed, and all others from the registry."""
     groups, others = result.records.values(), result.other_groups
-    members = sum(one.size - 1 for one in groups)
+    members = [one.size - 1 for one in groups]
     grouped = others.documents + sum(one.size for one in groups)
     minima = [one for one in (others.min_similarity, *(one.min_similarity for one in groups)) if one is not None]
     return GroupCounts(
@@ -373,7 +373,7 @@ def _groups(scope: GroupScope, result: GroupingResult, only_boilerplate: int, fa
         related=result.related,
         looked_at=GroupsLookedAt(
             count=len(groups),
-            mean_similarity=sum(one.mean_similarity * (one.size - 1) for one in groups) / members if members else None,
+            mean_similarity=mean_similarity([one.mean_similarity for one in groups], members) if members else None,
             pairs_below=sum(one.pairs_below for one in groups),
             pairs_not_compared=sum(one.pairs_not_compared for one in groups),
             only_boilerplate=only_boilerplate,
