@@ -24,7 +24,7 @@ _LEFT = 0.9
 """Share of the words of a mail that are its own, at most: less than that is a change that decides about matches."""
 _LINE_WORDS = 60
 """Words of a log line, at most."""
-_VARIABLES = Preparation(masks=(Mask.UUID, Mask.TIME, Mask.IP, Mask.HEX))
+_VARIABLES = Preparation(masks=(Mask.UUID, Mask.TIME, Mask.IP))
 """Masks of what hardly ever occurs in other short texts."""
 _MINIMUM = 0.25
 """Share of the documents that are of one kind."""

@@ -18,6 +18,7 @@ LINE = "2026-06-21T10:00:16.759Z INFO [thread-46] GET /api/v1/items/90499 took 3
 PLAIN = [
     "The bridge over the harbour was opened on Monday, 3 March 2026, at 10:30, after two years of work.",
     "Samsung 55 inch television UE55AU7172, 4K, black",
+    "Spare part fade3791 for the pump baca4105, in stock",
     "if a < b and c > d: print('<none>')  # neither is a tag",
     "In HTML, <p> begins a paragraph and </p> ends it.",
     "She wrote: > is larger, < is smaller.\n\nFrom here on, the text has a second paragraph that says more.",
@@ -37,7 +38,7 @@ PLAIN = [
 )
 def test_kinds(text: str, kind: str, options: str) -> None:
     """A third of the documents with words is enough, a seventh is not."""
-    found = UnpreparedTexts(kind=kind, found=3, documents=9, options=options)
+    found = UnpreparedTexts(kind=kind, found=3, documents=10, options=options)
     assert unprepared_texts([text, *PLAIN, ["", text], text, ""], AS_IT_IS) == found
     assert unprepared_texts([text, *PLAIN, *PLAIN, text], AS_IT_IS) is None
 
