@@ -304,3 +304,7 @@ def test_words_of_the_validator_are_not_shown() -> None:
 def test_a_warning_if_most_documents_have_no_text(empty: int, warned: bool, capsys: pytest.CaptureFixture[str]) -> None:
     warn_of_empty("news", {"signed": 1, "empty": empty})
     assert ("no text" in capsys.readouterr().err) == warned
+
+
+def test_json_has_no_control_character() -> None:
+    assert output.as_json_text("a\x7f\x1b\x00") == '"a\\u007f\\u001b\\u0000"'
