@@ -1588,6 +1588,7 @@ def _of_measure(
         "sampled": len(drawn),
         "sample": _histogram(sampled.values()),
         "candidates": _histogram(compared.values()),
+        "other_facts": 0,
         "levels": levels,
         **{side: [_example(case.index, one, value) for one in said[side]] for side in ("above", "below")},
     }

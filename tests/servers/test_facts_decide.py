@@ -252,6 +252,20 @@ def test_labels_say_which_facts_decide(client: Client, index_name: str, server_c
     assert sorted(map(len, groups)) == [1, 1, 1]
 
 
+def test_distribution_without_pairs_with_other_facts(client: Client, index_name: str, server_cli: Cli) -> None:
+    """As many pairs and groups as `group` would find with these facts."""
+    news = start(client, index_name, LETTERS)
+    report = news.distribution(facts=["amounts"], thresholds=[0.8, 0.9])
+    (one,), (plain,) = report.distributions, news.distribution(thresholds=[0.8]).distributions
+    matching = len(news.pairs(facts=["amounts"]))
+    assert (one.levels[0].pairs, one.levels[0].groups, one.levels[0].largest) == (matching, 3, 4)
+    assert (one.other_facts, one.candidates.pairs) == (plain.candidates.pairs - matching, matching)
+    assert (plain.other_facts, plain.levels[0].groups) == (0, 1)
+    shown = server_cli("distribution", index_name, "--facts", "figures")
+    assert f"{matching} candidate pairs of the index, {one.other_facts} more with other facts" in shown.out
+    assert server_cli("distribution", index_name, "--facts", "prices").code == 2
+
+
 @pytest.mark.parametrize("number", [30, pytest.param(106, marks=pytest.mark.long)])
 def test_invoices_and_tables(client: Client, index_name: str, number: int) -> None:
     """Documents of the same form with other numbers, each with four copies: with the facts that decide, each group is

@@ -87,7 +87,8 @@ def _show(report: DistributionReport, one: Distribution) -> None:
         f"{counted(report.documents, 'document')}"
     )
     plot_counts(one.sample, report.threshold)
-    show(f"{one.title}: {counted(one.candidates.pairs, 'candidate pair')} of the index")
+    others = f", {one.other_facts:,} more with other facts" if one.other_facts else ""
+    show(f"{one.title}: {counted(one.candidates.pairs, 'candidate pair')} of the index{others}")
     plot_counts(one.candidates, report.threshold)
     columns = ["threshold", "pairs", "documents", "groups", "largest", "detection", "in sample", "candidates"]
     print_table([*columns, "all pairs, estimated (95 %)"], map(_row, one.levels))

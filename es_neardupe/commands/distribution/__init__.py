@@ -12,6 +12,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.options import DEFAULT_MAX_BUCKET, Matching
 from es_neardupe.progress import Progress, silent
+from es_neardupe.similarity.facts.kinds import parse_facts
 
 if TYPE_CHECKING:
     from es_neardupe.commands.distribution.report import DistributionReport
@@ -62,6 +63,16 @@ Labels = Annotated[
         show_default=False,
     ),
 ]
+FactsToTry = Annotated[
+    Sequence[str] | None,
+    typer.Option(
+        "--facts",
+        metavar="VALUES",
+        help="Leave out candidate pairs that differ in these facts, as group does: figures, facts or all, or kinds "
+        "such as amounts, dates, names, separated by commas. Repeatable.",
+        show_default=False,
+    ),
+]
 SampleOfPairs = Annotated[
     int | None,
     typer.Option(
@@ -100,6 +111,7 @@ def distribution(
     matching: MatchingToPlot = "literal",
     shingle: ShinglesToPlot = None,
     whitespace: WhitespaceToPlot = False,
+    facts: FactsToTry = (),
     labels: Labels = None,
     sample: SampleOfPairs = None,
     seed: options.Seed = 1,
@@ -115,13 +127,13 @@ def distribution(
     tried on up to 1,000 texts of the sample, and one is recommended.
 
     There is one distribution for each ``measure`` (default: resemblance, or bag with ``whitespace``) and each
-    ``shingle`` (default: that of the index). ``labels``: file with labelled pairs, which are compared whether they are
-    candidates or not; they give precision, recall and F of each threshold, and a recommended one, and choose the
-    preset, threshold, options of keys and facts that decide. ``sample``: number of
-    documents (default: 2,000, or 500 for slow measures). ``threshold``: the one that examples are near to (default:
-    that of the index). ``thresholds``: those of the table. ``plot``: file for a plot. Nothing is written to the index.
-    Raises `SettingsError` for values out of range, `IndexUnusable` if fewer than two documents have keys, `InputError`
-    for a file of labels that is malformed or has too few pairs.
+    ``shingle`` (default: that of the index). ``facts``: candidate pairs that differ in these facts are left out.
+    ``labels``: file with labelled pairs, which are compared whether they are candidates or not; they give precision,
+    recall and F of each threshold, and a recommended one, and choose the preset, threshold, options of keys and facts
+    that decide. ``sample``: number of documents (default: 2,000, or 500 for slow measures). ``threshold``: the one that
+    examples are near to (default: that of the index). ``thresholds``: those of the table. ``plot``: file for a plot.
+    Nothing is written to the index. Raises `SettingsError` for values out of range, `IndexUnusable` if fewer than two
+    documents have keys, `InputError` for a file of labels that is malformed or has too few pairs.
 
     >>> report = news.distribution(thresholds=[0.7, 0.9])
     >>> for level in report.distributions[0].levels:
@@ -155,6 +167,7 @@ def distribution(
         shingle_sizes,
         thresholds_of_table,
         weighted,
+        without_other_facts,
     )
     from es_neardupe.index.index import opened
     from es_neardupe.similarity.histogram import EDGES
@@ -172,6 +185,7 @@ def distribution(
     chosen = settings.threshold if threshold is None else threshold
     levels = thresholds_of_table(THRESHOLDS if thresholds is None else thresholds, chosen)
     unweighted = list(measures_of(names, Matching(matching), shingle_sizes(shingle, settings), settings, whitespace))
+    kinds = parse_facts(facts) if facts else frozenset()
 
     corpus = read_fingerprints(index, progress)
     classes = classes_of(corpus, copies=all(one.copies_are_equal for one in unweighted))
@@ -181,9 +195,12 @@ def distribution(
     measures = [weighted(one, drawn[:size]) for one, size in zip(unweighted, sizes, strict=True)]
     candidates = candidate_pairs(index, corpus, classes, GroupRules(max_bucket=max_bucket))
     by_measure = list(compared_candidates(documents, classes, candidates, measures, progress))
+    matching_pairs = without_other_facts(
+        by_measure, documents, corpus, classes, kinds, lowest=levels[0], progress=progress
+    )
     labelled = None if labels_of_file is None else labels_of_file.compared(index, corpus, documents, measures, progress)
     distributions = []
-    for place, (one, size, compared) in enumerate(zip(measures, sizes, by_measure, strict=True)):
+    for place, (one, size, compared) in enumerate(zip(measures, sizes, matching_pairs, strict=True)):
         pairs = compare_sample(
             one,
             drawn[:size],
@@ -194,10 +211,15 @@ def distribution(
             progress=progress,
         )
         results = levels_of(compared, pairs, levels, keyed(corpus), detecting(one, settings), measure=one.name)
-        near = ((value, int(rows[int(a)]), int(rows[int(b)])) for value, a, b in pairs.near.tolist())
-        above, below = examples(documents, classes, compared, near, chosen)
-        by_labels = None if labelled is None else labelled.results(place, levels, seed)
+        above, below = examples(
+            documents,
+            classes,
+            compared,
+            ((value, int(rows[int(a)]), int(rows[int(b)])) for value, a, b in pairs.near.tolist()),
+            chosen,
+        )
         found = distribution(one, pairs, compared, results)
+        by_labels = None if labelled is None else labelled.results(place, levels, seed)
         distributions.append(replace(found, above=above, below=below, labels=by_labels))
     preset, presets = preset_advice(index, distributions, drawn, progress)
     trials = () if labelled is None else tried_on_labels(documents, labelled, drawn, seed, progress)

@@ -233,6 +233,9 @@ class Distribution:
     below: tuple[SimilarityExample, ...]
     labels: LabelsReport | None
     """With labelled pairs."""
+    other_facts: int = 0
+    """With ``facts``: candidate pairs of documents that reach the lowest threshold and differ in these facts. They are
+    in no other number about candidates."""
 
     @property
     def title(self) -> str:

@@ -23,9 +23,10 @@ from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
 from es_neardupe.keys.shingles import token_hashes
 from es_neardupe.keys.text import spans
 from es_neardupe.keys.unit import Unit, shingle_of
-from es_neardupe.options import Matching, MeasureName
+from es_neardupe.options import FactKind, Matching, MeasureName
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Address, FingerprintColumns, Reference, TextClasses
+from es_neardupe.similarity.facts.agreement import FactsAgree
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.histogram import Histogram, binned
 from es_neardupe.similarity.measure import (
@@ -157,6 +158,8 @@ class ComparedCandidates:
     """Documents in each class, without changed and deleted ones."""
     first: Numbers
     """Row of an unchanged document of each class, -1 if there is none."""
+    other_facts: int = 0
+    """Pairs of documents that were left out because facts that decide differ."""
 
 
 def compared_candidates(
@@ -178,6 +181,39 @@ def compared_candidates(
         yield ComparedCandidates(candidates.left, candidates.right, similarity, sizes, first)
 
 
+def without_other_facts(
+    compared: Sequence[ComparedCandidates],
+    documents: CurrentDocuments,
+    corpus: FingerprintColumns,
+    classes: TextClasses,
+    kinds: frozenset[FactKind],
+    *,
+    lowest: float,
+    progress: Progress,
+) -> Iterator[ComparedCandidates]:
+    """The candidates by each measure without the pairs that reach the ``lowest`` threshold and differ in facts of these
+    kinds. Exact copies do not differ."""
+    if not kinds:
+        yield from compared
+        return
+    left, right = compared[0].left, compared[0].right
+    reached = np.logical_or.reduce([one.similarity >= lowest for one in compared])
+    reached &= corpus.content[classes.first[left]] != corpus.content[classes.first[right]]
+    places = np.flatnonzero(reached)
+    comparer = PairComparer(documents, {"comparing facts": FactsAgree(kinds=kinds)}, classes)
+    differ = np.zeros(len(left), np.bool_)
+    differ[places] = comparer.compare(left[places], right[places], progress).similarity[0] == 0
+    for one in compared:
+        apart = differ & (one.similarity >= lowest)
+        yield replace(
+            one,
+            left=left[~apart],
+            right=right[~apart],
+            similarity=one.similarity[~apart],
+            other_facts=int((one.sizes[left[apart]] * one.sizes[right[apart]]).sum()),
+        )
+
+
 def distribution(
     measure: Measure, sample: Sample, compared: ComparedCandidates, levels: Iterable[ThresholdLevel]
 ) -> Distribution:
@@ -192,6 +228,7 @@ def distribution(
         sampled=sample.degrees.shape[1],
         sample=Histogram.of(sample.counts),
         candidates=_histogram(compared),
+        other_facts=compared.other_facts,
         levels=tuple(levels),
         above=(),
         below=(),
