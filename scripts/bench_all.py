@@ -1,6 +1,6 @@
 """What the program itself costs, next to its limits: one table, measured on one machine.
 
-    python scripts/bench_all.py [--server opensearch --server elasticsearch] [--documents 20000] [--rounds 5]
+    python scripts/bench_all.py [--server opensearch --server elasticsearch] [--documents 20000] [--rounds 5] [--large]
 
 Each figure is a ratio of two measurements that take turns, or the processor time of the client: they depend less on the
 machine than rates. "Before" is what the same work cost before it was made faster, in November 2026. Use a machine
@@ -26,13 +26,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import bench_keys
+import bench_scale
 import bench_screened
 import bench_server
 import bench_similar
 import psutil
-from bench_tools import _VOCABULARY, drop_index, make_texts, read_texts, timed
+from bench_tools import _VOCABULARY, create_index, drop_index, make_texts, read_texts, timed, write_synthetic
 
-from es_neardupe import NearDupe
+from es_neardupe import NearDupe, Settings
 from es_neardupe.incoming.matches import ScreenReport
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.scheme import Scheme
@@ -47,7 +48,6 @@ from es_neardupe.server.login.settings import ConnectionSettings
 Work = Callable[[], object]
 COUNT = 4000
 """Texts of one measurement of signing."""
-FAMILY = 15_000
 
 
 class Row(NamedTuple):
@@ -78,6 +78,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--without-server", action="store_true", help="only what needs no server")
     parser.add_argument("--documents", type=int, default=20_000, help="size of the indices (default 20000)")
     parser.add_argument("--rounds", type=int, default=5, help="how many rounds (default 5)")
+    parser.add_argument("--large", action="store_true", help="with 10 million fingerprints, and a million documents")
     return parser.parse_args()
 
 
@@ -86,6 +87,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
     texts = read_texts(arguments.texts, COUNT) if arguments.texts else make_texts(COUNT)
     yield from signing(texts, arguments.rounds)
     yield from starts({}, {"--version": [], "bands": [], "compare": []}, arguments.rounds)
+    yield synthetic(10_000_000 if arguments.large else 50 * arguments.documents)
     if arguments.without_server:
         return
     for kind in arguments.server or ("opensearch", "elasticsearch"):
@@ -194,6 +196,14 @@ def processor_time(line: Sequence[str]) -> float:
     return sum(after[:2]) - sum(before[:2])
 
 
+def synthetic(documents: int) -> Row:
+    """``group --memory 2GB`` of synthetic fingerprints."""
+    found = bench_scale.synthetic(documents, "2GB")
+    what = f"`group --memory 2GB` of {documents:,} fingerprints, without a server"
+    reached = f"{found.seconds:.0f} s, {found.peak / 1e6:,.0f} MB"
+    return Row(what, "10 million: 493 s", "", "10 million: 300 s", reached)
+
+
 # -- with a server
 
 
@@ -213,7 +223,10 @@ def with_server(client: Client, node: psutil.Process, arguments: argparse.Namesp
     finally:
         drop_index(client, bench_similar.INDEX)
     yield from enriching(client, node, texts, arguments.rounds)
-    yield from family(client)
+    yield family(client, arguments.documents * 3 // 4)
+    yield cluster(client, arguments.documents * 3 // 2)
+    yield by_lengths(client, texts)
+    yield first_group(client, 1_000_000 if arguments.large else 5 * arguments.documents)
 
 
 def enriching(client: Client, node: psutil.Process, texts: list[str], rounds: int) -> Iterator[Row]:
@@ -234,19 +247,19 @@ def enriching(client: Client, node: psutil.Process, texts: list[str], rounds: in
         yield Row(what, earlier, "1", goal, f"{rate:.2f}")
 
 
-def family(client: Client) -> Iterator[Row]:
-    """``screened`` where each text is a near-copy of 15,000 others."""
-    base = random.Random(5).choices(_VOCABULARY, k=100)
+def near_copy(number: int) -> str:
+    """A text of 100 words that differs from one common text in one or two of them."""
+    chance, words = random.Random(number), random.Random(5).choices(_VOCABULARY, k=100)
+    for place in chance.sample(range(len(words)), chance.choice([1, 1, 2])):
+        words[place] = chance.choice(_VOCABULARY)
+    return " ".join(words)
 
-    def member(number: int) -> str:
-        chance, words = random.Random(number), list(base)
-        for place in chance.sample(range(len(words)), chance.choice([1, 1, 2])):
-            words[place] = chance.choice(_VOCABULARY)
-        return " ".join(words)
 
+def family(client: Client, size: int) -> Row:
+    """``screened`` where each text is a near-copy of very many others."""
     try:
-        bench_screened.prepare(client, {f"s{number}": member(number) for number in range(FAMILY)})
-        sent = {f"n{number}": member(FAMILY + number) for number in range(1000)}
+        bench_screened.prepare(client, {f"s{number}": near_copy(number) for number in range(size)})
+        sent = {f"n{number}": near_copy(size + number) for number in range(1000)}
         report = ScreenReport()
         actions: Any = bench_screened.actions_of(sent)
         news = NearDupe(bench_screened.INDEX, client)
@@ -255,10 +268,76 @@ def family(client: Client) -> Iterator[Row]:
         drop_index(client, bench_screened.INDEX)
     counts = report.counts
     reached = f"{len(sent) / took:,.0f}/s; {counts.unique}, {counts.unique - counts.unsure} uncounted"
-    what = (
-        f"`screened` in a family of {FAMILY:,}: actions, and near-copies passed as new, {client.server.product.value}"
+    what = f"`screened` in a family of {size:,}: actions, and near-copies passed as new, {client.server.product.value}"
+    return Row(what, "27/s; 2 of 1,000 uncounted", "3,000/s outside of families", "1,000/s; 0 uncounted", reached)
+
+
+def with_boilerplate(number: int) -> str:
+    """A text of 100 words, of which all but the last 15 are those of all others."""
+    return " ".join([*random.Random(5).choices(_VOCABULARY, k=85), *random.Random(number).choices(_VOCABULARY, k=15)])
+
+
+def cluster(client: Client, size: int) -> Row:
+    """``group`` of texts that share most of their words, compared with half as many: they are one cluster."""
+    index, found = bench_scale.INDEX, []
+    try:
+        for number in (size // 2, size):
+            create_index(client, index, map(with_boilerplate, range(number)))
+            news = NearDupe(index, client)
+            news.init(Settings(("text",)))
+            news.enrich()
+            found.append(
+                bench_scale.in_a_process("group --rebuild --dry-run", bench_scale.Work(client.url, "", number))
+            )
+    finally:
+        drop_index(client, index)
+    half, whole = found
+    reached = (
+        f"{whole.seconds / half.seconds:.1f} x ({whole.seconds:.0f} s); {whole.peak / half.peak:.1f} x "
+        f"({whole.peak / 1e6:,.0f} MB)"
     )
-    yield Row(what, "27/s; 2 of 1,000 uncounted", "3,000/s outside of families", "1,000/s; 0 uncounted", reached)
+    what = f"`group` of one cluster of {size:,} texts with boilerplate, compared with half: time, peak memory"
+    return Row(f"{what}, {client.server.product.value}", "", "2 x", "2 x", reached)
+
+
+def by_lengths(client: Client, texts: list[str]) -> Row:
+    """The processor time of ``group`` after ``init --measure``, compared with bands for a lower threshold."""
+    index = "bench-lengths"
+    some = [f"{text} {other[: len(text) // 20]}" for text, other in zip(texts[::8], texts[1::8], strict=False)]
+    ways: dict[str, tuple[float, str | None]] = {"by lengths": (0.8, "containment-longer"), "lower": (0.5, None)}
+    took, matches = dict[str, float](), dict[str, int]()
+    try:
+        for name, (threshold, measure) in ways.items():
+            create_index(client, index, [*texts, *some])
+            news = NearDupe(index, client)
+            news.init(Settings(("text",), threshold=threshold), measure=measure)
+            news.enrich()
+            started = time.process_time()
+            report = news.group(measure="containment-longer", min=0.8, rebuild=True, dry_run=True)
+            took[name], matches[name] = time.process_time() - started, report.pairs.matches
+    finally:
+        drop_index(client, index)
+    reached = f"{took['by lengths'] / took['lower']:.1f} x ({matches['by lengths']} and {matches['lower']} matches)"
+    what = "`group` after `init --measure containment-longer`, CPU, compared with `init --threshold 0.5`"
+    return Row(f"{what}, {client.server.product.value}", "57 x", "", "3 x", reached)
+
+
+def first_group(client: Client, documents: int) -> Row:
+    """The first ``group``, compared with what is needed: a dry run, and the writes of members."""
+    index, seconds = bench_scale.INDEX, dict[str, float]()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "synthetic.jsonl"
+            write_synthetic(file, range(documents))
+            for step in ("load", "group --rebuild --dry-run", "first group", "writes of members"):
+                work = bench_scale.Work(client.url, str(file), documents)
+                seconds[step] = bench_scale.in_a_process(step, work).seconds
+    finally:
+        drop_index(client, index)
+    needed = seconds["group --rebuild --dry-run"] + seconds["writes of members"]
+    reached = f"{seconds['first group'] / needed:.2f} x ({seconds['first group']:.0f} s)"
+    what = f"first `group` of {documents:,} documents, compared with a dry run and the writes of members"
+    return Row(f"{what}, {client.server.product.value}", "1.11 x", "1 x", "1.11 x", reached)
 
 
 if __name__ == "__main__":

@@ -181,7 +181,11 @@ def main() -> None:
     arguments = parse_arguments()
     if arguments.without_server:
         numbers = sorted(int(one) for one in arguments.without_server.split(","))
-        report("synthetic fingerprints", [_synthetic(one, arguments.memory) for one in numbers], arguments.json)
+        found = list[Measured]()
+        for one in numbers:
+            found.append(synthetic(one, arguments.memory))
+            print(_row(found[-1]), flush=True)
+        report("synthetic fingerprints", found, arguments.json)
         return
     url = arguments.url or control.start(arguments.server, say=print).url
     client = connect(ConnectionSettings(url=url))
@@ -224,13 +228,11 @@ def report(source: str, measured: Sequence[Measured], file: Path | None) -> None
         file.write_text(json.dumps(written, indent=2) + "\n", "utf-8")
 
 
-def _synthetic(documents: int, memory: str | None) -> Measured:
+def synthetic(documents: int, memory: str | None) -> Measured:
     """Group synthetic fingerprints in a new process, within so much memory."""
     command = [sys.executable, str(TOOLS / "synthetic_pages.py"), str(documents), *([memory] if memory else [])]
     done = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    measured = Measured(SYNTHETIC, documents, done["seconds"], done["peak"], processor=done["cpu"])
-    print(_row(measured), flush=True)
-    return measured
+    return Measured(SYNTHETIC, documents, done["seconds"], done["peak"], processor=done["cpu"])
 
 
 def parse_arguments() -> argparse.Namespace:
