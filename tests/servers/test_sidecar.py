@@ -575,3 +575,25 @@ def test_a_rollover_gets_another_index_beside(client: Client, index_name: str) -
         client.request("DELETE", template)
         for number in ("000001", "000002"):
             client.request("DELETE", path(f"neardupe-sidecar-{index_name}-{number}"))
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_doctor_names_enrich_for_deleted_documents(
+    replaced: bool, client: Client, index_name: str, server_cli: Cli
+) -> None:
+    """Also if a new document makes up for a deleted one in the counts."""
+    make_index(client, index_name)
+    put(client, index_name, {f"d{n}": {"text": text} for n, text in enumerate(family("deleted", 4))})
+    news = NearDupe(index_name, client)
+    news.init(Settings(("text",)), sidecar=True)
+    news.enrich()
+    news.group()
+    assert complaints(server_cli("doctor", index_name)) == []
+    send(client, [({"delete": {"_index": index_name, "_id": "d0"}}, None)])
+    if replaced:
+        put(client, index_name, {"new": {"text": " ".join(words("new", 60))}})
+    done = server_cli("doctor", index_name)
+    assert complaints(done) == [f"es-neardupe enrich {index_name}"], done.out
+    assert followed(complaints(done)[0], server_cli).code == 0
+    assert server_cli("group", index_name).code == 0
+    assert complaints(server_cli("doctor", index_name)) == []

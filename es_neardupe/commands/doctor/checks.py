@@ -396,9 +396,9 @@ def versions(index: Index) -> Iterator[Check]:
 
 
 def changes(index: Index) -> Iterator[Check]:
-    """Whether texts can have changed since they got their keys. A user who may not refresh the index gets no answer. A
-    sidecar index has the version of each document, so its `enrich` always knows."""
+    """Whether texts can have changed since they got their keys. A user who may not refresh the index gets no answer."""
     if index.storage.sidecars:
+        yield from _changes_of_sidecar(index)
         return
     with suppress(Forbidden):
         feed = ChangeFeed(index, Consumer.TEXTS, stores=False)
@@ -419,6 +419,26 @@ def changes(index: Index) -> Iterator[Check]:
             yield Check("changes", "warning", message)
         if not (unknown or written):
             yield Check("changes", "ok", "no text has changed since it got its keys")
+
+
+def _changes_of_sidecar(index: Index) -> Iterator[Check]:
+    """Documents that were written or deleted since the last `enrich`, which always knows which have changed. Other
+    counts are those of entries, among which a new document can make up for a deleted one."""
+    with suppress(Forbidden):
+        feed, scope = ChangeFeed(index, Consumer.TEXTS, stores=False), index.target.within()
+        enrich = f"run `{command('enrich', index.name)}`"
+        if deleted := index.storage.of_deleted(index.plain_documents.count(scope)):
+            entries = counted(deleted, "entry is that of a deleted document", "entries are those of deleted documents")
+            yield Check("changes", "warning", f"{entries}: {enrich}, then `group`")
+        elif not (index.storage.groups_in_documents or feed.unknown_changes()):
+            changed = {shard: query for shard in feed.shards if (query := feed.changed(shard)) is not None}
+            if written := sum(
+                index.plain_documents.count(queries.all_of(scope, query), shard=shard)
+                for shard, query in changed.items()
+            ):
+                these, them = counted(written, "document was", "documents were"), "it" if written == 1 else "them"
+                message = f"{these} written since the last enrich: {enrich}, which reads {them}"
+                yield Check("changes", "warning", message)
 
 
 def groups(index: Index) -> Iterator[Check]:

@@ -171,6 +171,10 @@ class InlineStorage:
         """Always empty: keys are deleted with their documents."""
         return {}
 
+    def of_deleted(self, documents: int) -> int:
+        """Always 0, likewise."""
+        return 0
+
 
 def takeovers(hits: Iterable[Hit], source: str, target: str) -> Iterator[Change]:
     """The changes that copy the fields under prefix ``source`` to prefix ``target``. Documents without keys under

@@ -212,3 +212,7 @@ class Storage(Protocol):
 
     def replaced(self) -> Mapping[str, int]:
         """Concrete index -> number of fingerprints that belong to a deleted index of the same name."""
+
+    def of_deleted(self, documents: int) -> int:
+        """Number of fingerprints of deleted documents, if the index has so many ``documents``. New documents without a
+        fingerprint make it smaller."""

@@ -29,7 +29,7 @@ from es_neardupe.index.storage.same_indices import SameIndicesClient
 from es_neardupe.index.storage.sidecar.collapse import collapse_here, collapsed_by_server
 from es_neardupe.index.storage.sidecar.documents import SidecarClient
 from es_neardupe.index.storage.sidecar.enrich import enrich_sidecar
-from es_neardupe.index.storage.sidecar.entries import entry_takeovers, fetch_entries, replaced_entries
+from es_neardupe.index.storage.sidecar.entries import count_entries, entry_takeovers, fetch_entries, replaced_entries
 from es_neardupe.index.storage.sidecar.indices import REFERENCE, SidecarNames, Sidecars
 from es_neardupe.index.stored_fields import count_of, group_of, stored_fields, text_bytes
 from es_neardupe.index.target import Definitions, SidecarLayout
@@ -206,6 +206,10 @@ class SidecarStorage:
     def replaced(self) -> Mapping[str, int]:
         """Count the entries of indices that were deleted and created again under the same name."""
         return replaced_entries(self._index)
+
+    def of_deleted(self, documents: int) -> int:
+        """The entries that are more than the documents."""
+        return max(sum(count_entries(self._index).values()) - documents, 0)
 
     def _sidecars(self, mappings: Mapping[str, JSON], settings: Settings, *, write_group: bool = False) -> Sidecars:
         unprepared = UnpreparedIndex(self._index.name, self._index.server, mappings, settings)
