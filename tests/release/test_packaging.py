@@ -6,12 +6,14 @@ import os
 import re
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
 import sysconfig
 import tarfile
 import venv
 import zipfile
+from contextlib import closing
 from email.message import Message
 from email.parser import Parser
 from pathlib import Path
@@ -347,13 +349,39 @@ def test_the_command_that_adds_an_extra_needs_no_index_for_the_program(installed
     assert editable or str(installed.parents[1] / "lib") in place
 
 
+def copy_databases(source: Path, target: Path) -> None:
+    """Copy SQLite databases that another program may be writing now."""
+    for file in source.rglob("*.db"):
+        place = target / file.relative_to(source)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=60)) as read,
+            closing(sqlite3.connect(place)) as written,
+        ):
+            read.backup(written)
+
+
+def test_databases_are_copied_while_they_are_written(tmp_path: Path) -> None:
+    """Without what is not committed."""
+    place = tmp_path / "source" / "3.10" / "one.db"
+    place.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(place)) as writer:
+        writer.execute("CREATE TABLE files (n)")
+        writer.execute("INSERT INTO files VALUES (1)")
+        writer.commit()
+        writer.execute("INSERT INTO files VALUES (2)")
+        copy_databases(tmp_path / "source", tmp_path / "target")
+    with closing(sqlite3.connect(tmp_path / "target" / "3.10" / "one.db")) as made:
+        assert made.execute("SELECT n FROM files").fetchall() == [(1,)]
+
+
 def mypy(python: Path, folder: Path, program: str) -> list[str]:
     """The errors of ``mypy --strict`` in a program that uses the installed package."""
     file = folder / "user.py"
     file.write_text(program, "utf-8")
     cache = folder.parent / "mypy-cache"
-    if not cache.exists() and (ROOT / ".mypy_cache").exists():  # which `scripts/check` has left, with all dependencies
-        shutil.copytree(ROOT / ".mypy_cache", cache)
+    if not cache.exists():
+        copy_databases(ROOT / ".mypy_cache", cache)  # of `scripts/check`, with all dependencies
     command = [sys.executable, "-m", "mypy", "--strict", "--python-version", "3.10", "--python-executable", str(python)]
     command += ["--cache-dir", str(cache), str(file)]
     environ = {name: value for name, value in os.environ.items() if name != "MYPYPATH"}
