@@ -224,10 +224,11 @@ def test_files_with_bad_lines(client: Client, filled: str, server_cli: Cli, tmp_
     counts = {"read": 11, "bad": 8, "duplicates": 1, "existing": 0, "matching": 0}
     assert report["scope"] == {**counts, "skipped_links": 0, "skipped_files": 0, "empty_lines": 1}
     assert (report["writes"]["written"], report["writes"]["refused"]) == (2, 0)
-    found = done.err.splitlines()
+    *found, advice = done.err.splitlines()
     assert [line.removeprefix(f"{file}:").partition(":")[0] for line in found] == [
         "2", "3", "5", "6", "7", "8", "9", "10", "12",
     ]  # fmt: skip
+    assert "2 of 2 documents have fewer than 49 words" in advice
     assert "UTF-8" in found[0]
     assert "good1" in found[2]
     after = versions(client, filled)
