@@ -12,15 +12,33 @@ import pytest
 
 from es_neardupe.cli.commands.watch import metrics, serving
 from es_neardupe.commands.watch import parse_duration
-from es_neardupe.commands.watch.rounds import Lag, Round, RoundScope, RoundWrites
+from es_neardupe.commands.watch.rounds import Lag, Round, RoundScope, RoundWrites, may_succeed_later
 from es_neardupe.commands.watch.rounds import pause as _pause
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import Blocked, Conflict, LeaseHeld, NeardupeError, RequestError, SettingsError, Unreachable
 from es_neardupe.folders import install_extra
 
 
 @pytest.mark.parametrize(("text", "wanted"), [("1s", 1), ("30s", 30), ("5m", 300), ("1h", 3600), ("24h", 86_400)])
 def test_durations(text: str, wanted: int) -> None:
     assert parse_duration(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("error", "later"),
+    [
+        (RequestError("", status=429), True),
+        (RequestError("", status=503), True),
+        (RequestError("", status=400), False),
+        (Blocked("", status=403), False),
+        (Conflict("", status=409), True),
+        (Unreachable(""), True),
+        (LeaseHeld(""), True),
+        (SettingsError(""), False),
+    ],
+    ids=repr,
+)
+def test_errors_that_end_only_a_round(error: NeardupeError, later: bool) -> None:
+    assert may_succeed_later(error) == later
 
 
 @pytest.mark.parametrize("every", [0.5, 30.0, 3600.0])
