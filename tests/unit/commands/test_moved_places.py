@@ -8,12 +8,17 @@ import random
 import re
 from contextlib import redirect_stdout
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from es_neardupe.cli.output import print_csv, without_controls
+from es_neardupe.commands.moved import documents
 from es_neardupe.commands.moved.steps import NewPlace, in_order
+from es_neardupe.errors import SettingsError
 from es_neardupe.tables import Table
 
 DATES = st.sampled_from([None, "2024-01-01T00:00:00.000Z", "2024-01-01T00:00:00.000001Z", "2024-02-01T00:00:00.000Z"])
@@ -64,3 +69,11 @@ def test_cells_are_harmless_and_come_back(text: str) -> None:
     assert end == "end"
     assert not cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
     assert cell.removeprefix("'") == text.replace("\r\n", "\n").removeprefix("'") or "\ufffd" in cell
+
+
+def test_the_url_field_is_guessed_only_if_one_field_has_such_a_name() -> None:
+    index: Any = SimpleNamespace(name="news")
+    assert documents._guessed_address(index, ["title.keyword", "url.keyword"]) == "url.keyword"
+    for keywords, number in ((["link", "url"], "2 keyword fields have"), (["title"], "no keyword field has")):
+        with pytest.raises(SettingsError, match=f"Cannot guess the URL field of index news: {number}"):
+            documents._guessed_address(index, keywords)
