@@ -114,7 +114,7 @@ def show(text: str) -> None:
 
 def as_json_text(value: Any, indent: int | None = None) -> str:
     """A result as JSON in ASCII, without control characters."""
-    return json.dumps(plain(value), indent=indent, allow_nan=False).replace("\x7f", "\\u007f")
+    return json.dumps(plain(value), indent=indent, allow_nan=False)
 
 
 def print_json(value: Any) -> None:
