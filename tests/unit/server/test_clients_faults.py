@@ -25,6 +25,7 @@ from fake_servers import (
     Fake,
     Reply,
     error,
+    fake_servers,
     opened,
     reply,
 )
@@ -54,6 +55,32 @@ from es_neardupe.server.connect import connect, wrap
 from es_neardupe.server.drivers import driver
 from es_neardupe.server.drivers.http import HttpDriver
 from es_neardupe.server.login.settings import ConnectionSettings, ConnectionWarning, Retries
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Fake]]:
+    with fake_servers() as run:
+        yield run
+
+
+@pytest.fixture(params=Product)
+def product(request: pytest.FixtureRequest) -> Product:
+    return Product(request.param)
+
+
+@pytest.fixture
+def fake(start: Callable[..., Fake], product: Product) -> Fake:
+    fake = start()
+    fake.on("GET /", ROOT[product])
+    return fake
+
+
+@pytest.fixture
+def client(fake: Fake) -> Iterator[Client]:
+    client = opened(fake)
+    yield client
+    client.close()
+
 
 # ---- product and version
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from fake_servers import ELASTIC, JSON, Fake, reply
+from fake_servers import ELASTIC, JSON, ROOT, Fake, fake_servers, opened, reply
 from peak_memory import measuring
 
 from es_neardupe.errors import IncompleteAnswer, NeardupeError, UnexpectedAnswer, UnsupportedServer
@@ -23,6 +23,31 @@ from es_neardupe.server.search import count, fetch, search
 
 MB = 1_000_000
 ZIPPED = {"Content-Encoding": "gzip"}
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Fake]]:
+    with fake_servers() as run:
+        yield run
+
+
+@pytest.fixture(params=Product)
+def product(request: pytest.FixtureRequest) -> Product:
+    return Product(request.param)
+
+
+@pytest.fixture
+def fake(start: Callable[..., Fake], product: Product) -> Fake:
+    fake = start()
+    fake.on("GET /", ROOT[product])
+    return fake
+
+
+@pytest.fixture
+def client(fake: Fake) -> Iterator[Client]:
+    client = opened(fake)
+    yield client
+    client.close()
 
 
 def sized(fake: Fake, size: int, headers: dict[str, str]) -> None:
