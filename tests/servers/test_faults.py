@@ -353,7 +353,7 @@ def test_an_answer_that_does_not_end(client: Client, server_url: str, proxy: Fau
     """An answer that comes byte by byte would take forever, although no byte is late."""
     prepared(client, index_name, enriched=False)
     hasty = Retries(attempts=3, wait=0, longest_answer=3)
-    slow = connect(ConnectionSettings(proxy.url, retries=hasty, timeout=60))
+    slow = connect(ConnectionSettings(proxy.url, retries=hasty, timeout=3))
     proxy.set(Fault(dribbling(0.1), BULK, range(1, 9)))
     with pytest.raises(Unreachable, match=r"incomplete after 3 seconds"):
         NearDupe(index_name, slow).enrich()
