@@ -191,7 +191,7 @@ class Sidecars:
         """
         lacking = [index for index, mapping in self._index.mappings.items() if self._lacks(index, mapping, settings)]
         if self.write_group and lacking:
-            check_writable(self._index)
+            check_writable(self._index, new=True)
         for index in lacking:
             if self.write_group:
                 self._map_group(index, settings.prefix)
