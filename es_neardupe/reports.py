@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from es_neardupe.candidates.detection import (
     BandsByLengths,
-    BandsReport,
     Changes,
     DetectionCase,
     UnsuitedTexts,
@@ -39,6 +38,7 @@ from es_neardupe.commands.audit.report import (
 from es_neardupe.commands.audit.why_missed import (
     LossReason,
 )
+from es_neardupe.commands.bands.report import BandsReport
 from es_neardupe.commands.clean.steps import CleanReport
 from es_neardupe.commands.contained.steps import ContainedHit, ContainedReport, SampledDetection
 from es_neardupe.commands.decide import (

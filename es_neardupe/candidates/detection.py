@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal, NamedTuple, TypeVar
 
-from es_neardupe.candidates.unrelated import MANY, UnrelatedCandidates
+from es_neardupe.candidates.unrelated import MANY
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
@@ -20,7 +20,7 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.keys.scheme import Scheme, bands_for, mean_detection
 from es_neardupe.keys.unit import Unit
 from es_neardupe.options import BY_LENGTHS, PRESETS, SHORT, MeasureName
-from es_neardupe.records import Fingerprint, one_line
+from es_neardupe.records import Fingerprint
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.wording import counted
 
@@ -374,32 +374,3 @@ def _spread(numbers: Sequence[_Number]) -> tuple[_Number, _Number, _Number]:
     """Minimum, lower median and maximum."""
     ordered = sorted(numbers)
     return ordered[0], ordered[(len(ordered) - 1) // 2], ordered[-1]
-
-
-@dataclass(frozen=True)
-class BandsReport:
-    """The bands for a threshold, and their detection curve."""
-
-    threshold: float
-    bands: int
-    rows: int
-    agree: int
-    """Bands that a candidate pair shares."""
-    permutations: int
-    key_bytes: int
-    """Bytes of the keys in each document."""
-    detection: float
-    """Probability that a pair exactly at the threshold becomes a candidate: ``1 - (1 - s^rows)^bands`` if one band
-    is enough."""
-    wanted_detection: float
-    step: float
-    """Similarity near which the curve rises most steeply: ``(1/bands)^(1/rows)`` if one band is enough."""
-    unrelated: UnrelatedCandidates
-    """How many of a million unrelated texts become candidates."""
-    curve: tuple[tuple[float, float], ...]
-    """(similarity, probability), from 0.05 to 1 in steps of 0.05."""
-
-    def __repr__(self) -> str:
-        return one_line(
-            self, threshold=self.threshold, bands=self.bands, rows=self.rows, agree=self.agree, detection=self.detection
-        )

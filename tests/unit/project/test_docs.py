@@ -19,10 +19,10 @@ from docs_pages import DOCS, FENCE, blocks, section, sections, table
 
 import es_neardupe
 from es_neardupe import NearDupe, Scheme, Settings, features, fingerprints, tokenize
-from es_neardupe.candidates.detection import BandsReport
 from es_neardupe.cli.app import app
 from es_neardupe.commands.audit.report import AuditReport, LostPairs, MissedPair, Recall, RecallPart
 from es_neardupe.commands.bands import bands
+from es_neardupe.commands.bands.report import BandsReport
 from es_neardupe.commands.clean.steps import CleanReport
 from es_neardupe.commands.contained.steps import ContainedHit, ContainedReport, SampledDetection
 from es_neardupe.commands.distribution.report import (

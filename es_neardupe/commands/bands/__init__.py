@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from es_neardupe import options
 
 if TYPE_CHECKING:
-    from es_neardupe.candidates.detection import BandsReport
+    from es_neardupe.commands.bands.report import BandsReport
 
 
 _STEPS = 20
@@ -43,8 +43,8 @@ def bands(
     None: the default of `Settings.chosen`. Raises `SettingsError` for values out of range, or if no bands reach
     ``detection``.
     """
-    from es_neardupe.candidates.detection import BandsReport
     from es_neardupe.candidates.unrelated import unrelated_candidates
+    from es_neardupe.commands.bands.report import BandsReport
     from es_neardupe.index.settings import Settings
 
     settings = Settings.chosen(
