@@ -518,7 +518,8 @@ class World:
     # ---- hints
 
     def follow(self) -> None:
-        """Run what `doctor` and `stats` say, until they say nothing more; then what `enrich` and `group` say."""
+        """Run what `doctor` and `stats` say, until they say nothing more; then what `enrich` and `group` say, but for
+        facts that could decide: whether they make texts different is for the user to say."""
         if not self.chosen:
             self.run("enrich")
             self.run("group")
@@ -528,7 +529,7 @@ class World:
                 done = self.cli(
                     line[0], self.index, *line[1:], *["--evidence"] * (line == ["group"] and self.plan.evidence)
                 )
-                found = [one for one in complaints(done) if "--help" not in one]
+                found = [one for one in complaints(done) if "--help" not in one and "--facts" not in one]
                 if not found:
                     break
                 said.append(found[0])
