@@ -13,6 +13,7 @@ from es_neardupe.index.index import Index
 from es_neardupe.keys.arrays import Flags, Numbers, Positions
 from es_neardupe.options import FactKind
 from es_neardupe.progress import Progress, silent
+from es_neardupe.records import FingerprintColumns, TextClasses
 from es_neardupe.similarity.facts.agreement import FactsAgree
 from es_neardupe.similarity.facts.differing import differing_facts
 from es_neardupe.similarity.facts.kinds import FACTS, FIGURES
@@ -36,33 +37,46 @@ def with_facts(verified: Verified, criterion: MatchCriterion, progress: Progress
     matches = criterion.matches(verified.similarity)
     differ = np.zeros(len(left), np.bool_)
     chosen = np.flatnonzero(matches)
-    differ[chosen] = facts_differ(verified, criterion.facts, left[chosen], right[chosen], progress)
+    facts = FactsOfClasses.of(verified, criterion.facts)
+    differ[chosen] = facts.differ(left[chosen], right[chosen], progress)
     return replace(verified, other_facts=differ)
 
 
-def facts_differ(
-    verified: Verified, kinds: frozenset[FactKind], left: Numbers, right: Numbers, progress: Progress = silent
-) -> Flags:
-    """Whether the facts of pairs of classes differ; False for exact copies, and for texts that were changed or
-    deleted."""
-    content, first = verified.corpus.content, verified.classes.first
-    differ: Flags = content[first[left]] != content[first[right]]
-    others = np.flatnonzero(differ)
-    found = _comparer(verified, kinds).compare(left[others], right[others], progress)
-    differ[others] = found.similarity[0] == 0
-    return differ
+@dataclass(frozen=True)
+class FactsOfClasses:
+    """The facts of some kinds in the current texts of classes."""
+
+    documents: CurrentDocuments
+    corpus: FingerprintColumns
+    classes: TextClasses
+    kinds: frozenset[FactKind]
+
+    @classmethod
+    def of(cls, verified: Verified, kinds: frozenset[FactKind]) -> FactsOfClasses:
+        """Those of the classes whose pairs were verified."""
+        return cls(verified.verifier.documents, verified.corpus, verified.classes, kinds)
+
+    def differ(self, left: Numbers, right: Numbers, progress: Progress = silent) -> Flags:
+        """Whether the facts of pairs of classes differ; False for exact copies, and for texts that were changed or
+        deleted."""
+        content, first = self.corpus.content, self.classes.first
+        differ: Flags = content[first[left]] != content[first[right]]
+        others = np.flatnonzero(differ)
+        found = self.comparer().compare(left[others], right[others], progress)
+        differ[others] = found.similarity[0] == 0
+        return differ
+
+    def comparer(self) -> PairComparer:
+        """Compares them: 0 if they differ."""
+        return PairComparer(self.documents, {_STAGE: FactsAgree(kinds=self.kinds)}, self.classes)
 
 
 def facts_in_cluster(verified: Verified, criterion: MatchCriterion, classes: Positions) -> Agree | None:
     """Compares the facts of some classes with each other, whose texts are held in memory. None if no facts decide."""
     if not criterion.facts:
         return None
-    texts = OneWithMany(_comparer(verified, criterion.facts), classes)
+    texts = OneWithMany(FactsOfClasses.of(verified, criterion.facts).comparer(), classes)
     return lambda one, others: texts.similarities(one, others) != 0
-
-
-def _comparer(verified: Verified, kinds: frozenset[FactKind]) -> PairComparer:
-    return PairComparer(verified.verifier.documents, {_STAGE: FactsAgree(kinds=kinds)}, verified.classes)
 
 
 _GROUPS = 1000

@@ -26,7 +26,6 @@ from es_neardupe.keys.unit import Unit, shingle_of
 from es_neardupe.options import FactKind, Matching, MeasureName
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Address, FingerprintColumns, Reference, TextClasses
-from es_neardupe.similarity.facts.agreement import FactsAgree
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.histogram import Histogram, binned
 from es_neardupe.similarity.measure import (
@@ -37,6 +36,7 @@ from es_neardupe.similarity.measure import (
     weights_of,
 )
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
+from es_neardupe.verification.facts import FactsOfClasses
 from es_neardupe.wording import command, counted, option
 
 Pair = tuple[float, int, int]
@@ -197,12 +197,10 @@ def without_other_facts(
         yield from compared
         return
     left, right = compared[0].left, compared[0].right
-    reached = np.logical_or.reduce([one.similarity >= lowest for one in compared])
-    reached &= corpus.content[classes.first[left]] != corpus.content[classes.first[right]]
-    places = np.flatnonzero(reached)
-    comparer = PairComparer(documents, {"comparing facts": FactsAgree(kinds=kinds)}, classes)
+    facts = FactsOfClasses(documents, corpus, classes, kinds)
+    reached = np.flatnonzero(np.logical_or.reduce([one.similarity >= lowest for one in compared]))
     differ = np.zeros(len(left), np.bool_)
-    differ[places] = comparer.compare(left[places], right[places], progress).similarity[0] == 0
+    differ[reached] = facts.differ(left[reached], right[reached], progress)
     for one in compared:
         apart = differ & (one.similarity >= lowest)
         yield replace(
