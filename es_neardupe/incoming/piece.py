@@ -220,7 +220,17 @@ class ComparedPiece:
 
     def _stored_candidate(self, hit: Hit) -> Candidate:
         """A document as a search found it."""
-        found = _stored_candidate(hit, self.index.settings.prefix)
+        stored = stored_fields(hit.source, self.index.settings.prefix)
+        bands, content, principal = stored.get("bands"), stored.get("content"), stored.get("principal")
+        found = Candidate(
+            hit.reference,
+            [bands] if isinstance(bands, str) else list(bands or ()),
+            content if isinstance(content, str) else None,
+            count_of(stored, "tokens"),
+            group_of(stored),
+            principal if isinstance(principal, bool) else None,
+            _signature(stored),
+        )
         self.fields.set_values(found, hit.source)
         return found
 
@@ -248,7 +258,6 @@ class ComparedPiece:
 
     def choose_candidates(self, document: Candidate) -> None:
         """Choose the candidates of a new document: those that are stored, and those that the run wrote before."""
-
         stored = self._by_key
         if document in self._most_shared:
             stored = {}
@@ -260,10 +269,8 @@ class ComparedPiece:
         first = min(_FIRST, self.maximum)
         near = self._nearest_in_buckets(document, first)
         if len(texts) + near.number <= self.maximum:
-            first, near = (
-                self.maximum,
-                NO_TEXTS if not near.number else self._nearest_in_buckets(document, self.maximum),
-            )
+            first = self.maximum
+            near = self._nearest_in_buckets(document, first) if near.number else near
         if near.number or len(texts) > self.maximum:
             self._texts[document] = texts
             self._left_out[document] = self.not_compared[document]
@@ -448,21 +455,6 @@ class ComparedPiece:
 def in_background(work: Callable[[], _Result], threads: ThreadPoolExecutor = _THREADS) -> Future[_Result]:
     """The result to come of work that another thread does, in the context of this one."""
     return threads.submit(copy_context().run, work)
-
-
-def _stored_candidate(hit: Hit, prefix: str) -> Candidate:
-    """A document as a search found it."""
-    stored = stored_fields(hit.source, prefix)
-    bands, content, principal = stored.get("bands"), stored.get("content"), stored.get("principal")
-    return Candidate(
-        hit.reference,
-        [bands] if isinstance(bands, str) else list(bands or ()),
-        content if isinstance(content, str) else None,
-        count_of(stored, "tokens"),
-        group_of(stored),
-        principal if isinstance(principal, bool) else None,
-        _signature(stored),
-    )
 
 
 def _signature(stored: Mapping[str, Any]) -> bytes:
