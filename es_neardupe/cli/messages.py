@@ -181,14 +181,16 @@ def show_unrelated(found: UnrelatedCandidates | None, *, advise: bool = True) ->
         )
 
 
-def warn_of_unprepared(index: str, found: UnpreparedTexts | None) -> None:
-    """Warn of texts that should be prepared, and name the options that do it."""
-    if found is not None:
-        warn(
-            f"{found.found:,} of {counted(found.documents, 'document is', 'documents are')} {found.kind}: "
-            f"{_NOT_THEIR_OWN[found.kind]}, which hide near-copies and make others look alike. "
-            f"`{command('migrate', index)} {found.options}` prepares the texts."
-        )
+def warn_of_texts(index: str, found: UnpreparedTexts | None, unsuited: UnsuitedTexts | None) -> None:
+    """Warn of texts that should be prepared, and name the options that do it; otherwise of lengths."""
+    if found is None:
+        warn_of_lengths(index, unsuited)
+        return
+    warn(
+        f"{found.found:,} of {counted(found.documents, 'document is', 'documents are')} {found.kind}: "
+        f"{_NOT_THEIR_OWN[found.kind]}, which hide near-copies and make others look alike. "
+        f"`{command('migrate', index)} {found.options}` prepares the texts."
+    )
 
 
 def warn_of_lengths(index: str, found: UnsuitedTexts | None) -> None:

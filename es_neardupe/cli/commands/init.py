@@ -10,7 +10,7 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import options_for, with_options_of
-from es_neardupe.cli.messages import show_first, show_unrelated, warn_of_lengths, warn_of_unprepared
+from es_neardupe.cli.messages import show_first, show_unrelated, warn_of_texts
 from es_neardupe.cli.output import print_json, say, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.commands.bands import bands
@@ -147,9 +147,7 @@ def init(
         warn(f"That is less than --detection {settings.detection:g}: the bands are those of {source}.")
     if report.preparation is not None:
         _show_preparation(report.preparation, settings.scheme.preparation)
-    warn_of_unprepared(index, report.unprepared)
-    if report.unprepared is None:
-        warn_of_lengths(index, report.unsuited)
+    warn_of_texts(index, report.unprepared, report.unsuited)
     _show_sampling(report)
     if given["sample_keys"] is not None and report.sampling is None:
         warn(f"The index keeps its --sample-mod: --sample-keys {given['sample_keys']:,} was ignored.")

@@ -23,8 +23,7 @@ from es_neardupe.cli.messages import (
     show_first,
     show_left,
     warn_of_empty,
-    warn_of_lengths,
-    warn_of_unprepared,
+    warn_of_texts,
 )
 from es_neardupe.cli.output import ExitCode, as_json_text, check_output, print_json, print_table, progress_bars, warn
 from es_neardupe.cli.run_log import result
@@ -136,9 +135,7 @@ def load(
         others = counted(scope.skipped_files, "file was", "files were")
         warn(f"{others} skipped: not of a kind that load reads, in a folder of such files.")
     warn_of_empty(index, writes.states)
-    warn_of_unprepared(index, done.unprepared)
-    if done.unprepared is None:
-        warn_of_lengths(index, done.unsuited)
+    warn_of_texts(index, done.unprepared, done.unsuited)
     show_left(failures, *left_by(writes))
     fail_on(writes.refused, writes.refusals)
     if scope.bad and scope.bad == scope.read:
