@@ -317,7 +317,7 @@ def _values_of(readings: Sequence[PlaceReading], own: str, kind: str, texts: Seq
             reading = shown_reading(one.text, own, kind, _VALUE)
         elif facts.count(fact) == 1:
             reading = shown_reading(fact, "", kind, _VALUE)
-        else:  # the words tell them apart
+        else:  # several readings have this fact, among other words
             reading = shown_reading(one.text, own, WORDS, _VALUE)
         used += min(reading.size or len("omitted"), _VALUE) + 6
         yield Value(reading, one.rows, _documents(one, texts), number > 0 and used > _VALUE_LINE)
