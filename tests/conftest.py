@@ -375,6 +375,14 @@ def index_name(client: Client) -> Iterator[str]:
     delete_all(client, name)
 
 
+@pytest.fixture(scope="module")
+def shared_index(client: Client) -> Iterator[str]:
+    """The same for all tests of a module, which change nothing in the index that its fixture makes."""
+    name = new_name()
+    yield name
+    delete_all(client, name)
+
+
 @pytest.fixture
 def proxy(server_url: str) -> Iterator[FaultProxy]:
     """A proxy in front of the real server, without faults at first."""

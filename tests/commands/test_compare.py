@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from conftest import Cli
-from server_tools import change, delete_all, family, jaccard, make_index, new_name, one_line, put
+from server_tools import change, family, jaccard, make_index, one_line, put
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import InputError, NotFound, NotInitialised, SettingsError
@@ -36,11 +35,9 @@ def enriched(client: Client, index: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def filled(client: Client) -> Iterator[str]:
+def filled(client: Client, shared_index: str) -> str:
     """An index for all tests that change nothing."""
-    name = new_name()
-    yield enriched(client, name)
-    delete_all(client, name)
+    return enriched(client, shared_index)
 
 
 @pytest.fixture

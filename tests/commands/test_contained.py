@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,8 @@ import pytest
 from conftest import Cli, read_data
 from server_tools import (
     change,
-    delete_all,
     make_index,
     mapping,
-    new_name,
     one_line,
     ours,
     put,
@@ -56,11 +53,9 @@ def prepared(client: Client, index: str, texts: dict[str, str], settings: Settin
 
 
 @pytest.fixture(scope="module")
-def mails(client: Client) -> Iterator[str]:
+def mails(client: Client, shared_index: str) -> str:
     """An index for all tests that change nothing."""
-    name = new_name()
-    yield prepared(client, name, TEXTS)
-    delete_all(client, name)
+    return prepared(client, shared_index, TEXTS)
 
 
 @pytest.fixture

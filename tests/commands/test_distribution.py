@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from server_tools import (
     family,
     jaccard,
     make_index,
-    new_name,
     one_line,
     put,
     send,
@@ -55,11 +54,9 @@ def enriched(client: Client, index: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def filled(client: Client) -> Iterator[str]:
+def filled(client: Client, shared_index: str) -> str:
     """An index for all tests that change nothing."""
-    name = new_name()
-    yield enriched(client, name)
-    delete_all(client, name)
+    return enriched(client, shared_index)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Cli
-from server_tools import change, delete_all, family, make_index, new_name, one_line, ours, put, send, words
+from server_tools import change, family, make_index, one_line, ours, put, send, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import SettingsError
@@ -56,11 +56,9 @@ def enriched(client: Client, index: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def filled(client: Client) -> Iterator[str]:
+def filled(client: Client, shared_index: str) -> str:
     """An index for all tests that change nothing."""
-    name = new_name()
-    yield enriched(client, name)
-    delete_all(client, name)
+    return enriched(client, shared_index)
 
 
 @pytest.fixture

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 from bad_input import fill, refused
 from conftest import Cli
 from existing_index import existing_index
-from server_tools import JSON, delete_all, family, make_index, mapping, new_name, one_line, put, versions
+from server_tools import JSON, family, make_index, mapping, one_line, put, versions
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import NotFound
@@ -17,12 +16,10 @@ from es_neardupe.server.client import Client
 
 
 @pytest.fixture(scope="module")
-def filled(client: Client) -> Iterator[str]:
+def filled(client: Client, shared_index: str) -> str:
     """An index for all tests that change nothing."""
-    name = new_name()
-    fill(client, name)
-    yield name
-    delete_all(client, name)
+    fill(client, shared_index)
+    return shared_index
 
 
 @pytest.mark.product("each")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from conftest import Cli
-from server_tools import change, delete_all, family, jaccard, make_index, new_name, put, send
+from server_tools import change, family, jaccard, make_index, put, send
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, NotFound, NotInitialised
@@ -30,11 +29,9 @@ def enriched(client: Client, index: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def filled(client: Client) -> Iterator[str]:
+def filled(client: Client, shared_index: str) -> str:
     """An index for all tests that change nothing."""
-    name = new_name()
-    yield enriched(client, name)
-    delete_all(client, name)
+    return enriched(client, shared_index)
 
 
 @pytest.fixture
