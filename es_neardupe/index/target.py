@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -37,7 +37,7 @@ from es_neardupe.index.rollover import RolloverAlias, alias_named, rollover_alia
 from es_neardupe.index.settings import OPTIONAL_IN_META, Settings
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.client import JSON, Client, path
-from es_neardupe.wording import command
+from es_neardupe.wording import command, option
 
 _TOO_MANY_FIELDS = re.compile(r"Limit of total fields \[(\d+)\]")
 _MORE_FIELDS = 50
@@ -297,7 +297,7 @@ def open_target(
     prefix = serving_prefix(name, mappings, prefix, writes=writes)
     stored = {index: stored_settings(mapping, prefix) for index, mapping in mappings.items()}
     new = tuple(index for index, settings in stored.items() if settings is None)
-    check_unprepared(name, prefix, aliases, new=new, prepared=stored.keys() - set(new), adopting=adopting)
+    check_unprepared(name, prefix, mappings, aliases, new=new, prepared=stored.keys() - set(new), adopting=adopting)
     settings = common_settings(stored, name)
     if settings.groups_only and not groups:
         raise IndexUnusable(
@@ -339,6 +339,7 @@ def serving_prefix(name: str, mappings: Mapping[str, JSON], prefix: str, *, writ
 def check_unprepared(
     name: str,
     prefix: str,
+    mappings: Mapping[str, JSON],
     aliases: Collection[RolloverAlias],
     *,
     new: Collection[str],
@@ -349,14 +350,44 @@ def check_unprepared(
     one created unless the caller is ``adopting``: prepares them."""
     if unknown := not_rolled_over(aliases, new=new, prepared=prepared):
         raise NotInitialised(
-            f"Index {', '.join(unknown)} has no near-duplicate keys under {prefix!r} yet: "
-            f"run `{command('init', name)} --field FIELD` first."
+            _unprepared(name, prefix, {index: mappings[index] for index in unknown}, alone=not prepared)
         )
     if new and not adopting:
         raise RolledOver(
             f"Index {', '.join(new)} was created by a rollover and has no near-duplicate keys yet: run "
             f"`{command('enrich', name)}`, which prepares it like the indices before it."
         )
+
+
+def _unprepared(name: str, prefix: str, mappings: Mapping[str, JSON], *, alone: bool) -> str:
+    """Says that indices have no settings under a prefix, and what to do. ``alone``: no other index of the name has."""
+    names = ", ".join(mappings)
+    if alone and (others := sorted({other for mapping in mappings.values() for other in _prepared_prefixes(mapping)})):
+        return (
+            f"Index {names} has no near-duplicate keys under {prefix!r}, but under {', '.join(map(repr, others))}: "
+            f"add {option('prefix')} {others[0]}."
+        )
+    plain = Settings(("text",), prefix=prefix)
+    if found := {
+        one for mapping in mappings.values() for one in schema.conflicts(mapping.get("properties", {}), plain)
+    }:
+        return (
+            f"Index {names} has no settings, and cannot have the {prefix} fields: {'; '.join(sorted(found))}. If it is "
+            f"a copy of a prepared index, copy again, into an index with the mapping of that one. Or run "
+            f"`{command('init', name, prefix='other')} --field FIELD`: a prefix of your choice."
+        )
+    return (
+        f"Index {names} has no near-duplicate keys under {prefix!r} yet: "
+        f"run `{command('init', name)} --field FIELD` first."
+    )
+
+
+def _prepared_prefixes(mapping: Mapping[str, Any]) -> Iterator[str]:
+    """The prefixes under which `init` has stored settings."""
+    for prefix in mapping.get("_meta", {}):
+        with suppress(NeardupeError):
+            if (settings := stored_settings(mapping, prefix)) is not None and not settings.groups_only:
+                yield prefix
 
 
 def not_rolled_over(

@@ -180,6 +180,31 @@ def test_hints_lead_out(state: Callable[[Client, str], None], client: Client, in
     }
 
 
+def test_a_copy_without_the_mapping_is_prepared_under_another_prefix(
+    client: Client, index_name: str, server_cli: Cli
+) -> None:
+    """`_reindex` copies the fields of this package, and the server maps them by their values."""
+    grouped(client, index_name)
+    copy = f"{index_name}-copy"
+    body = {"source": {"index": index_name}, "dest": {"index": copy}}
+    client.request("POST", path("_reindex"), params={"refresh": True, "wait_for_completion": True}, body=body)
+    try:
+        for line in (["doctor"], ["init", "--field", "text"], ["enrich"]):
+            done = server_cli(line[0], copy, *line[1:])
+            said = re.sub(r"\s+", " ", done.out + done.err)
+            assert "mapped as" in said, said
+        (one,) = complaints(server_cli("doctor", copy))
+        assert followed(one, server_cli).code == 0
+        without = server_cli("enrich", copy)
+        assert (without.code, "but under 'other': add --prefix other" in re.sub(r"\s+", " ", without.err)) == (1, True)
+        for name in ("enrich", "group", "doctor"):
+            done = server_cli(name, copy, "--prefix", "other")
+            assert (done.code, complaints(done)) == (0, []), done.err
+        assert [one.size for one in NearDupe(copy, client, prefix="other").groups()] == [4, 3]
+    finally:
+        client.request("DELETE", path(copy))
+
+
 @pytest.mark.parametrize(
     ("closed", "commands"), [("registry", ["group", "groups"]), ("index", ["enrich", "group", "groups", "pairs"])]
 )
