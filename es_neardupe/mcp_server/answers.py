@@ -11,7 +11,7 @@ from typing import Any
 from es_neardupe.candidates.detection import DetectionCase, incomplete
 from es_neardupe.commands.contained.steps import ContainedReport
 from es_neardupe.commands.documents.shares import DocumentsReport
-from es_neardupe.commands.similar.steps import SimilarReport
+from es_neardupe.commands.similar.steps import SimilarHit, SimilarReport
 from es_neardupe.display_text import score_text, words_before
 from es_neardupe.groups.collate import CollatedRow, GroupCollation, RowState
 from es_neardupe.groups.reviewed import TitledPage
@@ -20,6 +20,7 @@ from es_neardupe.options import MeasureName
 from es_neardupe.similarity.collation import CellKind, collate
 from es_neardupe.similarity.comparison import CompareReport, Side, placed_text
 from es_neardupe.similarity.explained_scores import Score
+from es_neardupe.similarity.facts.differing import in_words
 from es_neardupe.similarity.weighed_places import LAYOUT, WeighedPlace, heaviest_first, weighed_places
 from es_neardupe.views.document_pages import DocumentPart
 from es_neardupe.wording import counted
@@ -41,17 +42,22 @@ _BEFORE = 60
 
 def similar_answer(found: SimilarReport) -> dict[str, Any]:
     """The near-duplicates of a document or a text."""
-    names = ("index", "id", "similarity", "group", "copies", "fields")
     return {
         "query": found.query,
         "measure": found.measure,
-        "hits": [{name: plain(getattr(one, name)) for name in names} for one in found.hits],
+        "hits": [_hit(one) for one in found.hits],
         "candidates": found.candidates,
         "not_compared": found.not_compared or None,
         "other_facts": found.other_facts or None,
+        "related": [_hit(one) | {"facts": in_words(one.facts)} for one in found.related] or None,
         "detection": _keys(found.query)
         or _detection(found.detection.min, found.detection.probability, found.detection_cases),
     }
+
+
+def _hit(hit: SimilarHit) -> dict[str, Any]:
+    names = ("index", "id", "similarity", "group", "copies", "fields")
+    return {name: plain(getattr(hit, name)) for name in names}
 
 
 def _keys(query: Mapping[str, Any]) -> str:

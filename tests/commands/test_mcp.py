@@ -37,6 +37,7 @@ from es_neardupe.mcp_server.tools import mcp_server
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.collation import CellKind
+from es_neardupe.similarity.facts.differing import in_words
 
 Session = Callable[[ClientSession], Awaitable[Any]]
 LONG = " ".join(words("long", 400))
@@ -123,6 +124,7 @@ def test_each_tool_answers_as_its_command(client: Client, index_name: str, serve
             ({"id": "l0", "facts": ["words"]}, news.similar(id="l0", facts=["words"])),
             ({"id": "l0", "facts": "figures,words"}, news.similar(id="l0", facts=["figures", "words"])),
         ]
+        assert any(similar.related for _, similar in searches)
         for given, similar in searches:
             found = answer(await call("similar", given))
             assert [[one["id"], one["similarity"]] for one in found["hits"]] == short(
@@ -130,6 +132,9 @@ def test_each_tool_answers_as_its_command(client: Client, index_name: str, serve
             )
             assert (found["measure"], found["candidates"]) == ("resemblance", similar.candidates)
             assert found.get("other_facts", 0) == similar.other_facts
+            assert [(one["id"], one["facts"]) for one in found.get("related", ())] == [
+                (one.id, in_words(one.facts)) for one in similar.related
+            ]
             assert ("0.8 similar is found with" in found["detection"]) == ("min" not in given)
             assert ("0.1 similar become candidates with" in found["detection"]) == ("min" in given)
         index = opened(news, texts=True)
