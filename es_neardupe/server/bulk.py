@@ -27,7 +27,7 @@ from es_neardupe.records import Action, Outcome, Reference
 from es_neardupe.server.client import Client, to_json
 from es_neardupe.server.failures import KEPT_CHANGING, Failure, Failures
 from es_neardupe.server.numbers import document_json
-from es_neardupe.server.pacing import PART_RETRIES, retrying
+from es_neardupe.server.pacing import PART_RETRIES, with_retries
 from es_neardupe.server.request_sizes import request_limit
 from es_neardupe.wording import command, counted, option
 
@@ -205,20 +205,23 @@ def _send(
     answered into ``outcomes``, even if an error is raised."""
     waiting = list(range(len(actions)))
     lost = 0
-    for attempt in retrying(PART_RETRIES, lambda error: isinstance(error, _ItemsRejected)):
-        with attempt:
-            with client.pace.turn(len(waiting)):
-                answer = client.bulk(b"".join(lines[k] for k in waiting), params={"filter_path": filter_path})
-            items = _items(client, answer, len(waiting))
-            lost += answer.get("sent", 1) - 1
-            for k, item in zip(waiting, items, strict=True):
-                outcomes[k] = _outcome(actions[k], item, repeated=lost > 0)
-            waiting = [k for k in waiting if _rejected(outcomes[k])]
-            if waiting:
-                client.pace.rejected()
-                log_event(logging.WARNING, "items_refused", items=len(waiting), of=len(actions))
-                raise _ItemsRejected
-            client.pace.accepted()
+
+    def once() -> None:
+        nonlocal waiting, lost
+        with client.pace.turn(len(waiting)):
+            answer = client.bulk(b"".join(lines[k] for k in waiting), params={"filter_path": filter_path})
+        items = _items(client, answer, len(waiting))
+        lost += answer.get("sent", 1) - 1
+        for k, item in zip(waiting, items, strict=True):
+            outcomes[k] = _outcome(actions[k], item, repeated=lost > 0)
+        waiting = [k for k in waiting if _rejected(outcomes[k])]
+        if waiting:
+            client.pace.rejected()
+            log_event(logging.WARNING, "items_refused", items=len(waiting), of=len(actions))
+            raise _ItemsRejected
+        client.pace.accepted()
+
+    with_retries(once, PART_RETRIES, lambda error: isinstance(error, _ItemsRejected))
 
 
 def _items(client: Client, answer: Any, number: int) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from es_neardupe.errors import Forbidden, NoServer, SettingsError, UnsupportedServer
@@ -15,7 +16,7 @@ from es_neardupe.server.drivers.driver import Driver, PatientDriver, TracedDrive
 from es_neardupe.server.drivers.http import HttpDriver
 from es_neardupe.server.http_client import ServerClient
 from es_neardupe.server.login.settings import AwsLogin, ConnectionSettings, ConnectionWarning, Retries
-from es_neardupe.server.pacing import retrying
+from es_neardupe.server.pacing import with_retries
 from es_neardupe.server.responses import Answer, refusal
 from es_neardupe.wording import option
 
@@ -231,4 +232,4 @@ def _with_url(settings: ConnectionSettings, local_url: Callable[[], str | None] 
 
 def _first_answer(driver: Driver, retries: Retries) -> Server:
     few = replace(retries, attempts=min(_FIRST_TRIES, retries.attempts), total=min(_FIRST_TOTAL, retries.total))
-    return retrying(few)(detect, driver)
+    return with_retries(partial(detect, driver), few)

@@ -12,7 +12,7 @@ from es_neardupe.records import Hit, Product, Server
 from es_neardupe.server.client import Params, query_of, to_json
 from es_neardupe.server.drivers.driver import Driver, LoginDriver
 from es_neardupe.server.login.settings import Retries
-from es_neardupe.server.pacing import Pace, may_pass, retrying
+from es_neardupe.server.pacing import Pace, may_pass, with_retries
 from es_neardupe.server.read_all import ReadQuery, Skip, pages
 from es_neardupe.server.request_sizes import can_be_split, is_too_large
 from es_neardupe.server.responses import Answer, check_complete, expected, refusal
@@ -127,18 +127,20 @@ class ServerClient:
         if data is not None:
             headers["content-type"] = media_type.format(kind)
         doing = f"{method} {self.url}{path}"
+        sent = 0
 
         def once() -> Any:
+            nonlocal sent
+            sent += 1
             answer = self._driver.send(method, path + query_of(params), data, headers)
             if answer.ok and answer.body is None and method != "HEAD":
                 raise Unreachable(f"{self.url}: the answer is empty. Check any proxy in front of the server.")
             return _body(answer, path, doing, complete=complete)
 
         if not again:
-            return once(), 1
+            return once(), sent
         worthwhile = _may_pass_whole if splits else may_pass
-        tries = retrying(self._retries, worthwhile, before=self._before_retry)
-        return tries(once), int(tries.statistics["attempt_number"])
+        return with_retries(once, self._retries, worthwhile, before=self._before_retry), sent
 
     def _before_retry(self, state: RetryCallState) -> None:
         """Slow down after a 429, and log that the request is sent again."""

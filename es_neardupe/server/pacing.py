@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Condition
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from es_neardupe.errors import Blocked, IncompleteAnswer, RequestError, SettingsError, Unreachable
 from es_neardupe.log_events import log_event
@@ -23,6 +23,8 @@ from es_neardupe.wording import option
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState, Retrying
+
+_Result = TypeVar("_Result")
 
 PART_RETRIES = Retries(total=math.inf)
 """Retries of the failed items of an answered request. Their total time has no limit: large requests take long."""
@@ -50,22 +52,48 @@ def may_pass(error: BaseException) -> bool:
     return isinstance(error, Unreachable)
 
 
+def with_retries(
+    work: Callable[[], _Result],
+    retries: Retries,
+    worthwhile: Callable[[BaseException], bool] = may_pass,
+    *,
+    before: Callable[[RetryCallState], None] | None = None,
+) -> _Result:
+    """The result of ``work``, which is called again while its error is ``worthwhile``, and ``before`` before each
+    further try. Raises the last error when the tries are used up."""
+    started = time.monotonic()
+    try:
+        return work()
+    except Exception as error:
+        if not worthwhile(error):
+            raise
+        failed = [error]
+
+    def again() -> _Result:
+        if failed:
+            raise failed.pop()  # the first try was before
+        return work()
+
+    return retrying(retries, worthwhile, before=before, since=started)(again)
+
+
 def retrying(
     retries: Retries,
     worthwhile: Callable[[BaseException], bool] = may_pass,
     *,
     before: Callable[[RetryCallState], None] | None = None,
+    since: float | None = None,
 ) -> Retrying:
-    """Calls a function again while its error is ``worthwhile``, and ``before`` before each further try; raises the last
-    error when the tries are used up."""
-    # Loaded with the first request: it takes longer than all other modules of a command that needs no server.
+    """The tries of `with_retries`, the first of which began at the time ``since`` (default: now)."""
+    # Loaded when a request has failed: it takes as long as a tenth of a command that reads little.
     from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_random_exponential
 
+    used = 0 if since is None else time.monotonic() - since
     return Retrying(
         before_sleep=before,
         retry=retry_if_exception(worthwhile),
         sleep=pause,
-        stop=stop_after_attempt(retries.attempts) | stop_after_delay(retries.total),
+        stop=stop_after_attempt(retries.attempts) | stop_after_delay(retries.total - used),
         wait=wait_random_exponential(multiplier=retries.wait, max=retries.longest_wait),
         reraise=True,
     )

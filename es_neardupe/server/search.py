@@ -15,7 +15,7 @@ from typing import Any
 from es_neardupe.errors import DocumentTooLarge, Forbidden, NeardupeError, RequestError, UnexpectedAnswer
 from es_neardupe.records import Address, Hit, Product, Reference, Server
 from es_neardupe.server.client import JSON, Client, path
-from es_neardupe.server.pacing import PART_RETRIES, retrying
+from es_neardupe.server.pacing import PART_RETRIES, with_retries
 from es_neardupe.server.read_all import of_shard
 from es_neardupe.server.request_sizes import RequestSize, in_requests, is_too_large
 from es_neardupe.server.responses import advice_on, hit_of
@@ -150,7 +150,10 @@ def fetch_portions(
     small = batch is not None or (source is False and not stored)
     size = RequestSize.fixed(batch or _BATCH) if small else RequestSize.of_documents(client, _BATCH)
     docs = (_doc_of(reference, source, stored) for reference in references)
-    request = partial(retrying(PART_RETRIES, _lacks_shard), _fetch_once, client)
+
+    def request(some: list[JSON]) -> list[Hit | None]:
+        return with_retries(partial(_fetch_once, client, some), PART_RETRIES, _lacks_shard)
+
     yield from in_requests(size, docs, request, _reference_of, skip)
 
 

@@ -50,7 +50,7 @@ def test_smoke_set_with_another_driver(client: Client, request: pytest.FixtureRe
     assert "4 passed" in run.stdout
 
 
-_HEAVY = {"scipy", "elasticsearch", "elastic_transport", "opensearchpy", "aiohttp", "pyarrow", "pandas"}
+_HEAVY = {"scipy", "tenacity", "elasticsearch", "elastic_transport", "opensearchpy", "aiohttp", "pyarrow", "pandas"}
 """Packages that take as long to import as a command that does little."""
 
 

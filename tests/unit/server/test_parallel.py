@@ -11,7 +11,7 @@ import pytest
 
 from es_neardupe.errors import Unreachable
 from es_neardupe.server.login.settings import Retries
-from es_neardupe.server.pacing import retrying
+from es_neardupe.server.pacing import with_retries
 from es_neardupe.server.parallel import in_threads, readers
 
 SOURCES, ITEMS = 7, 20
@@ -88,7 +88,7 @@ def test_an_error_ends_the_others_and_their_retries() -> None:
 
     def keeps_trying() -> Iterator[int]:
         assert readers() == 3
-        retrying(Retries(attempts=1000, wait=1e6, longest_wait=1e6, total=1e6))(lost)
+        with_retries(lost, Retries(attempts=1000, wait=1e6, longest_wait=1e6, total=1e6))
         yield 1
 
     def fails() -> Iterator[int]:
