@@ -313,22 +313,21 @@ def test_bands_of_other_tools() -> None:
 
 
 def test_mapping() -> None:
-    text = section("init.md", "Mapping")
+    text = section("fields.md", "Mapping")
     stored = json.loads((ROOT / "mappings" / "fields.json").read_text("utf-8"))
-    mapping, document = (json.loads(block) for block in re.findall(r"```json\n(.*?)```", text, re.DOTALL))
-    assert mapping == stored
+    (document,) = (json.loads(block) for block in re.findall(r"```json\n(.*?)```", text, re.DOTALL))
     listed = {row[0].strip("`"): row[1] for row in table(text)}
     assert listed == {name: field["type"] for name, field in stored["properties"].items()}
     assert set(document) == set(stored["properties"]) - {"samples"}
 
 
 def test_stored_settings() -> None:
-    (block,) = re.findall(r"```json\n(.*?)```", section("init.md", "Stored settings"), re.DOTALL)
+    (block,) = re.findall(r"```json\n(.*?)```", section("fields.md", "Stored settings"), re.DOTALL)
     assert json.loads(block) == {"neardupe": Settings(("body",)).to_meta()}
 
 
 def test_states() -> None:
-    assert [row[0].strip("`") for row in table(section("enrich.md", "States"))] == [state.value for state in State]
+    assert [row[0].strip("`") for row in table(section("fields.md", "States"))] == [state.value for state in State]
 
 
 SHAPES: dict[str, Any] = {
