@@ -16,7 +16,7 @@ _TOPICS = {
         "and OpenSearch tools), from the profile `default`, or is a running local server, in this order. "
         "Passwords, API keys and tokens come from files, from the environment (ES_NEARDUPE_PASSWORD, "
         "ES_NEARDUPE_API_KEY, ES_NEARDUPE_BEARER_TOKEN) or from a profile, never from an option.\n\n"
-        "Details: docs/connecting.md and docs/operations.md."
+        "Details: docs/connecting.md and docs/logs.md."
     ),
 }
 

@@ -319,9 +319,9 @@ def test_a_rehearsal_reads_what_was_put_into_mappings() -> None:
 
 
 def test_events_are_documented() -> None:
-    """The table of docs/operations.md lists the events that the program logs, and no others."""
+    """The table of docs/logs.md lists the events that the program logs, and no others."""
     logged = {"message", "error"}
     for file in Path(log_events.__file__).parent.rglob("*.py"):
         logged |= set(re.findall(r'\blog_event\(\s*logging\.[A-Z]+,\s*"(\w+)"', file.read_text("utf-8")))
-    (text,) = re.findall(r"^## Logs\n(.*?)^## ", (DOCS / "operations.md").read_text("utf-8"), re.M | re.S)
+    (text,) = re.findall(r"^## Logs\n(.*?)^## ", (DOCS / "logs.md").read_text("utf-8"), re.M | re.S)
     assert set(re.findall(r"^\| `(\w+)` \|", text, re.M)) == logged
