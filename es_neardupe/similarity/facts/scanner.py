@@ -5,48 +5,37 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import islice
 
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import vocabulary as words
+from es_neardupe.similarity.facts.raw_tokens import AHEAD, BLANKS, NUMBERS, RUN, WORDS, YEAR, RawTokens
+from es_neardupe.similarity.facts.spelled_numbers import ordinal_after, spelled, spelled_decimals
 
-_RAW = re.compile(
-    r"(?P<run>(?<!\S)[a-z]+(?:[ \n][a-z]+)+(?=[ ,;\n]))"  # most words, several at once
-    r"|(?P<plain>(?:[A-Z]?[a-z]+|[A-Z]+)(?=[ ,;\n]))"  # most others, found without the other alternatives
-    r"|(?P<address>\bhttps?://[^\s<>\"]+|\bwww\.[^\s<>\"]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
-    r"|(?P<phone>\+\d[\d ()/.-]{5,}\d|\(\d{3}\)\s?\d{3}[-. ]\d{4}\b|\b\d{3}[-.]\d{3}[-.]\d{4}\b|\b\d{3}[-/]\d{4}\b)"
-    r"|(?P<iso>\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?\b)"
-    r"|(?P<date>\b\d{1,2}(?P<separator>[./-])\d{1,2}(?P=separator)(?:\d{4}|\d\d)\b|\b\d\d \d\d (?:19|20)\d\d\b)"
-    r"|(?P<time>\b\d{1,2}(?::\d\d(?::\d\d)?|h\d\d)\b)"
-    r"|(?P<version>\b(?!\d{1,3}(?:\.\d{3})+\b)v?\d+(?:\.\d+){2,}[a-z]?\b)"
-    r"|(?P<pack>\b\d+\s?[x×]\s?(?=\d))"
-    r"|(?P<code>\b[^\W\d_]+(?:-?\d+)(?:-?[^\W_]+)*)"
-    r"|(?P<spaced>\b\d{1,3}(?: \d{3})+(?:,\d\d)?"
-    r"(?=\s?[€$£¥₽₴]|\s(?:euros?|dollars?|EUR|USD|francs?|zł|PLN|Kč|CZK|kr|SEK|NOK|DKK|руб|грн|km|kg)\b)"
-    r"|(?:(?<=[€$£¥₽₴])|(?<=[€$£¥₽₴] )|(?<=kr )|(?<=EUR |USD |CHF |PLN |CZK |SEK |NOK |DKK |RUB ))"
-    r"\d{1,3}(?: \d{3})+(?:,\d\d)?\b)"
-    r"|(?P<number>(?:(?<![^\s(\[])[-−])?\d+(?:[.,'’\u00a0\u202f]\d+)*)"
-    r"|(?P<word>[A-Z]{2,}(?=[A-Z][a-z])|[^\W\d_]+)"
-    r"|(?P<sign>[$€£¥₹₽₴₺₩₪%‰°§©])"
-)
-_RUN, _WORD = re.compile(r"(?P<run>[a-z]+(?:[ \n][a-z]+)*)"), re.compile(r"(?P<plain>[a-z]+)")
-"""A run, and a word of it."""
-_AHEAD = 10
-"""Raw tokens of a fact, and those that are looked at to find its end."""
-_YEAR = re.compile(r"(?:19|20)\d\d")
 _SPECIAL = frozenset().union(
-    words.MONTHS, words.WEEKDAYS, words.SPELLED_NUMBERS, words.ORDINALS, words.CODES_BEFORE_AMOUNTS
+    words.MONTHS,
+    words.WEEKDAYS,
+    words.SPELLED_NUMBERS,
+    words.ORDINALS,
+    words.CODES_BEFORE_AMOUNTS,
+    words.HALVES,
+    words.SPOKEN_MAGNITUDES,
+    words.UNITS_AFTER_A,
 )
 """Words that may be, or begin, a fact."""
 _CONTRACTED = frozenset(["cannot", *(f"{verb}n" for verb in words.AUXILIARIES)])
 """Words that are two, or the beginning of two: ``doesn`` is that of ``doesn't``."""
 _READ = _SPECIAL | _CONTRACTED
-_WORDS = ("plain", "word")
-_BLANKS = " \u00a0\u202f\n"
-_ONE_BLANK = ("", " ")
-_SEPARATORS = ("", ".", ",", "-")
-_MAX_BLANKS = 20
-"""Characters between the parts of a fact, which an indented line may separate."""
+_FRACTIONS = {
+    "½": 1 / 2,
+    "¼": 1 / 4,
+    "¾": 3 / 4,
+    "⅓": 1 / 3,
+    "⅔": 2 / 3,
+    "⅛": 1 / 8,
+    "⅜": 3 / 8,
+    "⅝": 5 / 8,
+    "⅞": 7 / 8,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +93,15 @@ def decimal(text: str, *, keeps_zeros: bool = False) -> str:
     return sign + (f"{whole}.{fraction}" if fraction else whole)
 
 
+def _fraction(text: str) -> str:
+    """The value of ``1½``, ``2 1/2`` or ``3/4``."""
+    if text[-1] in _FRACTIONS:
+        whole, part = text[:-1].strip(" -"), _FRACTIONS[text[-1]]
+    else:
+        whole, part = text[:-3].strip(" -"), int(text[-3]) / int(text[-1])
+    return f"{int(whole or 0) + part:.6g}"
+
+
 def _scaled(value: str, power: int) -> str:
     """A number times a power of ten."""
     whole, _, fraction = value.partition(".")
@@ -120,12 +118,11 @@ def _whole_year(text: str) -> str:
     return text if len(text) == 4 else str((1900 if int(text) > 69 else 2000) + int(text))
 
 
-class _Scanner:
+class _Scanner(RawTokens):
     """Reads a text from the left. Each reader begins at a raw token, appends tokens, and returns the next raw one."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._raw = list(_RAW.finditer(text))
+        super().__init__(text)
         self.tokens = Tokens([], [], [], {}, {})
         self._read(
             {
@@ -133,6 +130,7 @@ class _Scanner:
                 "word": self._word,
                 "number": self._number,
                 "spaced": self._number,
+                "fraction": self._number,
                 "pack": self._pack,
                 "sign": self._sign,
                 "iso": self._iso_date,
@@ -146,27 +144,27 @@ class _Scanner:
         )
 
     def _read(self, readers: Mapping[str, Callable[[int], int]]) -> None:
-        raw, tokens = self._raw, self.tokens
+        raw, tokens = self.raw, self.tokens
         i = 0
         while i < len(raw):
             match = raw[i]
             group = match.lastgroup or ""
             if group == "run":
                 i = self._run(i)
-            elif group in _WORDS and (low := match[0].lower()) not in _READ:
+            elif group in WORDS and (low := match[0].lower()) not in _READ:
                 tokens.keys.append(low)
                 tokens.starts.append(match.start())
                 tokens.ends.append(match.end())
                 i += 1
             else:
-                for k in range(i + 1, i + _AHEAD):
+                for k in range(i + 1, i + AHEAD):
                     if k < len(raw) and raw[k].lastgroup == "run":
-                        self._split(k)
+                        self.split(k)
                 i = readers[group](i)
 
     def _run(self, i: int) -> int:
         """Words in lower case, up to one that may begin a fact."""
-        match = self._raw[i]
+        match = self.raw[i]
         found = match[0].split()
         if not _READ.isdisjoint(found):
             found = found[: next(k for k, word in enumerate(found) if word in _READ)]
@@ -180,53 +178,25 @@ class _Scanner:
         if at >= match.end():
             return i + 1
         if found:
-            self._raw[i : i + 1] = _RUN.finditer(self._text, at, match.end())
-        self._split(i)
+            parts = ((match.start(), at - 1), (at, match.end()))
+            self.raw[i : i + 1] = [one for part in parts for one in RUN.finditer(self.text, *part)]
+            i += 1
+        self.split(i)
         return i
-
-    def _split(self, i: int) -> None:
-        """Make the first words of a run raw tokens, which a fact may consist of."""
-        start, end = self._raw[i].span()
-        found = list(islice(_WORD.finditer(self._text, start, end), _AHEAD))
-        rest = found[-1].end() + 1
-        self._raw[i : i + 1] = [*found, *_RUN.finditer(self._text, rest, end)]
 
     def _add(self, kind: FactKind | None, key: str, start: int, end: int) -> None:
         tokens = self.tokens
         number = len(tokens.keys)
         if kind is not None:
             tokens.kinds[number] = kind
-        if kind is not None or key != self._text[start:end].lower():
+        if kind is not None or key != self.text[start:end].lower():
             tokens.values[number] = key
         tokens.keys.append(key)
         tokens.starts.append(start)
         tokens.ends.append(end)
 
-    def _part(self, i: int) -> tuple[str, int, int]:
-        """A raw token and its place."""
-        match = self._raw[i]
-        return match[0], match.start(), match.end()
-
-    def _near(self, i: int) -> str:
-        """A raw token in lower case, if only blanks, one line break and one of ``.,-`` separate it from the one before
-        it; else the empty string."""
-        if not 0 < i < len(self._raw):
-            return ""
-        between = self._text[self._raw[i - 1].end() : self._raw[i].start()]
-        if between not in _ONE_BLANK:
-            sign = between.strip(_BLANKS)
-            if len(between) > _MAX_BLANKS or between.count("\n") > 1 or sign not in _SEPARATORS:
-                return ""
-        return self._raw[i][0].lower()
-
-    def _is_adjacent(self, i: int) -> bool:
-        return i < len(self._raw) and self._raw[i].start() == self._raw[i - 1].end()
-
-    def _is_year(self, i: int) -> bool:
-        return bool(self._near(i) and _YEAR.fullmatch(self._raw[i][0]))
-
     def _word(self, i: int) -> int:
-        text, start, end = self._part(i)
+        text, start, end = self.part(i)
         low = text.lower()
         if low not in _SPECIAL:
             if low in _CONTRACTED and (after := self._contraction(i)):
@@ -242,30 +212,39 @@ class _Scanner:
             self._add(FactKind.DATE, _date_key("", words.MONTHS[low]), start, end)
         elif low in words.WEEKDAYS and is_capitalised and low not in words.NOT_A_WEEKDAY_ALONE:
             self._add(FactKind.DATE, f"d:w{words.WEEKDAYS[low]}", start, end)
-        elif (
-            low in words.CODES_BEFORE_AMOUNTS
-            and self._near(i + 1)
-            and self._raw[i + 1].lastgroup in ("number", "spaced")
-        ):
-            return self._value(i + 1, currency=words.CURRENCIES[low], start=start)
-        elif low in words.SPELLED_NUMBERS:
-            return self._value(i, spelled=words.SPELLED_NUMBERS[low])
+        elif after := self._number_of_a_word(i):
+            return after
         elif low in words.ORDINALS:
             self._add(FactKind.NUMBER, f"o:{words.ORDINALS[low]}", start, end)
         else:
             self._add(None, low, start, end)
         return i + 1
 
+    def _number_of_a_word(self, i: int) -> int:
+        """``USD 5``, ``five``, ``half an hour``, ``a million``; 0 if none of these begins, or ends, with the word."""
+        low, start = self.raw[i][0].lower(), self.raw[i].start()
+        if low in words.CODES_BEFORE_AMOUNTS and self.near(i + 1) and self.raw[i + 1].lastgroup in NUMBERS:
+            return self._value(i + 1, currency=words.CURRENCIES[low], start=start)
+        if low in words.SPELLED_NUMBERS:
+            return self._value(i)
+        if low in words.HALVES and (of := self._halved(i)):
+            return self._value(of, value="0.5", start=start)
+        if low in words.AFTER_A and self._follows_a(i):
+            start = self.tokens.starts[-1]
+            self.tokens.remove_last()
+            return self._value(i, value="1", start=start)
+        return 0
+
     def _contraction(self, i: int) -> int:
         """``doesn't`` as two words, ``does`` and ``not``; 0 if it is something else."""
-        text, start, end = self._part(i)
+        text, start, end = self.part(i)
         low = text.lower()
         if low == "cannot":
             last = end
-        elif i + 1 < len(self._raw) and self._raw[i + 1][0] in ("t", "T"):
-            if self._text[end : self._raw[i + 1].start()] not in ("'", "’", " "):  # a blank: lost punctuation
+        elif i + 1 < len(self.raw) and self.raw[i + 1][0] in ("t", "T"):
+            if self.text[end : self.raw[i + 1].start()] not in ("'", "’", " "):  # a blank: lost punctuation
                 return 0
-            last = self._raw[i + 1].end()
+            last = self.raw[i + 1].end()
         else:
             return 0
         middle = start + 3 if low == "cannot" else end - 1
@@ -276,42 +255,42 @@ class _Scanner:
 
     def _month_first(self, i: int) -> int:
         """``March 1st, 2026``, ``March 1``, ``March 2026``; 0 if it is none of these."""
-        start, month = self._raw[i].start(), words.MONTHS[self._raw[i][0].lower()]
+        start, month = self.raw[i].start(), words.MONTHS[self.raw[i][0].lower()]
         k = i + 1
-        if not self._near(k) or self._raw[k].lastgroup not in ("number", "code"):
+        if not self.near(k) or self.raw[k].lastgroup not in ("number", "code"):
             return 0
-        number = self._raw[k][0]
+        number = self.raw[k][0]
         if number.isdigit() and len(number) <= 2 and int(number) <= 31:
             k += 1
-            if self._is_adjacent(k) and self._raw[k][0].lower() in words.ORDINAL_ENDINGS:
+            if self.is_adjacent(k) and self.raw[k][0].lower() in words.ORDINAL_ENDINGS:
                 k += 1
-            year = self._raw[k][0] if self._is_year(k) else ""
+            year = self.raw[k][0] if self.is_year(k) else ""
             k += bool(year)
-            self._add(FactKind.DATE, _date_key(year, month, int(number)), start, self._raw[k - 1].end())
+            self._add(FactKind.DATE, _date_key(year, month, int(number)), start, self.raw[k - 1].end())
             return k
         if number.isdigit() and len(number) == 4:
-            self._add(FactKind.DATE, _date_key(number, month), start, self._raw[k].end())
+            self._add(FactKind.DATE, _date_key(number, month), start, self.raw[k].end())
             return k + 1
         return 0
 
     def _day_first(self, i: int, day: str, start: int) -> int:
         """A date whose month is at ``i``, after a day."""
-        month, k = words.MONTHS[self._raw[i][0].lower()], i + 1
-        if self._near(k) in ("de", "del") and self._near(k + 1).isdigit():
+        month, k = words.MONTHS[self.raw[i][0].lower()], i + 1
+        if self.near(k) in ("de", "del") and self.near(k + 1).isdigit():
             k += 1
-        if self._is_year(k):
-            self._add(FactKind.DATE, _date_key(self._raw[k][0], month, int(day)), start, self._raw[k].end())
+        if self.is_year(k):
+            self._add(FactKind.DATE, _date_key(self.raw[k][0], month, int(day)), start, self.raw[k].end())
             return k + 1
-        self._add(FactKind.DATE, _date_key("", month, int(day)), start, self._raw[i].end())
+        self._add(FactKind.DATE, _date_key("", month, int(day)), start, self.raw[i].end())
         return i + 1
 
     def _number(self, i: int) -> int:
         return self._value(i)
 
     def _sign(self, i: int) -> int:
-        sign, start, end = self._part(i)
-        is_before = i + 1 < len(self._raw) and self._raw[i + 1].lastgroup in ("number", "spaced")
-        if sign in words.CURRENCIES and is_before and not self._text[end : self._raw[i + 1].start()].strip():
+        sign, start, end = self.part(i)
+        is_before = i + 1 < len(self.raw) and self.raw[i + 1].lastgroup in NUMBERS
+        if sign in words.CURRENCIES and is_before and not self.text[end : self.raw[i + 1].start()].strip():
             currency, tokens = words.CURRENCIES[sign], self.tokens
             if (
                 sign == "$"
@@ -326,8 +305,8 @@ class _Scanner:
 
     def _pack(self, i: int) -> int:
         """``24 x 85 g``."""
-        text, start, _ = self._part(i)
-        if i + 1 == len(self._raw) or self._raw[i + 1].lastgroup != "number":
+        text, start, _ = self.part(i)
+        if i + 1 == len(self.raw) or self.raw[i + 1].lastgroup != "number":
             return i + 1
         after = self._value(i + 1)
         count = text[: len(text.rstrip(" \t\n\u00a0x×"))].lstrip("0")
@@ -339,7 +318,7 @@ class _Scanner:
         return after
 
     def _iso_date(self, i: int) -> int:
-        text, start, end = self._part(i)
+        text, start, end = self.part(i)
         self._add(FactKind.DATE, _date_key(text[:4], int(text[5:7]), int(text[8:10])), start, start + 10)
         if len(text) > 10:
             self._add(FactKind.DATE, f"d:t{int(text[11:13])}:{text[14:16]}", start + 11, end)
@@ -347,7 +326,7 @@ class _Scanner:
 
     def _date_of_numbers(self, i: int) -> int:
         """``01.03.2026``, ``3/4/26``. Without a full stop the month may come first: if both can be, they are a pair."""
-        text, start, end = self._part(i)
+        text, start, end = self.part(i)
         one, other, year = re.split(r"[./ -]", text)
         first, second, year = int(one), int(other), _whole_year(year)
         kind = FactKind.DATE
@@ -363,163 +342,177 @@ class _Scanner:
         return i + 1
 
     def _time(self, i: int) -> int:
-        text, start, end = self._part(i)
+        text, start, end = self.part(i)
         hour, minute = re.split("[:h]", text)[:2]
         self._add(FactKind.DATE, f"d:t{self._hour(int(hour), i + 1)}:{minute}", start, end)
         return i + 1
 
     def _hour(self, hour: int, k: int) -> int:
         """The hour of a day, if ``am`` or ``p.m.`` may be at ``k``."""
-        half = self._near(k)
+        half = self.near(k)
         if half in ("p", "pm") and hour < 12:
             return hour + 12
         return 0 if half in ("a", "am") and hour == 12 else hour
 
     def _version(self, i: int) -> int:
-        text, start, end = self._part(i)
+        text, start, end = self.part(i)
         self._add(FactKind.CODE, f"c:{text.lower().lstrip('v')}", start, end)
         return i + 1
 
     def _code(self, i: int) -> int:
-        text, start, end = self._part(i)
+        text, start, end = self.part(i)
         low = text.lower()
         key = low[1:] if low[0] == "v" and low[1:].isdigit() else low.replace("-", "")
         self._add(FactKind.CODE, f"c:{key}", start, end)
         return i + 1
 
     def _phone(self, i: int) -> int:
-        text, start, end = self._part(i)
+        text, start, end = self.part(i)
         self._add(FactKind.CONTACT, "p:" + "".join(filter(str.isdigit, text)), start, end)
         return i + 1
 
     def _address(self, i: int) -> int:
-        text, start, end = self._part(i)
+        text, start, end = self.part(i)
         key = re.sub(r"^https?://(?:www\.)?|^www\.|[/.,;:)]+$", "", text.lower())
         self._add(FactKind.CONTACT, f"u:{key}", start, end)
         return i + 1
 
-    def _value(self, i: int, *, spelled: int = 0, currency: str = "", start: int = -1) -> int:
-        """A number with its magnitude, currency, unit or month."""
-        text, first, _ = self._part(i)
+    def _value(self, i: int, *, value: str = "", currency: str = "", start: int = -1) -> int:
+        """A number with its magnitude, currency, unit or month. With a ``value``, what it is of is at ``i``."""
+        text, first, _ = self.part(i)
         start = first if start < 0 else start
-        if spelled:
-            value, k = self._spelled(i, spelled)
-        else:
+        k = i if value else i + 1
+        if not value and self.raw[i].lastgroup in WORDS:
+            whole, k = spelled(self, i)
+            if ordinal := ordinal_after(self, whole, k):
+                self._add(FactKind.NUMBER, f"o:{whole + ordinal}", start, self.raw[k].end())
+                return k + 1
+            value, k = spelled_decimals(self, str(whole), k)
+        elif not value and self.raw[i].lastgroup == "fraction":
+            value = _fraction(text)
+        elif not value:
             before = self.tokens.keys[-1] if self.tokens.keys else ""
-            value, k = decimal(text, keeps_zeros=before in words.NUMBERED), i + 1
+            value = decimal(text, keeps_zeros=before in words.NUMBERED)
             joined = 0 if currency else self._with_letters(i, value, start) or self._with_month(i, k, value, start)
             if joined:
                 return joined
-        magnitude = self._near(k)
-        if magnitude in words.MAGNITUDES and (
-            magnitude not in words.ONLY_OF_AMOUNTS or currency or self._near(k + 1) in words.CURRENCIES
-        ):
-            value, k = _scaled(value, words.MAGNITUDES[magnitude]), k + 1
+        value, k = self._multiplied(value, k, currency)
         if not currency:
             currency, k = self._currency(k)
         if currency:
-            self._add(FactKind.AMOUNT, f"a:{currency}:{value}", start, self._raw[k - 1].end())
+            self._add(FactKind.AMOUNT, f"a:{currency}:{value}", start, self.raw[k - 1].end())
             return k
         after = self._measured(k, value, start)
         if after:
             return after
-        is_year = not spelled and k == i + 1 and _YEAR.fullmatch(text)
-        self._add(FactKind.DATE if is_year else FactKind.NUMBER, f"n:{value}", start, self._raw[k - 1].end())
+        is_year = k == i + 1 and YEAR.fullmatch(text)
+        self._add(FactKind.DATE if is_year else FactKind.NUMBER, f"n:{value}", start, self.raw[k - 1].end())
         return k
 
-    def _spelled(self, i: int, value: int) -> tuple[str, int]:
-        """The value of a spelled-out number such as ``twenty-five`` or ``two hundred``, and what follows."""
-        k = i + 1
-        ones = words.SPELLED_NUMBERS.get(self._near(k), 10)
-        if 20 <= value < 100 and ones < 10:
-            value, k = value + ones, k + 1
-        if self._near(k) in words.HUNDREDS:
-            value, k = 100 * value, k + 1
-        return str(value), k
+    def _multiplied(self, value: str, k: int, currency: str) -> tuple[str, int]:
+        """A number and what follows it, with ``and a half``, a dozen or a magnitude at ``k``."""
+        if value.isdigit() and [self.near(k + n) for n in range(3)] == ["and", "a", "half"]:
+            value, k = f"{value}.5", k + 3
+        magnitude = self.near(k)
+        if magnitude in words.DOZENS:
+            return f"{12 * float(value):.12g}", k + 1
+        if magnitude in words.MAGNITUDES and (
+            magnitude not in words.ONLY_OF_AMOUNTS or currency or self.near(k + 1) in words.CURRENCIES
+        ):
+            return _scaled(value, words.MAGNITUDES[magnitude]), k + 1
+        return value, k
+
+    def _halved(self, i: int) -> int:
+        """The place of the unit or the magnitude that is halved, as in ``half an hour``; 0 if there is none."""
+        k = i + 1 + (self.near(i + 1) in ("a", "an"))
+        of = self.near(k)
+        is_known = of in words.DOZENS or of in words.SPOKEN_MAGNITUDES or of in words.PERCENT
+        return k if is_known or (of in words.UNITS and len(of) > 2) else 0
+
+    def _follows_a(self, i: int) -> bool:
+        """Whether ``a``, ``an`` or ``per`` is directly before a raw token."""
+        return bool(self.tokens.keys and self.tokens.keys[-1] in ("a", "an", "per") and self.next_word(i))
 
     def _with_letters(self, i: int, value: str, start: int) -> int:
         """A number with letters that follow it immediately: an ordinal, the day of a date, or a code. 0 if none do."""
         k = i + 1
         if (
-            not self._is_adjacent(k)
-            or self._raw[k].lastgroup not in (*_WORDS, "code")
-            or self._raw[i].lastgroup != "number"
+            not self.is_adjacent(k)
+            or self.raw[k].lastgroup not in (*WORDS, "code")
+            or self.raw[i].lastgroup != "number"
         ):
             return 0
-        letters = self._raw[k][0].lower()
+        letters = self.raw[k][0].lower()
         if letters in words.UNITS or letters in words.PERCENT:
             return 0
         if letters in words.ORDINAL_ENDINGS:
-            month = k + 2 if self._near(k + 1) == "of" else k + 1
-            if self._near(month) in words.MONTHS and self._raw[month][0][0].isupper() and float(value) <= 31:
+            month = k + 2 if self.near(k + 1) == "of" else k + 1
+            if self.near(month) in words.MONTHS and self.raw[month][0][0].isupper() and float(value) <= 31:
                 return self._day_first(month, str(int(float(value))), start)
-            self._add(FactKind.NUMBER, f"o:{value}", start, self._raw[k].end())
+            self._add(FactKind.NUMBER, f"o:{value}", start, self.raw[k].end())
             return k + 1
         if letters in words.MAGNITUDES or letters in words.CURRENCIES:
             return 0
-        while self._is_adjacent(k) and self._raw[k].lastgroup in (*_WORDS, "number", "code"):
+        while self.is_adjacent(k) and self.raw[k].lastgroup in (*WORDS, "number", "code"):
             k += 1
-        end = self._raw[k - 1].end()
-        self._add(FactKind.CODE, f"c:{self._text[start:end].lower().replace('-', '')}", start, end)
+        end = self.raw[k - 1].end()
+        self._add(FactKind.CODE, f"c:{self.text[start:end].lower().replace('-', '')}", start, end)
         return k
 
     def _with_month(self, i: int, k: int, value: str, start: int) -> int:
         """``1 March 2026``, ``1 de marzo de 2026``, ``10 a.m.``; 0 if no month, or half of a day, follows."""
-        text = self._raw[i][0]
+        text = self.raw[i][0]
         if not (text.isdigit() and len(text) <= 2 and 0 < int(text) <= 31):
             return 0
         if int(text) <= 12 and self._is_half_of_day(k):
-            self._add(FactKind.DATE, f"d:t{self._hour(int(text), k)}:00", start, self._raw[i].end())
+            self._add(FactKind.DATE, f"d:t{self._hour(int(text), k)}:00", start, self.raw[i].end())
             return k
-        k += self._near(k) in ("of", "de")
-        month = self._near(k)
-        if month not in words.MONTHS or self._raw[k].lastgroup not in _WORDS:
+        k += self.near(k) in ("of", "de")
+        month = self.near(k)
+        if month not in words.MONTHS or self.raw[k].lastgroup not in WORDS:
             return 0
-        is_month = self._raw[k][0][0].isupper() or (len(month) > 3 and month not in words.NOT_BEFORE_A_YEAR)
-        end = self._raw[k].end() + 1
-        if is_month or re.match(r"(?:del?\s)?(?:19|20)\d\d\b", self._text[end : end + 8]):
+        is_month = self.raw[k][0][0].isupper() or (len(month) > 3 and month not in words.NOT_BEFORE_A_YEAR)
+        end = self.raw[k].end() + 1
+        if is_month or re.match(r"(?:del?\s)?(?:19|20)\d\d\b", self.text[end : end + 8]):
             return self._day_first(k, text, start)
         return 0
 
     def _is_half_of_day(self, k: int) -> bool:
         """Whether ``am``, ``pm``, ``a.m.`` or ``p.m.`` is at ``k``; in German, ``am`` is before nouns and numbers."""
-        half = self._near(k)
-        if half != "am" or self._raw[k][0] == "AM":
-            return half in ("am", "pm") or (half in ("a", "p") and self._near(k + 1) == "m")
-        following = self._text[self._raw[k].end() : self._raw[k].end() + 2].strip()
+        half = self.near(k)
+        if half != "am" or self.raw[k][0] == "AM":
+            return half in ("am", "pm") or (half in ("a", "p") and self.near(k + 1) == "m")
+        following = self.text[self.raw[k].end() : self.raw[k].end() + 2].strip()
         return not (following.isdigit() or following.isupper())
 
     def _currency(self, k: int) -> tuple[str, int]:
         """The currency at ``k``, and what follows it; the empty string if there is none."""
         at = k
-        if self._near(k) in ("de", "of", "d") and k + 1 < len(self._raw):  # 5 millions d'euros
-            at += self._text[self._raw[k].end() : self._raw[k + 1].start()] in (*_BLANKS, "'", "’")
-        currency = self._raw[at][0].lower() if self._near(k) else ""
-        if currency not in words.CURRENCIES or not self._only_blanks_before(at, "'’"):
+        if self.near(k) in ("de", "of", "d") and k + 1 < len(self.raw):  # 5 millions d'euros
+            at += self.text[self.raw[k].end() : self.raw[k + 1].start()] in (*BLANKS, "'", "’")
+        currency = self.raw[at][0].lower() if self.near(k) else ""
+        if currency not in words.CURRENCIES or not self.only_blanks_before(at, "'’"):
             return "", k
         belongs_to_the_next = (
-            self._raw[at].lastgroup == "sign" and self._is_adjacent(at + 1) and self._raw[at + 1].lastgroup == "number"
+            self.raw[at].lastgroup == "sign" and self.is_adjacent(at + 1) and self.raw[at + 1].lastgroup == "number"
         )
         return ("", k) if belongs_to_the_next else (words.CURRENCIES[currency], at + 1)
 
-    def _only_blanks_before(self, k: int, others: str = "") -> bool:
-        return not self._text[self._raw[k - 1].end() : self._raw[k].start()].strip(f" \u00a0\n-{others}")
-
     def _measured(self, k: int, value: str, start: int) -> int:
         """A number whose unit, or sign of percent, is at ``k``; 0 if there is none."""
-        unit = self._near(k)
-        if not unit or not self._only_blanks_before(k):
+        unit = self.near(k)
+        if not unit or not self.only_blanks_before(k):
             return 0
-        as_written = self._raw[k][0]
-        if unit in words.PERCENT or (unit, self._near(k + 1)) in words.PER_CENT:
+        as_written = self.raw[k][0]
+        if unit in words.PERCENT or (unit, self.near(k + 1)) in words.PER_CENT:
             last = k if unit in words.PERCENT else k + 1
-            self._add(FactKind.NUMBER, f"%:{value}", start, self._raw[last].end())
+            self._add(FactKind.NUMBER, f"%:{value}", start, self.raw[last].end())
             return last + 1
-        if unit == "°" and k + 1 < len(self._raw) and self._raw[k + 1][0] in ("C", "F"):
-            self._add(FactKind.UNIT, f"u:°{self._raw[k + 1][0]}:{value}", start, self._raw[k + 1].end())
+        if unit == "°" and k + 1 < len(self.raw) and self.raw[k + 1][0] in ("C", "F"):
+            self._add(FactKind.UNIT, f"u:°{self.raw[k + 1][0]}:{value}", start, self.raw[k + 1].end())
             return k + 2
         if unit in words.UNITS and (len(unit) > 1 or (unit in words.UNITS_OF_ONE_LETTER and as_written != "M")):
             dimension, factor = words.UNITS[unit]
-            self._add(FactKind.UNIT, f"u:{dimension}:{float(value) * factor:.6g}", start, self._raw[k].end())
+            self._add(FactKind.UNIT, f"u:{dimension}:{float(value) * factor:.6g}", start, self.raw[k].end())
             return k + 1
         return 0

@@ -88,10 +88,25 @@ SPELLED_NUMBERS = _valued(
     70 seventy siebzig setenta
     80 eighty achtzig ochenta
     90 ninety neunzig noventa
-    100 hundred hundert cent cien
+    100 hundred hundert cent cien einhundert
+    12 dozen dutzend douzaine docena
     """
 )
+_ONES = "ein zwei drei vier fünf sechs sieben acht neun"
+_TENS = "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig"
+_AFTER_VEINTI = "uno dós trés cuatro cinco séis siete ocho nueve"
+SPELLED_NUMBERS |= {
+    f"{ones}und{tens}": SPELLED_NUMBERS[tens] + unit
+    for tens in _TENS.split()
+    for unit, ones in enumerate(_ONES.split(), 1)
+} | {f"veinti{ones}": 20 + unit for unit, ones in enumerate(_AFTER_VEINTI.split(), 1)}
+"""With those of German and Spanish that are one word: ``fünfundzwanzig``, ``veinticinco``."""
 HUNDREDS = frozenset(("hundred", "hundert"))
+DOZENS = _words("dozen dutzend douzaine douzaines docena docenas")
+HALVES = _words("half halbe halbes halben demi")
+"""Before a unit or a magnitude: half an hour, half a million."""
+POINTS = _words("point komma virgule")
+"""Between the digits of a spelled-out number: three point five."""
 
 ORDINALS = _numbered(
     1,
@@ -99,26 +114,41 @@ ORDINALS = _numbered(
     first erste ersten erster erstes premier première primero primera
     second zweite zweiten zweiter zweites deuxième segundo segunda
     third dritte dritten dritter drittes troisième tercero tercera
-    fourth vierte vierten vierter
-    fifth fünfte fünften
-    sixth
-    seventh
-    eighth
-    ninth
-    tenth
+    fourth vierte vierten vierter viertes quatrième cuarto cuarta
+    fifth fünfte fünften fünfter fünftes cinquième quinto quinta
+    sixth sechste sechsten sechster sechstes sixième sexto sexta
+    seventh siebte siebten siebter siebtes septième séptimo séptima
+    eighth achte achten achter achtes huitième octavo octava
+    ninth neunte neunten neunter neuntes neuvième noveno novena
+    tenth zehnte zehnten zehnter zehntes dixième décimo décima
+    eleventh elfte elften elfter elftes onzième
+    twelfth zwölfte zwölften zwölfter zwölftes douzième
+    thirteenth
+    fourteenth
+    fifteenth
+    sixteenth
+    seventeenth
+    eighteenth
+    nineteenth
+    twentieth
     """,
 )
+ORDINALS |= {word: 10 * tens for tens, word in enumerate(["thirtieth", "fortieth", "fiftieth", "sixtieth"], 3)}
 ORDINAL_ENDINGS = _words("st nd rd th er ère e ème º ª")
 
 MAGNITUDES = _valued(
     """
     3 k thousand tausend tsd mille mil
+    5 lakh lakhs
+    7 crore crores
     6 million millions mio mn m millionen millón millones
     9 billion billions bn mrd milliarde milliarden milliard milliards
     12 trillion trillions
     """
 )
 """Word -> power of ten."""
+SPOKEN_MAGNITUDES = _words("thousand million billion trillion tausend millionen")
+"""Those after which a spelled-out number continues: twelve thousand five hundred."""
 ONLY_OF_AMOUNTS = _words("k m mil mille")
 """Magnitudes that need a currency: ``5 m`` may be metres."""
 
@@ -130,7 +160,7 @@ CURRENCIES = {
         "GBP": "£ gbp pound pounds",
         "CHF": "chf francs franken",
         "JPY": "¥ jpy yen",
-        "INR": "₹ inr rupee rupees",
+        "INR": "₹ inr rs rupee rupees",
         "MXN": "pesos",
         "PLN": "pln zł złotych",
         "CZK": "czk kč",
@@ -148,7 +178,7 @@ CURRENCIES = {
     for word in words.split()
 }
 CURRENCY_SIGNS = "$€£¥₹₽₴₺₩₪"
-CODES_BEFORE_AMOUNTS = _words("usd eur gbp chf jpy inr pln czk kr sek nok dkk rub uah krw ils cny rmb aud cad brl")
+CODES_BEFORE_AMOUNTS = _words("usd eur gbp chf jpy inr rs pln czk kr sek nok dkk rub uah krw ils cny rmb aud cad brl")
 LETTERS_BEFORE_DOLLARS = {
     **{"us": "USD", "a": "AUD", "au": "AUD", "c": "CAD", "ca": "CAD", "hk": "HKD", "nz": "NZD", "s": "SGD", "r": "BRL"},
     **{"mx": "MXN", "nt": "TWD"},
@@ -215,6 +245,9 @@ UNITS = {
     for word in words
 }
 """Word -> dimension, and how many of its basic unit."""
+UNITS_AFTER_A = _words("minute hour day week month year mile kilo kilogram litre liter")
+"""Those that are one of it after ``a``; a second may be another one."""
+AFTER_A = UNITS_AFTER_A | SPOKEN_MAGNITUDES
 UNITS_OF_ONE_LETTER = frozenset("lgmvw")
 """Others of one letter are rather something else."""
 
