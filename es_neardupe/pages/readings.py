@@ -28,6 +28,8 @@ _LEAD = 70
 """Characters before the first difference that are shown."""
 _CELL, _BEFORE, _END = 120, 40, 30
 """Characters shown of the value of a field, of it before its first difference, and of the end of one that is cut."""
+_FEW = 60
+"""Characters of a reading in a few words."""
 _COMPARED = 400
 """Words of a reading that are compared with the reference."""
 
@@ -67,13 +69,15 @@ AS_REFERENCE = ShownReading((), same=True)
 def shown_reading(text: str, reference: str, kind: str, limit: int) -> ShownReading:
     """A reading of at most about ``limit`` characters, beginning shortly before the first word that differs from
     ``reference``."""
-    text = " ".join(shown(text).split())
-    runs = list(_runs(text, " ".join(reference.split()), kind))
+    text, reference = (" ".join(one.split()) for one in (shown(text), reference))
+    runs = list(_runs(text, reference, kind))
     first = _first_bold(runs)
     if len(text) <= limit and first <= _LEAD:
         return ShownReading(tuple(runs))
+    if first < (same := _same(text, reference)) and " " not in text[first : same + 1]:
+        first = same  # a long word may differ at its end
     start = max(0, first - limit // 4) if first > limit // 2 else 0
-    start = text.rfind(" ", 0, start) + 1 if start else 0
+    start = text.rfind(" ", max(start - limit // 4, 0), start) + 1 or start
     end = len(text) if start + limit >= len(text) else max(text.rfind(" ", start, start + limit), start + limit // 2)
     return ShownReading(tuple(_cut(runs, start, end)), cut=start > 0, more=len(text[end:].split()))
 
@@ -94,11 +98,15 @@ def with_context(one: ShownReading, text: str, characters: tuple[int, int], room
 
 
 def in_few_words(text: str, reference: str, kind: str) -> str:
-    """A reading in a few words: of a fact, the fact."""
-    runs = _runs(" ".join(shown(text).split()), " ".join(reference.split()), kind)
+    """A reading in a few words: of a fact, the fact; of a long one, those from shortly before the difference on."""
+    text, reference = (" ".join(one.split()) for one in (shown(text), reference))
+    runs = _runs(text, reference, kind)
     if kind in FACTS and len(text.split()) > _SHORT and (bold := [run.text.strip() for run in runs if run.bold]):
-        return ", ".join(dict.fromkeys(bold[:2]))[:60]
-    return " ".join(shown(text).split())[:60]
+        return ", ".join(dict.fromkeys(bold[:2]))[:_FEW]
+    same = _same(text, reference)
+    start = max(same - _FEW // 4, 0) if _FEW < len(text) > same else 0
+    start = text.rfind(" ", max(start - _FEW // 4, 0), start) + 1 or start
+    return ("… " if start else "") + text[start : start + _FEW]
 
 
 def each_in_few_words(texts: Sequence[str], kind: str) -> list[str]:
@@ -110,12 +118,16 @@ def each_in_few_words(texts: Sequence[str], kind: str) -> list[str]:
     return [one if number[one] == 1 else in_few_words(text, own, PASSAGE) for one, text in zip(few, texts, strict=True)]
 
 
+def _same(text: str, reference: str) -> int:
+    """The number of characters that two texts begin with."""
+    pairs = zip(text, reference, strict=False)
+    return next((place for place, (one, other) in enumerate(pairs) if one != other), min(len(text), len(reference)))
+
+
 def _from_difference(text: str, reference: str) -> str:
     """What a cell shows of its text: of a long one that begins as that of the reference does, the part from shortly
     before the first difference on, beginning with a word or a part of a URL if one begins there."""
-    pairs = zip(text, reference, strict=False)
-    same = next((place for place, (one, other) in enumerate(pairs) if one != other), min(len(text), len(reference)))
-    before = max(same - _BEFORE, 0)
+    before = max(_same(text, reference) - _BEFORE, 0)
     near = max(before - _BEFORE, 0)
     start = max(text.rfind(" ", near, before), text.rfind("/", near, before)) + 1 or before
     if len(text) <= _CELL or text == reference:

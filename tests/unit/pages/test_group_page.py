@@ -158,6 +158,21 @@ def test_of_a_fact_the_fact_is_bold() -> None:
     assert not any(run.bold for run in shown_reading(clause, other, "passage", 150).runs)
 
 
+def test_long_words_that_differ_at_their_end() -> None:
+    word = "x" * 300
+    reading = shown_reading(f"{word}2", f"{word}1", "words", 100)
+    assert reading.cut
+    assert (reading.runs[-1].text[-2:], reading.runs[-1].bold) == ("x2", True)
+    assert reading.size < 100
+    few = in_few_words(f"{word}2", f"{word}1", "words")
+    assert few.startswith("… x")
+    assert few.endswith("x2")
+    assert in_few_words("red " * 30, "red " * 40, "passage").startswith("red red")
+    whole = shown_reading("red " * 30, "red " * 40, "words", 100)
+    assert whole.runs[0].text.startswith("red red")
+    assert not whole.cut
+
+
 def test_readings_with_the_same_fact_are_told_apart() -> None:
     texts = ["the Upstream License of 1999", "the Open Software License of 2005", "the Academic Free License of 2005"]
     own, *others = each_in_few_words(texts, "number")
