@@ -19,7 +19,7 @@ from es_neardupe.cli.output import printable, show_messages, without_controls
 from es_neardupe.errors import InputError, NeardupeError, SettingsError
 from es_neardupe.folders import check_file, replacing
 from es_neardupe.json_results import plain
-from es_neardupe.log_events import LOGGER, fields_of, log_event, loggable_arguments, new_run
+from es_neardupe.log_events import LOGGER, fields_of, is_logged, log_event, loggable_arguments, new_run
 
 if TYPE_CHECKING:
     from es_neardupe.server.client import Client
@@ -261,7 +261,8 @@ def begin(
     if run.summary is not None:
         check_file(run.summary)
     _under_way[:] = [run]
-    log_event(logging.INFO, "started", version=program_version(), arguments=run.arguments)
+    if is_logged(logging.INFO):
+        log_event(logging.INFO, "started", version=program_version(), arguments=run.arguments)
     return run
 
 
