@@ -10,19 +10,17 @@ groups, and if one of them has changed or lost a document, all of them are affec
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from es_neardupe.candidates.fingerprints import read_corpus, requested
 from es_neardupe.candidates.memory_limit import MemoryLimit
-from es_neardupe.errors import Forbidden, NameTaken, SettingsError
 from es_neardupe.groups.clusters import ClusterSum
 from es_neardupe.groups.decisions import (
     ContentPair,
@@ -35,6 +33,15 @@ from es_neardupe.groups.decisions import (
 from es_neardupe.groups.read import differing_groups
 from es_neardupe.groups.registry import LastRun, Registry
 from es_neardupe.groups.rules import RunRules
+from es_neardupe.groups.waiting import (
+    PAGE,
+    SEARCHES,
+    DocumentQuery,
+    changed_since,
+    counted_documents,
+    why_unnoticed,
+    with_other_fields,
+)
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.storage.change_feed import ChangeFeed
@@ -48,27 +55,13 @@ from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.evidence import Evidence
 from es_neardupe.verification.facts import with_facts
 from es_neardupe.verification.verify import AffectedRows, PairMemory, Verified, verified_pairs
-from es_neardupe.wording import command, counted
+from es_neardupe.wording import counted
 
 _MAX_WAITING = 0.25
 """If more than this share of the documents waits, reading all keys once costs less than queries for neighbours."""
 
 _TERMS = 1000
 """Content hashes in one query."""
-
-_PAGE = 10_000
-"""A query with many terms costs the server more than the documents that it finds: large pages avoid repeating it."""
-
-_SEARCHES = 2
-"""Searches at a time: the server answers each with one thread per shard."""
-
-
-class DocumentQuery(NamedTuple):
-    """A query for documents of an incremental run."""
-
-    query: dict[str, Any]
-    shard: int | None = None
-    """The number of the shards with these documents; None: all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +126,8 @@ def choose_scope(
     noticed, so each run processes the whole index.
     """
     index, registry, rules, feed, field_feed = run.index, run.registry, run.rules, run.feed, run.field_feed
-    changed, other_fields = _changed(index, feed, last), _other_fields(index, field_feed)
-    found = _counted(index, changed, other_fields)
+    changed, other_fields = changed_since(index, feed, last), with_other_fields(index, field_feed)
+    found = counted_documents(index, changed, other_fields)
     documents, waiting = found["documents"], found["waiting"]
     different = _differences(last, rules, run.evidence is not None)
     noted, uuids = (last.indices if last else {}), index.target.uuids
@@ -147,7 +140,7 @@ def choose_scope(
     if reason is None and not run.criterion.measure.copies_are_equal:
         reason = "the measure uses more than the words that keys are made from"
     if reason is None:
-        reason = _why_unnoticed(feed, noted) or _why_unnoticed(field_feed, noted)
+        reason = why_unnoticed(feed, noted) or why_unnoticed(field_feed, noted)
     if reason is None and waiting > _MAX_WAITING * documents:
         are = "is" if waiting == 1 else "are"
         reason = f"{waiting:,} of {counted(documents, 'document')} {are} new or changed"
@@ -209,142 +202,6 @@ def _with_content(index: Index, contents: Sequence[str]) -> dict[str, Any]:
     return {"terms": {index.fields.content: list(contents)}}
 
 
-@dataclass(frozen=True, slots=True)
-class NextRun:
-    """What is left to the next run of ``group``."""
-
-    waiting: int
-    """Documents with a fingerprint that are new or changed since the last run. Where changes cannot be noticed, new
-    documents are missing from it."""
-    lost: bool
-    """Whether documents of the last run were changed or deleted since; False if that is unknown."""
-    decisions: int = 0
-    """Decisions of reviewers that no run has applied."""
-
-
-def next_run(index: Index) -> NextRun:
-    """Count what is left to the next run, without writing anything."""
-    registry = Registry(index)
-    try:
-        last, feed = registry.last_run(), index.storage.group_feed(stores=False)
-        columns = () if last is None or last.rules is None else last.rules.group.columns
-        field_feed = index.storage.field_feed(stores=False) if columns else None
-        decisions = Decisions(index).count_waiting()
-    except (Forbidden, NameTaken, SettingsError):
-        return NextRun(_counted(index)["waiting"], lost=False)
-    found = _counted(index, _changed(index, feed, last), _other_fields(index, field_feed))
-    if last is None:
-        return NextRun(found["documents"], lost=False, decisions=decisions)
-    lost = (found["principals"], found["members"]) != (last.principals, last.members)
-    lost = lost and not (feed is not None and feed.all_kept)
-    known = last.finished and last.principals is not None and _why_unnoticed(feed, last.indices) is None
-    return NextRun(found["waiting"], lost=known and lost, decisions=decisions)
-
-
-def waiting_of_deleted(index: Index) -> int:
-    """The number of entries of a sidecar that wait, but belong to deleted documents: ``enrich`` removes them. If more
-    wait than a page has, it is 0 as soon as a document is found."""
-    if not index.storage.sidecars:
-        return 0
-    ungrouped = queries.ungrouped(index.fields, index.scheme_id)
-    waiting, existing = index.documents.count(ungrouped), 0
-    for page in index.documents.pages({"query": ungrouped, "_source": False}, page_size=_PAGE):
-        existing += len(page)  # without those of deleted documents
-        if waiting > _PAGE:
-            return 0
-    return max(0, waiting - existing)
-
-
-def of_deleted(number: int, name: str) -> str:
-    """What to do about this many entries of deleted documents that wait. ``name``: of the index."""
-    message = counted(number, "entry of a deleted document waits", "entries of deleted documents wait")
-    return f"{message} for grouping: run `{command('enrich', name)}`, which removes {'it' if number == 1 else 'them'}"
-
-
-def _changed(index: Index, feed: ChangeFeed | None, last: LastRun | None) -> list[DocumentQuery]:
-    """Queries for the documents that were written since the last run; of an index that is new since then, all
-    documents."""
-    if feed is None or feed.reason is not None:
-        return []
-    new = [name for name in feed.unknown if last is None or last.indices.get(name) != index.target.uuids[name]]
-    found = []
-    for shard in feed.shards:
-        clauses = [{"terms": {"_index": new}}] if new else []
-        if (written := feed.changed(shard)) is not None:
-            clauses.append(written)
-        if clauses:
-            found.append(DocumentQuery({"bool": {"should": clauses, "minimum_should_match": 1}}, shard))
-    return found
-
-
-def _other_fields(index: Index, feed: ChangeFeed | None) -> list[DocumentQuery]:
-    """Queries for the documents that were written since the last run, by their ids: their keys are elsewhere. Of an
-    index that is new since then, all documents wait."""
-    found: list[DocumentQuery] = []
-    if feed is None or feed.reason is not None:
-        return found
-    for shard in feed.shards:
-        if (written := feed.changed(shard)) is None:
-            continue
-        for page in index.plain_documents.pages({"query": written, "_source": False}, page_size=_PAGE, shard=shard):
-            ids: dict[str, list[str]] = defaultdict(list)
-            for hit in page:
-                ids[hit.index].append(hit.id)
-            for name, some in ids.items():
-                found.append(DocumentQuery(queries.all_of({"term": {"_index": name}}, {"ids": {"values": some}})))
-    return found
-
-
-def _counted(
-    index: Index, changed: Iterable[DocumentQuery] = (), other_fields: Iterable[DocumentQuery] = ()
-) -> dict[str, int]:
-    """The number of ``documents`` with a fingerprint, of those that are ``waiting`` or were changed since the last run,
-    and of the ``principals`` and ``members`` that were not ``changed``. A document of which only ``other_fields`` may
-    have changed is still in its group."""
-    fields, scheme = index.fields, index.scheme_id
-    kinds = queries.principals_and_members(fields, scheme)
-
-    def all_documents() -> Iterator[dict[str, int]]:
-        yield index.documents.counts(
-            documents=queries.fingerprinted(fields, scheme),
-            waiting=queries.ungrouped(fields, scheme),
-            principals=kinds["principals"],
-            members=kinds["members"],
-        )
-
-    def of_changed(query: dict[str, Any], shard: int | None) -> Iterator[dict[str, int]]:
-        several = index.documents.counts(
-            shard=shard,
-            waiting=queries.all_of(query, queries.grouped(fields, scheme)),
-            principals=queries.all_of(query, kinds["principals"]),
-            members=queries.all_of(query, kinds["members"]),
-        )
-        yield several | {name: -several[name] for name in kinds}
-
-    def of_other_fields(query: dict[str, Any], shard: int | None) -> Iterator[dict[str, int]]:
-        yield {"waiting": index.documents.count(queries.all_of(query, queries.grouped(fields, scheme)), shard=shard)}
-
-    found: Counter[str] = Counter()
-    sources: list[Callable[[], Iterator[dict[str, int]]]] = [all_documents]
-    sources += [partial(of_changed, *one) for one in changed]
-    sources += [partial(of_other_fields, *one) for one in other_fields]
-    with closing(in_threads(sources, _SEARCHES)) as parts:
-        for part in parts:
-            found.update(part)
-    return found
-
-
-def _why_unnoticed(feed: ChangeFeed | None, noted: Mapping[str, str]) -> str | None:
-    """Why documents that were written since the last run cannot be found; None if they can, or need not be."""
-    if feed is None:
-        return None
-    if feed.reason is not None:
-        return f"changes cannot be noticed: {feed.reason}"
-    return next(
-        (f"changes of {name} cannot be noticed: {why}" for name, why in feed.unknown.items() if name in noted), None
-    )
-
-
 def _why_whole(last: LastRun | None, different: Sequence[str], rebuild: bool) -> str | None:
     """Why the run must process all documents; None if a part is enough."""
     if rebuild:
@@ -382,11 +239,11 @@ def _of_several_principals(index: Index) -> frozenset[str]:
     found: set[str] = set()
     after: Mapping[str, Any] | None = None
     while True:
-        answer = index.documents.search(queries.principals_by_group(index.fields, _PAGE, after))
+        answer = index.documents.search(queries.principals_by_group(index.fields, PAGE, after))
         groups = answer["aggregations"]["groups"]
         found.update(bucket["key"]["group"] for bucket in groups["buckets"] if bucket["doc_count"] > 1)
         after = groups.get("after_key")
-        if after is None or len(groups["buckets"]) < _PAGE:
+        if after is None or len(groups["buckets"]) < PAGE:
             return frozenset(found)
 
 
@@ -404,7 +261,7 @@ def _shrunk(index: Index, registered: Iterable[tuple[str, Any]]) -> frozenset[st
         yield sizes.keys()
 
     sources = [partial(within, dict(records)) for records in chunked(registered, queries.MAX_TERMS)]
-    with closing(in_threads(sources, _SEARCHES)) as parts:
+    with closing(in_threads(sources, SEARCHES)) as parts:
         return frozenset(id for part in parts for id in part)
 
 
@@ -487,7 +344,7 @@ class _Neighbourhood:
             for one in wanted
             for number in (self._shards if one.shard is None else [one.shard])
         ]
-        with closing(in_threads(sources, _SEARCHES)) as pages:
+        with closing(in_threads(sources, SEARCHES)) as pages:
             for page in pages:
                 for hit in page:
                     self.hits[hit.address] = hit
@@ -498,7 +355,7 @@ class _Neighbourhood:
     def _pages(self, query: dict[str, Any], shard: int | None) -> Iterator[list[Hit]]:
         target = self._index.target
         body = {"query": queries.all_of(queries.fingerprinted(target.fields, target.scheme_id), query), **self._body}
-        return self._index.client.pages(target.path, body, page_size=_PAGE, shard=shard)
+        return self._index.client.pages(target.path, body, page_size=PAGE, shard=shard)
 
     def widen(self, progress: Progress) -> None:
         """Read all documents in the groups of affected ones, or in other groups of their clusters, and those that a

@@ -44,7 +44,7 @@ def stats(index: IndexName, *, prefix: options.Prefix = DEFAULT_PREFIX, as_json:
     if report.sidecars:
         say(f"Keys are stored in the sidecar index {', '.join(report.sidecars)}.")
     if scope.deleted:
-        from es_neardupe.groups.incremental import of_deleted
+        from es_neardupe.groups.waiting import of_deleted
 
         say(f"{of_deleted(scope.deleted, index)}.")
     print_table(["groups", "value"], [*waiting, *grouped, ("largest", groups.largest)])

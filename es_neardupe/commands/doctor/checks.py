@@ -18,9 +18,10 @@ from es_neardupe.errors import (
     RequestError,
     SettingsError,
 )
-from es_neardupe.groups.incremental import damaged_clusters, next_run, of_deleted, waiting_of_deleted
+from es_neardupe.groups.incremental import damaged_clusters
 from es_neardupe.groups.read import read_groups
 from es_neardupe.groups.registry import Registry
+from es_neardupe.groups.waiting import next_run, of_deleted, waiting_of_deleted
 from es_neardupe.index import queries
 from es_neardupe.index.hidden_indices import HiddenIndex, check_names, hidden_index_name
 from es_neardupe.index.index import Index

@@ -7,10 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from es_neardupe.candidates.fingerprints import read_corpus, source_of
-from es_neardupe.candidates.join import bucket_sizes
 from es_neardupe.errors import RequestError
-from es_neardupe.groups.incremental import next_run, waiting_of_deleted
+from es_neardupe.groups.waiting import next_run, waiting_of_deleted
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import fields_mapping
@@ -180,6 +178,9 @@ def group_sizes(index: Index) -> GroupSizes:
 
 def largest_buckets(index: Index, number: int) -> LargestBuckets:
     """Find the keys that are most frequent in a sample, and count their documents."""
+    from es_neardupe.candidates.fingerprints import read_corpus, source_of  # which few calls need
+    from es_neardupe.candidates.join import bucket_sizes
+
     fields, scheme = index.fields, index.settings.scheme
     size = min(_SAMPLE, index.target.max_result_window)
     among = queries.fingerprinted(fields, index.scheme_id)

@@ -23,7 +23,7 @@ from es_neardupe.errors import (
     RolledOver,
     Unreachable,
 )
-from es_neardupe.groups.incremental import next_run
+from es_neardupe.groups.waiting import next_run
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.progress import Progress
