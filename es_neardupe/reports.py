@@ -82,7 +82,8 @@ from es_neardupe.commands.duplicates.results import (
 from es_neardupe.commands.fold.steps import FoldReport
 from es_neardupe.commands.group import GroupOptions
 from es_neardupe.commands.group.steps import GroupReport
-from es_neardupe.commands.groups.steps import GroupsReport, KeepAdvice, Redundant, SuggestKeepReport
+from es_neardupe.commands.groups.keep import KeepAdvice, Redundant, SuggestKeepReport
+from es_neardupe.commands.groups.steps import GroupsReport
 from es_neardupe.commands.init.prepared_sample import (
     PreparedExample,
     PreparedSample,

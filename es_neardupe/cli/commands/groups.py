@@ -36,7 +36,7 @@ from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.groups.steps import KeepAdvice, SuggestKeepReport
+    from es_neardupe.commands.groups.keep import KeepAdvice, SuggestKeepReport
     from es_neardupe.groups.read import Group
     from es_neardupe.groups.registry import GroupRecord
     from es_neardupe.index.index import Index

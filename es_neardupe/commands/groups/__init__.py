@@ -13,7 +13,8 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.wording import option
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.groups.steps import GroupsReport, SuggestKeepReport
+    from es_neardupe.commands.groups.keep import SuggestKeepReport
+    from es_neardupe.commands.groups.steps import GroupsReport
     from es_neardupe.groups.registry import GroupRecord
     from es_neardupe.index.index import Index
 
@@ -60,7 +61,6 @@ def groups(
     """
     from es_neardupe.commands.groups.steps import GroupsReport, with_fields
     from es_neardupe.groups.read import known_records, matching_record, read_groups
-    from es_neardupe.groups.related import related_groups
     from es_neardupe.index.index import opened
     from es_neardupe.index.shown_fields import shown_fields
 
@@ -70,6 +70,8 @@ def groups(
     shown = shown_fields(index, fields)
     index.documents.refresh_if_allowed()
     if related and group is not None:
+        from es_neardupe.groups.related import related_groups  # which compares facts
+
         found = related_groups(index, group)
     else:
         found = read_groups(index, min_size=min_size, top=top, group=group)
@@ -124,7 +126,7 @@ def suggest_keep(
     ...     print(advice.keep.id, [redundant.id for redundant in advice.redundant])
     1004 ['1003', '1002', '1001']
     """
-    from es_neardupe.commands.groups.steps import TERMS, SuggestKeepReport, advice
+    from es_neardupe.commands.groups.keep import TERMS, SuggestKeepReport, advice
     from es_neardupe.groups.read import read_groups
     from es_neardupe.groups.registry import Registry, remembered
     from es_neardupe.groups.rules import policy_of, remembered_rules
