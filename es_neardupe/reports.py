@@ -210,14 +210,11 @@ from es_neardupe.verification.common_shingles import (
     CommonShinglesList,
     CommonShinglesUsed,
 )
-from es_neardupe.verification.criterion import (
-    MatchRules,
-    WeightsUsed,
-)
 from es_neardupe.verification.evidence_entries import (
     EvidenceReport,
 )
 from es_neardupe.verification.facts import GroupFacts
+from es_neardupe.verification.match_rules import MatchRules, WeightsUsed
 
 __all__ = [
     "AuditReport",

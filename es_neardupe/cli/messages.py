@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from es_neardupe.server.failures import Failure, Failures
     from es_neardupe.verification.boilerplate import Boilerplate
     from es_neardupe.verification.common_shingles import CommonShinglesList, CommonShinglesUsed
-    from es_neardupe.verification.criterion import WeightsUsed
+    from es_neardupe.verification.match_rules import WeightsUsed
 
 
 _MAX_BUCKETS = 3

@@ -58,7 +58,8 @@ def screened(
     from es_neardupe.incoming.screen import Screen
     from es_neardupe.incoming.writes import fingerprinted_actions
     from es_neardupe.index.index import opened_inline
-    from es_neardupe.verification.criterion import MatchRules, match_criterion
+    from es_neardupe.verification.criterion import match_criterion
+    from es_neardupe.verification.match_rules import MatchRules
 
     found = opened_inline(index, "screened", texts=True, writes=True)
     criterion = match_criterion(found, MatchRules.of(found.settings).having(given))

@@ -33,7 +33,7 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.records import Action, Address, Hit, one_line
 from es_neardupe.server.bulk import chunked
 from es_neardupe.stored_json import StoredJson
-from es_neardupe.verification.criterion import MatchRules
+from es_neardupe.verification.match_rules import MatchRules
 from es_neardupe.wording import command
 
 _RUN = "run"

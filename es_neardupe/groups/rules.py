@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
@@ -29,8 +29,11 @@ from es_neardupe.index.target import IndexTarget
 from es_neardupe.options import DECIDING, Linkage, MeasureName
 from es_neardupe.server.client import path
 from es_neardupe.stored_json import StoredJson
-from es_neardupe.verification.criterion import MatchCriterion, MatchRules, WeightsUsed
+from es_neardupe.verification.match_rules import MatchRules, WeightsUsed
 from es_neardupe.wording import command, option
+
+if TYPE_CHECKING:
+    from es_neardupe.verification.criterion import MatchCriterion
 
 DATES = {"date", "date_nanos"}
 _SORTED = {"keyword", "constant_keyword", "boolean", "version", "ip", "byte", "short", "integer", "long"}

@@ -2,75 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from es_neardupe.candidates.detection import detection_of
 from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import mapping
 from es_neardupe.index.index import Index
-from es_neardupe.index.settings import Settings
 from es_neardupe.keys.arrays import Flags, Floats
-from es_neardupe.options import DECIDING, FactKind, Matching, MeasureName
+from es_neardupe.options import FactKind, Matching, MeasureName
 from es_neardupe.progress import Progress, silent
-from es_neardupe.similarity.facts.kinds import parse_facts
 from es_neardupe.similarity.features import FeatureTree, named_fields, parse_all
-from es_neardupe.similarity.measure import ALIGNED, SETS, Measure, named_measure
-from es_neardupe.verification.common_shingles import CommonShingles, common_shingles
-from es_neardupe.verification.feature_weights import frequencies
+from es_neardupe.similarity.measure import ALIGNED, SETS, Measure
+from es_neardupe.verification.match_rules import MatchRules, WeightsUsed
 from es_neardupe.wording import option
 
-
-@dataclass(frozen=True)
-class MatchRules:
-    """The options that decide whether a pair is a match. `of` gives the defaults of an index."""
-
-    measure: MeasureName = MeasureName.RESEMBLANCE
-    matching: Matching | None = None
-    """Default: literal."""
-    passage: int | None = None
-    """Default: the words of a shingle of the index; 1 with shingles of characters."""
-    min: float | None = None
-    """Default: the threshold of the index by this measure."""
-    max: float = 1.0
-    features: tuple[str, ...] = ()
-    ngram: int | None = None
-    """Default: 1."""
-    whitespace: bool = False
-    ignore_common: float | Literal["auto"] | None = None
-    """Ignore shingles that more than this share of the documents have, or those of boilerplate that is found."""
-    facts: tuple[str, ...] = ()
-    """Kinds of facts that must not differ, in the order of `FactKind`."""
-
-    @classmethod
-    def of(cls, settings: Settings) -> MatchRules:
-        """The defaults of an index: the measure that its threshold was given by."""
-        return cls(settings.measure)
-
-    def having(self, given: Mapping[str, object]) -> MatchRules:
-        """A copy with those of the given options that are not None; an option of something else is ignored. Raises
-        `SettingsError` for unknown names."""
-        changes: dict[str, Any] = {
-            one.name: _READ.get(one.name, _as_given)(given[one.name])
-            for one in fields(self)
-            if given.get(one.name) is not None
-        }
-        return replace(self, **changes)
-
-    @property
-    def by_resemblance(self) -> bool:
-        """Whether the measure is the resemblance that the keys estimate."""
-        return self.measure is MeasureName.RESEMBLANCE and not self.features and self.ignore_common is None
-
-
-@dataclass(frozen=True)
-class WeightsUsed:
-    """The sample that the feature weights were computed from."""
-
-    documents: int
-    at: str
+if TYPE_CHECKING:
+    from es_neardupe.verification.common_shingles import CommonShingles
 
 
 @dataclass(frozen=True)
@@ -118,11 +68,15 @@ def match_criterion(
     _check_effect(options, renew)
     weights = None
     if name is MeasureName.WEIGHTED:
+        from es_neardupe.verification.feature_weights import frequencies
+
         sets = Measure(shingle=settings.shingle, unit=settings.unit, sources=sources)
         weights = frequencies(index, sets, renew=renew)
     share = options.ignore_common
     common = None
     if share is not None:
+        from es_neardupe.verification.common_shingles import common_shingles  # which reads all keys and compares texts
+
         lowest = min(minimum, settings.threshold)
         common = common_shingles(index, share, lowest, renew=renew, limit=limit, progress=progress)
     measure = Measure(
@@ -146,40 +100,6 @@ def match_criterion(
         common,
         frozenset(map(FactKind, options.facts)),
     )
-
-
-def _as_given(value: Any) -> Any:
-    return value
-
-
-def _features(names: Sequence[str]) -> tuple[str, ...]:
-    """The features of the values of an option. Raises `SettingsError` for an unknown one."""
-    parse_all(names)
-    return tuple(names)
-
-
-def _kinds(names: Sequence[str]) -> tuple[str, ...]:
-    """The kinds of facts of the values of an option."""
-    chosen = parse_facts(names) if names else frozenset()
-    return tuple(kind.value for kind in FactKind if kind in chosen)
-
-
-def matching_named(name: str) -> Matching:
-    """The matching of this name, which may be one. Raises `SettingsError` for an unknown one."""
-    try:
-        return Matching(name)
-    except ValueError:
-        known = ", ".join(one.value for one in Matching)
-        raise SettingsError(f"Unknown matching {str(name)!r}. Known: {known}.") from None
-
-
-_READ: Mapping[str, Callable[[Any], Any]] = {
-    "measure": lambda name: named_measure(name, DECIDING),
-    "matching": matching_named,
-    "features": _features,
-    "facts": _kinds,
-}
-"""Option -> what makes its value of what was given; any other value is as it was given."""
 
 
 def check_min(minimum: float) -> float:

@@ -26,7 +26,8 @@ from es_neardupe.records import Address, FingerprintColumns, Hit
 from es_neardupe.server.bulk import chunked
 from es_neardupe.similarity.pair_relation import Relation
 from es_neardupe.stored_json import StoredJson
-from es_neardupe.verification.criterion import MatchCriterion, WeightsUsed
+from es_neardupe.verification.criterion import MatchCriterion
+from es_neardupe.verification.match_rules import WeightsUsed
 from es_neardupe.wording import counted, option
 
 _ENTRY_FIELDS = ["content_a", "content_b", "scheme", "measure", "min", "max", "verdict", "decision", "facts"]

@@ -30,7 +30,8 @@ from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.text import contents
 from es_neardupe.options import parse_size
 from es_neardupe.records import Hit
-from es_neardupe.verification.criterion import MatchRules, match_criterion
+from es_neardupe.verification.criterion import match_criterion
+from es_neardupe.verification.match_rules import MatchRules
 from es_neardupe.verification.verify import verified_pairs
 
 _PAGE = 2000

@@ -38,8 +38,8 @@ from es_neardupe.wording import command, counted
 if TYPE_CHECKING:
     from es_neardupe.commands.group.steps import GroupReport
     from es_neardupe.index.index import Index
-    from es_neardupe.verification.criterion import MatchRules
     from es_neardupe.verification.facts import GroupFacts
+    from es_neardupe.verification.match_rules import MatchRules
 
 
 @with_options_of(library)

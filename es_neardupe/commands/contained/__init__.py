@@ -83,7 +83,8 @@ def contained(
     from es_neardupe.keys.fingerprint import fingerprints
     from es_neardupe.similarity.comparison import Containments, Side, WordsCompared
     from es_neardupe.verification.common_shingles import common_shingles, described_list
-    from es_neardupe.verification.criterion import check_min, matching_named
+    from es_neardupe.verification.criterion import check_min
+    from es_neardupe.verification.match_rules import matching_named
 
     if (id is None) == (text is None):
         raise SettingsError("Give either the id of a document or a text.")

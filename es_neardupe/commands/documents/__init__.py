@@ -62,7 +62,8 @@ def documents(
     from es_neardupe.commands.documents.shares import DocumentsReport, chunks_of_documents, shared_texts_meet_all
     from es_neardupe.groups.rules import rules_of
     from es_neardupe.index.index import opened
-    from es_neardupe.verification.criterion import MatchRules, match_criterion
+    from es_neardupe.verification.criterion import match_criterion
+    from es_neardupe.verification.match_rules import MatchRules
     from es_neardupe.verification.verify import verified_pairs
 
     progress = run["progress"]

@@ -16,7 +16,7 @@ from es_neardupe.keys.arrays import Floats, Ints, Numbers
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import FingerprintColumns, one_line
 from es_neardupe.tables import Cell, Table, Tabular
-from es_neardupe.verification.criterion import WeightsUsed
+from es_neardupe.verification.match_rules import WeightsUsed
 
 
 @dataclass(frozen=True, slots=True)

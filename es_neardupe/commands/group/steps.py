@@ -38,9 +38,9 @@ from es_neardupe.server.dry_run import ShownRequest
 from es_neardupe.similarity.measure import SETS
 from es_neardupe.verification.boilerplate import Boilerplate, boilerplate, groups_held
 from es_neardupe.verification.common_shingles import CommonShinglesUsed, effect, store_list, used
-from es_neardupe.verification.criterion import MatchRules
 from es_neardupe.verification.evidence_entries import EvidenceReport, write_evidence
 from es_neardupe.verification.facts import GroupFacts, facts_in_groups, with_facts
+from es_neardupe.verification.match_rules import MatchRules
 from es_neardupe.verification.verify import Verified, verified_pairs
 
 

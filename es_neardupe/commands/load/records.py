@@ -36,7 +36,8 @@ from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.failures import Failure
 from es_neardupe.server.numbers import document_json, loads
 from es_neardupe.server.search import fetch
-from es_neardupe.verification.criterion import MatchRules, match_criterion
+from es_neardupe.verification.criterion import match_criterion
+from es_neardupe.verification.match_rules import MatchRules
 from es_neardupe.wording import option
 
 _FIRST = 200

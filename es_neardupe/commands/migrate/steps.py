@@ -26,7 +26,7 @@ from es_neardupe.progress import Progress
 from es_neardupe.records import Action, Address, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.failures import Failure, Failures
-from es_neardupe.verification.criterion import MatchRules
+from es_neardupe.verification.match_rules import MatchRules
 
 _ROUNDS = 5
 _SHOWN = 5

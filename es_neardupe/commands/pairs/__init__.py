@@ -79,8 +79,9 @@ def pairs(
     from es_neardupe.index.shown_fields import shown_fields
     from es_neardupe.verification.boilerplate import boilerplate
     from es_neardupe.verification.common_shingles import used
-    from es_neardupe.verification.criterion import MatchRules, match_criterion
+    from es_neardupe.verification.criterion import match_criterion
     from es_neardupe.verification.facts import with_facts
+    from es_neardupe.verification.match_rules import MatchRules
     from es_neardupe.verification.verify import verified_pairs
 
     progress = given["progress"]

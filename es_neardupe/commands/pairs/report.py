@@ -25,8 +25,8 @@ from es_neardupe.similarity.facts.tokens import fact_tokens
 from es_neardupe.tables import Table, Tabular
 from es_neardupe.verification.boilerplate import Boilerplate
 from es_neardupe.verification.common_shingles import CommonShinglesUsed
-from es_neardupe.verification.criterion import WeightsUsed
 from es_neardupe.verification.current_texts import CurrentDocuments
+from es_neardupe.verification.match_rules import WeightsUsed
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,8 @@ def similar(
     from es_neardupe.index.index import with_texts
     from es_neardupe.index.shown_fields import shown_fields
     from es_neardupe.records import Address, State
-    from es_neardupe.verification.criterion import MatchRules, match_criterion
+    from es_neardupe.verification.criterion import match_criterion
+    from es_neardupe.verification.match_rules import MatchRules
 
     if (id is None) == (text is None):
         raise SettingsError("Give either the id of a document or a text.")

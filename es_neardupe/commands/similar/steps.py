@@ -28,8 +28,9 @@ from es_neardupe.similarity.facts.differing import Fact
 from es_neardupe.similarity.facts.tokens import FactTokens, fact_tokens
 from es_neardupe.similarity.features import named_fields
 from es_neardupe.tables import Cell, Table, Tabular
-from es_neardupe.verification.criterion import MatchCriterion, WeightsUsed
+from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.current_texts import compared_with, current_hits, current_source
+from es_neardupe.verification.match_rules import WeightsUsed
 from es_neardupe.wording import option
 
 ROUNDS = 10

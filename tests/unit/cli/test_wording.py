@@ -23,7 +23,7 @@ from es_neardupe.cli.output import fail, printable, say, warn
 from es_neardupe.errors import InputError, NotFound
 from es_neardupe.report_parts import WriteCounts
 from es_neardupe.verification.boilerplate import Boilerplate, SharedPassage
-from es_neardupe.verification.criterion import MatchRules
+from es_neardupe.verification.match_rules import MatchRules
 from es_neardupe.wording import command, connection_in_commands, counted, option, spoken
 
 HOSTILE = [

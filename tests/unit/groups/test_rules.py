@@ -15,7 +15,7 @@ from es_neardupe.candidates.who_may_meet import GroupRules, Policy, ReadField, W
 from es_neardupe.errors import SettingsError
 from es_neardupe.groups.rules import RunRules, decode_rules, encode_rules
 from es_neardupe.options import DECIDING, FactKind, Linkage, Matching, MeasureName
-from es_neardupe.verification.criterion import MatchRules, WeightsUsed
+from es_neardupe.verification.match_rules import MatchRules, WeightsUsed
 
 SHARES = st.floats(0, 1, exclude_min=True)
 NAMES = st.text(min_size=1)
