@@ -43,9 +43,9 @@ class MatchRules:
         """A copy with those of the given options that are not None; an option of something else is ignored. Raises
         `SettingsError` for unknown names."""
         changes: dict[str, Any] = {
-            one.name: _READ.get(one.name, _as_given)(given[one.name])
-            for one in fields(self)
-            if given.get(one.name) is not None
+            name: _READ[name](value) if name in _READ else value
+            for name, value in given.items()
+            if value is not None and name in _OPTIONS
         }
         return replace(self, **changes)
 
@@ -61,10 +61,6 @@ class WeightsUsed:
 
     documents: int
     at: str
-
-
-def _as_given(value: Any) -> Any:
-    return value
 
 
 def _measure(name: str) -> MeasureName:
@@ -104,3 +100,5 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "facts": _kinds,
 }
 """Option -> what makes its value of what was given; any other value is as it was given."""
+
+_OPTIONS = {one.name for one in fields(MatchRules)}
