@@ -451,10 +451,12 @@ def compared_with(
     """Each document of the portions with the exact similarity of its text to the probe (a source). They have the fields
     of the index and of the measure (`Measure.fields`)."""
     fields = TextFields.of(index.settings)
-    first = prepared(measure, [probe], fields)
-    for hits in portions:
+    first = list[Prepared]()
+    for hits in filter(None, portions):
         right = np.arange(1, len(hits) + 1)
-        arrays = first + prepared(measure, [hit.source for hit in hits], fields)
+        sources = [hit.source for hit in hits]
+        arrays = first + prepared(measure, sources if first else [probe, *sources], fields)
+        first = arrays[:1]
         yield from zip(hits, measure.scores(arrays, np.zeros_like(right), right).tolist(), strict=True)
 
 

@@ -347,8 +347,8 @@ class Lookup:
         """The candidates with their texts, in portions that fit into memory, without those that were deleted."""
         if read := [one.hit for one in candidates if one.hit is not None]:
             yield read
-        unread = [one.reference for one in candidates if one.hit is None]
-        yield from current_hits(self.index.client, unread, self.texts)
+        if unread := [one.reference for one in candidates if one.hit is None]:
+            yield from current_hits(self.index.client, unread, self.texts)
 
     def _copies(self, query: Mapping[str, Any], contents: Sequence[str]) -> dict[str, int]:
         """Content hash -> the number of documents that have it, except one."""
