@@ -125,7 +125,6 @@ SAID: dict[str, Callable[[JSON], None]] = {
     "Largest groups": largest,
     "Count stories instead of documents": stories,
     "Facets without double counting": facets,
-    "All members of a document's group": in_order("1005", "1006"),
 }
 
 
