@@ -159,7 +159,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         values = _values_to_choose(items)
         chosen: dict[bool, list[pytest.Item]] = {True: [], False: []}
         for item in items:
-            chosen[_runs_on_its_server(item) and _has_the_chosen_value(item, values)].append(item)
+            chosen[_runs_on_its_server(item) and _has_the_chosen_values(item, values)].append(item)
         config.hook.pytest_deselected(items=chosen[False])
         items[:] = chosen[True]
     for item in items:
@@ -212,32 +212,40 @@ def _runs_on_its_server(item: pytest.Item) -> bool:
     return server == names[zlib.crc32(name.encode()) % len(names)]
 
 
-def _values_to_choose(items: list[pytest.Item]) -> dict[str, list[Any]]:
-    """Test -> the values of the parameter that it is marked with by ``either``. Their numbers in pytest depend on its
-    other parameters, among them the server."""
-    values: dict[str, list[Any]] = defaultdict(list)
+Choice = tuple[str, str]
+"""A test, and a parameter that it is marked with by ``either``."""
+
+
+def _values_to_choose(items: list[pytest.Item]) -> dict[Choice, list[Any]]:
+    """The values of each parameter of which a test has one. Their numbers in pytest depend on the other parameters of
+    the test, among them the server."""
+    values: dict[Choice, list[Any]] = defaultdict(list)
     for item in items:
-        if (given := _either(item)) is not None and given[1] not in values[given[0]]:
-            values[given[0]].append(given[1])
+        for choice, value in _either(item):
+            if value not in values[choice]:
+                values[choice].append(value)
     return values
 
 
-def _either(item: pytest.Item) -> tuple[str, Any] | None:
-    """A test marked ``either(parameter)``, and its value of this parameter; None if it has none."""
-    mark, callspec = item.get_closest_marker("either"), getattr(item, "callspec", None)
-    if mark is None or callspec is None or mark.args[0] not in callspec.params:
-        return None
-    return item.nodeid.partition("[")[0], callspec.params[mark.args[0]]
+def _either(item: pytest.Item) -> Iterator[tuple[Choice, Any]]:
+    """The parameters that a test is marked with by ``either``, and its values of them. A value that is marked as
+    ``long`` is none to choose."""
+    callspec = getattr(item, "callspec", None)
+    if callspec is None or item.get_closest_marker("long"):
+        return
+    for mark in item.iter_markers("either"):
+        if mark.args[0] in callspec.params:
+            yield (item.nodeid.partition("[")[0], mark.args[0]), callspec.params[mark.args[0]]
 
 
-def _has_the_chosen_value(item: pytest.Item, values: Mapping[str, list[Any]]) -> bool:
+def _has_the_chosen_values(item: pytest.Item, values: Mapping[Choice, list[Any]]) -> bool:
     """Whether a test marked ``either(parameter)`` has the one of the ``values`` of this parameter that a hash of its
     name chooses."""
-    if (given := _either(item)) is None:
-        return True
-    test, value = given
-    name = test.rpartition("::")[2]
-    return bool(value == values[test][zlib.crc32(name.encode()) % len(values[test])])
+    for choice, value in _either(item):
+        name = choice[0].rpartition("::")[2]
+        if value != values[choice][zlib.crc32(name.encode()) % len(values[choice])]:
+            return False
+    return True
 
 
 def _fills_an_index_for_its_module(item: pytest.Item) -> bool:

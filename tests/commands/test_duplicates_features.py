@@ -251,6 +251,7 @@ RECORDS = {"cytology_screening": (0.998, 0.976, 0.987), "respiratory": (0.988, 0
 """Set -> precision, recall and F of the pairs that the example request finds, as in the documentation."""
 
 
+@pytest.mark.either("name")
 @pytest.mark.parametrize("name", RECORDS)
 def test_records(client: Client, index_name: str, name: str) -> None:
     """Bibliographic records, compared with the given clusters, and with a plain computation of the same pairs."""

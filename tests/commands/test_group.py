@@ -116,15 +116,16 @@ def test_what_is_printed(client: Client, index_name: str, server_cli: Cli) -> No
     assert f"Next: es-neardupe groups {index_name}" in run.err
 
 
+@pytest.mark.either("seed")
 @pytest.mark.parametrize(
     ("seed", "options"),
     [
         (1, {}),
-        pytest.param(2, {"linkage": "chain"}, marks=pytest.mark.long),
+        (2, {"linkage": "chain"}),
         (3, {"linkage": "complete", "principal": "oldest"}),
         (4, {"principal": "site:desc", "within": ["site"], "window": "published:9"}),
         (5, {"measure": "containment", "min": 0.85, "max_bucket": 4}),
-        pytest.param(TWO_BANDS, {"max_bucket": 4}, marks=pytest.mark.long),
+        (TWO_BANDS, {"max_bucket": 4}),
     ],
 )
 def test_as_after_a_whole_run(client: Client, index_name: str, seed: int, options: dict[str, Any]) -> None:
@@ -264,6 +265,8 @@ def test_a_group_keeps_its_id_when_its_principal_leaves(client: Client, index_na
     assert_settled(client, index_name)
 
 
+@pytest.mark.either("check")
+@pytest.mark.either("longer")
 @pytest.mark.parametrize("longer", [True, False])
 @pytest.mark.parametrize("check", [False, True])
 def test_a_document_that_returns_beside_its_former_group(

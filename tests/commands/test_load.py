@@ -63,6 +63,7 @@ def make_files(folder: Path, kind: str) -> str:
     return str(file)
 
 
+@pytest.mark.either("kind")
 @pytest.mark.parametrize(
     "kind", ["jsonl", "ndjson", "jsonl.gz", "jsonl.xz", "jsonl.zst", "parquet", "arrow", "csv", "folder"]
 )

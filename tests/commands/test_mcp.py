@@ -14,7 +14,6 @@ from typing import Any
 
 import anyio
 import httpx
-import pytest
 from conftest import Cli
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
@@ -109,7 +108,6 @@ def short(found: Any) -> Any:
     return json.loads(compact(plain(found)))
 
 
-@pytest.mark.product("each")
 def test_each_tool_answers_as_its_command(client: Client, index_name: str, server_url: str) -> None:
     news = begun(client, index_name)
     large = max(news.groups(fields=None), key=lambda one: one.size)

@@ -125,6 +125,7 @@ def test_preparing_does_not_affect_searches(client: Client, index_name: str) -> 
     untouched(client, index_name, users)
 
 
+@pytest.mark.long
 def test_killed_in_every_phase(client: Client, index_name: str, server_cli: Cli) -> None:
     """Killed while it prepares, switches and cleans: each time it continues, with the same result."""
     grouped(client, index_name)
@@ -203,6 +204,7 @@ def test_group_ids_in_the_documents(client: Client, index_name: str) -> None:
     assert mirrored.written == 0
 
 
+@pytest.mark.long
 def test_several_indices(client: Client, index_name: str) -> None:
     """Killed when only some of the indices of an alias were marked with a phase."""
     names = [f"{index_name}-{part}" for part in "ab"]

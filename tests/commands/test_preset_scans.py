@@ -45,7 +45,7 @@ def characters(text: str) -> set[str]:
     return {joined[start : start + 5] for start in range(len(joined) - 4)}
 
 
-@pytest.mark.product("each")
+@pytest.mark.either("wrong")
 @pytest.mark.parametrize(("wrong", "pages"), [("02", 200), ("05", 170)])
 def test_pages_read_twice_with_wrong_characters(client: Client, index_name: str, wrong: str, pages: int) -> None:
     """600 readings, 200 pages twice. Other pairs that are found have a passage in common, by the better readings."""

@@ -239,7 +239,6 @@ def test_migrate_to_and_from_characters(client: Client, index_name: str) -> None
     assert ("mail4a", "mail4b") in found_pairs(index, measure="S_L", min=0.6)
 
 
-@pytest.mark.product("each")
 def test_long_ads_are_not_for_the_preset(client: Client, index_name: str, server_cli: Cli) -> None:
     """580 ads of 126 words: the default groups all reposts with their originals and no other ads, and the preset short
     says that it is for other texts."""
@@ -273,7 +272,6 @@ def test_long_ads_in_a_new_index(server_cli: Cli, index_name: str, tmp_path: Pat
     assert "words" not in migrated.err + server_cli("enrich", index_name).err + server_cli("group", index_name).err
 
 
-@pytest.mark.product("each")
 def test_short_mails_in_an_index_with_other_keys(client: Client, index_name: str, server_cli: Cli) -> None:
     """500 mails of 4 to 10 words, 100 of them "Yes." and another mail: `enrich` and `group` say that the keys do not
     suit them, and with the preset that they name all of these are found."""

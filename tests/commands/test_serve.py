@@ -193,7 +193,6 @@ def test_origins_are_fields_with_readable_values_in_each_index(client: Client, i
 
 
 @STORAGES
-@pytest.mark.product("each")
 def test_pages(client: Client, index_name: str, storage: str) -> None:
     news = grouped(client, index_name, storage)
     site = browser(news)

@@ -228,6 +228,7 @@ def test_kernels_are_standard_c(module: str) -> None:
     subprocess.run(["gcc", *options, str(ROOT / "es_neardupe" / f"{module}.c")], check=True)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="needs permissions")
 def test_the_wheel_is_reproducible(built: tuple[Path, Path, str], tmp_path: Path) -> None:
     """Built from the source package and from the repository, in other folders, with sources of other times and

@@ -116,6 +116,7 @@ def back(client: Client, name: str, way: str) -> None:
     restore(client, name, indices=name)
 
 
+@pytest.mark.either("way")
 @both_storages
 @pytest.mark.parametrize("way", ["deleted", "closed"])
 def test_an_earlier_state_of_the_index_alone(way: str, sidecar: bool, server: Client, name: str) -> None:
@@ -219,6 +220,7 @@ def resized(client: Client, name: str, other: str, how: str) -> None:
     client.request("PUT", path(name, "_settings"), body=dict.fromkeys(block))
 
 
+@pytest.mark.either("how")
 @pytest.mark.parametrize("how", RESIZED)
 def test_resized(how: str, server: Client, name: str) -> None:
     """The result has keys and groups, and gets its own registry."""

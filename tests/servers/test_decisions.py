@@ -478,6 +478,7 @@ def test_claims_expire(client: Client, index_name: str) -> None:
     assert store.claim("g", "bob", now + timedelta(minutes=17)).author == "bob"
 
 
+@pytest.mark.either("linkage")
 @pytest.mark.parametrize("linkage", ["star", "complete", "chain"])
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_each_run_ends_as_a_rebuild_does(client: Client, index_name: str, linkage: str, seed: int) -> None:

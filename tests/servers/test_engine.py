@@ -127,7 +127,8 @@ _LIVES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("life", ["large-buckets", "sidecar", pytest.param("rules", marks=pytest.mark.long)])
+@pytest.mark.either("life")
+@pytest.mark.parametrize("life", _LIVES)
 def test_results_are_those_of_one_process(client: Client, index_name: str, engine: str, life: str) -> None:
     made, rules = _LIVES[life]
     expected = list(_life(_new(client, index_name, **made), client, None, **rules))

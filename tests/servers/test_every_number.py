@@ -2481,6 +2481,7 @@ STORAGES = [
 """`test_storage` and the golden files of all commands compare both storages on each product."""
 
 
+@pytest.mark.either("sidecar")
 @pytest.mark.parametrize("sidecar", STORAGES)
 def test_every_number(sidecar: bool, client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
     world = World(client, index_name, server_cli, tmp_path, sidecar=sidecar, printed=not sidecar)
@@ -2669,6 +2670,7 @@ def _mails() -> dict[str, JSON]:
 MAILS = _mails()
 
 
+@pytest.mark.either("sidecar")
 @pytest.mark.parametrize("sidecar", STORAGES)
 def test_every_number_of_boilerplate(
     sidecar: bool,

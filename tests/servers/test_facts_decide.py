@@ -80,6 +80,7 @@ def test_report_counts_groups_in_which_facts_differ(
     assert counted() == replace(all_of_it, examined=1, pairs=1, differ=1, figures=0)
 
 
+@pytest.mark.either("linkage")
 @pytest.mark.parametrize("linkage", ["star", "complete", "chain"])
 def test_letters_about_other_amounts_are_apart(client: Client, index_name: str, linkage: str, server_cli: Cli) -> None:
     """With each linkage; a later run without options does the same, also after changes, as a rebuild does."""

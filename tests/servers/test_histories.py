@@ -36,6 +36,7 @@ def check(client: Client, index: str, folder: Path, cli: Cli, seed: int, *, fami
         raise AssertionError(f"seed {seed}, {families} families:\n{shortened(play, chosen, made, found)}")
 
 
+@pytest.mark.either("seed")
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_histories(client: Client, index_name: str, tmp_path: Path, server_cli: Cli, seed: int) -> None:
     check(client, index_name, tmp_path, server_cli, seed, families=12, steps=3)

@@ -75,6 +75,7 @@ BEGINNINGS = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.either("prepare")
 @BEGINNINGS
 def test_killed_at_random_moments(prepare: Prepare, commands: list[Command], client: Client, index_name: str) -> None:
     prepare(client, index_name)

@@ -161,6 +161,7 @@ def test_a_holder_elsewhere_that_is_alive(client: Client, target: IndexTarget, a
         assert checked(process) == "kept"
 
 
+@pytest.mark.either("ahead")
 @pytest.mark.usefixtures("elsewhere")
 @pytest.mark.parametrize("ahead", [-DAY, 0, DAY])
 def test_a_killed_holder_elsewhere(client: Client, target: IndexTarget, ahead: float) -> None:

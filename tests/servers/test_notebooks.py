@@ -19,7 +19,11 @@ INDICES = ("notebook-groups", "notebook-threshold")
 
 ran = cache(notebooks.run)
 
-every_notebook = pytest.mark.parametrize("file", notebooks.NOTEBOOKS, ids=lambda file: file.stem)
+every_notebook = pytest.mark.parametrize(
+    "file",
+    [pytest.param(file, marks=[pytest.mark.long] * (file.stem == "threshold")) for file in notebooks.NOTEBOOKS],
+    ids=lambda file: file.stem,
+)
 
 
 @pytest.fixture

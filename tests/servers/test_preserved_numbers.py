@@ -129,6 +129,7 @@ def test_which_numbers_an_update_changes(client: Client, index_name: str, server
         assert isinstance(loads(f"[{literal}]")[0], UnheldNumber) is (literal in CHANGED), literal
 
 
+@pytest.mark.either("connection")
 @pytest.mark.parametrize("connection", ["own", "wrapped"])
 @pytest.mark.product("each")
 def test_no_command_changes_a_value(client: Client, index_name: str, server_url: str, connection: str) -> None:

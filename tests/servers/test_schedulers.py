@@ -45,6 +45,7 @@ def test_each_example_has_its_commands() -> None:
         assert [words[0] for words in found if "--slice" not in words] == ["enrich", "group"]
 
 
+@pytest.mark.either("scheduler")
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_the_commands_of_each_example(
     client: Client, index_name: str, server_cli: Cli, tmp_path: Path, scheduler: str

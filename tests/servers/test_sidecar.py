@@ -52,7 +52,6 @@ def test_groups_are_those_of_inline_keys_through_random_changes(client: Client, 
         assert (again.writes.written, again.scope.stale) == (0, 0)
 
 
-@pytest.mark.product("each")
 def test_every_command_says_the_same(client: Client, index_name: str) -> None:
     both = Both(client, index_name)
     both.init(sample_mod=2)

@@ -16,7 +16,7 @@ from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings, Retries
 
-BETWEEN_CHECKS, STEPS = 8, 24
+BETWEEN_CHECKS, STEPS = 8, 16
 """Numbers of steps; these are the same ones each time, as long as no duration is given."""
 
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -16,6 +18,7 @@ def test_names_of_test_files_are_unique() -> None:
     assert sorted(names) == sorted(set(names))
 
 
+@pytest.mark.long
 def test_every_figure_is_printed() -> None:
     run = subprocess.run(
         [sys.executable, str(ROOT / "scripts" / "structure.py")], capture_output=True, text=True, check=True
