@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.target import Definitions, IndexTarget
+from es_neardupe.index.target import MAX_WINDOW, Definitions, IndexTarget
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.client import JSON, Client
 from es_neardupe.server.documents import Documents
@@ -93,6 +93,8 @@ class UnpreparedIndex:
     """Concrete index -> its mapping; empty if it does not exist yet."""
     settings: Settings
     """Those that it gets."""
+    max_result_window: int = MAX_WINDOW
+    """The maximum size of a page."""
 
     @property
     def definitions(self) -> Definitions:

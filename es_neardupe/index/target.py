@@ -50,7 +50,7 @@ _WINDOW = "index.max_result_window"
 _SHARDS = "index.number_of_shards"
 _SOURCE_MODE = "index.mapping.source.mode"
 _UNNUMBERED = "index.disable_sequence_numbers"
-_MAX_WINDOW = 10_000
+MAX_WINDOW = 10_000
 """The default of the servers."""
 
 _ALIKE = 0.85
@@ -69,7 +69,7 @@ class IndexState(NamedTuple):
     which is then appended."""
     final_pipeline: str | None
     """The pipeline that processes each document that is written as a whole."""
-    max_result_window: int = _MAX_WINDOW
+    max_result_window: int = MAX_WINDOW
     shards: int = 1
     search_pipeline: str | None = None
     """On OpenSearch: the pipeline that changes requests and hits of searches which do not name another one."""
@@ -416,7 +416,7 @@ def _state(settings: Mapping[str, str]) -> IndexState:
     return IndexState(
         uuid,
         final,
-        int(settings.get(_WINDOW, _MAX_WINDOW)),
+        int(settings.get(_WINDOW, MAX_WINDOW)),
         int(settings.get(_SHARDS, 1)),
         search,
         settings.get(_UNNUMBERED) != "true",
@@ -457,4 +457,4 @@ def mapping_to_add(settings: Settings) -> JSON:
 
 def result_window(states: Iterable[IndexState]) -> int:
     """The minimum ``index.max_result_window`` of indices; at most 10,000, the default."""
-    return min([_MAX_WINDOW, *(state.max_result_window for state in states)])
+    return min([MAX_WINDOW, *(state.max_result_window for state in states)])

@@ -103,6 +103,7 @@ def init(
     from es_neardupe.index.permissions import check_takes_ids
     from es_neardupe.index.runs.tuning import restore_abandoned, tuned_mappings
     from es_neardupe.index.storage.sidecar.indices import check_inline
+    from es_neardupe.index.target import result_window
     from es_neardupe.server.dry_run import DryRunClient
     from es_neardupe.similarity.measure import named_measure
 
@@ -130,9 +131,10 @@ def init(
         if not dry_run:
             restore_abandoned(client, tuned_mappings(index))
             metadata = index.definitions.metadata()
-        unprepared = UnpreparedIndex(name, writer, metadata.with_source_modes, settings)
+        window = result_window(metadata.states.values())
+        unprepared = UnpreparedIndex(name, writer, metadata.with_source_modes, settings, window)
         if write_group or not sidecar:
-            unprepared = with_versions(unprepared, metadata, versions)
+            unprepared = with_versions(unprepared, versions)
         if sidecar:
             report = init_sidecars(unprepared, metadata, by_texts, write_group=write_group, dry_run=dry_run)
         else:

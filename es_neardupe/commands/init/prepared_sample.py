@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from es_neardupe.display_text import beginning
-from es_neardupe.index.document_text import values_of
-from es_neardupe.index.handle import UnpreparedIndex
-from es_neardupe.index.slices import random_hits
-from es_neardupe.keys.prepare.preparation import Preparation, Text, length
+from es_neardupe.keys.prepare.preparation import Preparation, Text
 from es_neardupe.keys.text import word_counts
 from es_neardupe.options import Clean
-from es_neardupe.server.search import fetch
 
-_SAMPLE = 200
-_MAX_CHARACTERS = 10_000_000
 _EXAMPLES = 3
 _CHARACTERS = 300
 _CONTEXT = 15
@@ -72,22 +65,6 @@ def prepared_sample(preparation: Preparation, texts: Sequence[tuple[str, Text]])
         left_out=sum(max(words - kept, 0) for _, _, words, kept in rows),
         examples=tuple(_example(preparation, *one) for one in chosen or [(None, _own(preparation))]),
     )
-
-
-def sampled_texts(index: UnpreparedIndex, scope: Mapping[str, Any]) -> list[tuple[str, Text]]:
-    """The ids and values of up to 200 random documents in scope, until they have ten million characters."""
-    fields = index.settings.fields
-    index.documents.refresh_if_allowed()
-    references = [hit.reference for hit in random_hits(index.documents, scope, _SAMPLE, source=False)]
-    found, characters = list[tuple[str, Text]](), 0
-    for hit in fetch(index.client, references, fields):
-        if hit is not None:
-            values = values_of(hit.source, fields)
-            found.append((hit.id, values))
-            characters += length(values)
-        if characters > _MAX_CHARACTERS:
-            break
-    return found
 
 
 _Row = tuple[str, Text, int, int]

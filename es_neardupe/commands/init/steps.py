@@ -20,7 +20,7 @@ from es_neardupe.candidates.detection import (
 )
 from es_neardupe.candidates.unprepared import UnpreparedTexts, unprepared_texts
 from es_neardupe.candidates.unrelated import UnrelatedCandidates, unrelated_candidates
-from es_neardupe.commands.init.prepared_sample import PreparedSample, prepared_sample, sampled_texts
+from es_neardupe.commands.init.prepared_sample import PreparedSample, prepared_sample
 from es_neardupe.errors import (
     Forbidden,
     IndexUnusable,
@@ -37,6 +37,7 @@ from es_neardupe.index.hidden_indices import check_names
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import check_relations, check_source, check_text_fields, relations_to_skip
 from es_neardupe.index.permissions import check_writable
+from es_neardupe.index.random_texts import random_texts
 from es_neardupe.index.rollover import RolloverAlias, alias_named, next_index_has
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.slices import external_version, random_hits
@@ -47,7 +48,6 @@ from es_neardupe.index.target import (
     IndexTarget,
     check_name,
     mapping_to_add,
-    result_window,
     stored_group_field,
     stored_settings,
 )
@@ -342,14 +342,14 @@ def _with_group_field(mappings: Mapping[str, Any], settings: Settings) -> Settin
     return replace(settings, group_field=stored_group_field(mappings.values(), settings.prefix))
 
 
-def with_versions(index: UnpreparedIndex, metadata: IndexMetadata, versions: Versions | None) -> UnpreparedIndex:
+def with_versions(index: UnpreparedIndex, versions: Versions | None) -> UnpreparedIndex:
     """With the given ``versions`` in the settings, else with the stored ones. Raises `IndexUnusable` for an index
     without any, of which documents have versions that the server has not given them."""
     known = [stored_settings(mapping, index.settings.prefix) for mapping in index.mappings.values()]
     stored = [one.versions for one in known if one is not None and one.versions is not None]
     if versions is not None or stored:
         return replace(index, settings=replace(index.settings, versions=versions or stored[0]))
-    if (found := external_version(index.documents, result_window(metadata.states.values()))) is not None:
+    if (found := external_version(index.documents, index.max_result_window)) is not None:
         raise IndexUnusable(
             f"Another system sets the versions of the documents of {index.name} (document {found.id!r} has version "
             f"{found.version}). Partial updates would raise them, and the server would then reject its next changes "
@@ -486,7 +486,7 @@ def _with_sample(report: InitReport, index: UnpreparedIndex) -> InitReport:
     them."""
     settings, preparation = index.settings, index.settings.scheme.preparation
     try:
-        sampled = sampled_texts(index, _scope(index))
+        sampled = random_texts(index, _scope(index), index.max_result_window)
     except Forbidden:
         if preparation:
             raise
@@ -506,7 +506,8 @@ def _lengths(index: UnpreparedIndex, scope: Mapping[str, Any]) -> list[TextLengt
     """The lengths of the texts of random documents that have any words."""
     settings = index.settings
     index.documents.refresh()
-    references = [hit.reference for hit in random_hits(index.documents, scope, _SAMPLE, source=False)]
+    size = min(_SAMPLE, index.max_result_window)
+    references = [hit.reference for hit in random_hits(index.documents, scope, size, source=False)]
     lengths = []
     for hits in fetch_portions(index.client, references, settings.fields):
         texts = [prepared_text(hit.source, settings) for hit in hits if hit is not None]
