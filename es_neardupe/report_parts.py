@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from es_neardupe.candidates.detection import UnsuitedTexts
 from es_neardupe.candidates.large_buckets import Bucket
+from es_neardupe.candidates.unprepared import UnpreparedTexts
 from es_neardupe.groups.clusters import RelatedCounts
 from es_neardupe.index.storage.interface import GroupIdsWritten
 from es_neardupe.records import one_line
@@ -257,6 +258,8 @@ class EnrichReport:
     writes: FingerprintWrites
     removed: int
     """Entries of deleted documents, removed from the sidecar index."""
+    unprepared: UnpreparedTexts | None
+    """Random documents with texts of a kind that should be prepared; None if there is none."""
     unsuited: UnsuitedTexts | None
     """Documents that are too short or too long for the keys; None if these suit all lengths."""
     dry_run: bool

@@ -1,4 +1,4 @@
-"""Unprepared texts: pages, mails and log lines, of which much is not their own, compared as they are."""
+"""Unprepared texts: pages, mails, log lines and scans, of which much is not their own, compared as they are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from es_neardupe.candidates.detection import UnsuitedTexts, unsuited_texts
+from es_neardupe.index import queries
+from es_neardupe.index.index import Index
+from es_neardupe.index.random_texts import random_texts
 from es_neardupe.keys.prepare.preparation import Preparation, Text
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.unit import Unit
 from es_neardupe.options import Clean, Mask
 
 _CHARACTERS = 20_000
@@ -25,9 +31,17 @@ _LEFT = 0.9
 _LINE_WORDS = 60
 """Words of a log line, at most."""
 _VARIABLES = Preparation(masks=(Mask.UUID, Mask.TIME, Mask.IP))
-"""Masks of what hardly ever occurs in other short texts."""
+"""Masks of what hardly ever occurs in other short texts, or in the first lines of others."""
+_MISREAD = re.compile(
+    r"[^\W\d_]{2}[-\u00ac\u00ad]\n\s*[^\W\d_]{2}|[a-z\u00df-\u00ff][015][a-z\u00df-\u00ff]|[\ufb00-\ufb06]"
+)
+"""A word that is divided at a line end, that has a digit which looks like a letter, or that has a ligature."""
+_MISREAD_WORDS = 200
+"""Words of a scan in which one is such a word, at most: other texts have hardly any."""
 _MINIMUM = 0.25
 """Share of the documents that are of one kind."""
+_ENOUGH = 20
+"""Documents by which the kind of the texts of an index can be told."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +49,7 @@ class UnpreparedTexts:
     """Documents with texts of a kind that should be prepared before they are compared."""
 
     kind: str
-    """``pages``, ``mails`` or ``log lines``."""
+    """``pages``, ``mails``, ``log lines`` or ``scans``."""
     found: int
     """Documents of this kind."""
     documents: int
@@ -49,9 +63,19 @@ def beginning_of(text: Text) -> str:
     return (text if isinstance(text, str) else "\n".join(text))[:_CHARACTERS]
 
 
-def unprepared_texts(texts: Iterable[Text], preparation: Preparation) -> UnpreparedTexts | None:
+def unfit_texts(index: Index, processed: int) -> tuple[UnpreparedTexts | None, UnsuitedTexts | None]:
+    """What does not fit the keys of an opened index: the texts of random documents, and the lengths of all. Texts are
+    read if lengths do not fit, or if a run has ``processed`` enough documents that their kind can be told."""
+    unsuited, target = unsuited_texts(index), index.target
+    if index.settings.scheme.preparation or (processed < _ENOUGH and (unsuited is None or unsuited.preset is None)):
+        return None, unsuited
+    texts = random_texts(index, queries.matching(target.within()), target.max_result_window)
+    return unprepared_texts((text for _, text in texts), index.settings.scheme), unsuited
+
+
+def unprepared_texts(texts: Iterable[Text], scheme: Scheme) -> UnpreparedTexts | None:
     """The kind of at least a quarter of some texts that are not prepared yet; None if there is none."""
-    if preparation:
+    if scheme.preparation:
         return None
     kinds, whole_pages, documents = Counter[str](), 0, 0
     for values in texts:
@@ -61,10 +85,15 @@ def unprepared_texts(texts: Iterable[Text], preparation: Preparation) -> Unprepa
             kinds[kind] += 1
             whole_pages += kind == "pages" and _WHOLE_PAGE.search(text) is not None
     ((kind, found),) = kinds.most_common(1) or [("", 0)]
-    if found < _MINIMUM * documents or not found:
+    if found < _MINIMUM * documents or not found or (kind == "scans" and scheme.unit is Unit.CHARACTER):
         return None
     clean = Clean.HTML_MAIN if 2 * whole_pages > found else Clean.HTML
-    options = {"pages": f"--clean {clean.value}", "mails": f"--clean {Clean.MAIL.value}", "log lines": "--preset logs"}
+    options = {
+        "pages": f"--clean {clean.value}",
+        "mails": f"--clean {Clean.MAIL.value}",
+        "log lines": "--preset logs",
+        "scans": "--preset scans",
+    }
     return UnpreparedTexts(kind=kind, found=found, documents=documents, options=options[kind])
 
 
@@ -72,8 +101,15 @@ def _kind(text: str) -> str | None:
     if sum(1 for _ in zip(_TAG.finditer(text), range(_TAGS), strict=False)) == _TAGS:
         return "pages"
     words = len(text.split())
-    if words <= _LINE_WORDS and _VARIABLES.text(text) != text:
+    if _is_log_line(text):
         return "log lines"
     if len(Preparation(Clean.MAIL).text(text).split()) <= _LEFT * words and words:
         return "mails"
-    return None
+    if _is_log_line(text.split("\n", 1)[0]):
+        return "log lines"  # with a stack trace
+    misread = sum(1 for _ in _MISREAD.finditer(text))
+    return "scans" if misread > 1 and misread * _MISREAD_WORDS >= words else None
+
+
+def _is_log_line(text: str) -> bool:
+    return len(text.split()) <= _LINE_WORDS and _VARIABLES.text(text) != text

@@ -36,11 +36,12 @@ _MAX_BUCKETS = 3
 """Maximum number of large buckets shown with their passage."""
 
 _NOT_THEIR_OWN = {
-    "pages": "their keys are also made of markup and menus",
-    "mails": "their keys are also made of quotes and signatures",
-    "log lines": "their keys are also made of times and ids",
+    "pages": "markup and menus, which hide near-copies and make others look alike",
+    "mails": "quotes and signatures, which hide near-copies and make others look alike",
+    "log lines": "times and ids, which hide near-copies and make others look alike",
+    "scans": "words that are divided at line ends or were misread, which hide near-copies",
 }
-"""Kind of texts -> what their keys should not be made of."""
+"""Kind of texts -> what their keys should not be made of, and why."""
 
 
 def warn_of_buckets(skipped: int, large: Sequence[Bucket]) -> None:
@@ -188,8 +189,8 @@ def warn_of_texts(index: str, found: UnpreparedTexts | None, unsuited: UnsuitedT
         return
     warn(
         f"{found.found:,} of {counted(found.documents, 'document is', 'documents are')} {found.kind}: "
-        f"{_NOT_THEIR_OWN[found.kind]}, which hide near-copies and make others look alike. "
-        f"`{command('migrate', index)} {found.options}` prepares the texts."
+        f"their keys are also made of {_NOT_THEIR_OWN[found.kind]}. "
+        f"`{command('migrate', index)} {found.options}` makes keys that suit them."
     )
 
 

@@ -112,7 +112,7 @@ def enrich(
     >>> report.scope.documents, report.writes.written
     (9, 9)
     """
-    from es_neardupe.candidates.detection import unsuited_texts
+    from es_neardupe.candidates.unprepared import unfit_texts
     from es_neardupe.index.index import opened
     from es_neardupe.index.index_on_workers import enrich_slices
     from es_neardupe.index.mapping import check_range_field
@@ -173,6 +173,7 @@ def enrich(
             index.documents.refresh()
         mirrored = index.storage.write_group_ids(batch=batch, workers=workers, dry_run=dry_run)
     counted = done.tally.counts
+    unprepared, unsuited = unfit_texts(index, 0 if in_cluster else counted["written"])
     return EnrichReport(
         index=index.name,
         scheme=index.scheme_id,
@@ -192,7 +193,8 @@ def enrich(
             done.tally, mirrored=mirrored, states=dict(done.states), numeric=counted["numeric"]
         ),
         removed=counted["removed"],
-        unsuited=unsuited_texts(index),
+        unprepared=unprepared,
+        unsuited=unsuited,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
         requests=dry_client.shown,

@@ -185,3 +185,15 @@ def test_cases_of_log_lines(client: Client, index_name: str) -> None:
     templates = sorted(sorted({rows[id]["tpl"] for id in ids}) for ids in groups)
     assert templates == [[0], [1], [2], [3], [4], [5], [6], [100, 101, 102]]  # stack traces differ in 1 to 3 words
     assert sum(map(len, groups)) == len(rows)
+
+
+def test_unprepared_texts_are_named_wherever_they_are_met(client: Client, index_name: str) -> None:
+    """By the texts that come last, also if the index shows few hits: its lengths alone would name another preset."""
+    make_index(client, index_name, {"text": {"type": "text"}}, settings={"max_result_window": 15})
+    index = NearDupe(index_name, client)
+    assert index.init(Settings(("text",))).unprepared is None
+    lines = {f"d{n}": {"text": f"2026-06-21T10:00:{n}.759Z INFO took {n} ms from 10.0.0.{n}"} for n in range(10, 30)}
+    put(client, index_name, lines)
+    for found in (index.enrich(), index.group(), index.group(), index.init(Settings(("text",)))):
+        assert found.unprepared is not None
+        assert (found.unprepared.options, found.unprepared.found) == ("--preset logs", 15)

@@ -20,7 +20,7 @@ from es_neardupe.cli.messages import (
     show_first,
     show_left,
     warn_of_empty,
-    warn_of_lengths,
+    warn_of_texts,
     warn_of_unnoticed,
 )
 from es_neardupe.cli.output import check_output, print_json, print_table, progress_bars, warn
@@ -102,7 +102,7 @@ def enrich(
             f"written: run the command again."
         )
     warn_of_empty(index, writes.states)
-    warn_of_lengths(index, report.unsuited)
+    warn_of_texts(index, report.unprepared, report.unsuited)
     say_reread(scope.reread)
     if given["since"] is None:
         warn_of_unnoticed(index, scope.unnoticed)

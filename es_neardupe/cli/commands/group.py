@@ -27,7 +27,7 @@ from es_neardupe.cli.messages import (
     warn_of_boilerplate,
     warn_of_buckets,
     warn_of_detection,
-    warn_of_lengths,
+    warn_of_texts,
 )
 from es_neardupe.cli.output import check_output, print_json, print_table, printable, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
@@ -249,6 +249,6 @@ def _warn_of_groups(report: GroupReport) -> None:
             f"{counted(report.pairs.open, 'pair of linked texts was', 'pairs of linked texts were')} "
             f"not compared, because there are too many of them. A higher --max-bucket compares more."
         )
-    warn_of_lengths(name, report.unsuited)
+    warn_of_texts(name, report.unprepared, report.unsuited)
     _say_how_facts_decide(name, report.groups.looked_at.facts)
     warn_of_boilerplate(name, report.boilerplate, mend=_without_boilerplate(report.rules.match))

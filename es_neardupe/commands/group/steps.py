@@ -6,10 +6,11 @@ import builtins
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from es_neardupe.candidates.detection import DetectionCase, UnsuitedTexts, cases_in_index, unsuited_texts
+from es_neardupe.candidates.detection import DetectionCase, UnsuitedTexts, cases_in_index
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.join import with_passages
 from es_neardupe.candidates.spill_to_disk import Scratch
+from es_neardupe.candidates.unprepared import UnpreparedTexts, unfit_texts
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.errors import LeaseHeld, SettingsError
 from es_neardupe.groups.build import GroupingResult, LinkedClasses
@@ -64,6 +65,8 @@ class GroupReport:
     """With ``ignore_common``: the ignored shingles."""
     boilerplate: Boilerplate
     """The clusters that only boilerplate holds together, of the documents that the run processed."""
+    unprepared: UnpreparedTexts | None
+    """Random documents with texts of a kind that should be prepared; None if there is none."""
     unsuited: UnsuitedTexts | None
     """Documents that are too short or too long for the keys; None if these suit all lengths."""
     scope: GroupScope
@@ -289,6 +292,7 @@ class Run(GroupRun):
         index, criterion, linked = self.index, self.criterion, result.linked
         verified = linked.verified
         group_scope = _scope(index, scope, result)
+        unprepared, unsuited = unfit_texts(index, group_scope.documents if scope.whole else 0)
         by_boilerplate = boilerplate(index, verified.corpus, verified.classes, *verified.linked(linked.matches))
         return GroupReport(
             index=index.name,
@@ -298,7 +302,8 @@ class Run(GroupRun):
             detection_cases=cases_in_index(index, criterion.measure, criterion.min),
             common=self.common_shingles(verified, with_effect=dry_run),
             boilerplate=by_boilerplate,
-            unsuited=unsuited_texts(index),
+            unprepared=unprepared,
+            unsuited=unsuited,
             scope=group_scope,
             pairs=_pairs(index, result),
             decisions=_decisions(result),

@@ -498,7 +498,7 @@ def _with_sample(report: InitReport, index: UnpreparedIndex) -> InitReport:
         preparation=prepared_sample(preparation, sampled),
         unrelated=unrelated_candidates(settings.scheme, settings.threshold, found),
         unsuited=unsuited_lengths(settings, [len(one) for one in token_hashes(texts)]),
-        unprepared=unprepared_texts((text for _, text in sampled), preparation),
+        unprepared=unprepared_texts((text for _, text in sampled), settings.scheme),
     )
 
 

@@ -173,7 +173,7 @@ def load_records(
             empty_lines=run.reading.empty_lines,
         ),
         writes=FingerprintWrites.of(tally, whole=0, states=dict(states), numeric=numeric),
-        unprepared=unprepared_texts(first, index.settings.scheme.preparation),
+        unprepared=unprepared_texts(first, index.settings.scheme),
         dry_run=run.dry_run,
         seconds=time.monotonic() - started,
         requests=dry_client.shown,

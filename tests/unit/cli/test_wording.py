@@ -141,8 +141,9 @@ def _of_group(number: int, index: str) -> None:
     report.rules = SimpleNamespace(measure="resemblance", weights=None, min=0.8, match=MatchRules())
     shared = SharedPassage(index, number, number)
     report.boilerplate = Boilerplate(number, number, number, (shared,), ())
-    report.unsuited = UnsuitedTexts(
-        too="short", words=49, unsuited=number, documents=number, threshold=0.8, preset="reader"
+    report.unprepared, report.unsuited = (
+        None,
+        UnsuitedTexts(too="short", words=49, unsuited=number, documents=number, threshold=0.8, preset="reader"),
     )
     report.common, report.detection, report.detection_cases = None, 1.0, ()
     facts = SimpleNamespace(examined=number, differ=number, pairs=10)
