@@ -21,6 +21,16 @@ _NAVIGATION = names(
 _OF_NAVIGATION = names(
     "top sub bottom side main site page global primary secondary mobile footer header foot head user post skip"
 )
+_FURNITURE = names(
+    "advert advertisement breadcrumb breadcrumbs comment comments consent cookie cookies crosssell crossselling footer"
+    " gdpr mostread newsletter pagination paywall recommendations recommended related reviews share sharing sidebar"
+    " social sponsored subscribe trending upsell"
+)
+_BEFORE = names("article c content customer entry js l m o page post product site story user widget")
+_AFTER = names(
+    "area articles banner bar block body box container content dialog form inner item items layer links list message modal"
+    " notice overlay panel popup posts region section teaser title widget wrap wrapper"
+)
 APART_NAMES = (
     _NAVIGATION
     | {of + name for of in _OF_NAVIGATION for name in _NAVIGATION}
@@ -36,7 +46,13 @@ APART_NAMES = (
         " relatedstories recommended recommendations readalso readmore morestories comment comments"
         " commentlist commentform respond disqusthread ad ads adbox adslot adunit advert advertisement"
         " sponsored promo promobox outbrain taboola popup modal overlay printfooter catlinks noprint"
+        " onetrustbannersdk onetrustconsentsdk cybotcookiebotdialog usercentricsroot didomihost qccmp2container"
+        " cookielawinfobar ccwindow ckyconsentcontainer borlabscookie tarteaucitronroot cmplzcookiebannercontainer"
+        " iubendacsbanner osanocmwindow cmpwrapper cmpbox fbcomments readercomments alsobought recentlyviewed minicart"
     )
+    | _FURNITURE
+    | {before + name for before in _BEFORE for name in _FURNITURE}
+    | {before + name + after for before in ("", "c", "l") for name in _FURNITURE for after in _AFTER}
 )
 """Of ids and classes, in lower case without ``-`` and ``_``."""
 OUTER = ("html", "body")
