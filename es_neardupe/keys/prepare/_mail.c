@@ -7,7 +7,7 @@
 
 #include "_text.h"
 
-enum { OWN_WORDS = 5, SIGNATURE_LINES = 30, HEADER_LINES = 20, ATTRIBUTION_LINES = 4, ATTRIBUTION_CHARACTERS = 300, LEVELS = 8 };
+enum { OWN_WORDS = 5, SIGNATURE_LINES = 30, LIST_FOOTER_LINES = 12, LIST_FOOTER_BEGINNING = 6, HEADER_LINES = 20, MESSAGE_LINES = 500, ATTRIBUTION_LINES = 4, ATTRIBUTION_CHARACTERS = 300, LEVELS = 8 };
 enum { MOST_CHARACTERS = 1 << 20, MOST_LINES = 1 << 16 };
 
 /* ---- Phrases ---- */
@@ -824,8 +824,35 @@ static int is_rule_line(Part part)
     return marks >= 5;
 }
 
+/* The line after the headers that a message begins with as it is sent; -1 if it does not. */
+static int message_headers_end(Lines all, int first)
+{
+    int last = first, fields = 0, kinds = 0;
+    if (first < all.count && starts(all.lines[first].folded, LITERAL("from ")))
+        last++; /* of a file with messages */
+    for (; last < all.count && is_filled(&all.lines[last]); last++) {
+        if (last - first == MESSAGE_LINES)
+            return -1;
+        Part part = all.lines[last].folded, name = {part.at, part.at};
+        while (name.end < part.end && ((*name.end >= 'a' && *name.end <= 'z') ||
+                                       (name.end > name.at && (*name.end == '-' || (*name.end >= '0' && *name.end <= '9')))))
+            name.end++;
+        if (name.end > name.at && name.end < part.end && *name.end == ':') {
+            fields++;
+            kinds |= equals(name, LITERAL("from")) ? SENDER : 0;
+            kinds |= equals(name, LITERAL("date")) || equals(name, LITERAL("subject")) ? DATED : 0;
+        } else if (!fields || *part.at != ' ') {
+            return -1;
+        }
+    }
+    return fields >= 3 && kinds == (SENDER | DATED) ? last : -1;
+}
+
 static void mark_headers(Lines all)
 {
+    int first = next_filled(all, 0), end = message_headers_end(all, first);
+    while (first < end)
+        all.lines[first++].kind = HEADER;
     for (int number = 0; number < all.count;) {
         Line *line = &all.lines[number];
         if (line->kind != OWN || !header_kind(stripped(line))) {
@@ -894,26 +921,25 @@ static void mark_footers(Lines all)
 static int begins_list_footer(Lines all, int number)
 {
     Part part = all.lines[number].folded;
-    if (size_of(part) < 20)
+    if (!is_filled(&all.lines[number]) || !strchr("-_=", *part.at) || !is_rule_line(part))
         return 0;
-    for (; part.at < part.end; part.at++)
-        if (*part.at != '_')
-            return 0;
-    for (int following = number + 1; following < all.count && following < number + 3; following++)
-        if (has(all.lines[following].folded, *phrases[MAILING_LIST].all))
-            return 1;
+    for (int following = number + 1; following < all.count && following <= number + LIST_FOOTER_BEGINNING; following++)
+        EACH(phrase, &phrases[MAILING_LIST])
+            if (has(all.lines[following].folded, *phrase))
+                return 1;
     return 0;
 }
 
 static void mark_signatures(Lines all)
 {
     for (int number = 0; number < all.count; number++) {
-        if (all.lines[number].kind != OWN || !(is_signature(&all.lines[number]) || begins_list_footer(all, number)))
+        if (all.lines[number].kind != OWN)
             continue;
+        int most = is_signature(&all.lines[number]) ? SIGNATURE_LINES : begins_list_footer(all, number) ? LIST_FOOTER_LINES : 0;
         int last = number + 1, filled = 1;
-        while (last < all.count && (all.lines[last].kind == OWN || all.lines[last].kind == FOOTER) && filled <= SIGNATURE_LINES)
+        while (last < all.count && (all.lines[last].kind == OWN || all.lines[last].kind == FOOTER) && filled <= most)
             filled += is_filled(&all.lines[last++]);
-        if (filled <= SIGNATURE_LINES)
+        if (filled <= most)
             for (int one = number; one < last; one++)
                 all.lines[one].kind = SIGNATURE;
     }

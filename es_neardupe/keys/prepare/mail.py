@@ -16,8 +16,10 @@ from es_neardupe.keys.prepare.mail_phrases import (
     DATED,
     DATED_ADDRESS,
     DATED_VERB,
+    FIELD,
     FORWARDED_LINE,
     HEADER,
+    LIST_FOOTER_STARTS,
     MAILING_LIST,
     MBOX_FROM,
     MOBILE,
@@ -30,7 +32,6 @@ from es_neardupe.keys.prepare.mail_phrases import (
     SEPARATOR_STARTS,
     SIGNATURE,
     SIGNATURE_STARTS,
-    UNDERSCORES,
     has_colon,
     may_be_footer,
 )
@@ -43,7 +44,16 @@ _OWN_WORDS = 5
 _SIGNATURE_LINES = 30
 """Maximum number of filled lines of a signature."""
 
+_LIST_FOOTER_LINES = 12
+"""The same of the footer of a list."""
+
+_LIST_FOOTER_BEGINNING = 6
+"""Lines after the rule of such a footer, one of which says what it is."""
+
 _HEADER_LINES = 20
+_MESSAGE_LINES = 500
+"""Lines of the headers of a message as it is sent."""
+
 _ATTRIBUTION_LINES = 4
 _ATTRIBUTION_CHARACTERS = 300
 _MAX_CHARACTERS = 1 << 20
@@ -262,6 +272,8 @@ def _mark_separators(lines: list[_Line]) -> None:
 
 
 def _mark_headers(lines: list[_Line]) -> None:
+    for number in _headers_of_message(lines):
+        lines[number].kind = LineKind.HEADER
     number = 0
     while number < len(lines):
         line = lines[number]
@@ -279,6 +291,25 @@ def _mark_headers(lines: list[_Line]) -> None:
         if before is not None and before.kind is LineKind.OWN and RULE_LINE.fullmatch(before.stripped):
             before.kind = LineKind.SEPARATOR
         number = last
+
+
+def _headers_of_message(lines: Sequence[_Line]) -> range:
+    """The lines of the headers that a message begins with as it is sent; none if it does not."""
+    first = _next_filled(lines, 0)
+    last, fields, names = first, 0, set[str]()
+    if first < len(lines) and lines[first].folded.startswith("from "):
+        last += 1  # of a file with messages
+    while last < len(lines) and lines[last].folded:
+        if last - first == _MESSAGE_LINES:
+            return range(0)
+        if field := FIELD.match(lines[last].folded):
+            names.add(field[1])
+            fields += 1
+        elif not fields or not lines[last].folded.startswith(" "):
+            return range(0)
+        last += 1
+    complete = fields >= 3 and "from" in names and not names.isdisjoint(("date", "subject"))
+    return range(first, last) if complete else range(0)
 
 
 def _last_filled(lines: Sequence[_Line], number: int) -> _Line | None:
@@ -315,23 +346,27 @@ def _mark_footers(lines: list[_Line]) -> None:
 
 def _mark_signatures(lines: list[_Line]) -> None:
     for number, line in enumerate(lines):
-        if line.kind is not LineKind.OWN or not line.folded.startswith(SIGNATURE_STARTS):
+        if line.kind is not LineKind.OWN:
             continue
-        if not SIGNATURE.fullmatch(line.folded) and not _begins_list_footer(lines, number):
+        if line.folded.startswith(SIGNATURE_STARTS) and SIGNATURE.fullmatch(line.folded):
+            most = _SIGNATURE_LINES
+        elif line.folded.startswith(LIST_FOOTER_STARTS) and _begins_list_footer(lines, number):
+            most = _LIST_FOOTER_LINES
+        else:
             continue
         last, filled = number + 1, 1
-        while last < len(lines) and lines[last].kind in (LineKind.OWN, LineKind.FOOTER) and filled <= _SIGNATURE_LINES:
+        while last < len(lines) and lines[last].kind in (LineKind.OWN, LineKind.FOOTER) and filled <= most:
             filled += bool(lines[last].folded)
             last += 1
-        if filled <= _SIGNATURE_LINES:
+        if filled <= most:
             for one in lines[number:last]:
                 one.kind = LineKind.SIGNATURE
 
 
 def _begins_list_footer(lines: Sequence[_Line], number: int) -> bool:
-    following = lines[number + 1 : number + 3]
-    return UNDERSCORES.fullmatch(lines[number].folded) is not None and any(
-        MAILING_LIST in line.folded for line in following
+    following = lines[number + 1 : number + 1 + _LIST_FOOTER_BEGINNING]
+    return RULE_LINE.fullmatch(lines[number].folded) is not None and any(
+        phrase in line.folded for line in following for phrase in MAILING_LIST
     )
 
 

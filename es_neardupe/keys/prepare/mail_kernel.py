@@ -26,7 +26,7 @@ _PHRASES: tuple[tuple[str, ...], ...] = (
     mail_phrases.SENDERS,
     mail_phrases.SUBJECTS_AND_DATES,
     mail_phrases.OTHER_HEADERS,
-    (mail_phrases.MAILING_LIST,),
+    mail_phrases.MAILING_LIST,
 )
 """In the order of ``_mail.c``."""
 

@@ -159,6 +159,8 @@ FORWARDED_LINE = re.compile(
     rf"(?:{_RULE} ?(?:{_any(FORWARDS)}|{FORWARDED_BY}.*) ?(?:{_RULE})?|(?:{_any(FORWARDS_WITHOUT_RULE)}) ?)[:：]?"
 )
 RULE_LINE = re.compile(r"[-_*=~‐-―─ ]{5,}")
+FIELD = re.compile(r"([a-z][a-z0-9-]*):")
+"""The beginning of a header of a message as it is sent."""
 
 SENDERS = (
     *("from", "von", "de", "da", "van", "od", "от", "от кого", "差出人", "送信者", "发件人", "寄件者", "寄件人", "fra"),
@@ -229,8 +231,13 @@ HEADER = re.compile(
 )
 
 SIGNATURE = re.compile(r"(?:--|—|__) ?")
-UNDERSCORES = re.compile(r"_{20,}")
-MAILING_LIST = "mailing list"
+MAILING_LIST = (
+    *("mailing list", "mailing-list", "mailingliste", "unsubscribe", "groups.io", "abbestellen", "newsletter abmelden"),
+    *("désabonner", "désinscrire", "darse de baja", "cancelar la suscripción", "cancelar a inscrição", "disiscriver"),
+    *("annullare l'iscrizione", "uitschrijven", "wypisać", "anulować subskrypcję", "avregistrera", "odhlásit"),
+    *("отписаться", "отказаться от рассылки", "退订", "退訂", "配信停止", "購読解除"),
+)
+"""What the footer of a list has near its beginning."""
 
 
 class Footer(NamedTuple):
@@ -280,6 +287,7 @@ MOBILE = re.compile("|".join(one.expression for one in FOOTERS))
 
 QUOTE_MARKS = (">", "＞", "|")
 SIGNATURE_STARTS = ("-", "—", "_")
+LIST_FOOTER_STARTS = ("-", "_", "=")
 SEPARATOR_STARTS = (
     *"-_*=~#+─‐‑‒–—―",
     *("begin", "anfang", "début", "inicio", "inizio", "início", "początek", "начало"),

@@ -202,6 +202,9 @@ MAIL_LINES = st.builds(
             "x" * 130,
         ),
         some_of("-- ", "| a | b |", "mailing list x", "word " * 20, "________________________", "-----", "foo;"),
+        some_of(
+            "=-=-=-= Unsubscribe Date:x DATE:x subject:x From:x Received:x x-2: 2x: \tby From\u00a0x", "From x", "  y"
+        ),
         st.builds("{}{}".format, st.lists(st.builds("{}{}".format, PHRASES, SPACES), max_size=6).map("".join), COLONS),
         st.builds("{}{}{} x".format, some_of("* ** ___", "", "   "), HEADERS, COLONS),
         st.builds("{}{}{}{}{}".format, RULES, SPACES, MARKS, SPACES, RULES),
@@ -260,6 +263,14 @@ def test_many_mails_read_in_c_have_the_text_of_the_expressions(built_kernel: Non
         "one two three four five six\n" + "_" * 20 + "\n\nX mailing list Y",
         "one two three four five six\n-- \n" + "\nx" * 29 + "\n-- \n" + "\nx" * 30,
         "\u00c0 : b\nFROM: a\nDate\uff1a c\n",
+        "\r\nFrom x\nReceived: a\n\tb\nFrom:\nX-1: c\nSubject: d\n\nbody",
+        "From: a\nX:\nDate: b\nnone",
+        "From: a\nDate: b\n" + "X: c\n" * 498 + "\nbody",
+        "From: a\nDate: b\n" + "X: c\n" * 499 + "\nbody",
+        " From: a\nDate: b\nX: c\n\nbody",
+        "one two three four five six\n=-=-=-=\nx\nx\nx\nx\nx\nto Unsubscribe",
+        "one two three four five six\n- ---\nx\nx\nx\nx\nx\nx\nUnsubscribe",
+        "one two three four five six\n=====\nunsubscribe" + "\nx" * 10 + "\n=====\nunsubscribe" + "\nx" * 11,
         "\x1c\x85 :\n\u2028--\n\x0b>",
     ],
 )
