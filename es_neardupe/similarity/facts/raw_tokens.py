@@ -5,34 +5,56 @@ from __future__ import annotations
 import re
 from itertools import islice
 
+_HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_UNCASED = (
+    r"\u0590-\u109f\u1100-\u139f\u1780-\u1bff\u3040-\u30ff\u3100-\u33ff\uac00-\ud7ff\ufb1d-\ufdff\ufe70-\ufefc\uff66-\uff9d"
+    + _HAN
+)
+"""Letters of scripts without capitals. They are no part of codes, and may stand next to a number without a blank."""
+_START, _END = rf"(?<![^\W{_UNCASED}])", rf"(?![^\W{_UNCASED}])"
+_MONTH, _DAY = r"(?:0?[1-9]|1[0-2])", r"(?:0?[1-9]|[12]\d|3[01])"
+_MONTH_NAME = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_BEGINS_WITH_A_DIGIT = (
+    rf"(?P<iso>{_START}(?:\d{{4}}-\d\d-\d\d|(?:19|20)\d\d(?P<sign_in_iso>[./]){_MONTH}(?P=sign_in_iso){_DAY})"
+    rf"(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?{_END})"
+    rf"|(?P<east_asian_date>(?<!\d)(?:\d{{4}}\s?[年년]\s?{_MONTH}\s?[月월](?:\s?{_DAY}\s?[日号號일])?"
+    rf"|{_MONTH}\s?[月월]\s?{_DAY}\s?[日号號일]))"
+    rf"|(?P<date>{_START}\d{{1,2}}(?P<separator>[./-])\d{{1,2}}(?P=separator)(?:\d{{4}}|\d\d){_END}"
+    rf"|\b\d\d \d\d (?:19|20)\d\d\b)"
+    rf"|(?P<named_date>{_START}{_DAY}-{_MONTH_NAME}-(?:\d{{4}}|\d\d){_END})"
+    rf"|(?P<time>{_START}\d{{1,2}}(?::\d\d(?::\d\d)?|h\d\d)(?:{_END}|(?=[ap]\.?m|[AP]\.?M)))"
+    r"|(?P<fraction>(?<![\d/.,])(?:(?:\d{1,6}[ -]?)?[½¼¾⅓⅔⅛⅜⅝⅞]"
+    r"|(?:\d{1,6}[ -])?(?:1/[2-9]|2/[35]|3/[458]|[57]/8)(?![\d/])))"
+    rf"|(?P<pack>{_START}(?:\d+(?:[.,]\d+)?\s?[x×]\s?)+(?=\d))"
+    r"|(?P<spaced>\b\d{1,3}(?: \d{3})+(?:,\d\d)?"
+    r"(?=\s?[€$£¥₽₴]|\s(?:euros?|dollars?|EUR|USD|francs?|zł|PLN|Kč|CZK|kr|SEK|NOK|DKK|руб|грн|km|kg)\b)"
+    r"|(?:(?<=[€$£¥₽₴])|(?<=[€$£¥₽₴] )|(?<=kr )|(?<=EUR |USD |CHF |PLN |CZK |SEK |NOK |DKK |RUB ))"
+    r"\d{1,3}(?: \d{3})+(?:,\d\d)?\b"
+    r"|(?<![\d.,/-])(?<!\d )[1-9]\d{0,2}(?: \d{3}){2,4}(?:[.,]\d\d?)?(?![.,/-]?\d| \d)\b)"
+    r"|(?P<myriads>(?:\d+(?:,\d{3})*(?:\.\d+)?\s?[百千백천]?[万萬億亿兆만억조]\s?)+(?:\d+[百千백천]?(?![\d년年月월日일]))?"
+    r"|\d+[百千백천])"
+)
 _RAW = re.compile(
     r"(?P<run>(?<!\S)[a-z]+(?:[ \n][a-z]+)+(?=[ ,;\n]))"  # most words, several at once
     r"|(?P<plain>(?:[A-Z]?[a-z]+|[A-Z]+)(?=[ ,;\n]))"  # most others, found without the other alternatives
     r"|(?P<address>\bhttps?://[^\s<>\"]+|\bwww\.[^\s<>\"]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
     r"|(?P<phone>\+\d[\d ()/.-]{5,}\d|\(\d{3}\)\s?\d{3}[-. ]\d{4}\b|\b\d{3}[-.]\d{3}[-.]\d{4}\b|\b\d{3}[-/]\d{4}\b)"
-    r"|(?P<iso>\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?\b)"
-    r"|(?P<date>\b\d{1,2}(?P<separator>[./-])\d{1,2}(?P=separator)(?:\d{4}|\d\d)\b|\b\d\d \d\d (?:19|20)\d\d\b)"
-    r"|(?P<time>\b\d{1,2}(?::\d\d(?::\d\d)?|h\d\d)\b)"
-    r"|(?P<version>\b(?!\d{1,3}(?:\.\d{3})+\b)v?\d+(?:\.\d+){2,}[a-z]?\b)"
-    r"|(?P<fraction>(?:(?<![\d/.,])\d+[ -]?)?[½¼¾⅓⅔⅛⅜⅝⅞]"
-    r"|(?<![\d/.,])(?:\d+[ -])?(?:1/[2-9]|2/[35]|3/[458]|[57]/8)(?![\d/]))"
-    r"|(?P<pack>\b\d+\s?[x×]\s?(?=\d))"
-    r"|(?P<code>\b[^\W\d_]+(?:-?\d+)(?:-?[^\W_]+)*)"
-    r"|(?P<spaced>\b\d{1,3}(?: \d{3})+(?:,\d\d)?"
-    r"(?=\s?[€$£¥₽₴]|\s(?:euros?|dollars?|EUR|USD|francs?|zł|PLN|Kč|CZK|kr|SEK|NOK|DKK|руб|грн|km|kg)\b)"
-    r"|(?:(?<=[€$£¥₽₴])|(?<=[€$£¥₽₴] )|(?<=kr )|(?<=EUR |USD |CHF |PLN |CZK |SEK |NOK |DKK |RUB ))"
-    r"\d{1,3}(?: \d{3})+(?:,\d\d)?\b)"
-    r"|(?P<number>(?:(?<![^\s(\[])[-−])?\d+(?:[.,'’\u00a0\u202f]\d+)*)"
-    r"|(?P<word>[A-Z]{2,}(?=[A-Z][a-z])|[^\W\d_]+)"
-    r"|(?P<sign>[$€£¥₹₽₴₺₩₪%‰°§©])"
+    rf"|(?=[\d½¼¾⅓⅔⅛⅜⅝⅞])(?:{_BEGINS_WITH_A_DIGIT})"
+    rf"|(?P<version>(?=[\dv]){_START}(?!\d{{1,3}}(?:\.\d{{3}})+\b)v?\d+(?:\.\d+){{2,}}[a-z]?{_END})"
+    rf"|(?P<code>{_START}(?:[A-Z]{{2}}\d\d(?: [A-Z\d]{{4}}){{3,7}}(?: [A-Z\d]{{1,3}})?{_END}"  # an IBAN
+    rf"|[^\W\d_{_UNCASED}]+(?:-?\d+)(?:-?[^\W_{_UNCASED}]+)*))"
+    r"|(?P<number>(?:(?<![^\s(\[])[-−])?\d+(?:[.,'’\u00a0\u2009\u202f]\d+)*)"
+    r"|(?P<sign>[$€£¥₹₽₴₺₩₪%‰°§©]|(?<=[\d百千万萬億亿兆백천만억조])[円元원]|(?<=[백천만억조] )원)"
+    rf"|(?P<word>(?:km/h|m/s)\b|[A-Z]{{2,}}(?=[A-Z][a-z])|[^\W\d_{_UNCASED}]+"
+    rf"|[{_HAN}]|(?:(?![{_HAN}])(?=[{_UNCASED}])[^\W\d_])+)"
 )
 RUN, _WORD = re.compile(r"(?P<run>[a-z]+(?:[ \n][a-z]+)*)"), re.compile(r"(?P<plain>[a-z]+)")
 """A run, and a word of it."""
 AHEAD = 10
 """Raw tokens of a fact, and those that are looked at to find its end."""
 WORDS = ("plain", "word")
-NUMBERS = ("number", "spaced", "fraction")
-BLANKS = " \u00a0\u202f\n"
+NUMBERS = ("number", "spaced", "fraction", "myriads")
+BLANKS = " \u00a0\u2009\u202f\n"
 _ONE_BLANK = ("", " ")
 _SEPARATORS = ("", ".", ",", "-")
 _MAX_BLANKS = 20

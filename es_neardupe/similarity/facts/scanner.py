@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import vocabulary as words
@@ -25,6 +26,23 @@ _SPECIAL = frozenset().union(
 _CONTRACTED = frozenset(["cannot", *(f"{verb}n" for verb in words.AUXILIARIES)])
 """Words that are two, or the beginning of two: ``doesn`` is that of ``doesn't``."""
 _READ = _SPECIAL | _CONTRACTED
+_COUNT = re.compile(r"\d+(?:[.,]\d+)?")
+_MYRIAD = re.compile(r"(\d+(?:,\d{3})*(?:\.\d+)?)\s?([百千백천]?)([万萬億亿兆만억조]?)")
+_POWERS = {
+    **dict.fromkeys("百백", 2),
+    **dict.fromkeys("千천", 3),
+    **dict.fromkeys("万萬만", 4),
+    **dict.fromkeys("億亿억", 8),
+    **dict.fromkeys("兆조", 12),
+}
+_PLAIN_DIGITS = {
+    **{0xFF10 + n: str(n) for n in range(10)},
+    **{0x0660 + n: str(n) for n in range(10)},
+    **{0x06F0 + n: str(n) for n in range(10)},
+    **{0x0966 + n: str(n) for n in range(10)},
+    **dict(zip(map(ord, "，．％￥：／－　"), ",.%¥:/- ", strict=True)),
+}
+"""Digits of other scripts, and signs of East Asian width, as the usual ones."""
 _FRACTIONS = {
     "½": 1 / 2,
     "¼": 1 / 4,
@@ -102,6 +120,18 @@ def _fraction(text: str) -> str:
     return f"{int(whole or 0) + part:.6g}"
 
 
+def _myriads(text: str) -> str:
+    """The value of ``3億5千万``, ``1.5만`` or ``2千``: powers of 10,000, and of ten before these."""
+    value = Decimal()
+    for number, small, large in _MYRIAD.findall(text):
+        value += Decimal(number.replace(",", "")) * 10 ** (_POWERS.get(small, 0) + _POWERS.get(large, 0))
+    return f"{value.normalize():f}"
+
+
+_READ_AS_A_WHOLE = {"fraction": _fraction, "myriads": _myriads}
+"""How raw tokens are read that are numbers with more than digits."""
+
+
 def _scaled(value: str, power: int) -> str:
     """A number times a power of ten."""
     whole, _, fraction = value.partition(".")
@@ -122,7 +152,7 @@ class _Scanner(RawTokens):
     """Reads a text from the left. Each reader begins at a raw token, appends tokens, and returns the next raw one."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(text)
+        super().__init__(text if text.isascii() else text.translate(_PLAIN_DIGITS))
         self.tokens = Tokens([], [], [], {}, {})
         self._read(
             {
@@ -131,6 +161,9 @@ class _Scanner(RawTokens):
                 "number": self._number,
                 "spaced": self._number,
                 "fraction": self._number,
+                "myriads": self._number,
+                "east_asian_date": self._east_asian_date,
+                "named_date": self._named_date,
                 "pack": self._pack,
                 "sign": self._sign,
                 "iso": self._iso_date,
@@ -306,10 +339,10 @@ class _Scanner(RawTokens):
     def _pack(self, i: int) -> int:
         """``24 x 85 g``."""
         text, start, _ = self.part(i)
-        if i + 1 == len(self.raw) or self.raw[i + 1].lastgroup != "number":
+        if i + 1 == len(self.raw) or self.raw[i + 1].lastgroup not in NUMBERS:
             return i + 1
         after = self._value(i + 1)
-        count = text[: len(text.rstrip(" \t\n\u00a0x×"))].lstrip("0")
+        count = "x".join(map(decimal, _COUNT.findall(text)))
         last, tokens = len(self.tokens) - 1, self.tokens
         tokens.starts[last] = start
         tokens.keys[last] = tokens.values[last] = f"{tokens.keys[last]}x{count}"
@@ -319,9 +352,30 @@ class _Scanner(RawTokens):
 
     def _iso_date(self, i: int) -> int:
         text, start, end = self.part(i)
-        self._add(FactKind.DATE, _date_key(text[:4], int(text[5:7]), int(text[8:10])), start, start + 10)
-        if len(text) > 10:
-            self._add(FactKind.DATE, f"d:t{int(text[11:13])}:{text[14:16]}", start + 11, end)
+        date, _, time = text.replace("T", " ").partition(" ")
+        year, month, day = re.split(r"[./-]", date)
+        self._add(FactKind.DATE, _date_key(year, int(month), int(day)), start, start + len(date))
+        if time:
+            self._add(FactKind.DATE, f"d:t{int(time[:2])}:{time[3:5]}", start + len(date) + 1, end)
+        return i + 1
+
+    def _east_asian_date(self, i: int) -> int:
+        """``2026年3月12日``, ``2026年3月``, ``3월 12일``."""
+        text, start, end = self.part(i)
+        numbers = [int(one) for one in re.findall(r"\d+", text)]
+        has_year = numbers[0] > 12
+        key = _date_key(str(numbers[0]), *numbers[1:]) if has_year else _date_key("", *numbers)
+        self._add(FactKind.DATE, key, start, end)
+        return i + 1
+
+    def _named_date(self, i: int) -> int:
+        """``12-MAR-26``."""
+        text, start, end = self.part(i)
+        day, month, year = text.split("-")
+        if number := words.MONTHS.get(month.lower()):
+            self._add(FactKind.DATE, _date_key(_whole_year(year), number, int(day)), start, end)
+        else:
+            self._add(FactKind.CODE, f"c:{text.lower().replace('-', '')}", start, end)
         return i + 1
 
     def _date_of_numbers(self, i: int) -> int:
@@ -362,7 +416,7 @@ class _Scanner(RawTokens):
     def _code(self, i: int) -> int:
         text, start, end = self.part(i)
         low = text.lower()
-        key = low[1:] if low[0] == "v" and low[1:].isdigit() else low.replace("-", "")
+        key = low[1:] if low[0] == "v" and low[1:].isdigit() else low.replace("-", "").replace(" ", "")
         self._add(FactKind.CODE, f"c:{key}", start, end)
         return i + 1
 
@@ -388,8 +442,8 @@ class _Scanner(RawTokens):
                 self._add(FactKind.NUMBER, f"o:{whole + ordinal}", start, self.raw[k].end())
                 return k + 1
             value, k = spelled_decimals(self, str(whole), k)
-        elif not value and self.raw[i].lastgroup == "fraction":
-            value = _fraction(text)
+        elif not value and self.raw[i].lastgroup in _READ_AS_A_WHOLE:
+            value = _READ_AS_A_WHOLE[self.raw[i].lastgroup or ""](text)
         elif not value:
             before = self.tokens.keys[-1] if self.tokens.keys else ""
             value = decimal(text, keeps_zeros=before in words.NUMBERED)
@@ -440,6 +494,7 @@ class _Scanner(RawTokens):
             not self.is_adjacent(k)
             or self.raw[k].lastgroup not in (*WORDS, "code")
             or self.raw[i].lastgroup != "number"
+            or self.raw[k][0].upper() == self.raw[k][0].lower()  # a word of a script without capitals
         ):
             return 0
         letters = self.raw[k][0].lower()
@@ -464,7 +519,7 @@ class _Scanner(RawTokens):
         text = self.raw[i][0]
         if not (text.isdigit() and len(text) <= 2 and 0 < int(text) <= 31):
             return 0
-        if int(text) <= 12 and self._is_half_of_day(k):
+        if self._is_clock(k) or (int(text) <= 12 and self._is_half_of_day(k)):
             self._add(FactKind.DATE, f"d:t{self._hour(int(text), k)}:00", start, self.raw[i].end())
             return k
         k += self.near(k) in ("of", "de")
@@ -476,6 +531,11 @@ class _Scanner(RawTokens):
         if is_month or re.match(r"(?:del?\s)?(?:19|20)\d\d\b", self.text[end : end + 8]):
             return self._day_first(k, text, start)
         return 0
+
+    def _is_clock(self, k: int) -> bool:
+        """Whether ``o'clock`` or ``Uhr`` is at ``k``."""
+        near = self.near(k)
+        return near == "uhr" or (near == "o" and k + 1 < len(self.raw) and self.raw[k + 1][0].lower() == "clock")
 
     def _is_half_of_day(self, k: int) -> bool:
         """Whether ``am``, ``pm``, ``a.m.`` or ``p.m.`` is at ``k``; in German, ``am`` is before nouns and numbers."""

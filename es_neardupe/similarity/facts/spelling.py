@@ -18,6 +18,9 @@ _DIGITS = re.compile(r"\d+")
 _SIGNS = re.compile(f"[{CURRENCY_SIGNS}]")
 _MINUS = re.compile(r"(?:^|[\s(])[-−]\d")
 _WORD = re.compile(r"\w+")
+_BLANK_INSIDE = re.compile(r"(?<=\d)[ \u00a0\u2009\u202f](?=\d)")
+_MIN_DIVIDED = 5
+"""Digits of a number that may be divided by blanks."""
 _CONFUSED = str.maketrans("lIoOSB", "110058")
 """Letters that text recognition writes for digits."""
 
@@ -36,13 +39,22 @@ def differ_in_layout_only(one: str, other: str) -> bool:
 
 
 def _same_numbers(one: str, other: str) -> bool:
-    if _DIGITS.findall(one) != _DIGITS.findall(other) or len(_MINUS.findall(one)) != len(_MINUS.findall(other)):
+    same_digits = digit_groups(one) == digit_groups(other) or _differ_in_blanks_only(one, other)
+    if not same_digits or len(_MINUS.findall(one)) != len(_MINUS.findall(other)):
         return False
     signs = _SIGNS.findall(one), _SIGNS.findall(other)
     if all(signs) and signs[0] != signs[1]:
         return False
     letters = ("".join(filter(str.isalpha, text.casefold())) for text in (one, other))
     return next(letters) == next(letters)
+
+
+def _differ_in_blanks_only(one: str, other: str) -> bool:
+    """Whether blanks divide a long number in one reading only, such as ``12 500`` or the number of an account."""
+    joined = [_BLANK_INSIDE.sub("", text) for text in (one, other)]
+    numbers = digit_groups(joined[0])
+    is_divided_in_both = one != joined[0] and other != joined[1]
+    return not is_divided_in_both and numbers == digit_groups(joined[1]) and max(map(len, numbers)) >= _MIN_DIVIDED
 
 
 @lru_cache(1 << 14)
