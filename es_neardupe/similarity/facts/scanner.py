@@ -21,11 +21,14 @@ _SPECIAL = frozenset().union(
     words.HALVES,
     words.SPOKEN_MAGNITUDES,
     words.UNITS_AFTER_A,
+    words.NUMBER_SIGNS,
+    words.HOURS,
 )
 """Words that may be, or begin, a fact."""
 _CONTRACTED = frozenset(["cannot", *(f"{verb}n" for verb in words.AUXILIARIES)])
 """Words that are two, or the beginning of two: ``doesn`` is that of ``doesn't``."""
 _READ = _SPECIAL | _CONTRACTED
+_QUARTER = re.compile(r"Q([1-4])")
 _COUNT = re.compile(r"\d+(?:[.,]\d+)?")
 _MYRIAD = re.compile(r"(\d+(?:,\d{3})*(?:\.\d+)?)\s?([百千백천]?)([万萬億亿兆만억조]?)")
 _POWERS = {
@@ -243,15 +246,42 @@ class _Scanner(RawTokens):
                 return after
         if low in words.MONTHS and is_capitalised and low not in words.NOT_A_MONTH_ALONE:
             self._add(FactKind.DATE, _date_key("", words.MONTHS[low]), start, end)
-        elif low in words.WEEKDAYS and is_capitalised and low not in words.NOT_A_WEEKDAY_ALONE:
+        elif low in words.WEEKDAYS and is_capitalised and self._is_weekday(i):
             self._add(FactKind.DATE, f"d:w{words.WEEKDAYS[low]}", start, end)
         elif after := self._number_of_a_word(i):
             return after
         elif low in words.ORDINALS:
-            self._add(FactKind.NUMBER, f"o:{words.ORDINALS[low]}", start, end)
+            return self._ordinal(str(words.ORDINALS[low]), start, i + 1)
+        elif low in words.NUMBER_SIGNS and self._is_number_sign(i):
+            self._add(None, "№", start, end)
+        elif low in words.HOURS:
+            self._add(FactKind.DATE, f"d:t{words.HOURS[low]}", start, end)
         else:
             self._add(None, low, start, end)
         return i + 1
+
+    def _is_weekday(self, i: int) -> bool:
+        """Whether the name of a weekday is one: ``Sat`` only next to another one."""
+        if self.raw[i][0].lower() not in words.NOT_A_WEEKDAY_ALONE:
+            return True
+        keys = self.tokens.keys
+        return bool(keys and keys[-1][:3] == "d:w" and self.near(i)) or self.near(i + 1) in words.WEEKDAYS
+
+    def _is_number_sign(self, i: int) -> bool:
+        """Whether ``No`` is the sign of the number that follows, and does not deny it."""
+        text, _, end = self.part(i)
+        if i + 1 == len(self.raw) or self.raw[i + 1].lastgroup not in (*NUMBERS, "code"):
+            return False
+        between = self.text[end : self.raw[i + 1].start()]
+        return between in (". ", ".") or (between in BLANKS and text not in ("no", "NO"))
+
+    def _ordinal(self, value: str, start: int, k: int) -> int:
+        """An ordinal, or the quarter of a year if that is at ``k``."""
+        if self.next_word(k) in words.QUARTERS and value in ("1", "2", "3", "4"):
+            self._add(FactKind.DATE, f"d:q{value}", start, self.raw[k].end())
+            return k + 1
+        self._add(FactKind.NUMBER, f"o:{value}", start, self.raw[k - 1].end())
+        return k
 
     def _number_of_a_word(self, i: int) -> int:
         """``USD 5``, ``five``, ``half an hour``, ``a million``; 0 if none of these begins, or ends, with the word."""
@@ -416,6 +446,9 @@ class _Scanner(RawTokens):
     def _code(self, i: int) -> int:
         text, start, end = self.part(i)
         low = text.lower()
+        if match := _QUARTER.fullmatch(text):
+            self._add(FactKind.DATE, f"d:q{match[1]}", start, end)
+            return i + 1
         key = low[1:] if low[0] == "v" and low[1:].isdigit() else low.replace("-", "").replace(" ", "")
         self._add(FactKind.CODE, f"c:{key}", start, end)
         return i + 1
@@ -504,8 +537,7 @@ class _Scanner(RawTokens):
             month = k + 2 if self.near(k + 1) == "of" else k + 1
             if self.near(month) in words.MONTHS and self.raw[month][0][0].isupper() and float(value) <= 31:
                 return self._day_first(month, str(int(float(value))), start)
-            self._add(FactKind.NUMBER, f"o:{value}", start, self.raw[k].end())
-            return k + 1
+            return self._ordinal(value, start, k + 1)
         if letters in words.MAGNITUDES or letters in words.CURRENCIES:
             return 0
         while self.is_adjacent(k) and self.raw[k].lastgroup in (*WORDS, "number", "code"):
@@ -522,6 +554,8 @@ class _Scanner(RawTokens):
         if self._is_clock(k) or (int(text) <= 12 and self._is_half_of_day(k)):
             self._add(FactKind.DATE, f"d:t{self._hour(int(text), k)}:00", start, self.raw[i].end())
             return k
+        if self.near(k) == "quartal":
+            return self._ordinal(text, start, k)
         k += self.near(k) in ("of", "de")
         month = self.near(k)
         if month not in words.MONTHS or self.raw[k].lastgroup not in WORDS:
@@ -570,6 +604,11 @@ class _Scanner(RawTokens):
             return last + 1
         if unit == "°" and k + 1 < len(self.raw) and self.raw[k + 1][0] in ("C", "F"):
             self._add(FactKind.UNIT, f"u:°{self.raw[k + 1][0]}:{value}", start, self.raw[k + 1].end())
+            return k + 2
+        length = self.near(k + 1) if unit in words.SQUARES else ""
+        if words.UNITS.get(length, ("",))[0] == "length":
+            meters = words.UNITS[length][1] / 1000
+            self._add(FactKind.UNIT, f"u:area:{float(value) * meters**2:.6g}", start, self.raw[k + 1].end())
             return k + 2
         if unit in words.UNITS and (len(unit) > 1 or (unit in words.UNITS_OF_ONE_LETTER and as_written != "M")):
             dimension, factor = words.UNITS[unit]

@@ -53,11 +53,14 @@ WEEKDAYS = _numbered(
     wednesday wed mittwoch mercredi miércoles
     thursday thu thurs donnerstag jeudi jueves
     friday fri freitag vendredi viernes
-    saturday samstag sonnabend samedi sábado
-    sunday sonntag dimanche domingo
+    saturday sat samstag sonnabend samedi sábado
+    sunday sun sonntag dimanche domingo
     """,
 )
-NOT_A_WEEKDAY_ALONE = _words("mon wed")
+NOT_A_WEEKDAY_ALONE = _words("mon wed sat sun")
+"""Weekdays that are other words too: only next to another weekday, as in ``Mon-Fri``."""
+
+HOURS = {"noon": "12:00", "midday": "12:00", "midnight": "0:00"}
 
 SPELLED_NUMBERS = _valued(
     """
@@ -190,7 +193,7 @@ UNITS = {
     for dimension, factor, *words in map(
         str.split,
         """
-        mass 1000 kg kilo kilos kilogram kilograms kilogramm
+        mass 1000 kg kgs kilo kilos kilogram kilograms kilogramm
         mass 1 g gr gram grams gramm grammes gramos
         mass 0.001 mg milligram milligrams milligramm
         mass 0.000001 µg μg mcg microgram micrograms
@@ -202,6 +205,7 @@ UNITS = {
         volume 10 cl
         volume 100 dl
         volume 0.001 µl μl
+        length 914.4 yard yards
         length 1000 m meter meters metre metres metros
         length 10 cm
         length 1 mm
@@ -209,8 +213,15 @@ UNITS = {
         length 25.4 inch inches zoll
         length 304.8 ft foot feet
         length 1609344 mile miles
-        area 1 m² sqm qm
-        area 1000000 km²
+        area 1 m² m2 sqm qm
+        area 1000000 km² km2
+        area 0.0001 cm² cm2
+        area 0.09290304 sqft
+        volume 1000000 m³ m3 cbm
+        volume 1 cm³ cm3 ccm
+        speed 1 km/h kmh kph
+        speed 3.6 m/s
+        speed 1.609344 mph
         area 10000 ha hectare hectares hektar
         area 4046.86 acre acres
         power 1 w watt watts
@@ -251,6 +262,8 @@ AFTER_A = UNITS_AFTER_A | SPOKEN_MAGNITUDES
 UNITS_OF_ONE_LETTER = frozenset("lgmvw")
 """Others of one letter are rather something else."""
 
+SQUARES = _words("square sq")
+"""Before a unit of length: that of an area."""
 PERCENT = frozenset(("%", "percent", "pct", "prozent", "porciento"))
 PER_CENT = frozenset((("per", "cent"), ("pour", "cent"), ("por", "ciento")))
 SIZES = _words("XS S M L XL XXL XXXL")
@@ -271,9 +284,13 @@ CONTRACTED = {"wo": "will", "ca": "can", "sha": "shall"}
 NOT_NEGATED = _words("with can ever either able ein eine einen einem einer eines")
 """Words that are spelled like their negation: with and without, can and cannot, eine and keine."""
 
+QUARTERS = _words("quarter quartal trimestre")
+"""After an ordinal: a part of a year."""
+NUMBER_SIGNS = _words("no nos nr number numbers nº numéro número nummer")
+"""Before a number: its sign, ``No. 5``."""
 NUMBERED = _words(
     """
-    version release v section sections article chapter title part rule python clause kapitel abschnitt artikel
+    № version release v section sections article chapter title part rule python clause kapitel abschnitt artikel
     absatz paragraph § sec no nr
     """
 )
