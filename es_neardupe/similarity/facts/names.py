@@ -12,6 +12,7 @@ import numpy as np
 from es_neardupe.keys.arrays import U64
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import vocabulary as words
+from es_neardupe.similarity.facts.opposites import are_opposites, deny_each_other
 from es_neardupe.similarity.facts.spelling import is_variant
 from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken, TokenFlag
 
@@ -31,7 +32,8 @@ _CONTACT = re.compile(
 
 
 def replaced_words(a: Part, b: Part, *, equal_surroundings: bool) -> FactKind | None:
-    """Whether names differ, or other words with a meaning. ``equal_surroundings``: what other words need."""
+    """Whether names differ, or other words with a meaning, or one denies the other. ``equal_surroundings``: what words
+    need that are no names."""
     kept = _without_common(a.tokens, b.tokens)
     if not (kept[0] and kept[1]):
         return None
@@ -40,11 +42,19 @@ def replaced_words(a: Part, b: Part, *, equal_surroundings: bool) -> FactKind | 
         return None
     if names[0] and names[1] and max(len(a), len(b)) <= _MAX_WORDS and max(map(len, others)) <= _MAX_OTHERS:
         return _differing_names(a.text, b.text, *_without_variants(*names))
-    content = [[one for one in side if one.flags & _CONTENT and not _is_title(one)] for side in kept]
-    is_short = max(map(len, kept)) <= _MAX_WORDS
-    if equal_surroundings and is_short and all(_without_variants(content[0], content[1])):
+    return _differing_words(*kept, equal_surroundings=equal_surroundings)
+
+
+def _differing_words(a: Sequence[SlotToken], b: Sequence[SlotToken], *, equal_surroundings: bool) -> FactKind | None:
+    if len(a) == len(b) == 1 and deny_each_other(a[0].key, b[0].key):
+        return FactKind.NEGATION
+    if not equal_surroundings:
+        return None
+    if any(are_opposites(one.key, other.key) for one in a for other in b):
         return FactKind.WORD
-    return None
+    content = [[one for one in side if one.flags & _CONTENT and not _is_title(one)] for side in (a, b)]
+    is_short = max(len(a), len(b)) <= _MAX_WORDS
+    return FactKind.WORD if is_short and all(_without_variants(content[0], content[1])) else None
 
 
 def is_name(token: SlotToken, texts: Iterable[FactTokens]) -> bool:

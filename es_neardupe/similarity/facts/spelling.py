@@ -8,7 +8,8 @@ from functools import lru_cache
 
 from rapidfuzz.distance import DamerauLevenshtein
 
-from es_neardupe.similarity.facts.vocabulary import CURRENCY_SIGNS
+from es_neardupe.similarity.facts.opposites import are_opposites
+from es_neardupe.similarity.facts.vocabulary import ABBREVIATED, CURRENCY_SIGNS
 
 MIN_SIMILARITY = 0.8
 """Minimum similarity (Damerau 1964) of two spellings of a word of `_MIN_LETTERS` or more. Iran and Iraq have 0.75."""
@@ -68,11 +69,13 @@ def folded(text: str) -> str:
 def is_variant(one: str, other: str) -> bool:
     """Whether two words, or a few words each, are probably the same: by spelling, inflection or abbreviation."""
     short, long = folded(one), folded(other)
+    if are_opposites(short, long) or {short, long} == {"aa", "aaa"}:  # batteries
+        return False
     if len(short) > len(long):
         short, long, other = long, short, one
     if short == long or not short:
         return True
-    if len(short) >= 2 and long.startswith(short):
+    if len(short) >= 2 and (long.startswith(short) or short in ABBREVIATED.get(long, ())):
         return True
     if len(short) >= _MIN_LETTERS and DamerauLevenshtein.normalized_similarity(short, long) >= MIN_SIMILARITY:
         return True

@@ -272,7 +272,9 @@ NEGATIONS = _words(
     """
     no not never none nor neither nobody nothing nowhere without cannot unable unless except excluding nicht
     kein keine keinen keinem keiner keines nie niemals ohne weder außer ne pas jamais sans aucun aucune ni
-    nunca sin ningún ninguna tampoco
+    nunca sin ningún ninguna tampoco non senza nessun nessuna niet geen zonder nooit não sem nem nenhum nenhuma nie
+    bez nigdy не нет ни без никогда ikke inte utan uten uden aldrig aldri ingen inget değil δεν
+    不 没 沒 未 无 無 非 勿
     """
 )
 
@@ -316,6 +318,29 @@ FUNCTION_WORDS = _words(
     according today yesterday tomorrow announced
     """
 )
+ABBREVIATED = {
+    long: shorts.split(",")
+    for long, shorts in (
+        line.split()
+        for line in """
+        saint st
+        street st,str
+        road rd
+        boulevard blvd
+        mount mt
+        fort ft
+        limited ltd
+        brothers bros
+        department dept
+        government govt
+        international intl
+        gesellschaft ges
+        strasse str
+        gray grey
+        """.strip().splitlines()
+    )
+}
+"""Words with the abbreviations, or spellings, that are neither their beginning nor similar enough."""
 PERSONAL_TITLES = _words(
     """
     senator senators sen sens representative representatives rep reps congressman congresswoman mr mrs ms dr

@@ -1,0 +1,60 @@
+"""Words that look alike, or say little by themselves, and are opposites: with one instead of the other, a text says
+something else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    for pair in text.split():
+        one, other = pair.split("/")
+        yield one, other
+
+
+_WORDS = {
+    frozenset(pair)
+    for pair in _pairs(
+        """
+        and/or before/after over/under above/below up/down in/out on/off more/less most/least more/fewer may/must
+        may/shall can/must can/shall should/must might/must could/must all/some all/any all/none any/none both/neither
+        und/oder vor/nach mehr/weniger kann/muss darf/muss et/ou avant/après plus/moins y/o antes/después más/menos
+        """
+    )
+}
+_BEGINNINGS = tuple(
+    _pairs(
+        """
+        in/ex in/de im/ex hyper/hypo over/under inter/intra ante/post pre/post macro/micro sub/super up/down auf/ab
+        auf/zu ein/aus
+        """
+    )
+)
+_ENDS = tuple(_pairs("or/ee er/ee ful/less"))
+_DENYING = ("un", "in", "im", "il", "ir", "non", "dis", "mis")
+_MIN_REST = 4
+"""Letters that two such words have in common."""
+
+
+def deny_each_other(one: str, other: str) -> bool:
+    """Whether one of two words is the other with a beginning that denies it: ``unlimited``."""
+    short, long = sorted((one, other), key=len)
+    return len(short) >= _MIN_REST and any(long == beginning + short for beginning in _DENYING)
+
+
+def are_opposites(one: str, other: str) -> bool:
+    """Whether two words in lower case are opposites: ``inclusive`` and ``exclusive``, ``lessor`` and ``lessee``."""
+    if one == other:
+        return False
+    return (
+        frozenset((one, other)) in _WORDS
+        or deny_each_other(one, other)
+        or any(_differ(one, other, *pair) or _differ(other, one, *pair) for pair in _BEGINNINGS)
+        or any(_differ(one[::-1], other[::-1], x[::-1], y[::-1]) for pair in _ENDS for x, y in (pair, pair[::-1]))
+    )
+
+
+def _differ(one: str, other: str, beginning: str, other_beginning: str) -> bool:
+    """Whether two words differ in these beginnings only."""
+    rest = one.removeprefix(beginning)
+    return len(one) > len(rest) >= _MIN_REST and other == other_beginning + rest
