@@ -22,6 +22,8 @@ from es_neardupe.similarity.facts.scanner import Tokens, scan
 from es_neardupe.similarity.facts.vocabulary import FUNCTION_WORDS
 
 _SENTENCE_END = re.compile(r"[.!?…:;•\n\t]|--")
+_AFTER_LABEL = re.compile(r":[ \t\u00a0]+")
+"""Between a label and its value, such as ``Customer: Maier``: capitals are not those of a sentence."""
 _COMPOSED = re.compile(r"[^\u0300-\u036f\u1160-\u11ff][\u0300-\u036f\u1160-\u11ff]*|.", re.DOTALL)
 """A character with the marks, or the parts of a Hangul syllable, that may be composed with it."""
 
@@ -284,7 +286,7 @@ def _flags(text: str, tokens: Tokens, spans: Ints, title: int) -> Octets:
     flags[is_word & ~is_function_word] |= _CONTENT
     flags[is_word & lower] |= _LOWER
     for k in np.flatnonzero(is_word & ~lower).tolist():
-        if flags[k] & _START:
+        if flags[k] & _START and not (k and _AFTER_LABEL.fullmatch(text, tokens.ends[k - 1], tokens.starts[k])):
             flags[k] |= _UNCERTAIN
         elif tokens.ends[k] - tokens.starts[k] == 1 or not text[tokens.starts[k] : tokens.ends[k]].isupper():
             flags[k] |= _INNER

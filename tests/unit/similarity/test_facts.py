@@ -276,6 +276,11 @@ def test_swapped_amounts_are_facts() -> None:
     assert [one.kinds for one in facts_of(a, b)] == [(FactKind.AMOUNT,)] * 2
 
 
+def test_the_value_of_a_label_may_be_a_name() -> None:
+    a = "Invoice 8817\nCustomer: Maier, Ulm\nFor: repair of a pump\nPlease pay within 14 days to the account below."
+    assert [one.kinds for one in facts_of(a, a.replace("Maier", "Huber"))] == [(FactKind.NAME,)]
+
+
 def test_titles_have_no_order() -> None:
     (found,) = facts_of("Alpine whole milk 500 ml", "whole milk Norvik, 500 ml")
     assert (found.kinds, found.words_a, found.words_b) == ((FactKind.NAME,), "Alpine", "Norvik")
