@@ -4,6 +4,7 @@
 
 #define MIN_TOKENS 4
 #define SHORT_TEXT 40
+#define TITLE 20
 #define MAX_GAP 400
 #define AROUND 6
 
@@ -222,10 +223,20 @@ static int by_place(const void *left, const void *right)
     return 0;
 }
 
-/* Add the blocks of short texts that have less than MIN_TOKENS tokens, the longest first. */
+/* Whether a run is on another side of a block in one text than in the other. */
+static int is_moved(const Texts *texts, int32_t i, int32_t j)
+{
+    for (int32_t k = 0; k < texts->row_count; k++)
+        if ((texts->rows[k].i < i) != (texts->rows[k].j < j))
+            return 1;
+    return 0;
+}
+
+/* Add the blocks of short texts that have less than MIN_TOKENS tokens, the longest first. Only those of titles move. */
 static void add_short_blocks(Texts *texts, int32_t head, int32_t tail)
 {
     uint8_t used[2][SHORT_TEXT] = {{0}};
+    int is_title = max32(texts->size[0], texts->size[1]) <= TITLE;
     const uint64_t *a = texts->keys[0], *b = texts->keys[1];
     int32_t end_a = texts->size[0] - tail, end_b = texts->size[1] - tail;
     for (int32_t k = 0; k < texts->row_count; k++) {
@@ -247,7 +258,7 @@ static void add_short_blocks(Texts *texts, int32_t head, int32_t tail)
                         same += a[k] == a[i];
                     for (int32_t k = head; size == 1 && k < end_b; k++)
                         same += b[k] == a[i];
-                    if (!has_content || same > 2)
+                    if (!has_content || same > 2 || (!is_title && is_moved(texts, i, j)))
                         continue;
                     memset(used[0] + i, 1, (size_t)size);
                     memset(used[1] + j, 1, (size_t)size);

@@ -2,7 +2,7 @@
 
 1. The common beginning and end of the texts, then common runs of at least 4 tokens as by literal matching, are blocks.
    In short texts shorter runs are blocks, too, if they have a word with a meaning: numbers alone would make exchanged
-   numbers look like moved ones.
+   numbers look like moved ones. Only in titles are they in any order.
 2. Between two blocks that follow each other in both texts: the steps of the edit distance (Levenshtein 1966).
 3. Between two that follow each other in one text only, a passage moved. The rest of the sentence before a block in one
    text is compared with the rest before the same block in the other one, and likewise after it.
@@ -13,7 +13,7 @@ The same in C is in `_changes.h`.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from itertools import pairwise
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from es_neardupe.keys.arrays import U64
 from es_neardupe.keys.text import Range
 from es_neardupe.similarity import batch
 from es_neardupe.similarity.alignment import literal
-from es_neardupe.similarity.facts.tokens import FactTokens, TokenFlag
+from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, TokenFlag
 
 MIN_TOKENS = 4
 """Tokens of a block."""
@@ -83,7 +83,8 @@ def _blocks(a: FactTokens, b: FactTokens) -> list[_Block]:
     found = [_Block(*row) for row in literal(rest_a, rest_b, MIN_TOKENS).blocks.tolist()]
     if max(len(a), len(b)) <= SHORT:
         content = (a.flags[head : len(a) - tail] & TokenFlag.CONTENT != 0).tolist()
-        found += _short_blocks(rest_a.tolist(), rest_b.tolist(), content, found)
+        is_title = max(len(a), len(b)) <= TITLE
+        found += _short_blocks(rest_a.tolist(), rest_b.tolist(), content, found, is_title=is_title)
     blocks += [_Block(i + head, j + head, length) for i, j, length in found]
     return sorted(one for one in blocks if one.size)
 
@@ -95,13 +96,16 @@ def _common(a: U64, b: U64) -> int:
 
 
 def _short_blocks(
-    a: Sequence[int], b: Sequence[int], content: Sequence[bool], found: Sequence[_Block]
+    a: Sequence[int], b: Sequence[int], content: Sequence[bool], found: Iterable[_Block], *, is_title: bool
 ) -> Iterator[_Block]:
     """Runs of less than `MIN_TOKENS` tokens of short texts, the longest first: of two or more with a word that has a
-    meaning, then single words that have one and are unique in both texts."""
+    meaning, then single words that have one and are unique in both texts. Only those of titles move: otherwise two
+    words that change places, as in ``the buyer pays the seller``, would make no difference."""
+    blocks: list[_Block] = []
     free_a, free_b = [True] * len(a), [True] * len(b)
 
     def take(block: _Block) -> None:
+        blocks.append(block)
         free_a[block.a : block.a + block.size] = [False] * block.size
         free_b[block.b : block.b + block.size] = [False] * block.size
 
@@ -117,7 +121,8 @@ def _short_blocks(
         for block in sorted(equal, key=lambda one: (abs(one.a - one.b), one)):
             i, j, _ = block
             is_free = all(free_a[i : i + size]) and all(free_b[j : j + size])
-            if is_free and (size > 1 or (a.count(a[i]) == 1 and b.count(a[i]) == 1)):
+            is_moved = not is_title and any((i < other.a) != (j < other.b) for other in blocks)
+            if is_free and not is_moved and (size > 1 or (a.count(a[i]) == 1 and b.count(a[i]) == 1)):
                 take(block)
                 yield block
 

@@ -276,6 +276,14 @@ def test_swapped_amounts_are_facts() -> None:
     assert [one.kinds for one in facts_of(a, b)] == [(FactKind.AMOUNT,)] * 2
 
 
+def test_words_that_change_places_are_facts() -> None:
+    """In a short text as in a long one, but not in a title: they did not move."""
+    a = "The buyer shall inspect the goods after their delivery and must notify the seller of any defects in writing."
+    b = a.replace("buyer", "x").replace("seller", "buyer").replace("x", "seller")
+    for more in (" Nothing else is said.", f" {BEFORE} {AFTER}"):
+        assert [one.kinds for one in facts_of(a + more, b + more)] == [(FactKind.WORD,)] * 2
+
+
 def test_the_value_of_a_label_may_be_a_name() -> None:
     a = "Invoice 8817\nCustomer: Maier, Ulm\nFor: repair of a pump\nPlease pay within 14 days to the account below."
     assert [one.kinds for one in facts_of(a, a.replace("Maier", "Huber"))] == [(FactKind.NAME,)]
