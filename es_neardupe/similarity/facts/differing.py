@@ -16,7 +16,7 @@ import numpy as np
 from es_neardupe.keys.text import Range
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import vocabulary as words
-from es_neardupe.similarity.facts.names import is_name, replaced_words
+from es_neardupe.similarity.facts.names import has, is_name, replaced_words
 from es_neardupe.similarity.facts.spelling import differ_in_layout_only, digit_groups, is_variant
 from es_neardupe.similarity.facts.token_changes import Surroundings, token_changes
 from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken, TokenFlag
@@ -239,17 +239,22 @@ def _facts_of_titles(a: FactTokens, b: FactTokens, slots: Sequence[_Slot]) -> It
             left[0].extend(slot.a.tokens)
             left[1].extend(slot.b.tokens)
     for kind, x, y in _left_over((a, b), left):
-        in_a, in_b = (
-            text.placed.original_range(one.start, one.start + len(one.written)) for text, one in ((a, x), (b, y))
-        )
-        yield DifferingPlace((kind,), False, in_a, in_b)
+        yield DifferingPlace((kind,), False, _place(a, x), _place(b, y))
         return
+
+
+def _place(text: FactTokens, token: SlotToken | None) -> Range:
+    """The place of a token in the original text; without one, the end."""
+    if token is None:
+        return len(text.placed.original), len(text.placed.original)
+    return text.placed.original_range(token.start, token.start + len(token.written))
 
 
 def _left_over(
     texts: tuple[FactTokens, FactTokens], left: tuple[list[SlotToken], list[SlotToken]]
-) -> Iterator[tuple[FactKind, SlotToken, SlotToken]]:
-    """Each kind of which both sides have facts, and none that may be the same, with the first of each side."""
+) -> Iterator[tuple[FactKind, SlotToken | None, SlotToken | None]]:
+    """Each kind of which both sides have facts, and none that may be the same, with the first of each side; then an
+    edition that one side has."""
     for kind in _NUMERIC:
         a, b = ([one for one in side if one.kind is kind and not one.mark] for side in left)
         if a and b and not any(are_compatible(x, y) for x in a for y in b):
@@ -260,6 +265,16 @@ def _left_over(
     )
     if a and b and not any(is_variant(x.key, y.key) for x in a for y in b):
         yield FactKind.NAME, a[0], b[0]
+    x, y = (
+        next((one for one in side if _is_edition(one) and not has(other.all_keys, one.hash)), None)
+        for side, other in zip(left, reversed(texts), strict=True)
+    )
+    if x or y:
+        yield FactKind.NAME, x, y
+
+
+def _is_edition(token: SlotToken) -> bool:
+    return token.key in words.EDITIONS and token.written[0].isupper()
 
 
 def _is_a_call(text: FactTokens, token: SlotToken) -> bool:

@@ -16,7 +16,7 @@ from es_neardupe.similarity.facts.opposites import are_opposites, deny_each_othe
 from es_neardupe.similarity.facts.spelling import is_variant
 from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken, TokenFlag
 
-_UNCERTAIN, _CONTENT = TokenFlag.UNCERTAIN.value, TokenFlag.CONTENT.value
+_START, _UNCERTAIN, _CONTENT = TokenFlag.START.value, TokenFlag.UNCERTAIN.value, TokenFlag.CONTENT.value
 _MAX_WORDS = 6
 """Words of a slot."""
 _MAX_OTHERS = 1
@@ -37,12 +37,19 @@ def replaced_words(a: Part, b: Part, *, equal_surroundings: bool) -> FactKind | 
     kept = _without_common(a.tokens, b.tokens)
     if not (kept[0] and kept[1]):
         return None
+    if len(kept[0]) == len(kept[1]) == 1 and all(_is_capital(side[0]) for side in kept):
+        return FactKind.CODE
     names, others = _names((a.text, b.text), kept)
     if any(is_variant(*(separator.join(one.key for one in side) for side in kept)) for separator in (" ", "")):
         return None
     if names[0] and names[1] and max(len(a), len(b)) <= _MAX_WORDS and max(map(len, others)) <= _MAX_OTHERS:
         return _differing_names(a.text, b.text, *_without_variants(*names))
     return _differing_words(*kept, equal_surroundings=equal_surroundings)
+
+
+def _is_capital(token: SlotToken) -> bool:
+    """Whether a token is a letter such as that of ``class A``."""
+    return len(token.written) == 1 and token.written.isupper() and not token.flags & _START
 
 
 def _differing_words(a: Sequence[SlotToken], b: Sequence[SlotToken], *, equal_surroundings: bool) -> FactKind | None:

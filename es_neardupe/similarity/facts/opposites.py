@@ -18,6 +18,7 @@ _WORDS = {
         """
         and/or before/after over/under above/below up/down in/out on/off more/less most/least more/fewer may/must
         may/shall can/must can/shall should/must might/must could/must all/some all/any all/none any/none both/neither
+        from/until since/until von/bis desde/hasta
         und/oder vor/nach mehr/weniger kann/muss darf/muss et/ou avant/après plus/moins y/o antes/después más/menos
         """
     )

@@ -45,7 +45,7 @@ _RAW = re.compile(
     rf"|[^\W\d_{_UNCASED}]+(?:-?\d+)(?:-?[^\W_{_UNCASED}]+)*))"
     r"|(?P<number>(?:(?<![^\s(\[])[-−])?\d+(?:[.,'’\u00a0\u2009\u202f]\d+)*)"
     r"|(?P<sign>[$€£¥₹₽₴₺₩₪%‰°§©]|(?<=[\d百千万萬億亿兆백천만억조])[円元원]|(?<=[백천만억조] )원)"
-    rf"|(?P<word>(?:km/h|m/s)\b|[A-Z]{{2,}}(?=[A-Z][a-z])|[^\W\d_{_UNCASED}]+"
+    rf"|(?P<word>(?:km/h|m/s)\b|[Nn]°|[A-Z]{{2,}}(?=[A-Z][a-z])|[^\W\d_{_UNCASED}]+"
     rf"|[{_HAN}]|(?:(?![{_HAN}])(?=[{_UNCASED}])[^\W\d_])+)"
 )
 RUN, _WORD = re.compile(r"(?P<run>[a-z]+(?:[ \n][a-z]+)*)"), re.compile(r"(?P<plain>[a-z]+)")

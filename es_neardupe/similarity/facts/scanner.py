@@ -29,6 +29,7 @@ _CONTRACTED = frozenset(["cannot", *(f"{verb}n" for verb in words.AUXILIARIES)])
 """Words that are two, or the beginning of two: ``doesn`` is that of ``doesn't``."""
 _READ = _SPECIAL | _CONTRACTED
 _QUARTER = re.compile(r"Q([1-4])")
+_POINTED_TIME = re.compile(r"[012]?\d\.[0-5]\d")
 _COUNT = re.compile(r"\d+(?:[.,]\d+)?")
 _MYRIAD = re.compile(r"(\d+(?:,\d{3})*(?:\.\d+)?)\s?([百千백천]?)([万萬億亿兆만억조]?)")
 _POWERS = {
@@ -480,7 +481,8 @@ class _Scanner(RawTokens):
         elif not value:
             before = self.tokens.keys[-1] if self.tokens.keys else ""
             value = decimal(text, keeps_zeros=before in words.NUMBERED)
-            joined = 0 if currency else self._with_letters(i, value, start) or self._with_month(i, k, value, start)
+            joined = 0 if currency else self._with_point(i) or self._with_letters(i, value, start)
+            joined = joined or (0 if currency else self._with_month(i, k, value, start))
             if joined:
                 return joined
         value, k = self._multiplied(value, k, currency)
@@ -520,6 +522,15 @@ class _Scanner(RawTokens):
         """Whether ``a``, ``an`` or ``per`` is directly before a raw token."""
         return bool(self.tokens.keys and self.tokens.keys[-1] in ("a", "an", "per") and self.next_word(i))
 
+    def _with_point(self, i: int) -> int:
+        """``2.30 pm``, ``14.30 Uhr``; 0 if it is something else."""
+        text, start, end = self.part(i)
+        if not (_POINTED_TIME.fullmatch(text) and (self._is_clock(i + 1) or self._is_half_of_day(i + 1))):
+            return 0
+        hour, minute = text.split(".")
+        self._add(FactKind.DATE, f"d:t{self._hour(int(hour), i + 1)}:{minute}", start, end)
+        return i + 1
+
     def _with_letters(self, i: int, value: str, start: int) -> int:
         """A number with letters that follow it immediately: an ordinal, the day of a date, or a code. 0 if none do."""
         k = i + 1
@@ -531,7 +542,8 @@ class _Scanner(RawTokens):
         ):
             return 0
         letters = self.raw[k][0].lower()
-        if letters in words.UNITS or letters in words.PERCENT:
+        is_generation = value in ("2", "3", "4", "5", "6") and self.raw[k][0] == "G"  # 5G is no mass
+        if (letters in words.UNITS or letters in words.PERCENT) and not is_generation:
             return 0
         if letters in words.ORDINAL_ENDINGS:
             month = k + 2 if self.near(k + 1) == "of" else k + 1

@@ -75,7 +75,7 @@ def is_variant(one: str, other: str) -> bool:
         short, long, other = long, short, one
     if short == long or not short:
         return True
-    if len(short) >= 2 and (long.startswith(short) or short in ABBREVIATED.get(long, ())):
+    if (len(short) >= 2 and long.startswith(short)) or short in ABBREVIATED.get(long, ()):
         return True
     if len(short) >= _MIN_LETTERS and DamerauLevenshtein.normalized_similarity(short, long) >= MIN_SIMILARITY:
         return True

@@ -39,9 +39,26 @@ MONTHS = _numbered(
     december dec décembre déc diciembre dic dezember dez dicembre dezembro desember grudnia декабря
     """,
 )
+MONTHS |= _numbered(
+    1,
+    """
+    ledna ocak ιανουαρίου
+    února şubat φεβρουαρίου
+    března mart μαρτίου
+    dubna nisan απριλίου
+    května mayıs μαΐου μαίου
+    června haziran ιουνίου
+    července temmuz ιουλίου
+    srpna ağustos αυγούστου
+    září eylül σεπτεμβρίου
+    října ekim οκτωβρίου
+    listopadu kasım νοεμβρίου
+    prosince aralık δεκεμβρίου
+    """,
+)
 OFTEN_OTHER_WORDS = _words("mar may dec mai")
 """Months that are other words too, if they are written in lower case: no date in ``it may 3``."""
-NOT_A_MONTH_ALONE = _words("may mar jan dec march maja mei maj marca")
+NOT_A_MONTH_ALONE = _words("may mar jan dec march maja mei maj marca mart nisan ekim ocak")
 NOT_BEFORE_A_YEAR = frozenset(("march", "mars"))
 """Months that are other words too: in lower case after a day, only with a year."""
 
@@ -266,6 +283,8 @@ SQUARES = _words("square sq")
 """Before a unit of length: that of an area."""
 PERCENT = frozenset(("%", "percent", "pct", "prozent", "porciento"))
 PER_CENT = frozenset((("per", "cent"), ("pour", "cent"), ("por", "ciento")))
+EDITIONS = _words("pro max plus ultra mini lite fe se air")
+"""Words by which products of one name are others: a title has one, or not."""
 SIZES = _words("XS S M L XL XXL XXXL")
 
 NEGATIONS = _words(
@@ -288,7 +307,7 @@ NOT_NEGATED = _words("with can ever either able ein eine einen einem einer eines
 
 QUARTERS = _words("quarter quartal trimestre")
 """After an ordinal: a part of a year."""
-NUMBER_SIGNS = _words("no nos nr number numbers nº numéro número nummer")
+NUMBER_SIGNS = _words("no nos n n° nr number numbers nº numéro número nummer")
 """Before a number: its sign, ``No. 5``."""
 NUMBERED = _words(
     """
@@ -323,6 +342,7 @@ ABBREVIATED = {
     for long, shorts in (
         line.split()
         for line in """
+        page p,pp
         saint st
         street st,str
         road rd

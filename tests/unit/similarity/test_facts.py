@@ -75,6 +75,9 @@ def kinds_of(a: str, b: str) -> str:
         ("first", "1st", ""),
         ("109th", "110th", "number"),
         ("5-4", "6-3", "number"),
+        ("the shares of class A are", "the shares of class B are", "code"),
+        ("valid from 1 May", "valid until 1 May", "word"),
+        ("spaghetti N°5", "spaghetti no. 5", ""),
         ("a loss of -5 points", "a loss of 5 points", "number"),
         # spelled-out numbers
         ("there were two dozen of them", "there were 24 of them", ""),
@@ -169,6 +172,9 @@ def kinds_of(a: str, b: str) -> str:
         ("12 de março de 2026", "13 de março de 2026", "date"),
         ("12 мая 2026", "2026-05-12", ""),
         ("12 мая 2026", "12 июня 2026", "date"),
+        ("12 Haziran 2026", "12.06.2026", ""),
+        ("12 Ιουνίου 2026", "12 Ιουλίου 2026", "date"),
+        ("at 2.30 pm", "at 14:30", ""),
         ("12-MAR-26", "12 March 2026", ""),
         ("2026/03/12", "12 March 2026", ""),
         ("2026.3.12", "13 March 2026", "date"),
@@ -294,6 +300,13 @@ def test_titles_have_no_order() -> None:
     assert (found.kinds, found.words_a, found.words_b) == ((FactKind.NAME,), "Alpine", "Norvik")
     assert [one.kinds for one in facts_of("Alpine whole milk 500 ml", "whole milk Alpine, 1 l")] == [(FactKind.UNIT,)]
     assert facts_of("Alpine whole milk 500 ml", "whole milk (Alpine), 0.5 l") == []
+    assert [one.kinds for one in facts_of("Tab S9 with 5G", "Tab S9 with 4G")] == [(FactKind.CODE,)]
+
+
+def test_an_edition_makes_another_product() -> None:
+    (found,) = facts_of("iPhone 15 Pro case, clear", "iPhone 15 case, clear")
+    assert (found.kinds, found.words_a, found.words_b) == ((FactKind.NAME,), "Pro", "")
+    assert facts_of("iPhone 15 Pro case, clear", "Case for iPhone 15 Pro (clear)") == []
 
 
 def test_the_title_of_a_text() -> None:
