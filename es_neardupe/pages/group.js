@@ -8,6 +8,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const form = $("#review");
   if (!form) { return; }
   const size = Number(group.dataset.size);
+  const ofPage = "paged" in group.dataset ? " of this page" : "";
   const places = JSON.parse($("#places").textContent);
   const opened = performance.now();
   let split = null; // the part of each text, 0 for none; null: nothing is previewed
@@ -129,8 +130,8 @@ document.addEventListener("DOMContentLoaded", () => {
     const same = counts.reduce((sum, one) => sum + one * (one - 1) / 2, 0);
     const different = assigned * (assigned - 1) / 2 - same;
     const title = document.createElement("b");
-    title.textContent = counts.length === 1 && assigned === all ? `All ${written(all)} are the same`
-      : same === 0 && assigned === all ? `All ${written(all)} differ from each other`
+    title.textContent = counts.length === 1 && assigned === all ? `All ${written(all)}${ofPage} are the same`
+      : same === 0 && assigned === all ? `All ${written(all)}${ofPage} differ from each other`
         : `${written(counts.length)} ${counts.length === 1 ? "part" : "parts"} (${counts.slice(0, 8).join(", ")}${counts.length > 8 ? ", ..." : ""})`;
     const pairs = [same && `${written(same)} ${same === 1 ? "pair" : "pairs"} same`, different && `${written(different)} different`];
     $("#what").replaceChildren(title, `: ${pairs.filter(Boolean).join(", ") || "nothing to store"}`, assigned < all ? `; ${written(all - assigned)} without a part stay undecided` : "");

@@ -228,6 +228,7 @@ def _values(site: Site, texts: CollatedTexts, findings: GroupFindings) -> dict[s
         "here": here,
         "file": f"{site.link('/group/file')}?{here.partition('?')[2]}",
         "end": end,
+        "paged": len(page.members) < page.size,
         "previous": site.link("/group", **given, start=max(page.start - MAX_MEMBERS, 0) or None)
         if page.start
         else None,

@@ -66,10 +66,11 @@ def decision_pages(
         note: Annotated[str, Form()] = "",
         page: Annotated[str, Form()] = "",
         confirmed: Annotated[str, Form()] = "",
+        following: Annotated[str, Form()] = "",
     ) -> Response:
         """A decision about two texts is stored at once; for one about more, the answer is a preview, unless it is
-        ``confirmed``: the page has shown one. Then the next open group follows; after a decision about two of many
-        texts, their group as long as it is open."""
+        ``confirmed``: the page has shown one. Then the page with the ``following`` documents of the group is shown, or
+        the next open group; after a decision about two of many texts, their group as long as it is open."""
         current = site(request)
         _check(request, current, csrf, group, page)
         asked = _asked(verdict, document, part or [], chosen or [], group=group, page=page, note=note)
@@ -84,6 +85,8 @@ def decision_pages(
             return RedirectResponse(current.back_link(page, group, stored=made, of=group), 303)
         if len(asked.documents) == 2 and is_open(opened(index, groups=True), group):
             return RedirectResponse(current.link("/group", id=group, stored=made, of=group), 303)
+        if following:
+            return RedirectResponse(current.back_link(following, group, stored=made, of=group), 303)
         return RedirectResponse(current.link("/next", after=group, stored=made), 303)
 
     @routes.post("/withdraw")

@@ -130,7 +130,8 @@ def test_a_review(client: Client, index_name: str) -> None:
     assert "Taken back: <b>2 parts</b>" in taken
     assert news.decisions() == []
 
-    ann.post("/decide", ann.parts(["a", "d", third], ["b"], confirmed="true"))
+    more = {"confirmed": "true", "following": f"/group?id={large}"}  # as if more of its documents followed
+    assert 'name="group" value="' + large in ann.post("/decide", ann.parts(["a", "d", third], ["b"], **more))
     assert "<td>reviewed</td>" in ann.get("/groups", review="reviewed")
     assert "<b>1</b> of 2 groups with different texts is reviewed" in ann.get("/")
     assert "Principal" not in ann.get("/groups", review="open")

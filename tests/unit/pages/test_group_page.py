@@ -102,6 +102,18 @@ def test_related_groups_are_links() -> None:
     assert any("group?id=f1" in str(one.get("href")) for _, one in reader.tags)
 
 
+def test_the_following_page_of_a_large_group() -> None:
+    """A decision is about the documents of one page, and leads to the next one."""
+    texts = group(*letters(6))
+    reader, html = read(texts)
+    assert "data-paged" not in html
+    assert not [one for _, one in reader.tags if one.get("name") == "following"]
+    reader, html = read(replace(texts, page=replace(texts.page, size=300, reachable=300)))
+    assert "data-paged" in html
+    assert [one["value"] for _, one in reader.tags if one.get("name") == "following"] == ["/group?id=g1&start=6"]
+    assert "all documents of the page" in html
+
+
 def test_a_file_has_no_forms() -> None:
     texts = group(*letters(6))
     texts = replace(texts, page=replace(texts.page, related=("other",)))
