@@ -59,6 +59,8 @@ _CELL = {2: 150, 3: 110}
 """Characters of a reading; otherwise 80."""
 _VALUE, _VALUE_LINE = 34, 46
 """Characters of a value among many, and of a line of them."""
+_FRAME, _FRAME_WITH_NUMBER = 3, 6
+"""Characters that the frame of a value takes, without and with a number of documents."""
 _NOTE = 300
 """Characters of a reading in the pane of readings."""
 _FOLDED = 4000
@@ -289,7 +291,9 @@ def _difference(
     for number in range(1, columns):
         reading = next(reading for reading in one.readings if number in reading.rows)
         cells.append(AS_REFERENCE if reading is own else shown_reading(reading.text, own.text, one.kind, limit))
-    values = [] if columns else list(_values_of(others[:MAX_VALUES], own.text, one.kind, texts))
+    several = any(_documents(reading, texts) > 1 for reading in one.readings)
+    frame = _FRAME_WITH_NUMBER if several else _FRAME
+    values = [] if columns else list(_values_of(others[:MAX_VALUES], own.text, one.kind, texts, frame))
     return DifferenceRow(
         number=one.place.number,
         kind=one.kind,
@@ -300,7 +304,7 @@ def _difference(
         cells=tuple(cells),
         values=tuple(values),
         more=0 if columns else max(len(others) - MAX_VALUES, 0),
-        several=any(_documents(reading, texts) > 1 for reading in one.readings),
+        several=several,
         later=later,
         readings=one.readings,
     )
@@ -310,7 +314,9 @@ def _documents(reading: PlaceReading, texts: Sequence[TextOfGroup]) -> int:
     return sum(len(texts[row].row.members) for row in reading.rows)
 
 
-def _values_of(readings: Sequence[PlaceReading], own: str, kind: str, texts: Sequence[TextOfGroup]) -> Iterator[Value]:
+def _values_of(
+    readings: Sequence[PlaceReading], own: str, kind: str, texts: Sequence[TextOfGroup], frame: int
+) -> Iterator[Value]:
     used = 0
     facts = [in_few_words(one.text, own, kind) if kind in FACTS else "" for one in readings]
     for number, (one, fact) in enumerate(zip(readings, facts, strict=True)):
@@ -320,7 +326,7 @@ def _values_of(readings: Sequence[PlaceReading], own: str, kind: str, texts: Seq
             reading = shown_reading(fact, "", kind, _VALUE)
         else:  # several readings have this fact, among other words
             reading = shown_reading(one.text, own, WORDS, _VALUE)
-        used += min(reading.size or len("omitted"), _VALUE) + 6
+        used += min(reading.size or len("omitted"), _VALUE) + frame
         yield Value(reading, one.rows, _documents(one, texts), number > 0 and used > _VALUE_LINE)
 
 

@@ -114,6 +114,19 @@ def test_the_following_page_of_a_large_group() -> None:
     assert "all documents of the page" in html
 
 
+@pytest.mark.parametrize(("copies", "hidden"), [(1, 0), (2, 2)])
+def test_a_row_shows_the_values_for_which_it_has_room(copies: int, hidden: int) -> None:
+    """Without numbers of documents more of them."""
+    texts = [
+        f"{words(0, 60)} Senator {name} said {words(60, 60)}"
+        for name in ("Snow", "Levi", "Cole", "Webb", "Dole", "Reid", "Byrd")
+    ]
+    _, html = read(group(*texts, copies=copies))
+    row = re.findall(r'<tr data-place="1".*?</tr>', html, re.DOTALL)[0]
+    assert row.count('class="variant"') == 6
+    assert row.count('class="rest"') == hidden
+
+
 def test_a_file_has_no_forms() -> None:
     texts = group(*letters(6))
     texts = replace(texts, page=replace(texts.page, related=("other",)))
