@@ -149,6 +149,23 @@ def test_texts_that_changed_or_are_not_collated() -> None:
     assert len([one for _, one in reader.tags if one.get("name") == "document"]) == 1
 
 
+def test_a_text_whose_others_are_too_long_is_no_copy_of_them() -> None:
+    """They can be read and decided about two at a time."""
+    texts = group(*letters(2))
+    first, second = texts.rows
+    alone = replace(texts, found=collate(letters(1)), rows=(first, replace(second, state=RowState.LEFT_OUT)))
+    reader, html = read(alone)
+    assert "Exact copies" not in html
+    assert "Not compared" in html
+    (link,) = [one["href"] for tag, one in reader.tags if tag == "a" and one.get("data-compare") == "1"]
+    assert str(link).startswith("/below/compare?a=m0-0")
+    assert "b=m1-0" in str(link)
+    gone = replace(alone, rows=(first, replace(second, state=RowState.DELETED)))
+    _, html = read(gone)
+    assert "the same words" not in html
+    assert "the same in all" not in read(replace(alone, found=collate([words(0, 60_000)])))[1]
+
+
 def test_long_texts_are_folded_and_bounded() -> None:
     """Equal stretches are folded, or left out of a very long text; only the heaviest places are marked."""
     one, other = f"{words(0, 3000)} red", f"{words(0, 3000)} blue"
