@@ -16,7 +16,7 @@ from es_neardupe.groups.listing import GroupCount, GroupOrder, GroupOverview
 from es_neardupe.groups.reviewed import KnownReviews, ReviewState, TitledPage, state_of
 from es_neardupe.options import Matching
 from es_neardupe.pages.application import Site
-from es_neardupe.pages.bar import DecisionBar
+from es_neardupe.pages.bar import DecisionBar, Said
 from es_neardupe.pages.page import (
     COMPARISON_SCRIPTS,
     SITE_SCRIPTS,
@@ -173,8 +173,10 @@ def groups_page(
     *,
     first: bool,
     all_decided: int = 0,
+    said: Said | None = None,
 ) -> Hosted:
-    """A page of the list of groups. ``all_decided``: so many groups have different texts, and none of them is open."""
+    """A page of the list of groups. ``all_decided``: so many groups have different texts, and none of them is open.
+    ``said``: what was done just before."""
     numbers, documents, review, order = selection.numbers, selection.documents, selection.review, selection.order
     given = {
         "q": documents.text,
@@ -205,6 +207,7 @@ def groups_page(
         next=None if found.after is None else site.link("/groups", **given, after=found.after),
         most=MAX_FOUND,
         all_decided=all_decided,
+        said=said,
     )
 
 
@@ -217,6 +220,7 @@ def groups_error_page(site: Site, given: Mapping[str, Any], offered: Offered, er
         site,
         found=None,
         error=error,
+        said=None,
         given={name: given.get(name, "") for name in (*names, "difference")},
         **_filters(offered, [(field, value) for field, colon, value in pairs if colon]),
     )

@@ -125,9 +125,10 @@ def decision_pages(
     def next_group(request: Request, after: str = "", stored: str = "") -> Response:
         current = site(request)
         found = next_to_review(index_of(request), reviewed, after or None, current.reviewer, PATIENCE)
+        just = {"stored": stored, "of": after if stored else ""}
         if found is None:
-            return RedirectResponse(current.link("/groups", review="open", stored=stored), 303)
-        return RedirectResponse(current.link("/group", id=found, stored=stored, of=after if stored else ""), 303)
+            return RedirectResponse(current.link("/groups", review="open", **just), 303)
+        return RedirectResponse(current.link("/group", id=found, **just), 303)
 
     @routes.get("/decisions")
     def listed(

@@ -106,9 +106,10 @@ def site_pages(
                 raise
             values = {**given, "value": given.getlist("value")}
             return page_answer(groups_error_page(own, values, offered, _why(error)), 400)
+        said = said_before(current, own, fields, given.get("stored", ""), given.get("of", ""))
         decided = _all_decided(current, selection, found)
         return page_answer(
-            groups_page(own, found, selection, offered, first=not given.get("after"), all_decided=decided)
+            groups_page(own, found, selection, offered, first=not given.get("after"), all_decided=decided, said=said)
         )
 
     def collated(request: Request, current: Index, id: str) -> tuple[Site, CollatedTexts, GroupFindings]:

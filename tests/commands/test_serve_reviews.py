@@ -165,6 +165,11 @@ def test_a_decision_about_two_texts_is_stored_at_once(client: Client, index_name
     assert {one.id for one in decision.documents} == {"s0", "s1"}
     last = ann.post("/decide", ann.form("apart", confirmed="true"))
     assert "All 2 groups are decided" in last
+    assert "Stored <b>different</b>: Principal" in last
+    undo = {
+        str(one["name"]): str(one["value"]) for _, one in Reader(last).tags if one.get("name") in ("decision", "group")
+    }
+    assert "Taken back: <b>different</b>" in ann.post("/withdraw", {"csrf": ann.csrf, **undo})
     equal = next(one.group for one in news.groups() if one.members[0].id.startswith("e"))
     page = ann.get("/group", id=equal)
     assert "There is nothing to decide" in page
